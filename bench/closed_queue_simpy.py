@@ -1,4 +1,7 @@
-"""The closed queue of `closed_queue.rs` written for SimPy: the same customers, times and server. One line of JSON."""
+"""The closed queue of `closed_queue.rs` written for SimPy: the same customers, times and server.
+
+One line of JSON.
+"""
 
 import json
 import random
@@ -38,7 +41,11 @@ def run(customers: int, requests: int) -> dict[str, float]:
     began = time.monotonic()
     world.run(until=done)
     wall_s = time.monotonic() - began
-    return {"requests_per_second": count / wall_s, "response_ms": 1000 * response_s / count, "wall_s": wall_s}
+    return {
+        "requests_per_second": count / wall_s,
+        "response_ms": 1000 * response_s / count,
+        "wall_s": wall_s,
+    }
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 # %% [markdown]
 # # A qualification, cell by cell
 #
-# Prepares two databases of 64 MiB below a directory, loads them, judges the storage by the published limits, and draws the
-# latencies. It is a rehearsal: a qualification takes two hours and databases that no cache can hold. Open it as a notebook
-# (VS Code, Jupyter with jupytext) or run it as a program.
+# Prepares two databases of 64 MiB below a directory, loads them, judges the storage by the
+# published limits, and draws the latencies. It is a rehearsal: a qualification takes two hours and
+# databases that no cache can hold. Open it as a notebook (VS Code, Jupyter with jupytext) or run it
+# as a program.
 
 # %%
 import os
@@ -70,7 +71,11 @@ print("\n".join(result.lines()))
 # Every sample is a row of `samples.parquet` in the run folder.
 
 # %%
-titles = {"database_read": "database reads", "database_write": "database writes", "log_write": "log writes"}
+titles = {
+    "database_read": "database reads",
+    "database_write": "database writes",
+    "log_write": "log writes",
+}
 rows = duckdb.execute(
     """
     SELECT end_ns / 1e9, metric, sum(latency_ns_sum) / sum(count) / 1e6
@@ -79,7 +84,10 @@ rows = duckdb.execute(
     """,
     [str(result.folder / "samples.parquet"), list(titles)],
 ).fetchall()
-points = [{"second": second, "metric": titles[metric], "latency_ms": latency} for second, metric, latency in rows]
+points = [
+    {"second": second, "metric": titles[metric], "latency_ms": latency}
+    for second, metric, latency in rows
+]
 chart = (
     altair.Chart(altair.Data(values=points), title=result.headline)
     .mark_line(point=True)

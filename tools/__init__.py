@@ -1,1 +1,3 @@
-"""Development programs: they write pages and data of this repository and are not part of the package."""
+"""Development programs: they write pages and data of this repository and are not part of the
+package.
+"""

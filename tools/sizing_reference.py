@@ -1,7 +1,8 @@
 """The reference of a requirements file, written from the same fields that check it.
 
-`python -m tools.sizing_reference docs/reference/sizing.md` rewrites the part of the page between its two markers; a
-test holds the page against the fields, so a key without a line in the documentation does not pass.
+`python -m tools.sizing_reference docs/reference/sizing.md` rewrites the part of the page between
+its two markers; a test holds the page against the fields, so a key without a line in the
+documentation does not pass.
 """
 
 import sys
@@ -21,7 +22,9 @@ def keys_reference() -> str:
 
 
 def _lines() -> Iterator[str]:
-    top = {key: field for key, field in FIELDS.items() if not isinstance(field.kind, (Table, Tables))}
+    top = {
+        key: field for key, field in FIELDS.items() if not isinstance(field.kind, (Table, Tables))
+    }
     yield from _table("At the top", "", top, {})
     for name, field in FIELDS.items():
         if isinstance(field.kind, (Table, Tables)):
@@ -37,7 +40,9 @@ def _table(
         yield f"{meaning[0].upper()}{meaning[1:]}.\n"
     yield "| key | value | when left out | meaning |"
     yield "|---|---|---|---|"
-    by_canonical = {f"{key}_{quantity.ending}": (key, quantity) for key, quantity in quantities.items()}
+    by_canonical = {
+        f"{key}_{quantity.ending}": (key, quantity) for key, quantity in quantities.items()
+    }
     for key, field in fields.items():
         written, value = key, _value(field)
         if key in by_canonical:
@@ -64,7 +69,14 @@ def _default(key: str, field: Field, quantities: Mapping[str, Quantity]) -> str:
         return "see meaning"
     if isinstance(field.default, bool):
         return "true" if field.default else "false"
-    ending = next((quantity.ending for name, quantity in quantities.items() if f"{name}_{quantity.ending}" == key), "")
+    ending = next(
+        (
+            quantity.ending
+            for name, quantity in quantities.items()
+            if f"{name}_{quantity.ending}" == key
+        ),
+        "",
+    )
     if ending == "fraction":
         return f"{field.default * 100:g} %"
     units = {"kb": "KB", "mb": "MB", "gb": "GB", "days": "days", "h": "h", "mbit_per_s": "Mbit/s"}

@@ -1,4 +1,5 @@
-//! What the fuzzing targets do with an input is what the engine's own tests do: their files, compiled once more.
+//! What the fuzzing targets do with an input is what the engine's own tests do: their files,
+//! compiled once more.
 
 #![allow(dead_code, reason = "the targets use a part of what the tests use")]
 
@@ -13,7 +14,8 @@ pub mod recovery;
 #[path = "../../crates/plimsoll-engine/tests/support/mod.rs"]
 mod support;
 
-/// Writes sound inputs into the folder that `PLIMSOLL_FUZZ_SOUND` names, if it names one: what the search begins with.
+/// Writes sound inputs into the folder that `PLIMSOLL_FUZZ_SOUND` names, if it names one: what the
+/// search begins with.
 #[expect(clippy::disallowed_methods, reason = "libFuzzer reads files")]
 pub fn tell_sound(inputs: impl FnOnce() -> Vec<Vec<u8>>) {
     let Some(folder) = std::env::var_os("PLIMSOLL_FUZZ_SOUND") else {

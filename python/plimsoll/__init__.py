@@ -9,8 +9,9 @@
     >>> plimsoll.forecast(plan).lines()[0]
     'plan first look'
 
-The public API is what `__init__.pyi` beside this file lists, and nothing else; `docs/api.md` shows how it is used. A name is loaded
-when it is asked for the first time, so that `import plimsoll` takes no time however much a part of it needs.
+The public API is what `__init__.pyi` beside this file lists, and nothing else; `docs/api.md` shows
+how it is used. A name is loaded when it is asked for the first time, so that `import plimsoll`
+takes no time however much a part of it needs.
 """
 
 from __future__ import annotations

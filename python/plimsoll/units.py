@@ -1,12 +1,14 @@
-"""Values with units: reading them from text, converting them, and refusing what is missing or ambiguous.
+"""Values with units: reading them from text, converting them, and refusing what is missing or
+ambiguous.
 
-Two bases are kept apart because the field keeps them apart. A *size* (mailbox, database, volume, memory) counts in
-steps of 1024: KB, MB, GB and TB mean 1024, 1024^2 and so on, as the published sizing formulas use them, and KiB, MiB,
-GiB and TiB say the same explicitly. A *capacity* (a drive as sold) counts in steps of 1000 for KB to PB. A *bit rate*
-(a link) counts in steps of 1000.
+Two bases are kept apart because the field keeps them apart. A *size* (mailbox, database, volume,
+memory) counts in steps of 1024: KB, MB, GB and TB mean 1024, 1024^2 and so on, as the published
+sizing formulas use them, and KiB, MiB, GiB and TiB say the same explicitly. A *capacity* (a drive
+as sold) counts in steps of 1000 for KB to PB. A *bit rate* (a link) counts in steps of 1000.
 
-Text that does not say what it means is refused with a hint: a bare number, "2 G", "2 Gb" for a size, "1 GB/s" for a
-link. Names of numbers end in their unit; `UNIT_SUFFIXES` lists the endings and `unit_of_name` reads them.
+Text that does not say what it means is refused with a hint: a bare number, "2 G", "2 Gb" for a
+size, "1 GB/s" for a link. Names of numbers end in their unit; `UNIT_SUFFIXES` lists the endings and
+`unit_of_name` reads them.
 
 Limits: no compound units, no currencies, no locale-dependent separators ("1,500" is refused).
 """
@@ -27,7 +29,10 @@ NS_PER_US, NS_PER_MS, NS_PER_S = 1_000, 1_000_000, 1_000_000_000
 SECONDS_PER_HOUR = 3600
 SECONDS_PER_DAY = 86_400
 
-SIZE_NOTE = "Sizes are 1024-based: 1 KB = 1024 bytes, 1 MB = 1024 KB, 1 GB = 1024 MB. Drive capacities are decimal."
+SIZE_NOTE = (
+    "Sizes are 1024-based: 1 KB = 1024 bytes, 1 MB = 1024 KB, 1 GB = 1024 MB. Drive capacities are "
+    "decimal."
+)
 
 
 class UnitError(InvalidValueError):
@@ -79,14 +84,22 @@ _BIT_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 SCALES: dict[Dimension, Scale] = {
     Dimension.SIZE: Scale("bytes", _SIZE | {"kB": 1024.0}, "2 GB"),
     Dimension.CAPACITY: Scale(
-        "bytes", _powers(1000, ("B", "KB", "MB", "GB", "TB", "PB")) | {"kB": 1e3} | _BINARY, "600 GB"
+        "bytes",
+        _powers(1000, ("B", "KB", "MB", "GB", "TB", "PB")) | {"kB": 1e3} | _BINARY,
+        "600 GB",
     ),
     Dimension.BIT_RATE: Scale(
         "bit/s",
-        {prefix + unit: factor for prefix, factor in _BIT_PREFIXES.items() for unit in ("bit/s", "bps", "b/s")},
+        {
+            prefix + unit: factor
+            for prefix, factor in _BIT_PREFIXES.items()
+            for unit in ("bit/s", "bps", "b/s")
+        },
         "10 Gbit/s",
     ),
-    Dimension.THROUGHPUT: Scale("bytes/s", {unit + "/s": worth for unit, worth in _SIZE.items()}, "58.4 MB/s"),
+    Dimension.THROUGHPUT: Scale(
+        "bytes/s", {unit + "/s": worth for unit, worth in _SIZE.items()}, "58.4 MB/s"
+    ),
     Dimension.DURATION: Scale(
         "seconds",
         {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -102,9 +115,13 @@ SCALES: dict[Dimension, Scale] = {
 
 # Spellings that could mean two things, and what the writer should decide.
 _AMBIGUOUS = {
-    **dict.fromkeys(("K", "M", "G", "T", "k", "m", "g", "t"), "the letter alone does not say bytes or bits"),
+    **dict.fromkeys(
+        ("K", "M", "G", "T", "k", "m", "g", "t"), "the letter alone does not say bytes or bits"
+    ),
     **dict.fromkeys(("Kb", "kb", "Mb", "Gb", "Tb"), "a small b means bits, a capital B bytes"),
-    **dict.fromkeys(("mb", "gb", "tb", "mB", "gB", "tB"), "units are written with capitals: MB, GB, TB"),
+    **dict.fromkeys(
+        ("mb", "gb", "tb", "mB", "gB", "tB"), "units are written with capitals: MB, GB, TB"
+    ),
     **dict.fromkeys(("Kib", "Mib", "Gib", "Tib"), "a small b means bits, a capital B bytes"),
 }
 _NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)", re.ASCII)
@@ -118,7 +135,8 @@ def parse(text: object, dimension: Dimension) -> float:
         dimension: The kind of value wanted.
 
     Returns:
-        The value in the base unit of the dimension (bytes, bit/s, bytes/s, seconds, or a fraction of 1).
+        The value in the base unit of the dimension (bytes, bit/s, bytes/s, seconds, or a fraction
+        of 1).
 
     Raises:
         UnitError: The unit is missing, unknown or ambiguous, or there is no number.
@@ -132,21 +150,26 @@ def parse(text: object, dimension: Dimension) -> float:
     if isinstance(text, bool) or not isinstance(text, (str, int, float)):
         raise UnitError(f"{text!r} is not a {dimension.value}", example)
     if not isinstance(text, str):
-        raise UnitError(f"{text} has no unit; a {dimension.value} needs one", f'write "{text} {_unit_hint(dimension)}"')
+        raise UnitError(
+            f"{text} has no unit; a {dimension.value} needs one",
+            f'write "{text} {_unit_hint(dimension)}"',
+        )
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
         raise UnitError(f'"{text}" does not start with a number', example)
     number, unit = float(match[1]), match[2].strip()
     if not unit:
         raise UnitError(
-            f'"{text}" has no unit; a {dimension.value} needs one', f'write "{text.strip()} {_unit_hint(dimension)}"'
+            f'"{text}" has no unit; a {dimension.value} needs one',
+            f'write "{text.strip()} {_unit_hint(dimension)}"',
         )
     if unit in scale.factors:
         return number * scale.factors[unit]
     if unit in _AMBIGUOUS and dimension in (Dimension.SIZE, Dimension.CAPACITY):
         raise UnitError(f'"{text}" is ambiguous: {_AMBIGUOUS[unit]}', example)
     raise UnitError(
-        f'"{text}" is not a {dimension.value}: "{unit}" is none of its units', _unknown_unit_hint(unit, dimension)
+        f'"{text}" is not a {dimension.value}: "{unit}" is none of its units',
+        _unknown_unit_hint(unit, dimension),
     )
 
 

@@ -1,4 +1,6 @@
-"""The reference pages name every key and every rule, so that what the programs accept can be looked up."""
+"""The reference pages name every key and every rule, so that what the programs accept can be looked
+up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The public API: what it lists can be had, what it documents is there, and the command line is written on it and nothing else."""
+"""The public API: what it lists can be had, what it documents is there, and the command line is
+written on it and nothing else.
+"""
 
 import ast
 import re
@@ -12,15 +14,19 @@ from plimsoll import errors
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "plimsoll"
-LISTED = re.findall(r"^from (\S+) import (\w+) as (\w+)$", (PACKAGE / "__init__.pyi").read_text(), re.MULTILINE)
+LISTED = re.findall(
+    r"^from (\S+) import (\w+) as (\w+)$", (PACKAGE / "__init__.pyi").read_text(), re.MULTILINE
+)
 
 #: What the command line may import beside the public API, each with the reason.
 BESIDE_THE_API = {
     "plimsoll": "the public API",
     "plimsoll.cli": "itself",
-    "plimsoll.errors.system_errors": "what the operating system says reads the same in every message",
+    "plimsoll.errors.system_errors": "what the operating system says reads the same in every "
+    "message",
     "plimsoll.settings": "defaults of options stand where they are chosen",
-    "plimsoll.inputs.mistakes": "mistakes in options are told like mistakes in files, with the nearest names",
+    "plimsoll.inputs.mistakes": "mistakes in options are told like mistakes in files, with the "
+    "nearest names",
     "plimsoll.files.sanitize": "what is printed must not control a terminal",
     "plimsoll.pages.sections": "the page kit",
     "plimsoll.pages.tables": "the page kit",
@@ -62,7 +68,9 @@ def forbidden_imports(source: str) -> list[str]:
 def test_every_public_name_can_be_had() -> None:
     """A name that moved away would be missed only by whoever uses it."""
     assert len(LISTED) > 100
-    assert [name for _, name, alias in LISTED if name != alias] == [], "a name is the same here and there"
+    assert [name for _, name, alias in LISTED if name != alias] == [], (
+        "a name is the same here and there"
+    )
     for module, name, _ in LISTED:
         assert getattr(plimsoll, name) is getattr(import_module(module), name)
     assert {name for _, _, name in LISTED} <= set(dir(plimsoll))
@@ -71,7 +79,9 @@ def test_every_public_name_can_be_had() -> None:
 
 
 def test_no_public_name_is_that_of_a_room() -> None:
-    """Python puts a room into the package when it is loaded, in the place of whatever had its name."""
+    """Python puts a room into the package when it is loaded, in the place of whatever had its
+    name.
+    """
     rooms = {path.stem for path in PACKAGE.iterdir()}
     assert {name for _, _, name in LISTED} & rooms == set()
 
@@ -115,22 +125,36 @@ def talk_of(source: str) -> list[str]:
     """Where a module prints, asks, exits or knows the library of the command line."""
     found = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "input"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("print", "input")
+        ):
             found.append(node.func.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             name = f"{node.value.id}.{node.attr}"
             if name in ("sys.stdout", "sys.stderr", "sys.stdin", "sys.exit", "os._exit"):
                 found.append(name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            found += [name for name in names if name.partition(".")[0] in ("typer", "rich", "click")]
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+            )
+            found += [
+                name for name in names if name.partition(".")[0] in ("typer", "rich", "click")
+            ]
     return found
 
 
 def test_nothing_below_the_command_line_prints_asks_or_exits() -> None:
     """A library that prints cannot be used by a page, and one that exits ends a notebook."""
     below = [path for path in modules(PACKAGE) if PACKAGE / "cli" not in path.parents]
-    talking = {str(path.relative_to(PACKAGE)): said for path in below if (said := talk_of(path.read_text()))}
+    talking = {
+        str(path.relative_to(PACKAGE)): said
+        for path in below
+        if (said := talk_of(path.read_text()))
+    }
     assert {name: said for name, said in talking.items() if name not in PROGRAMS} == {}
     assert {word for name in PROGRAMS for word in talking[name]} == {"sys.exit"}
     assert sorted(talk_of("import typer\nprint(1, file=sys.stderr)\nsys.exit(1)")) == [

@@ -48,7 +48,8 @@ def test_answers_that_make_no_plan_write_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "position", "expected"), [("plimsoll st", 1, "status"), ("plimsoll run --st", 2, "--stop-if")]
+    ("words", "position", "expected"),
+    [("plimsoll st", 1, "status"), ("plimsoll run --st", 2, "--stop-if")],
 )
 def test_the_shell_completes_commands_and_options(words: str, position: int, expected: str) -> None:
     """Commands are loaded lazily; completion must find them all the same."""
@@ -60,6 +61,10 @@ def test_the_shell_completes_commands_and_options(words: str, position: int, exp
     }
     program = "from plimsoll.cli import main; main()"
     result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert expected in result.stdout.split(), result.stderr

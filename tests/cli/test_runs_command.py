@@ -1,4 +1,6 @@
-"""`plimsoll runs`: nothing that was run disappears from the list, whatever state its folder is in."""
+"""`plimsoll runs`: nothing that was run disappears from the list, whatever state its folder is
+in.
+"""
 
 import json
 import shutil
@@ -15,7 +17,9 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Five folders: a good run, a better one of an earlier day, a damaged one, one that was killed, and something else."""
+    """Five folders: a good run, a better one of an earlier day, a damaged one, one that was killed,
+    and something else.
+    """
     for name in ("good", "better", "damaged"):
         shutil.copytree(GOLDEN, tmp_path / name)
     summary = folder.read_json(tmp_path / "better" / folder.SUMMARY)
@@ -56,7 +60,9 @@ def test_the_list_is_sorted(home: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert [entry["folder"] for entry in listed(capsys, str(home))][:2] == ["good", "better"]
     by_iops = [entry["folder"] for entry in listed(capsys, str(home), "--sort", "iops")]
     assert by_iops[:2] == ["better", "good"]
-    reverse = [entry["folder"] for entry in listed(capsys, str(home), "--sort", "iops", "--reverse")]
+    reverse = [
+        entry["folder"] for entry in listed(capsys, str(home), "--sort", "iops", "--reverse")
+    ]
     assert reverse[:2] == ["good", "better"]
 
 
@@ -71,7 +77,11 @@ def test_the_table_names_what_is_wrong(home: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["gone"], "does not exist"), (["file"], "is a file"), ([".", "--sort", "iop"], "did you mean `iops`")],
+    [
+        (["gone"], "does not exist"),
+        (["file"], "is a file"),
+        ([".", "--sort", "iop"], "did you mean `iops`"),
+    ],
 )
 def test_mistakes_are_told(
     tmp_path: Path,
@@ -87,7 +97,9 @@ def test_mistakes_are_told(
     assert message in capsys.readouterr().err
 
 
-def test_the_list_tells_rehearsals_from_qualifications(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_tells_rehearsals_from_qualifications(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A pass of a minute and one of two hours looked alike."""
     verdict = folder.read_json(home / "better" / folder.VERDICT)
     folder.write_json(home / "better" / folder.VERDICT, verdict | {"qualifying": True})
@@ -96,4 +108,7 @@ def test_the_list_tells_rehearsals_from_qualifications(home: Path, capsys: pytes
     assert run_program(["runs", str(home), "--sort", "kind"]) == 0
     heading, first, second, *_ = capsys.readouterr().out.splitlines()
     assert heading.split().index("kind") == heading.split().index("result") + 1
-    assert ("better" in first and "qualification" in first, "good" in second and "rehearsal" in second) == (True, True)
+    assert (
+        "better" in first and "qualification" in first,
+        "good" in second and "rehearsal" in second,
+    ) == (True, True)

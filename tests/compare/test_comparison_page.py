@@ -23,7 +23,9 @@ def html(fast: Path, slow: Path) -> str:
     """The fast run against the slow one with a condition that holds."""
     sides = read_sides([fast, slow])
     found = compare(sides)
-    return render(found, sides, evaluate(parse_condition("database_iops<400"), sides, found, confident=False))
+    return render(
+        found, sides, evaluate(parse_condition("database_iops<400"), sides, found, confident=False)
+    )
 
 
 def test_golden_comparison(html: str) -> None:
@@ -52,8 +54,12 @@ def browser() -> Iterator[Any]:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.slow)])
-def test_RPT_24_it_draws_and_axe_finds_nothing_serious(browser: Any, html: str, tmp_path: Path, width: int) -> None:
-    """RPT-24: every chart is drawn with a table behind it, on a phone and on a desk, for those who see little too."""
+def test_RPT_24_it_draws_and_axe_finds_nothing_serious(
+    browser: Any, html: str, tmp_path: Path, width: int
+) -> None:
+    """RPT-24: every chart is drawn with a table behind it, on a phone and on a desk, for those who
+    see little too.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     path = tmp_path / "page.html"
@@ -61,16 +67,24 @@ def test_RPT_24_it_draws_and_axe_finds_nothing_serious(browser: Any, html: str, 
     page = browser.new_page(viewport={"width": width, "height": 900})
     failures: list[str] = []
     page.on("pageerror", lambda error: failures.append(str(error)))
-    page.on("request", lambda request: None if request.url.startswith("file:") else failures.append(request.url))
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith("file:") else failures.append(request.url),
+    )
     page.goto(path.as_uri())
-    page.wait_for_function(f"document.querySelectorAll('.chart svg[aria-hidden]').length === {CHARTS}")
+    page.wait_for_function(
+        f"document.querySelectorAll('.chart svg[aria-hidden]').length === {CHARTS}"
+    )
     assert failures == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if width < 1000:
         page.close()
         return
     page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
-    assert all(len(figure.query_selector_all("tbody tr")) >= 2 for figure in page.query_selector_all("figure"))
+    assert all(
+        len(figure.query_selector_all("tbody tr")) >= 2
+        for figure in page.query_selector_all("figure")
+    )
     found = Axe().run(page).response["violations"]
     assert [item["id"] for item in found if item["impact"] in ("serious", "critical")] == []
     page.close()

@@ -1,4 +1,6 @@
-"""What crosses a file or the door is read with every mistake reported, and written with the keys it has."""
+"""What crosses a file or the door is read with every mistake reported, and written with the keys it
+has.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -48,7 +50,12 @@ def test_what_is_read_is_written_again_key_by_key():
 
 
 def test_every_mistake_is_reported_at_once_with_its_path():
-    wrong = {"nam": "mix", "load": {"sessions": True, "shared": 1}, "share": "3", "buckets": [[1], [1, 2.5]]}
+    wrong = {
+        "nam": "mix",
+        "load": {"sessions": True, "shared": 1},
+        "share": "3",
+        "buckets": [[1], [1, 2.5]],
+    }
     assert mistakes(wrong) == (
         "`nam` is not a known key",
         "`name` is missing",

@@ -1,4 +1,6 @@
-"""The run spec and the outcome are the same on both sides of the door, and those of version 0.1 are read."""
+"""The run spec and the outcome are the same on both sides of the door, and those of version 0.1 are
+read.
+"""
 
 import json
 from pathlib import Path
@@ -22,11 +24,14 @@ def maximal(kind: Any, depth: int = 0) -> Any:
     if kind in (str, int, float, bool):
         return {str: "x", int: 4, float: 4.0, bool: True}[kind]
     if arguments and all(
-        not isinstance(item, (type, type(None))) and isinstance(item, (str, int)) for item in arguments
+        not isinstance(item, (type, type(None))) and isinstance(item, (str, int))
+        for item in arguments
     ):
         return arguments[0]
     known = [item for item in arguments if item is not type(None)]
-    if getattr(kind, "__name__", "") == "Sequence" or str(kind).startswith("collections.abc.Sequence"):
+    if getattr(kind, "__name__", "") == "Sequence" or str(kind).startswith(
+        "collections.abc.Sequence"
+    ):
         return [maximal(known[0], depth + 1)]
     return maximal(known[0], depth + 1)
 
@@ -38,23 +43,35 @@ def complete_spec(load: type[Document], action: type[Document], directory: Path)
     spec["io_method"], spec["durable_writes"] = "threads", "fdatasync"
     spec["targets"][0] |= {"name": "disk", "host": "local", "path": str(directory)}
     instance = spec["instances"][0]
-    instance |= {"name": "one", "target": "disk", "directory": str(directory), "log_directory": str(directory)}
+    instance |= {
+        "name": "one",
+        "target": "disk",
+        "directory": str(directory),
+        "log_directory": str(directory),
+    }
     instance |= {"page_bytes": 32768, "log_framing": "sector_512"}
     workload = spec["workloads"][0]
     workload |= {"name": "mix", "instances": ["one"], "load": maximal(load)}
-    workload["mix"] = {f"{kind}_percent": 25 for kind in ("insert", "delete", "replace", "read")} | {
-        "lazy_commit_percent": 50
-    }
+    workload["mix"] = {
+        f"{kind}_percent": 25 for kind in ("insert", "delete", "replace", "read")
+    } | {"lazy_commit_percent": 50}
     if "criteria" in workload["load"]:
         workload["load"]["criteria"][0]["metric"] = "database_read"
     spec["phases"] = [
-        {"name": "phase", "action": maximal(action), "workloads": ["mix"] if "search" in workload["load"] else []}
+        {
+            "name": "phase",
+            "action": maximal(action),
+            "workloads": ["mix"] if "search" in workload["load"] else [],
+        }
     ]
     return spec
 
 
 def refusal(spec: dict[str, Any]) -> str:
-    """What the door says of the form of a spec; empty where it takes it. What it is asked to do may still be impossible."""
+    """What the door says of the form of a spec; empty where it takes it.
+
+    What it is asked to do may still be impossible.
+    """
     try:
         run = _native.Run(json.dumps(spec))
     except _native.ConfigError as error:
@@ -66,7 +83,13 @@ def refusal(spec: dict[str, Any]) -> str:
     return found["text"] if found and found["family"] == "config" else ""
 
 
-FORM = ("unknown field", "missing field", "invalid type", "did not match any variant", "unknown variant")
+FORM = (
+    "unknown field",
+    "missing field",
+    "invalid type",
+    "did not match any variant",
+    "unknown variant",
+)
 
 
 @pytest.mark.parametrize("load", get_args(LoadSpec), ids=lambda cls: cls.__name__)

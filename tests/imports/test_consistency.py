@@ -1,4 +1,6 @@
-"""The checker finds in the published reports what people found by hand, and nothing in a report that adds up."""
+"""The checker finds in the published reports what people found by hand, and nothing in a report
+that adds up.
+"""
 
 import copy
 from typing import Any
@@ -39,15 +41,23 @@ BY_HAND = {
 def test_RPT_27_an_entry_found_by_hand_is_found(entry: str) -> None:
     """The checker replaces a reader with a pocket calculator."""
     name, rule, kind, words = BY_HAND[entry]
-    found = [finding for finding in findings(REPORTS[name]()) if finding.rule == rule and words in finding.text]
+    found = [
+        finding
+        for finding in findings(REPORTS[name]())
+        if finding.rule == rule and words in finding.text
+    ]
     assert found
     assert found[0].kind == kind
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_RPT_27_a_published_report_contradicts_itself_only_where_a_digit_was_lost(name: str) -> None:
+def test_RPT_27_a_published_report_contradicts_itself_only_where_a_digit_was_lost(
+    name: str,
+) -> None:
     """A checker that cries wolf is switched off."""
-    contradictions = [finding.rule for finding in findings(REPORTS[name]()) if finding.kind == CONTRADICTION]
+    contradictions = [
+        finding.rule for finding in findings(REPORTS[name]()) if finding.kind == CONTRADICTION
+    ]
     assert contradictions == (["backup_reads"] * 2 if name == "appendix_e" else [])
 
 
@@ -62,19 +72,28 @@ def _changed(path: str, value: Any) -> dict[str, Any]:
 
 
 PLANTED = {
-    "transactional_io/Instance3328.1/db_reads_per_sec": (112.641, ["achieved_iops", "total_bytes", "total_reads"]),
+    "transactional_io/Instance3328.1/db_reads_per_sec": (
+        112.641,
+        ["achieved_iops", "total_bytes", "total_reads"],
+    ),
     "total_io/Instance3328.1/db_read_avg_bytes": (81562.83, ["total_bytes"]),
     "test_summary/achieved_transactional_iops": (339.489, ["achieved_iops"]),
     "test_summary/final_database_size_bytes": (2087979188225, ["checksum_final_size"]),
     "test_summary/collection_end": ("2011-04-21T03:45:48", ["time_order"]),
     "test_summary/database_files_count": (3, ["database_count"]),
     "jetstress_system_parameters/read_operations_pct": (45, ["operation_mix"]),
-    "jetstress_system_parameters/maximum_database_cache_mb": (1024.0, ["cache_bound", "flush_thresholds"]),
+    "jetstress_system_parameters/maximum_database_cache_mb": (
+        1024.0,
+        ["cache_bound", "flush_thresholds"],
+    ),
     "transactional_io/Instance3328.1/db_read_avg_latency_ms": (22.056, ["pass_over_limit"]),
     "transactional_io/Instance3328.2/log_write_avg_latency_ms": (14.192, ["pass_over_limit"]),
     "checksum/statistics/2/seen_pages": (63720069, ["checksum_sums"]),
     "checksum/statistics/0/bad_pages": (1, ["checksum_sums", "pass_over_limit"]),
-    "checksum/statistics/0/seen_pages": (31852000, ["checksum_final_size", "checksum_pages", "checksum_sums"]),
+    "checksum/statistics/0/seen_pages": (
+        31852000,
+        ["checksum_final_size", "checksum_pages", "checksum_sums"],
+    ),
     "host_system_performance/processor_time_pct": (
         {"average": 50.0, "minimum": 1.0, "maximum": 11.0},
         ["average_between"],
@@ -86,14 +105,22 @@ PLANTED = {
 def test_RPT_27_a_planted_contradiction_is_found(path: str) -> None:
     """Each rule must be able to fail."""
     value, rules = PLANTED[path]
-    found = sorted({finding.rule for finding in findings(_changed(path, value)) if finding.kind == CONTRADICTION})
+    found = sorted(
+        {
+            finding.rule
+            for finding in findings(_changed(path, value))
+            if finding.kind == CONTRADICTION
+        }
+    )
     assert found == rules
 
 
 def test_samples_without_an_interval_are_not_counted() -> None:
     """An interval of nothing is damage, not a reason to divide by it."""
     report = copy.deepcopy(appendix_c())
-    begun = [event for event in report["test_log_events"] if event["event"] == "perf_logging_begins"]
+    begun = [
+        event for event in report["test_log_events"] if event["event"] == "perf_logging_begins"
+    ]
     assert begun
     for event in begun:
         event["interval_ms"] = 0

@@ -27,13 +27,16 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def host(tmp_path: Path, originals: dict[str, Path]) -> Host:
-    """Makes the run of a host: what it is called, when it began beside the others, and of which storage it tells."""
+    """Makes the run of a host: what it is called, when it began beside the others, and of which
+    storage it tells.
+    """
 
     def make(name: str, later_s: float = 0.0, of: str = "fast", machine: str | None = None) -> Path:
         home = tmp_path / name
         shutil.copytree(originals[of], home)
         plan, environment, outcome = (
-            folder.read_json(home / item) for item in (folder.PLAN, folder.ENVIRONMENT, folder.OUTCOME)
+            folder.read_json(home / item)
+            for item in (folder.PLAN, folder.ENVIRONMENT, folder.OUTCOME)
         )
         plan["run"]["hosts"] = [{"name": name}]
         for instance in plan["run"]["instances"]:
@@ -42,7 +45,11 @@ def host(tmp_path: Path, originals: dict[str, Path]) -> Host:
         environment["machine"]["host_name"] = machine or f"{name}.example.org"
         for anchor in outcome["anchors"]:
             anchor["utc_ns"] += int(later_s * NS_PER_S)
-        for item, content in ((folder.PLAN, plan), (folder.ENVIRONMENT, environment), (folder.OUTCOME, outcome)):
+        for item, content in (
+            (folder.PLAN, plan),
+            (folder.ENVIRONMENT, environment),
+            (folder.OUTCOME, outcome),
+        ):
             folder.write_json(home / item, content)
         return home
 

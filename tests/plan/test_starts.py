@@ -24,7 +24,10 @@ def test_ORC_03_loads_begin_one_after_the_other() -> None:
         {"name": "orders", "instances": ["two"], "start_after_s": 10},
         {"name": "more", "instances": ["two"], "start_after_s": 25},
     )
-    shape = [(phase.action.kind, getattr(phase.action, "duration_s", None), list(phase.workloads)) for phase in found]
+    shape = [
+        (phase.action.kind, getattr(phase.action, "duration_s", None), list(phase.workloads))
+        for phase in found
+    ]
     assert shape == [
         ("prepare", None, []),
         ("soak", 10, ["mail"]),

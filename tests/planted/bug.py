@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 
 class Bug(NamedTuple):
-    """One bug: in `file` of the sources of `crate`, `sound` is replaced by `broken`, where `PLANTED` stands for "this bug is planted"."""
+    """One bug: in `file` of the sources of `crate`, `sound` is replaced by `broken`, where
+    `PLANTED` stands for "this bug is planted".
+    """
 
     name: str
     file: str

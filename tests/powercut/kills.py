@@ -1,11 +1,13 @@
-"""`make crash KILLS=n`: a process on real files is killed under load over and over, and after every fifth kill the power of its disk is cut.
+"""`make crash KILLS=n`: a process on real files is killed under load over and over, and after every
+fifth kill the power of its disk is cut.
 
     python -m tests.powercut.kills KILLS [SEED] [--behaviour NAME] [--debug]
 
-The work, the kills and the comparison are the engine's own test (`crates/plimsoll-engine/tests/trust/killed.rs`). It works on ext4 on a disk with a
-volatile write cache, served here (`tests/support/volatile_disk.py`): a kill alone loses nothing that the kernel has, so only the power
-cut shows a sync that is missing. Where such a disk cannot be had (no root, no /dev/fuse) the kills are done without power cuts, and that is said.
-"""
+The work, the kills and the comparison are the engine's own test
+(`crates/plimsoll-engine/tests/trust/killed.rs`). It works on ext4 on a disk with a volatile write
+cache, served here (`tests/support/volatile_disk.py`): a kill alone loses nothing that the kernel
+has, so only the power cut shows a sync that is missing. Where such a disk cannot be had (no root,
+no /dev/fuse) the kills are done without power cuts, and that is said."""
 
 from __future__ import annotations
 
@@ -53,7 +55,10 @@ class Kills:
         """Whether nothing acknowledged was lost in so many kills."""
         environment = os.environ | {"KILLS": str(kills)}
         if self.made is not None:
-            environment |= {"PLIMSOLL_CRASH_PLACE": str(self.made.point), "PLIMSOLL_CRASH_POWER": "1"}
+            environment |= {
+                "PLIMSOLL_CRASH_PLACE": str(self.made.point),
+                "PLIMSOLL_CRASH_POWER": "1",
+            }
         passed = False
         with subprocess.Popen(
             command(release=release),
@@ -110,9 +115,13 @@ def main() -> None:
     parser.add_argument("kills", type=int)
     parser.add_argument("seed", type=int, nargs="?", default=1)
     parser.add_argument(
-        "--behaviour", default="honest", help="how the disk lies; an honest one loses only what was not flushed"
+        "--behaviour",
+        default="honest",
+        help="how the disk lies; an honest one loses only what was not flushed",
     )
-    parser.add_argument("--debug", action="store_true", help="build the test without optimizing for release")
+    parser.add_argument(
+        "--debug", action="store_true", help="build the test without optimizing for release"
+    )
     chosen = parser.parse_args()
     passed, met = kill(chosen.kills, chosen.seed, chosen.behaviour, release=not chosen.debug)
     print(f"{met.cuts} power cuts, {met.writes_lost} pieces of 4 KiB lost, seed {chosen.seed}")

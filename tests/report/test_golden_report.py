@@ -1,4 +1,7 @@
-"""A fixed run folder gives a fixed summary, verdict and report. How the report reads and draws is tested in tests/report."""
+"""A fixed run folder gives a fixed summary, verdict and report.
+
+How the report reads and draws is tested in tests/report.
+"""
 
 import json
 import os
@@ -22,7 +25,9 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The golden run with its later stages done anew."""
     copy = tmp_path_factory.mktemp("golden") / "run"
     shutil.copytree(GOLDEN, copy)
-    plan, environment = (folder.read_json(copy / name) for name in (folder.PLAN, folder.ENVIRONMENT))
+    plan, environment = (
+        folder.read_json(copy / name) for name in (folder.PLAN, folder.ENVIRONMENT)
+    )
     summary = summarize(copy)
     folder.write_json(copy / folder.SUMMARY, summary)
     folder.write_json(copy / folder.VERDICT, judge(plan, summary, environment))
@@ -40,7 +45,9 @@ def rounded(value: Any) -> Any:
 
 
 def without_scripts(html: str) -> str:
-    """The report without the charting libraries, whose text belongs to their authors, and without chart data."""
+    """The report without the charting libraries, whose text belongs to their authors, and without
+    chart data.
+    """
     return re.sub(r"<script>.*?</script>", "<script></script>", html, flags=re.DOTALL)
 
 
@@ -49,7 +56,9 @@ def test_golden_json(run_folder: Path, name: str) -> None:
     """Figures of old runs must not change under the hands of those who quote them."""
     if WRITE:
         shutil.copy(run_folder / name, GOLDEN / name)
-    assert rounded(json.loads((run_folder / name).read_text())) == rounded(json.loads((GOLDEN / name).read_text()))
+    assert rounded(json.loads((run_folder / name).read_text())) == rounded(
+        json.loads((GOLDEN / name).read_text())
+    )
 
 
 def test_golden_report(run_folder: Path) -> None:

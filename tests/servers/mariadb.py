@@ -1,4 +1,6 @@
-"""MariaDB: a server with a user `shop` that may log in by password, and a database `shop` that is its own."""
+"""MariaDB: a server with a user `shop` that may log in by password, and a database `shop` that is
+its own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ _ADMINISTRATOR = "root"
 
 
 class MariaDB(Server):
-    """See the text of this file. The administrator comes in by the socket in the folder, without a password."""
+    """See the text of this file.
+
+    The administrator comes in by the socket in the folder, without a password.
+    """
 
     KIND = "mariadb"
     PACKAGES = "mariadb-server"
@@ -37,7 +42,12 @@ class MariaDB(Server):
 
     def prepare(self) -> None:
         self.run(
-            *("mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"),
+            *(
+                "mariadb-install-db",
+                "--no-defaults",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+            ),
             *(f"--datadir={self.data}", f"--tmpdir={self.folder}", "--innodb-log-file-size=16M"),
         )
 
@@ -57,12 +67,18 @@ class MariaDB(Server):
             "--skip-name-resolve",
             "--innodb-buffer-pool-size=64M",
             "--innodb-log-file-size=16M",
-            # A killed process loses nothing of what the system has; machines are not switched off in these tests.
+            # A killed process loses nothing of what the system has; machines are not switched off
+            # in these tests.
             "--innodb-flush-method=nosync",
         ]
 
     def is_ready(self) -> bool:
-        return subprocess.run(self._client("-e", "SELECT 1"), check=False, capture_output=True).returncode == 0
+        return (
+            subprocess.run(
+                self._client("-e", "SELECT 1"), check=False, capture_output=True
+            ).returncode
+            == 0
+        )
 
     def _client(self, *words: str) -> list[str]:
         named = [f"--socket={self.socket}", f"--user={_ADMINISTRATOR}", "--connect-timeout=2"]
@@ -74,7 +90,9 @@ class MariaDB(Server):
 
     def make_database(self, name: str) -> None:
         """An empty database that belongs to the user."""
-        self.sql(f"CREATE DATABASE {name}; GRANT ALL ON {name}.* TO {USER}@'{HOST}'", database="mysql")
+        self.sql(
+            f"CREATE DATABASE {name}; GRANT ALL ON {name}.* TO {USER}@'{HOST}'", database="mysql"
+        )
 
     def sql(self, text: str, *, database: str = DATABASE) -> str:
         """What the administrator says and is told: rows as lines, columns between tabs."""

@@ -21,7 +21,9 @@ def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the program in a process of its own, as a shell would."""
     environment = os.environ | {"COLUMNS": "160", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "plimsoll.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, timeout=60
+    )
 
 
 def mistakes(tmp_path: Path, text: str) -> list[str]:
@@ -34,7 +36,9 @@ def mistakes(tmp_path: Path, text: str) -> list[str]:
 
 
 def test_all_mistakes_of_a_cost_file_come_at_once(tmp_path: Path) -> None:
-    """Prices below zero, a forgotten unit, an unknown reference, an option no formula can name and a broken formula."""
+    """Prices below zero, a forgotten unit, an unknown reference, an option no formula can name and
+    a broken formula.
+    """
     text = SHIPPED.replace("drive_price_usd = 307.99", "drive_price = 307.99").replace(
         '"ssd"\n\n[goal]', '"tape"\n\n[goal]'
     )
@@ -56,7 +60,9 @@ def test_power_is_given_as_a_range_or_not_at_all(tmp_path: Path) -> None:
     """Half a range, or one the wrong way round, is a slip."""
     found = mistakes(
         tmp_path,
-        SHIPPED.replace("drive_power_low_w = 5\n", "").replace("drive_power_low_w = 15", "drive_power_low_w = 16"),
+        SHIPPED.replace("drive_power_low_w = 5\n", "").replace(
+            "drive_power_low_w = 15", "drive_power_low_w = 16"
+        ),
     )
     assert found == [
         "options[1].drive_power_low_w: is missing",
@@ -67,7 +73,9 @@ def test_power_is_given_as_a_range_or_not_at_all(tmp_path: Path) -> None:
 def test_a_claim_about_an_absent_figure_is_not_evaluated(tmp_path: Path) -> None:
     """The hard drives' MTBF is not in the paper, so nothing can be said about their failures."""
     path = tmp_path / "cost.toml"
-    path.write_text(SHIPPED.replace('computed = "hdd.drive_count"', 'computed = "hdd.failures_per_year"'))
+    path.write_text(
+        SHIPPED.replace('computed = "hdd.drive_count"', 'computed = "hdd.failures_per_year"')
+    )
     claim = next(claim for claim in read_cost_study(path).claims if claim.id == "equivalent-drives")
     assert (claim.holds, claim.computed) == (None, None)
     assert claim.reason == "not evaluated: `hdd.failures_per_year` is not known"
@@ -77,7 +85,13 @@ def test_the_shipped_analysis_at_the_command_line() -> None:
     """The corrected figures stand beside the statements."""
     done = plimsoll("cost", "sandisk_2014")
     assert (done.returncode, done.stderr) == (0, "")
-    for expected in ("34,175.28", "6.10 x", "does not hold", "7 of 20 statements", "the MTBF of a drive is not stated"):
+    for expected in (
+        "34,175.28",
+        "6.10 x",
+        "does not hold",
+        "7 of 20 statements",
+        "the MTBF of a drive is not stated",
+    ):
         assert expected in done.stdout
 
 
@@ -87,9 +101,18 @@ def test_json_carries_formula_and_source_of_every_figure() -> None:
     purchase = result["options"]["hdd"]["figures"]["purchase_usd"]
     assert purchase["value"] == pytest.approx(34_175.28)
     assert purchase["unit"] == "USD"
-    assert purchase["formula"] == "drive_count * drive_price_usd + enclosure_count * enclosure_price_usd"
-    assert all(figure["source"] for option in result["options"].values() for figure in option["figures"].values())
-    assert result["options"]["hdd"]["ratio_to_reference"]["purchase_usd"] == pytest.approx(6.1027, abs=5e-5)
+    assert (
+        purchase["formula"]
+        == "drive_count * drive_price_usd + enclosure_count * enclosure_price_usd"
+    )
+    assert all(
+        figure["source"]
+        for option in result["options"].values()
+        for figure in option["figures"].values()
+    )
+    assert result["options"]["hdd"]["ratio_to_reference"]["purchase_usd"] == pytest.approx(
+        6.1027, abs=5e-5
+    )
     assert {claim["id"]: claim["holds"] for claim in result["claims"]}["S-03a"] is False
 
 

@@ -1,4 +1,6 @@
-"""The chain of steps: the number, the formula and the spreadsheet formula come from one arithmetic."""
+"""The chain of steps: the number, the formula and the spreadsheet formula come from one
+arithmetic.
+"""
 
 import pytest
 
@@ -57,7 +59,11 @@ def test_rounding_up_ignores_what_binary_fractions_add() -> None:
 def test_functions() -> None:
     two, five = given("a_count", 2, "a", "t"), given("b_count", 5, "b", "t")
     assert (maximum(two, five, 3).value, minimum(two, five).value) == (5, 2)
-    assert [round_half_up(given("x_count", x, "x", "t")).value for x in (0.5, 1.5, 2.4)] == [1, 2, 2]
+    assert [round_half_up(given("x_count", x, "x", "t")).value for x in (0.5, 1.5, 2.4)] == [
+        1,
+        2,
+        2,
+    ]
     assert [if_at_most(x, 75, 1, 2).value for x in (75, 75.1)] == [1, 2]
 
 

@@ -1,7 +1,7 @@
 """Every study of the papers that is built is borne by a test; what is not built is listed.
 
-A test bears an id by carrying it in its name or docstring. An id leaves `NOT_BUILT` in the change that builds it.
-"""
+A test bears an id by carrying it in its name or docstring. An id leaves `NOT_BUILT` in the change
+that builds it."""
 
 import re
 from pathlib import Path
@@ -19,6 +19,10 @@ def test_every_built_study_is_borne_by_a_test() -> None:
         *TESTS.glob("study/test_study_command.py"),
         *TESTS.glob("compare/test_c*.py"),
     ]
-    borne = {name for file in files for name in re.findall(r"STU-\d{2}", file.read_text(encoding="utf-8"))}
+    borne = {
+        name
+        for file in files
+        for name in re.findall(r"STU-\d{2}", file.read_text(encoding="utf-8"))
+    }
     assert borne >= WANTED - NOT_BUILT
     assert not NOT_BUILT & borne

@@ -1,4 +1,6 @@
-"""A run in virtual time on a cloud volume that bursts from 300 to 900 requests a second while it has saved credit."""
+"""A run in virtual time on a cloud volume that bursts from 300 to 900 requests a second while it
+has saved credit.
+"""
 
 import json
 from pathlib import Path
@@ -14,11 +16,16 @@ from tests.support.plain_stages import summarize
 
 
 def run_on_cloud_volume(path: Path, plan: dict[str, Any], saved: float) -> dict[str, Any]:
-    """Makes the run folder `path` of a plan with one such volume, `saved` requests in credit, and gives its summary."""
+    """Makes the run folder `path` of a plan with one such volume, `saved` requests in credit, and
+    gives its summary.
+    """
     caps = _caps_in(plan["run"])
     assert len(caps) == 1
     caps[0].update(
-        operations_per_second=300.0, burst_operations_per_second=900.0, credit_count_max=saved, bytes_per_second=1e9
+        operations_per_second=300.0,
+        burst_operations_per_second=900.0,
+        credit_count_max=saved,
+        bytes_per_second=1e9,
     )
     path.mkdir()
     completed = Plan.from_plain(plan)

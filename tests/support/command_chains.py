@@ -32,7 +32,9 @@ _LOADED = (
 )
 
 
-def no_fault_of_ours(arguments: Sequence[object], code: int, text: str, codes: Sequence[int]) -> None:
+def no_fault_of_ours(
+    arguments: Sequence[object], code: int, text: str, codes: Sequence[int]
+) -> None:
     """Hold that a command ended with one of `codes`, and not by a fault of Plimsoll."""
     assert "Traceback" not in text and "internal error" not in text, f"{arguments}: {text}"
     assert code in codes, f"{arguments} ended with {code}, not {codes}: {text}"
@@ -62,7 +64,9 @@ class Command:
         self._output = output
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([f"plimsoll.{name}" for name in _LOADED])
-        self._process: Any = context.Process(target=_carry_out, args=(self.arguments, str(output)), daemon=True)
+        self._process: Any = context.Process(
+            target=_carry_out, args=(self.arguments, str(output)), daemon=True
+        )
         self._process.start()
 
     def signal(self, number: signal.Signals) -> None:
@@ -82,12 +86,18 @@ class Command:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-            raise AssertionError(f"{self.arguments} did not end within {SECONDS_MAX} s: {self.said()}")
+            raise AssertionError(
+                f"{self.arguments} did not end within {SECONDS_MAX} s: {self.said()}"
+            )
         return self._process.exitcode, self.said()
 
     def said(self) -> str:
         """Everything it has said so far."""
-        return self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
+        return (
+            self._output.read_text(encoding="utf-8", errors="replace")
+            if self._output.exists()
+            else ""
+        )
 
 
 def _carry_out(arguments: list[str], output: str) -> None:

@@ -1,4 +1,6 @@
-"""The content of prepared records, computed a second time from docs/reference/prepared-database.md."""
+"""The content of prepared records, computed a second time from
+docs/reference/prepared-database.md.
+"""
 
 STEP = 0x9E3779B97F4A7C15
 MASK = 0xD6E8FEB86659FD93
@@ -36,22 +38,35 @@ def long_pad(seed: int, database: int, number: int, version: int, length: int) -
     return filler(derive(derive(derive(database_key, 1), number), version), length)
 
 
-def long_value(seed: int, database: int, number: int, version: int, length: int, page_bytes: int) -> bytes:
+def long_value(
+    seed: int, database: int, number: int, version: int, length: int, page_bytes: int
+) -> bytes:
     value_key = derive(derive(seed, database + 1), 3)
     key = derive(derive(value_key, number), version)
     content = bytearray()
     for chunk, start in enumerate(range(0, length, CHUNK_BYTES[page_bytes])):
         chunk_length = min(CHUNK_BYTES[page_bytes], length - start)
-        head = b"PV" + chunk.to_bytes(2, "little") + version.to_bytes(4, "little") + number.to_bytes(8, "little")
-        content += head[:chunk_length] + filler(derive(key, chunk), max(0, chunk_length - len(head)))
+        head = (
+            b"PV"
+            + chunk.to_bytes(2, "little")
+            + version.to_bytes(4, "little")
+            + number.to_bytes(8, "little")
+        )
+        content += head[:chunk_length] + filler(
+            derive(key, chunk), max(0, chunk_length - len(head))
+        )
     return bytes(content)
 
 
 def check_sum(*pads: bytes) -> int:
-    """The Check column: the sum of all 64-bit words, each pad padded with zeros, as a signed number."""
+    """The Check column: the sum of all 64-bit words, each pad padded with zeros, as a signed
+    number.
+    """
     total = 0
     for pad in pads:
         padded = pad + bytes(-len(pad) % 8)
-        total += sum(int.from_bytes(padded[at : at + 8], "little") for at in range(0, len(padded), 8))
+        total += sum(
+            int.from_bytes(padded[at : at + 8], "little") for at in range(0, len(padded), 8)
+        )
     total &= WORD_MAX
     return total - (1 << 64) if total >> 63 else total

@@ -21,7 +21,9 @@ class ReadTable:
 
 
 class Page(HTMLParser):
-    """The headings of a report in order, its tables by heading, its links, and everything that is read."""
+    """The headings of a report in order, its tables by heading, its links, and everything that is
+    read.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -61,7 +63,9 @@ class Page(HTMLParser):
         if tag in ("th", "td"):
             self._cells.append(self._text.strip())
         if tag == "tr":
-            (self._table.headings.extend if "thead" in self._inside else self._table.rows.append)(self._cells)
+            (self._table.headings.extend if "thead" in self._inside else self._table.rows.append)(
+                self._cells
+            )
         if tag == "thead":
             self._inside.remove(tag)
         if tag == "data" and self._source:

@@ -13,8 +13,12 @@ COPIES = {"mode": "dag", "count": 2, "servers": 2}
 
 
 def make(**tables: Any) -> Requirements:
-    """Requirements for 5,000 users in two copies, with tables given in place of or beside the usual ones."""
+    """Requirements for 5,000 users in two copies, with tables given in place of or beside the usual
+    ones.
+    """
     usual: dict[str, Any] = {"kind": "requirements", "users": USERS, "copies": COPIES}
     return check_requirements(
-        as_document("test", {key: value for key, value in (usual | tables).items() if value is not None})
+        as_document(
+            "test", {key: value for key, value in (usual | tables).items() if value is not None}
+        )
     )

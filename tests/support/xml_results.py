@@ -22,7 +22,8 @@ def result_xml(report: dict[str, Any]) -> str:
         lines.append(f"<{name}>")
         if part.shape == report_labels.PAIRS:
             lines += [
-                f"<element name={quoteattr(row.cells[0])} value={quoteattr(row.cells[1])} />" for row in section.rows
+                f"<element name={quoteattr(row.cells[0])} value={quoteattr(row.cells[1])} />"
+                for row in section.rows
             ]
         elif part.shape == report_labels.ROWS:
             lines.append('<object name="MSExchange Database ==&gt; Instances">')
@@ -39,7 +40,9 @@ def result_xml(report: dict[str, Any]) -> str:
             for row in section.rows[1:]:
                 values = " ".join(
                     f"{key}={quoteattr(cell)}"
-                    for key, cell in zip(("average", "minimum", "maximum"), row.cells[1:], strict=True)
+                    for key, cell in zip(
+                        ("average", "minimum", "maximum"), row.cells[1:], strict=True
+                    )
                 )
                 lines.append(f"<counter name={quoteattr(row.cells[0])} {values} />")
             lines.append("</instance></object>")

@@ -1,7 +1,8 @@
-"""Every capability of the published engine, of the performance test and of the modelled array is borne by a test, in Rust or in Python.
+"""Every capability of the published engine, of the performance test and of the modelled array is
+borne by a test, in Rust or in Python.
 
-A test bears an id by carrying it in its name, or in its docstring, in Rust the documentation directly above its `#[test]`.
-"""
+A test bears an id by carrying it in its name, or in its docstring, in Rust the documentation
+directly above its `#[test]`."""
 
 import ast
 import re
@@ -9,7 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _ID = re.compile(r"(?:ENG|JST|RPT|MON|BKP|DAT|STU|SIM|STO|HA|UI|ORC)-\d{2}")
-_RUST_TEST = re.compile(r"((?:^[ \t]*///.*\n)*[ \t]*#\[test\](?:\n[ \t]*#\[.*\])*\n[ \t]*fn \w+)", re.MULTILINE)
+_RUST_TEST = re.compile(
+    r"((?:^[ \t]*///.*\n)*[ \t]*#\[test\](?:\n[ \t]*#\[.*\])*\n[ \t]*fn \w+)", re.MULTILINE
+)
 _ENGINE = {f"ENG-{number:02d}" for number in range(1, 25)}
 _PERFORMANCE_TEST = {
     *("JST-01", "JST-22", "RPT-30", "RPT-31", "MON-01", "MON-05", "MON-06", "MON-07"),
@@ -43,7 +46,10 @@ _OTHER_TESTS = {
 
 
 def ids_of_rust_tests(source: str) -> set[str]:
-    """The ids in names and documentation of a file's tests; those in other comments count for nothing."""
+    """The ids in names and documentation of a file's tests.
+
+    Those in other comments count for nothing.
+    """
     return {name for text in _RUST_TEST.findall(source) for name in ids_in(text)}
 
 
@@ -56,7 +62,9 @@ def ids_of_python_tests(source: str) -> set[str]:
     """The ids in the docstrings of a file's tests."""
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     tests = [node for node in functions if node.name.startswith("test_")]
-    return {name for test in tests for name in ids_in(f"{test.name} {ast.get_docstring(test) or ''}")}
+    return {
+        name for test in tests for name in ids_in(f"{test.name} {ast.get_docstring(test) or ''}")
+    }
 
 
 def test_every_capability_is_borne_by_a_test() -> None:
@@ -72,7 +80,10 @@ def test_every_capability_is_borne_by_a_test() -> None:
 
 def test_only_the_words_of_a_test_count() -> None:
     """An id in a file's own text or above a helper must not hide that its test is gone."""
-    rust = "//! ENG-01\n/// ENG-02\nfn helper() {}\n/// ENG-03: it\n/// works, ENG-04.\n#[test]\nfn works() {}\n#[test]\nfn jst_05_too() {}\n"
+    rust = (
+        "//! ENG-01\n/// ENG-02\nfn helper() {}\n/// ENG-03: it\n/// works, ENG-04.\n#[test]\nfn "
+        "works() {}\n#[test]\nfn jst_05_too() {}\n"
+    )
     assert ids_of_rust_tests(rust) == {"ENG-03", "ENG-04", "JST-05"}
     python = '"""ENG-05"""\ndef test_it():\n    """ENG-06"""\ndef helper():\n    """ENG-07"""\n'
     assert ids_of_python_tests(python) == {"ENG-06"}

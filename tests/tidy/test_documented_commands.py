@@ -1,8 +1,9 @@
-"""Every command line that the documents, the help and the messages show is one that the program takes.
+"""Every command line that the documents, the help and the messages show is one that the program
+takes.
 
-Lines of a document that begin with `plimsoll` are parsed as typed: unknown options, missing arguments and values of a wrong kind
-fail. Commands named within a sentence may leave arguments out, so only their options are looked at.
-"""
+Lines of a document that begin with `plimsoll` are parsed as typed: unknown options, missing
+arguments and values of a wrong kind fail. Commands named within a sentence may leave arguments out,
+so only their options are looked at."""
 
 import re
 import shlex
@@ -25,7 +26,9 @@ _EXAMPLE = re.compile(r"Example: plimsoll (.*?)(?:\n\n|\Z)", re.DOTALL)
 def words_of(text: str) -> list[str]:
     """The words of a command line up to a comment, a pipe or a redirection."""
     words = shlex.split(text, comments=True)
-    ends = [position for position, word in enumerate(words) if word in ("|", ">", ">>", "&&", ";", "&")]
+    ends = [
+        position for position, word in enumerate(words) if word in ("|", ">", ">>", "&&", ";", "&")
+    ]
     return words[: ends[0]] if ends else words
 
 
@@ -42,7 +45,11 @@ def command_of(words: list[str]) -> tuple[Any, list[str]]:
 def unknown_options(words: list[str]) -> list[str]:
     """The options among the words that the command does not have."""
     command, rest = command_of(words)
-    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    known = {
+        name
+        for parameter in command.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
     known |= {"-h", "--help"}
     return [word for word in rest if re.match(r"--[a-z]", word) and word.split("=")[0] not in known]
 
@@ -85,8 +92,14 @@ def each_help(command: Any, name: str) -> list[tuple[str, str]]:
 def test_every_line_of_the_documents_can_be_typed() -> None:
     """A reader who types what a page shows and gets a usage error stops reading."""
     shown = shown_in(PAGES)
-    assert len(shown) > 50, "the pages show fewer commands than they did: is the pattern still right?"
-    wrong = [f"{page}: plimsoll {line}: {mistake}" for page, line in shown if (mistake := mistake_in(words_of(line)))]
+    assert len(shown) > 50, (
+        "the pages show fewer commands than they did: is the pattern still right?"
+    )
+    wrong = [
+        f"{page}: plimsoll {line}: {mistake}"
+        for page, line in shown
+        if (mistake := mistake_in(words_of(line)))
+    ]
     assert wrong == []
 
 
@@ -99,7 +112,11 @@ def test_every_example_of_the_help_can_be_typed() -> None:
         for example in _EXAMPLE.findall(text)
     ]
     assert len(examples) > 10
-    wrong = [f"{name}: {line}: {mistake}" for name, line in examples if (mistake := mistake_in(words_of(line)))]
+    wrong = [
+        f"{name}: {line}: {mistake}"
+        for name, line in examples
+        if (mistake := mistake_in(words_of(line)))
+    ]
     assert wrong == []
 
 

@@ -1,4 +1,7 @@
-"""Tests that are named elsewhere: in the Makefile's lists, in the list of planted bugs, in the table of promises."""
+"""Tests that are named elsewhere.
+
+In the Makefile's lists, in the list of planted bugs, in the table of promises.
+"""
 
 import re
 from pathlib import Path
@@ -23,14 +26,19 @@ def rust_tests(program: str) -> set[str]:
         files = {"" if path.stem == "main" else f"{path.stem}::": path for path in parts}
     found = set()
     for prefix, path in files.items():
-        found |= {prefix + name for name in re.findall(r"#\[test\]\n(?:#\[[^\]]*\]\n)*fn (\w+)\(", path.read_text())}
+        found |= {
+            prefix + name
+            for name in re.findall(r"#\[test\]\n(?:#\[[^\]]*\]\n)*fn (\w+)\(", path.read_text())
+        }
     return found
 
 
 def named_in_makefile() -> list[str]:
     """What `make simulate`, `make crash` and `make damage` promise to run."""
     text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-    lists = re.findall(r"^(?:SIMULATIONS|FOR_HOURS|FUZZERS|HISTORIES_JUDGED|DAMAGES) := (.*)$", text, re.MULTILINE)
+    lists = re.findall(
+        r"^(?:SIMULATIONS|FOR_HOURS|FUZZERS|HISTORIES_JUDGED|DAMAGES) := (.*)$", text, re.MULTILINE
+    )
     return [name for line in lists for name in line.split()]
 
 
@@ -54,7 +62,9 @@ def test_the_lists_are_there() -> None:
 
 def test_promises_name_tests_that_exist() -> None:
     """A promise is worth what its test is worth."""
-    table = re.findall(r"^\|.*\| (.*) \|$", (ROOT / "docs" / "reliability.md").read_text(), re.MULTILINE)
+    table = re.findall(
+        r"^\|.*\| (.*) \|$", (ROOT / "docs" / "reliability.md").read_text(), re.MULTILINE
+    )
     files = [name for cell in table for name in re.findall(r"`([\w/-]+\.(?:rs|py))`", cell)]
     assert len(files) > 45
     roots = (TESTS, TESTS_OF_PREPARE, ROOT, ROOT / "tests")

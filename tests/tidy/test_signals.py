@@ -14,6 +14,11 @@ assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL, "children would inheri
 
 
 def test_signals_that_nohup_ignores_reach_the_programs_that_tests_start() -> None:
-    """Under nohup two tests failed that end a program by SIGHUP: it had inherited that the signal is ignored."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False)
+    """Under nohup two tests failed that end a program by SIGHUP.
+
+    It had inherited that the signal is ignored.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,7 @@
-"""House rules that no linter knows: file lengths, forbidden names, locks without addresses, one door to the disk."""
+"""House rules that no linter knows.
+
+File lengths, forbidden names, locks without addresses, one door to the disk.
+"""
 
 import re
 import subprocess
@@ -13,7 +16,9 @@ FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "m
 
 def tracked() -> list[Path]:
     """The files under version control; what a build leaves behind does not count."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if listed.returncode != 0:
         pytest.skip("not a checkout: the files under version control are not known")
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
@@ -24,7 +29,8 @@ def test_source_files_stay_short() -> None:
     too_long = {
         str(path.relative_to(ROOT)): count
         for path in tracked()
-        if path.suffix in {".py", ".rs"} and (count := len(path.read_text().splitlines())) > LINES_MAX
+        if path.suffix in {".py", ".rs"}
+        and (count := len(path.read_text().splitlines())) > LINES_MAX
     }
     assert too_long == {}
 
@@ -36,27 +42,40 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
 
 
 def test_no_module_lies_flat() -> None:
-    """What has no room has no layer of its own, and whatever comes next to it is put down there too."""
+    """What has no room has no layer of its own, and whatever comes next to it is put down there
+    too.
+    """
     flat = {path.stem for path in (ROOT / "python" / "plimsoll").glob("*.py")}
     assert flat == {"__init__", "settings", "units"}
 
 
 def test_no_two_test_files_share_a_name() -> None:
-    """pytest takes the second for the first and refuses to run any test at all; alone, each of them runs."""
-    names = [path.name for path in tracked() if (ROOT / "tests") in path.parents and path.suffix == ".py"]
+    """pytest takes the second for the first and refuses to run any test at all.
+
+    Alone, each of them runs.
+    """
+    names = [
+        path.name for path in tracked() if (ROOT / "tests") in path.parents and path.suffix == ".py"
+    ]
     twice = {name for name in names if names.count(name) > 1} - {"conftest.py", "__init__.py"}
     assert twice == set()
 
 
 def test_no_file_tells_where_this_checkout_lies() -> None:
-    """What measures and what writes pages runs here; a path of one machine is of no use to anybody else."""
+    """What measures and what writes pages runs here.
+
+    A path of one machine is of no use to anybody else.
+    """
     place = f"{ROOT}/".encode()
     assert [str(path.relative_to(ROOT)) for path in tracked() if place in path.read_bytes()] == []
 
 
 @pytest.mark.parametrize("pattern", ["requirements*.txt", "Cargo.lock", "fuzz/Cargo.lock"])
 def test_locks_name_no_host(pattern: str) -> None:
-    """Locks work with whatever index a site uses only while they name none; Cargo names its registry's public alias."""
+    """Locks work with whatever index a site uses only while they name none.
+
+    Cargo names its registry's public alias.
+    """
     address = re.compile(r"https?://\S+|--index-url|--find-links|--extra-index-url")
     alias = "registry+https://github.com/rust-lang/crates.io-index"
     for path in ROOT.glob(pattern):
@@ -83,11 +102,18 @@ def test_requirements_are_hashed() -> None:
     ],
 )
 def test_files_of_strangers_have_one_door(called: str, door: str) -> None:
-    """A path in SQL is a pattern, and JSON from strangers steers terminals: both are seen to in one place."""
+    """A path in SQL is a pattern, and JSON from strangers steers terminals.
+
+    Both are seen to in one place.
+    """
     own = ROOT / "python" / "plimsoll"
     # The results of the model's own test are ours.
     allowed = {own / door, own / "arrays" / "papers" / "error_band.py"}
-    assert [path for path in sorted(own.rglob("*.py")) if path not in allowed and called in path.read_text()] == []
+    assert [
+        path
+        for path in sorted(own.rglob("*.py"))
+        if path not in allowed and called in path.read_text()
+    ] == []
 
 
 def test_sources_hold_no_marker_of_unfinished_work() -> None:

@@ -1,4 +1,7 @@
-"""The field's own terms in the documents: words that were replaced by one do not come back. `docs/glossary.md` has the terms."""
+"""The field's own terms in the documents: words that were replaced by one do not come back.
+
+`docs/glossary.md` has the terms.
+"""
 
 import re
 from pathlib import Path
@@ -28,7 +31,9 @@ LEFT_OUT = {
     "docs/reference/solution.md",
 }
 PAGES = sorted(
-    path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if str(path.relative_to(ROOT)) not in LEFT_OUT
+    path
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    if str(path.relative_to(ROOT)) not in LEFT_OUT
 )
 
 

@@ -38,7 +38,12 @@ def test_a_checkout_that_agrees_with_itself_may_be_released(checkout: Path) -> N
 def test_every_reason_is_told_at_once(checkout: Path) -> None:
     (checkout / "notes").write_text("not committed")
     found = "\n".join(reasons_against("2.0.0", checkout))
-    for part in ("Cargo.toml says 1.2.3", "__version__ is not 2.0.0", "no section '## [2.0.0]", "not committed"):
+    for part in (
+        "Cargo.toml says 1.2.3",
+        "__version__ is not 2.0.0",
+        "no section '## [2.0.0]",
+        "not committed",
+    ):
         assert part in found
 
 
@@ -54,8 +59,12 @@ def test_a_tag_is_never_moved(checkout: Path) -> None:
     git(checkout, "tag", "v1.2.3")
     assert reasons_against("1.2.3", checkout) == []
     commit(checkout)
-    assert reasons_against("1.2.3", checkout) == ["tag v1.2.3 is on another commit; choose the next version"]
+    assert reasons_against("1.2.3", checkout) == [
+        "tag v1.2.3 is on another commit; choose the next version"
+    ]
 
 
 def test_what_is_no_version_is_refused(checkout: Path) -> None:
-    assert reasons_against("next", checkout) == ["'next' is not a version; write three numbers, as in VERSION=1.2.3"]
+    assert reasons_against("next", checkout) == [
+        "'next' is not a version; write three numbers, as in VERSION=1.2.3"
+    ]

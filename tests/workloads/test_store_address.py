@@ -9,7 +9,10 @@ from plimsoll.workloads.store.address import Address, StoreAddressError, parse
     ("text", "expected"),
     [
         ("sqlite:store.db", Address("sqlite", file="store.db")),
-        ("postgres://shop@db.example/ds2", Address("postgresql", "", "db.example", 5432, "shop", "ds2")),
+        (
+            "postgres://shop@db.example/ds2",
+            Address("postgresql", "", "db.example", 5432, "shop", "ds2"),
+        ),
         ("mariadb://shop@10.0.0.6:3307/ds2", Address("mysql", "", "10.0.0.6", 3307, "shop", "ds2")),
         ("postgresql://sh%40p@[::1]/d%2F2", Address("postgresql", "", "::1", 5432, "sh@p", "d/2")),
     ],

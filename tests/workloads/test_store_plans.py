@@ -15,7 +15,12 @@ def plan(instance=None, workload=None, **further):
             "target": [{"name": "disk", "path": "/nowhere"}],
             "instance": [{"name": "shop", "backend": "store", **(instance or {})}],
             "workload": [{"name": "orders", **(workload or {})}],
-            "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 60}, {"kind": "audit"}, {"kind": "stop"}],
+            "phase": [
+                {"kind": "prepare"},
+                {"kind": "measure", "duration_s": 60},
+                {"kind": "audit"},
+                {"kind": "stop"},
+            ],
             **further,
         }
     ).plain()
@@ -29,9 +34,15 @@ def mistakes(*arguments, **further):
 
 
 def test_DS_02_sizes_follow_one_rule():
-    """The published sizes come out of it, and more megabytes never mean fewer rows, as they do in the original."""
+    """The published sizes come out of it, and more megabytes never mean fewer rows, as they do in
+    the original.
+    """
     assert rows_of(megabytes_of("S")) == {"customers": 20_000, "products": 10_000, "orders": 12_000}
-    assert rows_of(megabytes_of("M")) == {"customers": 2_000_000, "products": 100_000, "orders": 1_200_000}
+    assert rows_of(megabytes_of("M")) == {
+        "customers": 2_000_000,
+        "products": 100_000,
+        "orders": 1_200_000,
+    }
     assert megabytes_of("L") == megabytes_of("100GB") == 100_000
     before = 0
     for megabytes in (*range(1, 3000, 7), 250_000):
@@ -41,7 +52,9 @@ def test_DS_02_sizes_follow_one_rule():
 
 
 def test_DS_04_DS_06_users_are_threads_and_think_time_bounds_the_rate():
-    """The published tests: 200 users are 20 threads, which at 1.5 s make 800 orders per minute at most."""
+    """The published tests: 200 users are 20 threads, which at 1.5 s make 800 orders per minute at
+    most.
+    """
     found = plan(workload={"think_s": 1.5, "load": {"users": 200}})["run"]["workloads"][0]
     assert found["load"] == {"sessions": 20, "shared": True} and found["think_s"] == 1.5
     assert (ceiling(20, 1.5, 0.0), ceiling(50, 1.5, 0.0)) == (800, 2000)
@@ -57,9 +70,16 @@ def test_what_is_not_said_is_as_in_dvd_store():
     found = plan()
     workload, instance = found["run"]["workloads"][0], found["run"]["instances"][0]
     assert workload["family"] == "store" and workload["load"] == {"sessions": 1, "shared": True}
-    assert [workload[key] for key in ("searches_mean", "search_rows_mean", "lines_mean")] == [3, 5, 5]
+    assert [workload[key] for key in ("searches_mean", "search_rows_mean", "lines_mean")] == [
+        3,
+        5,
+        5,
+    ]
     assert workload["new_customers_percent"] == 20 and workload["think_s"] == 0
-    assert instance["databases"][0]["store_mb"] == 10 and "record_bytes" not in instance["databases"][0]
+    assert (
+        instance["databases"][0]["store_mb"] == 10
+        and "record_bytes" not in instance["databases"][0]
+    )
     assert found["judgement"]["test"] == "store"
     arriving = plan(workload={"load": {"transactions_per_s": 5}})["run"]["workloads"][0]["load"]
     assert arriving["transactions_per_s"] == 5 and arriving["spacing"] == "poisson"

@@ -1,4 +1,5 @@
-//! Simulates what is described on standard input (JSON, a list of simulations) and prints the outcomes as JSON.
+//! Simulates what is described on standard input (JSON, a list of simulations) and prints the
+//! outcomes as JSON.
 //!
 //! For looking at the model by hand; the product goes through its Python door.
 
@@ -10,9 +11,7 @@ use plimsoll_array::source::{SimulationSpec, simulate};
 
 fn main() {
     let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .expect("standard input is text");
+    std::io::stdin().read_to_string(&mut text).expect("standard input is text");
     let specs: Vec<SimulationSpec> = serde_json::from_str(&text).expect("a list of simulations");
     let mut outcomes = Vec::new();
     for spec in &specs {
@@ -34,8 +33,5 @@ fn main() {
             }
         }
     }
-    println!(
-        "{}",
-        serde_json::to_string(&outcomes).expect("outcomes are plain data")
-    );
+    println!("{}", serde_json::to_string(&outcomes).expect("outcomes are plain data"));
 }

@@ -1,8 +1,8 @@
 //! What happens when: the one queue of events of a modelled array.
 //!
-//! Events of one moment come out in the order they were put in, so a run is a pure function of what was submitted. An
-//! event is packed into eight bytes beside its time, because moving entries through the heap is the dearest part of a
-//! simulation step.
+//! Events of one moment come out in the order they were put in, so a run is a pure function of what
+//! was submitted. An event is packed into eight bytes beside its time, because moving entries
+//! through the heap is the dearest part of a simulation step.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,11 +1,13 @@
 //! The array as a whole: requests go in with a time, happenings come out in the order of time.
 //!
-//! A request travels over a link to its controller. A write ends in the cache (or, written through, on the drives); a
-//! read ends when every piece of it has come from the cache or from the drives and the answer has crossed the link. What
-//! is dirty goes to the drives in the background. Nothing here reads a clock: the array knows the time of the event it
-//! is working on, and [`Array::next`] goes on to the next one.
+//! A request travels over a link to its controller. A write ends in the cache (or, written through,
+//! on the drives); a read ends when every piece of it has come from the cache or from the drives
+//! and the answer has crossed the link. What is dirty goes to the drives in the background. Nothing
+//! here reads a clock: the array knows the time of the event it is working on, and [`Array::next`]
+//! goes on to the next one.
 //!
-//! Limits: a request belongs to the member its first byte is on; operations already at a drive when it fails still end.
+//! Limits: a request belongs to the member its first byte is on; operations already at a drive when
+//! it fails still end.
 
 mod build;
 mod counters;
@@ -50,7 +52,8 @@ pub struct Request {
     pub bytes: u32,
     /// Whether it writes.
     pub is_write: bool,
-    /// Whether a flush has to follow it where nothing below keeps what it has taken: a virtual disk.
+    /// Whether a flush has to follow it where nothing below keeps what it has taken: a virtual
+    /// disk.
     pub is_durable: bool,
     /// Comes back with the completion.
     pub token: u64,
@@ -160,7 +163,8 @@ struct Volume {
     name: String,
     pool: u32,
     base: u64,
-    /// Where each page of the volume lies in its pool, when volumes are spread; else it lies in one piece from `base` on.
+    /// Where each page of the volume lies in its pool, when volumes are spread; else it lies in one
+    /// piece from `base` on.
     pages: Vec<u32>,
     capacity_bytes: u64,
     shift_bytes: u64,
@@ -317,12 +321,7 @@ impl Array {
             self.agenda.at(self.now, Event::Arrived(slot));
             return;
         }
-        let Request {
-            volume,
-            bytes,
-            is_write,
-            ..
-        } = request;
+        let Request { volume, bytes, is_write, .. } = request;
         let is_neighbours = self.is_neighbours(volume);
         let Some(link) = self.links.choose(volume) else {
             self.stranded.push_back(slot);
@@ -338,16 +337,13 @@ impl Array {
             self.through_queue(admitted, bytes, is_write)
         };
         let bytes = if is_write { bytes } else { 0 };
-        let sent = Sending {
-            ready: start,
-            bytes,
-            is_neighbours,
-        };
+        let sent = Sending { ready: start, bytes, is_neighbours };
         let arrival = self.links.send(self.now, link, Way::ToArray, sent);
         self.agenda.at(arrival, Event::Arrived(slot));
     }
 
-    /// Goes on to the next happening up to `until`; `None` when there is none, and then the time is `until`.
+    /// Goes on to the next happening up to `until`; `None` when there is none, and then the time is
+    /// `until`.
     pub fn next(&mut self, until: Nanos) -> Option<Happening> {
         while self.agenda.next_time().is_some_and(|time| time <= until) {
             let (time, event) = self.agenda.pop().expect("it was just seen");
@@ -397,14 +393,10 @@ impl Array {
             return;
         };
         member.at_controllers.enter(self.now, 1);
-        let latency_ns = if pending.request.is_write {
-            member.write_latency_ns
-        } else {
-            member.read_latency_ns
-        };
+        let latency_ns =
+            if pending.request.is_write { member.write_latency_ns } else { member.read_latency_ns };
         let forward_ns = member.latency_ns_per_byte * f64::from(pending.request.bytes);
-        self.agenda
-            .at(accepted + latency_ns + forward_ns as Nanos, Event::Accepted(slot));
+        self.agenda.at(accepted + latency_ns + forward_ns as Nanos, Event::Accepted(slot));
         self.requests[slot as usize].arrived = self.now;
     }
 
@@ -423,9 +415,7 @@ impl Array {
     fn accepted(&mut self, slot: u32) {
         let pending = &self.requests[slot as usize];
         let stay_ns = u128::from(self.now - pending.arrived);
-        self.members[pending.member as usize]
-            .at_controllers
-            .leave(self.now, 1, stay_ns);
+        self.members[pending.member as usize].at_controllers.leave(self.now, 1, stay_ns);
         if pending.request.is_write {
             self.take_write(slot);
         } else {
@@ -441,11 +431,7 @@ impl Array {
             return;
         }
         let is_neighbours = self.is_neighbours(pending.request.volume);
-        let bytes = if pending.request.is_write {
-            0
-        } else {
-            pending.request.bytes
-        };
+        let bytes = if pending.request.is_write { 0 } else { pending.request.bytes };
         let mut start = self.now;
         let mut link = pending.link;
         if !self.links.is_alive(link) {
@@ -461,11 +447,7 @@ impl Array {
         let arrival = if bytes == 0 {
             start + self.links.latency_ns()
         } else {
-            let sent = Sending {
-                ready: start,
-                bytes,
-                is_neighbours,
-            };
+            let sent = Sending { ready: start, bytes, is_neighbours };
             self.links.send(self.now, link, Way::ToHost, sent)
         };
         self.agenda.at(arrival, Event::Answered(slot));
@@ -480,13 +462,8 @@ impl Array {
             completed: self.now,
             is_lost: pending.is_lost,
         };
-        self.volumes[pending.request.volume as usize]
-            .counters
-            .count(&completed);
-        self.members[pending.member as usize]
-            .counters
-            .host
-            .count(&completed);
+        self.volumes[pending.request.volume as usize].counters.count(&completed);
+        self.members[pending.member as usize].counters.host.count(&completed);
         completed
     }
 
@@ -501,7 +478,8 @@ impl Array {
 
     fn drive_woke(&mut self, drive: u32, word: u32) {
         let patience_ns = self.patience_of(drive);
-        let done = self.drives[drive as usize].wake(self.now, drive, word, patience_ns, &mut self.agenda);
+        let done =
+            self.drives[drive as usize].wake(self.now, drive, word, patience_ns, &mut self.agenda);
         let Some(DriveOperation { owner, cause, .. }) = done else {
             return;
         };
@@ -513,7 +491,8 @@ impl Array {
         }
     }
 
-    /// How much dearer work that can wait looks to the drives of a box: less and less as its cache fills.
+    /// How much dearer work that can wait looks to the drives of a box: less and less as its cache
+    /// fills.
     fn patience_of(&self, drive: u32) -> i64 {
         self.members[self.drive_members[drive as usize] as usize].patience_ns
     }
@@ -528,7 +507,13 @@ impl Array {
             arrived: self.now,
         };
         let patience_ns = self.patience_of(drive);
-        self.drives[drive as usize].submit(self.now, drive, operation, patience_ns, &mut self.agenda);
+        self.drives[drive as usize].submit(
+            self.now,
+            drive,
+            operation,
+            patience_ns,
+            &mut self.agenda,
+        );
     }
 
     /// Whether a drive works for another host; rebuilding is for all of them.
@@ -561,11 +546,7 @@ impl Array {
         }
         let (page, within) = (address / pool.page_bytes, address % pool.page_bytes);
         let slice = (page % count) as u32;
-        (
-            slice,
-            pool.slices[slice as usize].member,
-            page / count * pool.page_bytes + within,
-        )
+        (slice, pool.slices[slice as usize].member, page / count * pool.page_bytes + within)
     }
 
     /// Cuts a stretch of a slice into elements, into `self.pieces`.
@@ -581,19 +562,15 @@ impl Array {
             self.pieces.push(Piece {
                 set,
                 row: index / count,
-                extent: Extent {
-                    column,
-                    start: within as u32,
-                    bytes: length as u32,
-                },
+                extent: Extent { column, start: within as u32, bytes: length as u32 },
             });
             address += length;
         }
     }
 }
 
-/// Where a file of a box's own file system lies against the elements: a whole number of its blocks off, the same for
-/// all of one allocation of 16 MiB.
+/// Where a file of a box's own file system lies against the elements: a whole number of its blocks
+/// off, the same for all of one allocation of 16 MiB.
 fn shift_of(offset: u64, shift_bytes: u64, element_bytes: u64) -> u64 {
     let mixed = (offset >> 24).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     mixed % (element_bytes / shift_bytes).max(1) * shift_bytes

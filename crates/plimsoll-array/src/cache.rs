@@ -1,4 +1,5 @@
-//! The controller's memory: what is written back later, what was read ahead, what was written a moment ago.
+//! The controller's memory: what is written back later, what was read ahead, what was written a
+//! moment ago.
 
 mod dirty;
 mod prefetch;

@@ -1,4 +1,5 @@
-//! Whether an array can be: every mistake of a description at once, each with its place and what to do.
+//! Whether an array can be: every mistake of a description at once, each with its place and what to
+//! do.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,17 +51,19 @@ pub fn check(spec: &ArraySpec) -> Result<(), SpecErrors> {
     neighbours(spec, &mut found);
     path(spec, &mut found);
     faults(spec, &mut found);
-    if found.0.is_empty() {
-        Ok(())
-    } else {
-        Err(SpecErrors(found.0))
-    }
+    if found.0.is_empty() { Ok(()) } else { Err(SpecErrors(found.0)) }
 }
 
 struct Found(Vec<SpecError>);
 
 impl Found {
-    fn unless(&mut self, holds: bool, place: impl Into<String>, message: impl Into<String>, hint: &str) {
+    fn unless(
+        &mut self,
+        holds: bool,
+        place: impl Into<String>,
+        message: impl Into<String>,
+        hint: &str,
+    ) {
         if !holds {
             self.0.push(SpecError {
                 place: place.into(),
@@ -83,7 +86,8 @@ fn drives(spec: &ArraySpec, found: &mut Found) {
         match &drive.kind {
             DriveKind::Hdd(hdd) => {
                 let rates = [hdd.outer_bytes_per_second, hdd.inner_bytes_per_second];
-                let is_sane = rates.iter().all(|rate| *rate > 0.0) && hdd.interface_bytes_per_second > 0.0;
+                let is_sane =
+                    rates.iter().all(|rate| *rate > 0.0) && hdd.interface_bytes_per_second > 0.0;
                 found.unless(
                     is_sane,
                     place("hdd"),
@@ -129,18 +133,14 @@ fn drives(spec: &ArraySpec, found: &mut Found) {
 }
 
 fn members(spec: &ArraySpec, found: &mut Found) {
-    found.unless(
-        !spec.members.is_empty(),
-        "members",
-        "is empty",
-        "an array has at least one box",
-    );
+    found.unless(!spec.members.is_empty(), "members", "is empty", "an array has at least one box");
     for (index, member) in spec.members.iter().enumerate() {
         let works = member.controller_count > 0 && member.processor_count > 0;
         let place = format!("members[{index}].controller_count");
         found.unless(works, place, "is zero", "a box has a controller with a processor");
         let cache = &member.cache;
-        let rises = cache.destage_full_share > cache.destage_start_share && cache.destage_full_share <= 1.0;
+        let rises =
+            cache.destage_full_share > cache.destage_start_share && cache.destage_full_share <= 1.0;
         let works = cache.dirty_bytes_max > 0 && rises && cache.destage_rows_per_drive > 0.0;
         found.unless(
             works || !cache.write_back,
@@ -161,12 +161,7 @@ fn check_group(spec: &ArraySpec, index: usize, group: &GroupSpec, found: &mut Fo
         "name one of [[drives]]",
     );
     let has_member = (group.member as usize) < spec.members.len();
-    found.unless(
-        has_member,
-        place("member"),
-        "is no box of the array",
-        "boxes are counted from 0",
-    );
+    found.unless(has_member, place("member"), "is no box of the array", "boxes are counted from 0");
     for wrong in impossibilities(group.level, &group.sets) {
         found.unless(false, place("sets"), wrong.message, wrong.hint);
     }
@@ -188,16 +183,11 @@ fn check_group(spec: &ArraySpec, index: usize, group: &GroupSpec, found: &mut Fo
 fn slots(spec: &ArraySpec, found: &mut Found) {
     for (index, member) in spec.members.iter().enumerate() {
         let mine = spec.groups.iter().filter(|group| group.member as usize == index);
-        let count: u32 = mine
-            .map(|group| group.sets.iter().sum::<u32>() + group.spare_count)
-            .sum();
+        let count: u32 = mine.map(|group| group.sets.iter().sum::<u32>() + group.spare_count).sum();
         found.unless(
             count <= member.slot_count,
             format!("members[{index}].slot_count"),
-            format!(
-                "is {}, but {count} drives and spares are placed there",
-                member.slot_count
-            ),
+            format!("is {}, but {count} drives and spares are placed there", member.slot_count),
             "use fewer drives or another box",
         );
     }
@@ -206,10 +196,7 @@ fn slots(spec: &ArraySpec, found: &mut Found) {
 fn pools(spec: &ArraySpec, found: &mut Found) {
     for (index, pool) in spec.pools.iter().enumerate() {
         let known = !pool.groups.is_empty()
-            && pool
-                .groups
-                .iter()
-                .all(|group| (*group as usize) < spec.groups.len());
+            && pool.groups.iter().all(|group| (*group as usize) < spec.groups.len());
         let place = format!("pools[{index}].groups");
         found.unless(
             known,
@@ -284,15 +271,12 @@ fn row_count(spec: &ArraySpec, group: &GroupSpec) -> u64 {
 }
 
 fn column_count(group: &GroupSpec) -> u64 {
-    let drives = group
-        .sets
-        .iter()
-        .filter_map(|count| usable_drives(group.level, *count));
+    let drives = group.sets.iter().filter_map(|count| usable_drives(group.level, *count));
     drives.map(u64::from).sum()
 }
 
-/// What a pool holds. Elements go round all drives of a box and pages round the boxes, so that the smallest drive ends the rows of its box,
-/// and the smallest box the pages of all.
+/// What a pool holds. Elements go round all drives of a box and pages round the boxes, so that the
+/// smallest drive ends the rows of its box, and the smallest box the pages of all.
 fn pool_bytes(spec: &ArraySpec, pool: &PoolSpec) -> u64 {
     let mut boxes: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for number in &pool.groups {
@@ -335,14 +319,9 @@ fn neighbours(spec: &ArraySpec, found: &mut Found) {
 
 fn path(spec: &ArraySpec, found: &mut Found) {
     let path = &spec.path;
-    found.unless(
-        path.link_count > 0,
-        "path.link_count",
-        "is zero",
-        "a host needs a link",
-    );
-    let is_moving =
-        path.link_bytes_per_second > 0.0 && path.host_bytes_per_second.is_none_or(|rate| rate > 0.0);
+    found.unless(path.link_count > 0, "path.link_count", "is zero", "a host needs a link");
+    let is_moving = path.link_bytes_per_second > 0.0
+        && path.host_bytes_per_second.is_none_or(|rate| rate > 0.0);
     let hint = "a link that carries nothing is no link; 117 MB/s is a gigabit link's payload";
     found.unless(is_moving, "path.link_bytes_per_second", "is zero", hint);
     if let Some(cap) = &path.cap {
@@ -350,12 +329,7 @@ fn path(spec: &ArraySpec, found: &mut Found) {
             && cap.burst_operations_per_second >= cap.operations_per_second
             && cap.bytes_per_second > 0.0;
         let hint = "the burst is at least the base rate, and no rate is zero";
-        found.unless(
-            is_moving,
-            "path.cap",
-            "lets nothing pass or bursts below its base",
-            hint,
-        );
+        found.unless(is_moving, "path.cap", "lets nothing pass or bursts below its base", hint);
     }
     if let Some(queue) = &path.queue {
         let takes_time = |ns: f64| ns.is_finite() && ns >= 0.0;
@@ -386,12 +360,7 @@ fn faults(spec: &ArraySpec, found: &mut Found) {
             }
         };
         let place = format!("faults[{index}]");
-        found.unless(
-            is_there,
-            place,
-            "names what is not there",
-            "everything is counted from 0",
-        );
+        found.unless(is_there, place, "names what is not there", "everything is counted from 0");
     }
     drives_that_fail_twice(spec, found);
     for (index, group) in spec.groups.iter().enumerate() {
@@ -408,14 +377,14 @@ fn drives_that_fail_twice(spec: &ArraySpec, found: &mut Found) {
         };
         let times = failed.entry((group, drive)).or_default();
         *times += 1;
-        let spares = spec
-            .groups
-            .get(group as usize)
-            .map_or(0, |group| group.spare_count);
+        let spares = spec.groups.get(group as usize).map_or(0, |group| group.spare_count);
         found.unless(
             *times <= 1 + spares,
             format!("faults[{index}]"),
-            format!("is of drive {drive} of group {group}, which fails twice without a spare in its place"),
+            format!(
+                "is of drive {drive} of group {group}, which fails twice without a spare in \
+             its place"
+            ),
             "name another drive, or add a spare",
         );
     }
@@ -432,10 +401,7 @@ fn lost_from_the_beginning(spec: &ArraySpec, index: usize, group: &GroupSpec, fo
         .collect();
     let mut first = 0;
     for drive_count in &group.sets {
-        let layout = Layout {
-            level: group.level,
-            drive_count: *drive_count,
-        };
+        let layout = Layout { level: group.level, drive_count: *drive_count };
         let mut slots = Slots::whole(*drive_count);
         let mine = failed.iter().filter_map(|drive| drive.checked_sub(first));
         mine.filter(|slot| slot < drive_count)
@@ -445,7 +411,8 @@ fn lost_from_the_beginning(spec: &ArraySpec, index: usize, group: &GroupSpec, fo
             usable_drives(group.level, *drive_count).is_none() || !slots.is_beyond_repair(&layout),
             "faults",
             format!(
-                "leave group {index} ({:?} of {drive_count} drives) with {} failed drives: it would have lost its data \
+                "leave group {index} ({:?} of {drive_count} drives) with {} failed drives: it \
+                 would have lost its data \
                  before anything begins",
                 group.level,
                 slots.impaired_count()

@@ -1,9 +1,11 @@
-//! The modelled array as a [`Disk`]: another disk keeps the bytes, the array says how long everything takes.
+//! The modelled array as a [`Disk`]: another disk keeps the bytes, the array says how long
+//! everything takes.
 //!
-//! A transfer is held here until the array has answered it and is then carried out below, where it is to take no time (a
-//! memory disk with the options of a RAM disk, with prepared databases kept sparsely). Names, lengths and syncs pass at
-//! once: the array's cache is protected, so what was written is safe, and a file system's own work is not
-//! modelled. A close stays behind the transfers of its file.
+//! A transfer is held here until the array has answered it and is then carried out below, where it
+//! is to take no time (a memory disk with the options of a RAM disk, with prepared databases kept
+//! sparsely). Names, lengths and syncs pass at once: the array's cache is protected, so what was
+//! written is safe, and a file system's own work is not modelled. A close stays behind the
+//! transfers of its file.
 
 mod placement;
 
@@ -13,8 +15,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Action, Answer, Buffer, Clock, Disk, DiskError, DiskErrorKind, DiskFacts, Durability, FileId, Nanos,
-    Operation, Outcome,
+    Action, Answer, Buffer, Clock, Disk, DiskError, DiskErrorKind, DiskFacts, Durability, FileId,
+    Nanos, Operation, Outcome,
 };
 
 use crate::array::{Array, ArrayReport, Happening, Request};
@@ -62,14 +64,15 @@ pub struct ModelledDisk<D> {
 }
 
 impl<D: Disk> ModelledDisk<D> {
-    /// Lets `disk` take the time that `array` takes. `folders` say on which volume the files of a folder lie; other files
-    /// lie on the first.
+    /// Lets `disk` take the time that `array` takes. `folders` say on which volume the files of a
+    /// folder lie; other files lie on the first.
     ///
     /// # Panics
     /// When the clock is not virtual: a modelled array has no time of its own to give.
     pub fn new(disk: D, clock: Rc<Clock>, array: Array, folders: Vec<(PathBuf, u32)>) -> Self {
         assert!(clock.is_virtual(), "a modelled array runs in virtual time");
-        let capacities = (0..array.volume_count() as u32).map(|volume| array.capacity_bytes(volume));
+        let capacities =
+            (0..array.volume_count() as u32).map(|volume| array.capacity_bytes(volume));
         let placement = Placement::new(folders, capacities.collect::<Vec<_>>().into_iter());
         let state = State {
             array,
@@ -80,11 +83,7 @@ impl<D: Disk> ModelledDisk<D> {
             answered: VecDeque::new(),
             closes_waiting: 0,
         };
-        Self {
-            disk,
-            clock,
-            state: Rc::new(RefCell::new(state)),
-        }
+        Self { disk, clock, state: Rc::new(RefCell::new(state)) }
     }
 
     /// What the array has counted.
@@ -122,11 +121,7 @@ impl<D: Disk> ModelledDisk<D> {
 
     /// Passes an operation on at once, noting what it does to names and lengths when it succeeds.
     fn pass(&self, operation: Operation) {
-        let Operation {
-            action,
-            context,
-            completion,
-        } = operation;
+        let Operation { action, context, completion } = operation;
         let state = self.state.clone();
         let note = Note::of(&action);
         let completion = Box::new(move |outcome: Outcome| {
@@ -135,11 +130,7 @@ impl<D: Disk> ModelledDisk<D> {
             }
             completion(outcome);
         });
-        self.disk.submit(Operation {
-            action,
-            context,
-            completion,
-        });
+        self.disk.submit(Operation { action, context, completion });
     }
 
     /// Carries out below what the array has answered.
@@ -148,13 +139,7 @@ impl<D: Disk> ModelledDisk<D> {
             let Some(held) = self.state.borrow_mut().answered.pop_front() else {
                 return;
             };
-            let Held {
-                operation,
-                file,
-                submitted,
-                is_lost,
-                ..
-            } = held;
+            let Held { operation, file, submitted, is_lost, .. } = held;
             let verb = operation.action.verb();
             let state = self.state.clone();
             let then = operation.completion;
@@ -165,16 +150,9 @@ impl<D: Disk> ModelledDisk<D> {
                 } else {
                     outcome.result
                 };
-                then(Outcome {
-                    result,
-                    submitted,
-                    ..outcome
-                });
+                then(Outcome { result, submitted, ..outcome });
             });
-            self.disk.submit(Operation {
-                completion,
-                ..operation
-            });
+            self.disk.submit(Operation { completion, ..operation });
         }
     }
 
@@ -269,12 +247,9 @@ impl State {
     fn start(&mut self, now: Nanos, operation: Operation) -> Result<(), Operation> {
         let (file, offset, bytes, durability) = match &operation.action {
             Action::Read { file, offset, buffer } => (*file, *offset, buffer.len() as u64, None),
-            Action::Write {
-                file,
-                offset,
-                buffer,
-                durability,
-            } => (*file, *offset, buffer.len() as u64, Some(*durability)),
+            Action::Write { file, offset, buffer, durability } => {
+                (*file, *offset, buffer.len() as u64, Some(*durability))
+            }
             _ => return Err(operation),
         };
         let is_write = durability.is_some();
@@ -283,7 +258,8 @@ impl State {
         };
         let (map, end) = (open.map, offset + bytes);
         // Beyond the end of the file or of the volume the disk below finds the right words.
-        if bytes == 0 || (!is_write && end > open.length_bytes) || !self.placement.reserve(map, end) {
+        if bytes == 0 || (!is_write && end > open.length_bytes) || !self.placement.reserve(map, end)
+        {
             return Err(operation);
         }
         if is_write {
@@ -331,9 +307,7 @@ impl State {
                 continue;
             };
             let slot = completed.request.token as u32;
-            let held = self.held[slot as usize]
-                .as_mut()
-                .expect("a part of it was at the array");
+            let held = self.held[slot as usize].as_mut().expect("a part of it was at the array");
             held.parts_left -= 1;
             held.is_lost |= completed.is_lost;
             if held.parts_left == 0 {
@@ -381,8 +355,7 @@ impl<D: Disk> Disk for ModelledDisk<D> {
     }
 
     fn wait(&self, deadline: Option<Nanos>) {
-        self.disk
-            .wait(earlier(deadline, self.state.borrow().array.next_time()));
+        self.disk.wait(earlier(deadline, self.state.borrow().array.next_time()));
     }
 
     fn waker(&self) -> std::task::Waker {
@@ -395,11 +368,7 @@ impl<D: Disk> Disk for ModelledDisk<D> {
             return Some(self.clock.now());
         }
         // While nobody waits, the array's own work (destaging, rebuilding) need not move the clock.
-        let inside = if state.held_count() > 0 {
-            state.array.next_time()
-        } else {
-            None
-        };
+        let inside = if state.held_count() > 0 { state.array.next_time() } else { None };
         earlier(self.disk.next_event(), inside)
     }
 
@@ -411,7 +380,8 @@ impl<D: Disk> Disk for ModelledDisk<D> {
     fn facts(&self) -> DiskFacts {
         let mut facts = self.disk.facts();
         facts.method = "modelled array".to_owned();
-        facts.remarks = vec!["MODELLED: times are those of a simulated array, not of hardware".to_owned()];
+        facts.remarks =
+            vec!["MODELLED: times are those of a simulated array, not of hardware".to_owned()];
         facts
     }
 

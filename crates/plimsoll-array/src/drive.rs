@@ -1,6 +1,7 @@
 //! One drive: takes operations, works on them one or many at a time, and says when each is done.
 //!
-//! A drive never reads a clock. It is handed the time with every call and asks the agenda to be woken.
+//! A drive never reads a clock. It is handed the time with every call and asks the agenda to be
+//! woken.
 
 mod hdd;
 mod mechanics;
@@ -151,14 +152,11 @@ impl Drive {
             DriveKind::Hdd(hdd) => Works::Hdd(Box::new(Hdd::new(spec.capacity_bytes, hdd, random))),
             DriveKind::Ssd(ssd) => Works::Ssd(Box::new(Ssd::new(ssd, random))),
         };
-        Self {
-            works,
-            counters: DriveCounters::default(),
-            station: Station::default(),
-        }
+        Self { works, counters: DriveCounters::default(), station: Station::default() }
     }
 
-    /// Takes an operation in. `patience_ns` is how much dearer an operation that can wait may look to the scheduler.
+    /// Takes an operation in. `patience_ns` is how much dearer an operation that can wait may look
+    /// to the scheduler.
     pub(crate) fn submit(
         &mut self,
         now: Nanos,

@@ -1,9 +1,11 @@
-//! A storage array in virtual time: what-if answers, and a [`Disk`](plimsoll_io::Disk) for the engine.
+//! A storage array in virtual time: what-if answers, and a [`Disk`](plimsoll_io::Disk) for the
+//! engine.
 //!
-//! An [`Array`] is described by an [`ArraySpec`] and takes requests; it never reads a clock and is a pure function of its
-//! description, its seed and what is submitted. The rooms: `drive` (hard drives, flash), `raid` (layout, small writes,
-//! rebuild), `cache` (write-back and destaging, reading ahead), `path` (links, controllers), `array` (everything
-//! together), `source` (a light workload for sweeps).
+//! An [`Array`] is described by an [`ArraySpec`] and takes requests; it never reads a clock and is
+//! a pure function of its description, its seed and what is submitted. The rooms: `drive` (hard
+//! drives, flash), `raid` (layout, small writes, rebuild), `cache` (write-back and destaging,
+//! reading ahead), `path` (links, controllers), `array` (everything together), `source` (a light
+//! workload for sweeps).
 
 mod agenda;
 mod array;
@@ -18,8 +20,9 @@ pub mod spec;
 mod station;
 
 pub use array::{
-    Array, ArrayReport, CapReport, Completed, DriveReport, Happening, IoCounters, LinkReport, LostSetReport,
-    MemberCounters, MemberReport, NeighbourReport, RebuildReport, Request, StageUse, VolumeReport,
+    Array, ArrayReport, CapReport, Completed, DriveReport, Happening, IoCounters, LinkReport,
+    LostSetReport, MemberCounters, MemberReport, NeighbourReport, RebuildReport, Request, StageUse,
+    VolumeReport,
 };
 pub use check::{SpecError, SpecErrors, check, usable_bytes};
 pub use disk::ModelledDisk;

@@ -1,4 +1,5 @@
-//! The way to the array: links, the queue of a virtual disk, the host's own limits, path loss, controllers.
+//! The way to the array: links, the queue of a virtual disk, the host's own limits, path loss,
+//! controllers.
 
 mod controller;
 mod link;

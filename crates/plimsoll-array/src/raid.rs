@@ -1,4 +1,5 @@
-//! Redundancy: where data and parity lie, what a write costs, how a lost drive is worked around and rebuilt.
+//! Redundancy: where data and parity lie, what a write costs, how a lost drive is worked around and
+//! rebuilt.
 
 mod layout;
 mod possible;

@@ -1,13 +1,15 @@
-//! What an array is made of, as plain data: unknown keys are refused and nothing has a default here.
+//! What an array is made of, as plain data: unknown keys are refused and nothing has a default
+//! here.
 //!
-//! Sizes are bytes, times nanoseconds, rates bytes per second. Where each figure comes from stands in the presets, not
-//! here. [`check`](crate::check) finds every mistake of a description at once.
+//! Sizes are bytes, times nanoseconds, rates bytes per second. Where each figure comes from stands
+//! in the presets, not here. [`check`](crate::check) finds every mistake of a description at once.
 
 use plimsoll_io::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A whole storage system: members (boxes) with groups of drives, pools over them, volumes, and the way there.
+/// A whole storage system: members (boxes) with groups of drives, pools over them, volumes, and the
+/// way there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
@@ -258,7 +260,9 @@ pub struct VolumeSpec {
 }
 
 /// Whose a volume is, in the order in which the volumes of a pool lie from the outer rim inward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Tenant {
     /// Another host's that was there first.
@@ -279,7 +283,8 @@ pub enum NeighbourPattern {
     Sequential,
 }
 
-/// Another host's load on a volume of its own, for as long as the array is there: exponential times between requests.
+/// Another host's load on a volume of its own, for as long as the array is there: exponential times
+/// between requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeighbourSpec {
@@ -325,7 +330,8 @@ pub struct PathSpec {
     pub link_latency_ns: Nanos,
     /// Rate at which the host itself takes data in, over all links; `None` where it does not limit.
     pub host_bytes_per_second: Option<f64>,
-    /// Latency the host's storage stack adds to each request (a hypervisor, a guest's own initiator).
+    /// Latency the host's storage stack adds to each request (a hypervisor, a guest's own
+    /// initiator).
     pub host_latency_ns: Nanos,
     /// How links are chosen.
     pub policy: PathPolicy,
@@ -337,7 +343,8 @@ pub struct PathSpec {
     pub queue: Option<QueueSpec>,
 }
 
-/// One queue that all requests go through one after the other, told of together when it is worked off.
+/// One queue that all requests go through one after the other, told of together when it is worked
+/// off.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
@@ -351,11 +358,13 @@ pub struct QueueSpec {
     pub write_ns_per_byte: f64,
     /// Work for a flush, which follows each write that is to be durable.
     pub flush_ns: Nanos,
-    /// What a durable write waits for besides: the kernel finishes it in workers of its own, which need a processor.
+    /// What a durable write waits for besides: the kernel finishes it in workers of its own, which
+    /// need a processor.
     pub durable_ns: Nanos,
 }
 
-/// A provider's cap: a bucket of credits that fills at the base rate, and a ceiling while credits last.
+/// A provider's cap: a bucket of credits that fills at the base rate, and a ceiling while credits
+/// last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CapSpec {
@@ -373,7 +382,8 @@ pub struct CapSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// A drive of a group fails, counted from 0 over its sets; a spare takes its place when there is one.
+    /// A drive of a group fails, counted from 0 over its sets; a spare takes its place when there
+    /// is one.
     DriveFails { group: u32, drive: u32 },
     /// A link is lost.
     LinkFails { link: u32 },

@@ -1,10 +1,12 @@
 //! Stations on the way of a request, and the two books that are kept of each.
 //!
-//! One book holds how many are there, summed up over time as they come and go; the other how long each one stayed, noted when
-//! it leaves. Neither is computed from the other, so Little's law (J. D. C. Little, "A proof for the queuing formula
-//! L = lambda W", Operations Research 1961) is a check of both: who is lost on the way, or leaves twice, breaks it.
+//! One book holds how many are there, summed up over time as they come and go; the other how long
+//! each one stayed, noted when it leaves. Neither is computed from the other, so Little's law (J.
+//! D. C. Little, "A proof for the queuing formula L = lambda W", Operations Research 1961) is a
+//! check of both: who is lost on the way, or leaves twice, breaks it.
 //!
-//! Limit: who came before counting began and leaves afterwards is counted with the whole of its stay.
+//! Limit: who came before counting began and leaves afterwards is counted with the whole of its
+//! stay.
 
 use std::collections::VecDeque;
 
@@ -22,7 +24,8 @@ pub struct StationUse {
     pub stay_ms_mean: f64,
 }
 
-/// Where something stays for a while: requests at a controller, operations at a drive, dirty bytes in a cache.
+/// Where something stays for a while: requests at a controller, operations at a drive, dirty bytes
+/// in a cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Station {
     present_count: u64,
@@ -83,8 +86,8 @@ impl Station {
     }
 }
 
-/// A station that everybody leaves in the order of coming, and of everybody is known at once when that will be: no event of the
-/// agenda marks it. The line does, as time goes on.
+/// A station that everybody leaves in the order of coming, and of everybody is known at once when
+/// that will be: no event of the agenda marks it. The line does, as time goes on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     station: Station,
@@ -107,7 +110,9 @@ impl Line {
             let coming = self.passing.get(self.entered_count).map(|next| next.0);
             let leaving = self.passing.front().filter(|_| self.entered_count > 0);
             match (coming, leaving) {
-                (Some(enters), leaving) if enters <= now && leaving.is_none_or(|first| enters < first.1) => {
+                (Some(enters), leaving)
+                    if enters <= now && leaving.is_none_or(|first| enters < first.1) =>
+                {
                     self.station.enter(enters, 1);
                     self.entered_count += 1;
                 }

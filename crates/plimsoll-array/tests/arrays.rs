@@ -2,7 +2,9 @@
 
 mod support;
 
-use plimsoll_array::spec::{CapSpec, Fault, PageOrder, PathPolicy, PoolSpec, RaidLevel, TimedFault};
+use plimsoll_array::spec::{
+    CapSpec, Fault, PageOrder, PathPolicy, PoolSpec, RaidLevel, TimedFault,
+};
 use plimsoll_array::{ArraySpec, check};
 use support::*;
 
@@ -10,9 +12,8 @@ use support::*;
 fn pool(member_count: u32) -> ArraySpec {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid50, &[7, 7]);
     spec.members = vec![member(); member_count as usize];
-    spec.groups = (0..member_count)
-        .map(|number| group(number, RaidLevel::Raid50, &[7, 7]))
-        .collect();
+    spec.groups =
+        (0..member_count).map(|number| group(number, RaidLevel::Raid50, &[7, 7])).collect();
     spec.pools[0].groups = (0..member_count).collect();
     spec
 }
@@ -21,12 +22,8 @@ fn pool(member_count: u32) -> ArraySpec {
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let run_with = |seed: u64| {
-        let mut spec = simulation(
-            pool(2),
-            vec![sessions(12), sequential("scan", 256 * KIB, 2)],
-            5,
-            20,
-        );
+        let mut spec =
+            simulation(pool(2), vec![sessions(12), sequential("scan", 256 * KIB, 2)], 5, 20);
         spec.seed = seed;
         serde_json::to_string(&run(&spec)).expect("outcomes are plain data")
     };
@@ -45,33 +42,20 @@ fn array_counters_add_up_to_the_hosts() {
     }
     let outcome = run(&simulation(spec, streams, 5, 30));
     let host_count: u64 = outcome.classes.iter().map(|class| class.count).sum();
-    let host_bytes: f64 = outcome
-        .classes
-        .iter()
-        .map(|class| class.bytes_per_second * 30.0)
-        .sum();
+    let host_bytes: f64 = outcome.classes.iter().map(|class| class.bytes_per_second * 30.0).sum();
     let sum = |hosts: Vec<(u64, u64)>| {
-        hosts
-            .iter()
-            .fold((0, 0), |(n, b), (count, bytes)| (n + count, b + bytes))
+        hosts.iter().fold((0, 0), |(n, b), (count, bytes)| (n + count, b + bytes))
     };
     let volumes = outcome.array.volumes.iter().map(|volume| volume.host);
     let members = outcome.array.members.iter().map(|member| member.host);
     for hosts in [volumes.collect::<Vec<_>>(), members.collect::<Vec<_>>()] {
-        let both = hosts.iter().map(|host| {
-            (
-                host.read_count + host.write_count,
-                host.read_bytes + host.write_bytes,
-            )
-        });
+        let both = hosts
+            .iter()
+            .map(|host| (host.read_count + host.write_count, host.read_bytes + host.write_bytes));
         let (count, bytes) = sum(both.collect());
         assert_eq!(count, host_count);
         check_near(bytes as f64, host_bytes, 1e-9);
-        assert!(
-            hosts
-                .iter()
-                .all(|host| host.read_count > 0 && host.write_count > 0)
-        );
+        assert!(hosts.iter().all(|host| host.read_count > 0 && host.write_count > 0));
     }
 }
 
@@ -96,7 +80,8 @@ fn links_limit_throughput() {
         let mut spec = array(ssd(1.5), RaidLevel::Raid0, &[4]);
         spec.path.link_count = links;
         spec.path.link_bytes_per_second = 117e6;
-        run(&simulation(spec, vec![random_reads(90 * GB, 32, 0.0)], 1, 4)).classes[0].bytes_per_second
+        run(&simulation(spec, vec![random_reads(90 * GB, 32, 0.0)], 1, 4)).classes[0]
+            .bytes_per_second
     };
     check_near(rate(1), 117e6, 0.01);
     check_near(rate(4), 4.0 * 117e6, 0.02);
@@ -154,7 +139,8 @@ fn a_small_volume_uses_every_drive_of_its_pool() {
     }
 }
 
-/// STO-03: disk groups keep apart. A scan on one leaves the latency of the other alone, though they share a box.
+/// STO-03: disk groups keep apart. A scan on one leaves the latency of the other alone, though they
+/// share a box.
 #[test]
 fn disk_groups_do_not_disturb_each_other() {
     let latency = |other: bool| {
@@ -187,11 +173,7 @@ fn the_hosts_stack_adds_its_latency() {
     let latency = |host_latency_ns: u64| {
         let mut spec = array(ssd(1.5), RaidLevel::Raid0, &[2]);
         spec.path.host_latency_ns = host_latency_ns;
-        class(
-            &run(&simulation(spec, vec![random_reads(90 * GB, 1, 0.0)], 1, 4)),
-            "random",
-        )
-        .1
+        class(&run(&simulation(spec, vec![random_reads(90 * GB, 1, 0.0)], 1, 4)), "random").1
     };
     check_near(latency(MS) - latency(0), 1.0, 0.02);
 }
@@ -208,18 +190,14 @@ fn a_capped_volume_spends_its_credits() {
     });
     let rate = |warm_up_s: u64, measure_s: u64| {
         let streams = vec![random_reads(90 * GB, 16, 0.0)];
-        class(
-            &run(&simulation(spec.clone(), streams, warm_up_s, measure_s)),
-            "random",
-        )
-        .0
+        class(&run(&simulation(spec.clone(), streams, warm_up_s, measure_s)), "random").0
     };
     check_near(rate(0, 9), 3_000.0, 0.01);
     // Credits last 27,000 / (3,000 - 300) = 10 s.
     check_near(rate(12, 20), 300.0, 0.01);
 
-    // A cap that holds everything back is the first bottleneck, by name, and tells what is left of its credits: whoever
-    // sees busy links instead would buy links.
+    // A cap that holds everything back is the first bottleneck, by name, and tells what is left of
+    // its credits: whoever sees busy links instead would buy links.
     let report = |warm_up_s: u64, measure_s: u64| {
         let streams = vec![random_reads(90 * GB, 16, 0.0)];
         run(&simulation(spec.clone(), streams, warm_up_s, measure_s)).array
@@ -254,18 +232,10 @@ fn path_policies_choose_links() {
         spec.path.link_bytes_per_second = 117e6;
         spec.path.policy = policy;
         let outcome = run(&simulation(spec, vec![random_reads(90 * GB, 8, 0.0)], 1, 4));
-        outcome
-            .array
-            .links
-            .iter()
-            .map(|link| link.request_count)
-            .collect::<Vec<u64>>()
+        outcome.array.links.iter().map(|link| link.request_count).collect::<Vec<u64>>()
     };
     let robin = shares(PathPolicy::RoundRobin);
-    assert!(
-        robin.iter().max().unwrap_or(&0) - robin.iter().min().unwrap_or(&0) <= 1,
-        "{robin:?}"
-    );
+    assert!(robin.iter().max().unwrap_or(&0) - robin.iter().min().unwrap_or(&0) <= 1, "{robin:?}");
     let fixed = shares(PathPolicy::Failover);
     assert!(fixed[0] > 0 && fixed[1..] == [0, 0, 0], "{fixed:?}");
     assert!(shares(PathPolicy::LeastBusy).iter().all(|count| *count > 0));
@@ -295,10 +265,7 @@ fn impossible_arrays_are_refused_with_every_mistake() {
     spec.faults = [
         Fault::LinkFails { link: 99 },
         Fault::DriveFails { group: 0, drive: 7 },
-        Fault::ControllerFails {
-            member: 1,
-            controller: 0,
-        },
+        Fault::ControllerFails { member: 1, controller: 0 },
     ]
     .map(|fault| TimedFault { at_ns: 0, fault })
     .to_vec();
@@ -308,14 +275,12 @@ fn impossible_arrays_are_refused_with_every_mistake() {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[7]);
     spec.volumes[0].capacity_bytes = 4_000 * GB;
     let text = check(&spec).expect_err("the drives hold 3,600 GB").to_string();
-    assert!(
-        text.contains("pools[0] holds 3600.0 GB, but its volumes ask for 4000.0 GB"),
-        "{text}"
-    );
+    assert!(text.contains("pools[0] holds 3600.0 GB, but its volumes ask for 4000.0 GB"), "{text}");
 }
 
-/// STU-05: where volumes are spread over a pool page by page, cutting the same space into one volume or into four makes no difference to
-/// speak of, while volumes that lie one behind the other keep their databases far apart.
+/// STU-05: where volumes are spread over a pool page by page, cutting the same space into one
+/// volume or into four makes no difference to speak of, while volumes that lie one behind the other
+/// keep their databases far apart.
 #[test]
 fn spread_volumes_make_the_layout_matter_less() {
     let iops = |order: PageOrder, count: u64| {
@@ -324,11 +289,11 @@ fn spread_volumes_make_the_layout_matter_less() {
         // Nine tenths of what four mirrored drives hold.
         let capacity = spec.drives[0].capacity_bytes * 2 / 10 * 9;
         let share = capacity / count / (15 * MIB) * (15 * MIB);
-        spec.volumes = (0..count)
-            .map(|number| volume(&format!("volume {number}"), share))
-            .collect();
+        spec.volumes =
+            (0..count).map(|number| volume(&format!("volume {number}"), share)).collect();
         let streams = (0..count).map(|number| {
-            let mut load = random_reads(share / 2 / (32 * KIB) * (32 * KIB), 16 / count as u32, 0.0);
+            let mut load =
+                random_reads(share / 2 / (32 * KIB) * (32 * KIB), 16 / count as u32, 0.0);
             if let plimsoll_array::source::StreamSpec::Closed(closed) = &mut load {
                 closed.volume = number as u32;
             }
@@ -343,7 +308,8 @@ fn spread_volumes_make_the_layout_matter_less() {
     assert!(in_turn < 0.96, "{in_turn}");
 }
 
-/// A page given to two volumes, or a volume that keeps to one box, would make every figure of a pool wrong.
+/// A page given to two volumes, or a volume that keeps to one box, would make every figure of a
+/// pool wrong.
 #[test]
 fn spread_volumes_use_every_box_alike() {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid10, &[4]);
@@ -353,12 +319,8 @@ fn spread_volumes_use_every_box_alike() {
     spec.pools[0].page_order = PageOrder::Spread;
     spec.volumes = vec![volume("one", 45 * GB), volume("two", 45 * GB)];
     let outcome = run(&simulation(spec, vec![random_reads(40 * GB, 16, 0.0)], 1, 20));
-    let counts: Vec<u64> = outcome
-        .array
-        .members
-        .iter()
-        .map(|member| member.host.read_count)
-        .collect();
+    let counts: Vec<u64> =
+        outcome.array.members.iter().map(|member| member.host.read_count).collect();
     let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
     assert!(*least * 10 > *most * 9, "{counts:?}");
 }

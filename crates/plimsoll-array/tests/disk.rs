@@ -8,13 +8,17 @@ use plimsoll_array::spec::{Fault, NeighbourPattern, NeighbourSpec, RaidLevel, Te
 use plimsoll_array::{ArraySpec, ModelledDisk};
 use plimsoll_io::conformance::{CASES, Subject};
 use plimsoll_io::{
-    Clock, Context, Disk, Durability, Executor, Files, MemoryDisk, MemoryOptions, OpenMode, Purpose, Random,
+    Clock, Context, Disk, Durability, Executor, Files, MemoryDisk, MemoryOptions, OpenMode,
+    Purpose, Random,
 };
 use support::*;
 
 type Modelled = ModelledDisk<Rc<MemoryDisk>>;
 
-fn modelled(spec: &ArraySpec, folders: Vec<(std::path::PathBuf, u32)>) -> (Rc<Clock>, Rc<Modelled>) {
+fn modelled(
+    spec: &ArraySpec,
+    folders: Vec<(std::path::PathBuf, u32)>,
+) -> (Rc<Clock>, Rc<Modelled>) {
     let clock = Rc::new(Clock::simulated());
     let memory = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::ram());
     memory.create_directory("data");
@@ -28,17 +32,10 @@ fn modelled(spec: &ArraySpec, folders: Vec<(std::path::PathBuf, u32)>) -> (Rc<Cl
 fn the_modelled_disk_keeps_the_contract() {
     let spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
     // Only disks in real time are waited for.
-    for (name, case) in CASES
-        .iter()
-        .filter(|(name, _)| *name != "waiting ends at its deadline")
-    {
+    for (name, case) in CASES.iter().filter(|(name, _)| *name != "waiting ends at its deadline") {
         println!("case: {name}");
         let (clock, disk) = modelled(&spec, Vec::new());
-        case(&Subject {
-            disk,
-            clock,
-            folder: "data".into(),
-        });
+        case(&Subject { disk, clock, folder: "data".into() });
     }
 }
 
@@ -52,23 +49,15 @@ fn transfers_take_the_arrays_time() {
     let context = Context::of(Purpose::DatabaseRead);
     let (write_ns, read_ns) = executor
         .run(async move {
-            let file = files
-                .open("data/a", OpenMode::Create, context)
-                .await
-                .expect("it is new");
+            let file = files.open("data/a", OpenMode::Create, context).await.expect("it is new");
             file.extend(GB, context).await.expect("there is room");
             let start = handle.now();
             let mut page = file.allocate(32 * 1024);
             page[7] = 42;
-            file.write(MIB, page, Durability::Durable, context)
-                .await
-                .expect("the array is whole");
+            file.write(MIB, page, Durability::Durable, context).await.expect("the array is whole");
             let written = handle.now();
             let buffer = file.allocate(32 * 1024);
-            let far = file
-                .read(500 * MIB, buffer, context)
-                .await
-                .expect("the array is whole");
+            let far = file.read(500 * MIB, buffer, context).await.expect("the array is whole");
             let read = handle.now();
             assert_eq!(far[7], 0);
             let back = file
@@ -82,13 +71,7 @@ fn transfers_take_the_arrays_time() {
     assert!(write_ns < MS / 10, "{write_ns}");
     assert!((MS..20 * MS).contains(&read_ns), "{read_ns}");
     let report = disk.report();
-    assert_eq!(
-        (
-            report.volumes[0].host.read_count,
-            report.volumes[0].host.write_count
-        ),
-        (2, 1)
-    );
+    assert_eq!((report.volumes[0].host.read_count, report.volumes[0].host.write_count), (2, 1));
     assert!(disk.facts().remarks[0].starts_with("MODELLED"));
 }
 
@@ -102,25 +85,15 @@ fn folders_lead_to_volumes() {
     let context = Context::of(Purpose::LogWrite);
     Executor::new(clock, disk.clone())
         .run(async move {
-            let file = files
-                .open("logs/e00.log", OpenMode::Create, context)
-                .await
-                .expect("it is new");
+            let file =
+                files.open("logs/e00.log", OpenMode::Create, context).await.expect("it is new");
             let buffer = file.allocate(4096);
             file.extend(MIB, context).await.expect("there is room");
-            file.write(0, buffer, Durability::Durable, context)
-                .await
-                .expect("the array is whole");
+            file.write(0, buffer, Durability::Durable, context).await.expect("the array is whole");
         })
         .expect("every operation completes");
     let report = disk.report();
-    assert_eq!(
-        (
-            report.volumes[0].host.write_count,
-            report.volumes[1].host.write_count
-        ),
-        (0, 1)
-    );
+    assert_eq!((report.volumes[0].host.write_count, report.volumes[1].host.write_count), (0, 1));
 }
 
 /// A read of data that is lost is an error of the medium, as on a real array that has failed.
@@ -132,10 +105,7 @@ fn lost_data_is_a_medium_error() {
     let breaking = disk.clone();
     let error = Executor::new(clock, disk)
         .run(async move {
-            let file = files
-                .open("data/a", OpenMode::Create, context)
-                .await
-                .expect("it is new");
+            let file = files.open("data/a", OpenMode::Create, context).await.expect("it is new");
             file.extend(MIB, context).await.expect("there is room");
             breaking.break_now(Fault::DriveFails { group: 0, drive: 1 });
             file.read(0, file.allocate(4096), context)
@@ -157,10 +127,8 @@ fn times_repeat_exactly() {
         let context = Context::of(Purpose::DatabaseWrite);
         executor
             .run(async move {
-                let file = files
-                    .open("data/a", OpenMode::Create, context)
-                    .await
-                    .expect("it is new");
+                let file =
+                    files.open("data/a", OpenMode::Create, context).await.expect("it is new");
                 file.extend(GB, context).await.expect("there is room");
                 let mut times = Vec::new();
                 let mut random = Random::from_seed(5);
@@ -183,15 +151,14 @@ fn times_repeat_exactly() {
     assert_eq!(run(), run());
 }
 
-/// SIM-09: the engine feels a neighbour as the light load does, hears nothing of its requests, and time does not go on for its sake.
+/// SIM-09: the engine feels a neighbour as the light load does, hears nothing of its requests, and
+/// time does not go on for its sake.
 #[test]
 fn a_neighbour_slows_a_file_and_keeps_no_clock_going() {
     let mean_ns = |per_second: f64| {
         let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
-        spec.volumes.push(VolumeSpec {
-            tenant: Tenant::NeighbourBehind,
-            ..volume("erp", 100 * GB)
-        });
+        spec.volumes
+            .push(VolumeSpec { tenant: Tenant::NeighbourBehind, ..volume("erp", 100 * GB) });
         spec.neighbours.push(NeighbourSpec {
             name: "erp".into(),
             volume: 1,
@@ -209,17 +176,13 @@ fn a_neighbour_slows_a_file_and_keeps_no_clock_going() {
         let handle = executor.handle();
         let took_ns = executor
             .run(async move {
-                let file = files
-                    .open("data/a", OpenMode::Create, context)
-                    .await
-                    .expect("it is new");
+                let file =
+                    files.open("data/a", OpenMode::Create, context).await.expect("it is new");
                 file.extend(GB, context).await.expect("there is room");
                 let start = handle.now();
                 for number in 0..100 {
                     let buffer = file.allocate(32 * 1024);
-                    file.read(number * 7 * MIB, buffer, context)
-                        .await
-                        .expect("the array is whole");
+                    file.read(number * 7 * MIB, buffer, context).await.expect("the array is whole");
                 }
                 (handle.now() - start, handle.now())
             })

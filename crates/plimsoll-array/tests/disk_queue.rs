@@ -1,4 +1,5 @@
-//! The queue of a virtual disk: what many requests cost each other, what a flush costs, and what a host is told when.
+//! The queue of a virtual disk: what many requests cost each other, what a flush costs, and what a
+//! host is told when.
 
 mod support;
 
@@ -32,10 +33,7 @@ fn virtual_disk() -> ArraySpec {
 }
 
 fn durable(offset: u64) -> Request {
-    Request {
-        is_durable: true,
-        ..request(offset, 4 * KIB, true)
-    }
+    Request { is_durable: true, ..request(offset, 4 * KIB, true) }
 }
 
 /// Puts them all in now; when each was told of, by the order in which that was.
@@ -53,21 +51,21 @@ fn all_at_once(array: &mut Array, requests: &[Request]) -> Vec<u64> {
     latencies
 }
 
-/// The law a virtual disk was measured to obey: a constant, and the same again for each request that is under way.
+/// The law a virtual disk was measured to obey: a constant, and the same again for each request
+/// that is under way.
 #[test]
 fn latency_grows_by_one_request_for_each_that_is_under_way() {
     for depth in [1, 2, 7, 32] {
         let mut array = build(&virtual_disk(), 1);
-        let writes: Vec<Request> = (0..depth).map(|n| request(n * 4 * KIB, 4 * KIB, true)).collect();
+        let writes: Vec<Request> =
+            (0..depth).map(|n| request(n * 4 * KIB, 4 * KIB, true)).collect();
         let latencies = all_at_once(&mut array, &writes);
-        assert_eq!(
-            latencies,
-            vec![2 * NOTICE_NS + depth * REQUEST_NS; depth as usize]
-        );
+        assert_eq!(latencies, vec![2 * NOTICE_NS + depth * REQUEST_NS; depth as usize]);
     }
 }
 
-/// What comes while the queue is worked on is told of with the rest, and needs not be noticed first.
+/// What comes while the queue is worked on is told of with the rest, and needs not be noticed
+/// first.
 #[test]
 fn a_request_that_comes_meanwhile_ends_with_the_others() {
     let mut array = build(&virtual_disk(), 1);
@@ -90,10 +88,7 @@ fn a_durable_write_takes_a_flush_more() {
     let flushed = one(&mut array, durable(0));
     let difference = (flushed.completed - flushed.submitted) - (plain.completed - plain.submitted);
     assert_eq!(difference, FLUSH_NS + NOTICE_NS + DURABLE_NS);
-    let read = Request {
-        is_durable: true,
-        ..request(0, 4 * KIB, false)
-    };
+    let read = Request { is_durable: true, ..request(0, 4 * KIB, false) };
     let read = one(&mut array, read);
     assert!(read.completed - read.submitted < flushed.completed - flushed.submitted);
 }
@@ -120,10 +115,7 @@ fn an_array_with_a_protected_cache_needs_no_flush() {
     let mut array = build(&spec, 1);
     let plain = one(&mut array, request(0, 4 * KIB, true));
     let flushed = one(&mut array, durable(0));
-    assert_eq!(
-        flushed.completed - flushed.submitted,
-        plain.completed - plain.submitted
-    );
+    assert_eq!(flushed.completed - flushed.submitted, plain.completed - plain.submitted);
 }
 
 /// The queue is a stage like any other, and the first bottleneck where it is the busiest.

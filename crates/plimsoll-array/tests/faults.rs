@@ -2,7 +2,9 @@
 
 mod support;
 
-use plimsoll_array::spec::{Fault, PathPolicy, PoolSpec, PrefetchSpec, RaidLevel, TimedFault, VolumeSpec};
+use plimsoll_array::spec::{
+    Fault, PathPolicy, PoolSpec, PrefetchSpec, RaidLevel, TimedFault, VolumeSpec,
+};
 use plimsoll_array::{Happening, Request, check};
 use support::*;
 
@@ -29,11 +31,7 @@ fn a_lost_drive_slows_the_array() {
         spec.groups[0].spare_count = 1;
         spec.groups[0].rebuild_bytes_per_second = rebuild;
         spec.faults = faults;
-        class(
-            &run(&simulation(spec, vec![random_reads(90 * GB, 8, 0.3)], 10, 60)),
-            "random",
-        )
-        .1
+        class(&run(&simulation(spec, vec![random_reads(90 * GB, 8, 0.3)], 10, 60)), "random").1
     };
     let healthy = latency_ms(Vec::new(), 0.0);
     let degraded = latency_ms(failing(0, FIRST_DRIVE), 0.0);
@@ -42,7 +40,8 @@ fn a_lost_drive_slows_the_array() {
     assert!(rebuilding > 1.02 * degraded, "{rebuilding} against {degraded}");
 }
 
-/// SIM-07: a mirror is rebuilt from one drive, a RAID 5 from all of them, so under load the mirror is whole sooner.
+/// SIM-07: a mirror is rebuilt from one drive, a RAID 5 from all of them, so under load the mirror
+/// is whole sooner.
 #[test]
 fn rebuilds_end_and_mirrors_end_sooner() {
     let seconds = |level, drives: u32| {
@@ -74,7 +73,8 @@ fn rebuilds_end_and_mirrors_end_sooner() {
     assert!(raid10 < raid5, "{raid10} against {raid5}");
 }
 
-/// Two sets of one group share their spares: with one spare only the first loss is rebuilt, and the report tells how far it is.
+/// Two sets of one group share their spares: with one spare only the first loss is rebuilt, and the
+/// report tells how far it is.
 #[test]
 fn sets_of_a_group_share_their_spares() {
     let rebuilds = |spare_count: u32| {
@@ -82,19 +82,13 @@ fn sets_of_a_group_share_their_spares() {
         spec.groups[0].spare_count = spare_count;
         spec.groups[0].rebuild_bytes_per_second = 50e6;
         spec.faults = [0, 5]
-            .map(|drive| TimedFault {
-                at_ns: SECOND,
-                fault: Fault::DriveFails { group: 0, drive },
-            })
+            .map(|drive| TimedFault { at_ns: SECOND, fault: Fault::DriveFails { group: 0, drive } })
             .to_vec();
         let mut array = build(&spec, 1);
         array.next(11 * SECOND);
         array.report().rebuilds
     };
-    assert_eq!(
-        (rebuilds(1).len(), rebuilds(2).len(), rebuilds(0).len()),
-        (1, 2, 0)
-    );
+    assert_eq!((rebuilds(1).len(), rebuilds(2).len(), rebuilds(0).len()), (1, 2, 0));
     let one = &rebuilds(1)[0];
     check_near(one.duration_s, 10.0, 0.01);
     // Ten seconds at 50 MB/s of a drive's whole capacity.
@@ -107,61 +101,36 @@ fn sets_of_a_group_share_their_spares() {
 fn losing_more_than_the_redundancy_bears_loses_data() {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
     spec.faults = vec![
-        TimedFault {
-            at_ns: 0,
-            fault: FIRST_DRIVE,
-        },
-        TimedFault {
-            at_ns: SECOND,
-            fault: Fault::DriveFails { group: 0, drive: 3 },
-        },
+        TimedFault { at_ns: 0, fault: FIRST_DRIVE },
+        TimedFault { at_ns: SECOND, fault: Fault::DriveFails { group: 0, drive: 3 } },
     ];
     let mut array = build(&spec, 1);
     array.next(MS);
-    assert!(
-        !one(&mut array, request(0, 32 * KIB, false)).is_lost,
-        "one loss is borne"
-    );
+    assert!(!one(&mut array, request(0, 32 * KIB, false)).is_lost, "one loss is borne");
     array.next(2 * SECOND);
     assert!(one(&mut array, request(0, 32 * KIB, false)).is_lost);
     assert_eq!(array.report().volumes[0].host.lost_count, 1);
 }
 
-/// SIM-13: with half the paths lost I/O goes on over the others; with all lost it waits for one to return.
+/// SIM-13: with half the paths lost I/O goes on over the others; with all lost it waits for one to
+/// return.
 #[test]
 fn lost_paths_are_worked_around() {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid10, &[8]);
     spec.path.link_count = 4;
     spec.path.policy = PathPolicy::RoundRobin;
     spec.faults = [0, 1]
-        .map(|link| TimedFault {
-            at_ns: 5 * SECOND,
-            fault: Fault::LinkFails { link },
-        })
+        .map(|link| TimedFault { at_ns: 5 * SECOND, fault: Fault::LinkFails { link } })
         .to_vec();
-    let outcome = run(&simulation(
-        spec.clone(),
-        vec![random_reads(90 * GB, 8, 0.0)],
-        10,
-        20,
-    ));
-    let shares: Vec<u64> = outcome
-        .array
-        .links
-        .iter()
-        .map(|link| link.request_count)
-        .collect();
+    let outcome = run(&simulation(spec.clone(), vec![random_reads(90 * GB, 8, 0.0)], 10, 20));
+    let shares: Vec<u64> = outcome.array.links.iter().map(|link| link.request_count).collect();
     assert_eq!(shares[..2], [0, 0]);
     check_near(shares[2] as f64, shares[3] as f64, 0.01);
 
-    spec.faults.extend([2, 3].map(|link| TimedFault {
-        at_ns: 5 * SECOND,
-        fault: Fault::LinkFails { link },
-    }));
-    spec.faults.push(TimedFault {
-        at_ns: 8 * SECOND,
-        fault: Fault::LinkReturns { link: 2 },
-    });
+    spec.faults.extend(
+        [2, 3].map(|link| TimedFault { at_ns: 5 * SECOND, fault: Fault::LinkFails { link } }),
+    );
+    spec.faults.push(TimedFault { at_ns: 8 * SECOND, fault: Fault::LinkReturns { link: 2 } });
     let outcome = run(&simulation(spec, vec![random_reads(90 * GB, 8, 0.0)], 0, 20));
     assert!(
         (2_900.0..4_200.0).contains(&outcome.classes[0].latency_ms_max),
@@ -171,14 +140,12 @@ fn lost_paths_are_worked_around() {
     assert!(outcome.classes[0].count > 10_000, "it goes on afterwards");
 }
 
-/// SIM-14: when a controller fails its partner takes over after a pause, and the cache writes through from then on.
+/// SIM-14: when a controller fails its partner takes over after a pause, and the cache writes
+/// through from then on.
 #[test]
 fn a_controller_failure_is_a_pause_and_a_slower_array() {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[7]);
-    let fault = Fault::ControllerFails {
-        member: 0,
-        controller: 0,
-    };
+    let fault = Fault::ControllerFails { member: 0, controller: 0 };
     spec.faults = failing(5 * SECOND, fault);
     let stream = open(50.0, 32 * KIB, 90 * GB / (32 * KIB) * (32 * KIB), 0.5);
     let outcome = run(&simulation(spec.clone(), vec![stream.clone()], 0, 20));
@@ -190,7 +157,8 @@ fn a_controller_failure_is_a_pause_and_a_slower_array() {
     let after = run(&simulation(spec.clone(), vec![stream.clone()], 10, 20));
     spec.faults.clear();
     let before = run(&simulation(spec, vec![stream], 10, 20));
-    let write_ms = |outcome: &plimsoll_array::source::Outcome| outcome.array.volumes[0].host.write_latency_ms;
+    let write_ms =
+        |outcome: &plimsoll_array::source::Outcome| outcome.array.volumes[0].host.write_latency_ms;
     assert!(
         write_ms(&before) < 1.0 && write_ms(&after) > 8.0,
         "{} {}",
@@ -216,14 +184,12 @@ fn a_cache_without_protection_writes_through() {
     assert!(write(&mut array, 3) < MS);
 }
 
-/// Why: a RAID 5 with two failed drives answered at once, and was the fastest array of all. What is lost is an error.
+/// Why: a RAID 5 with two failed drives answered at once, and was the fastest array of all. What is
+/// lost is an error.
 #[test]
 fn lost_requests_are_errors_and_no_rate() {
-    for stream in [
-        random_reads(90 * GB, 16, 0.3),
-        sessions(20),
-        sequential("random", 256 * KIB, 4),
-    ] {
+    for stream in [random_reads(90 * GB, 16, 0.3), sessions(20), sequential("random", 256 * KIB, 4)]
+    {
         let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
         spec.members[0].cache.prefetch = Some(PrefetchSpec {
             chunk_bytes: MIB,
@@ -235,12 +201,7 @@ fn lost_requests_are_errors_and_no_rate() {
         let outcome = run(&simulation(spec, vec![stream], 4, 20));
         let done: u64 = outcome.classes.iter().map(|class| class.count).sum();
         let host = &outcome.array.volumes[0].host;
-        assert_eq!(
-            (done, host.read_count, host.write_count),
-            (0, 0, 0),
-            "{:?}",
-            outcome.classes
-        );
+        assert_eq!((done, host.read_count, host.write_count), (0, 0, 0), "{:?}", outcome.classes);
         assert!(outcome.classes.iter().all(|class| class.per_second == 0.0));
         let lost = &outcome.array.lost_sets;
         assert_eq!(lost.len(), 1);
@@ -257,27 +218,22 @@ fn errors_are_counted_by_class() {
     let class = &outcome.classes[0];
     assert!(class.count > 100);
     assert_eq!(class.error_count, outcome.array.volumes[0].host.lost_count);
-    assert_eq!(
-        class.error_count, 16,
-        "each of the sixteen meets one error and goes no further"
-    );
+    assert_eq!(class.error_count, 16, "each of the sixteen meets one error and goes no further");
 }
 
-/// Why: whoever met an error asked again at once, and the simulation worked through millions of refusals of a dead array.
+/// Why: whoever met an error asked again at once, and the simulation worked through millions of
+/// refusals of a dead array.
 #[test]
 fn a_dead_array_costs_no_work() {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
     spec.faults = two_drives_fail(0, 1);
-    let outcome = run(&simulation(
-        spec,
-        vec![random_reads(90 * GB, 64, 0.5), sessions(20)],
-        1,
-        3600,
-    ));
+    let outcome =
+        run(&simulation(spec, vec![random_reads(90 * GB, 64, 0.5), sessions(20)], 1, 3600));
     assert!(outcome.request_count < 20_000, "{}", outcome.request_count);
 }
 
-/// Why: what a lost set had in the cache stayed there for ever, and held back everybody else's writes.
+/// Why: what a lost set had in the cache stayed there for ever, and held back everybody else's
+/// writes.
 #[test]
 fn the_cache_does_not_keep_what_nothing_can_take() {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid5, &[5]);
@@ -285,26 +241,15 @@ fn the_cache_does_not_keep_what_nothing_can_take() {
     let mut second = group(0, RaidLevel::Raid5, &[5]);
     second.name = "other".into();
     spec.groups.push(second);
-    spec.pools.push(PoolSpec {
-        name: "other".into(),
-        groups: vec![1],
-        ..spec.pools[0].clone()
-    });
-    spec.volumes.push(VolumeSpec {
-        pool: 1,
-        ..volume("other", 100 * GB)
-    });
+    spec.pools.push(PoolSpec { name: "other".into(), groups: vec![1], ..spec.pools[0].clone() });
+    spec.volumes.push(VolumeSpec { pool: 1, ..volume("other", 100 * GB) });
     spec.faults = two_drives_fail(1, 1);
     let mut array = build(&spec, 1);
     array.next(SECOND - 1);
     for number in 0..400 {
         array.submit(array.now(), request(number * MIB, 32 * KIB, true));
     }
-    let other = Request {
-        volume: 1,
-        token: 7,
-        ..request(0, 32 * KIB, true)
-    };
+    let other = Request { volume: 1, token: 7, ..request(0, 32 * KIB, true) };
     array.submit(array.now(), other);
     let mut answered = Vec::new();
     while let Some(happening) = array.next(60 * SECOND) {
@@ -328,22 +273,11 @@ fn states_that_cannot_be_are_refused() {
     };
     let two = || two_drives_fail(0, 0);
     let words = refused(RaidLevel::Raid5, &[5], two()).unwrap_or_default();
-    assert!(
-        words.contains("faults") && words.contains("lost its data before"),
-        "{words}"
-    );
+    assert!(words.contains("faults") && words.contains("lost its data before"), "{words}");
     assert_eq!(refused(RaidLevel::Raid6, &[6], two()), None);
-    assert_eq!(
-        refused(RaidLevel::Raid50, &[3, 3], two()),
-        None,
-        "one drive of each set"
-    );
+    assert_eq!(refused(RaidLevel::Raid50, &[3, 3], two()), None, "one drive of each set");
     assert!(refused(RaidLevel::Raid0, &[4], failing(0, FIRST_DRIVE)).is_some());
-    assert_eq!(
-        refused(RaidLevel::Raid10, &[4], two()),
-        None,
-        "one drive of each pair"
-    );
+    assert_eq!(refused(RaidLevel::Raid10, &[4], two()), None, "one drive of each pair");
     assert_eq!(
         refused(RaidLevel::Raid5, &[5], two_drives_fail(0, 1)),
         None,
@@ -354,7 +288,8 @@ fn states_that_cannot_be_are_refused() {
     assert!(words.contains("fails twice"), "{words}");
 }
 
-/// A spare that fails while it is being filled: the next one is filled from the beginning, by its own reads.
+/// A spare that fails while it is being filled: the next one is filled from the beginning, by its
+/// own reads.
 #[test]
 fn a_spare_that_fails_is_followed_by_the_next() {
     for failed_ns in (0..60).map(|number| 100 * MS + number * MS / 2) {

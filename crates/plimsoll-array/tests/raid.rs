@@ -1,4 +1,5 @@
-//! RAID: where data lies, what is left of the capacity, and how many drive operations each write costs.
+//! RAID: where data lies, what is left of the capacity, and how many drive operations each write
+//! costs.
 
 mod support;
 
@@ -12,15 +13,16 @@ use plimsoll_array::usable_bytes;
 use support::*;
 
 fn extent(column: u32, kib: u32) -> Extent {
-    Extent {
-        column,
-        start: 0,
-        bytes: kib * 1024,
-    }
+    Extent { column, start: 0, bytes: kib * 1024 }
 }
 
 /// Reads and writes of a plan, by number, for a set with these slots lost.
-fn cost(level: RaidLevel, drive_count: u32, lost: &[u32], extents: &[Extent]) -> (Strategy, usize, usize) {
+fn cost(
+    level: RaidLevel,
+    drive_count: u32,
+    lost: &[u32],
+    extents: &[Extent],
+) -> (Strategy, usize, usize) {
     let layout = Layout { level, drive_count };
     let mut slots = Slots::whole(drive_count);
     for slot in lost {
@@ -30,19 +32,22 @@ fn cost(level: RaidLevel, drive_count: u32, lost: &[u32], extents: &[Extent]) ->
     (plan.strategy, plan.reads.len(), plan.writes.len())
 }
 
-/// SIM-02: the penalty of a small write, 4 for one parity, 6 for two, 2 for a mirror. Every estimate of an array's
-/// writes rests on these counts.
+/// SIM-02: the penalty of a small write, 4 for one parity, 6 for two, 2 for a mirror. Every
+/// estimate of an array's writes rests on these counts.
 #[test]
 fn small_writes_cost_what_the_level_says() {
     let small = [extent(0, 32)];
-    let check = |level, drives, expected| assert_eq!(cost(level, drives, &[], &small), expected, "{level:?}");
+    let check = |level, drives, expected| {
+        assert_eq!(cost(level, drives, &[], &small), expected, "{level:?}")
+    };
     check(Raid0, 4, (Strategy::Plain, 0, 1));
     check(Raid1, 2, (Strategy::Plain, 0, 2));
     check(Raid10, 8, (Strategy::Plain, 0, 2));
     check(Raid5, 7, (Strategy::ReadModifyWrite, 2, 2));
     check(Raid50, 7, (Strategy::ReadModifyWrite, 2, 2));
     check(Raid6, 8, (Strategy::ReadModifyWrite, 3, 3));
-    // On three drives the rest of the row is one element: reading it beats reading old data and parity.
+    // On three drives the rest of the row is one element: reading it beats reading old data and
+    // parity.
     check(Raid5, 3, (Strategy::ReconstructWrite, 1, 2));
     // On four they are equal, and read-modify-write is the rule.
     check(Raid5, 4, (Strategy::ReadModifyWrite, 2, 2));
@@ -58,38 +63,29 @@ fn larger_writes_read_less() {
     assert_eq!(cost(Raid6, 8, &[], &whole(6)), (Strategy::FullStripe, 0, 8));
 }
 
-/// A lost drive changes what a write costs: the lost element is written by reconstructing around it, lost parity costs
-/// nothing, and a lost bystander forces read-modify-write.
+/// A lost drive changes what a write costs: the lost element is written by reconstructing around
+/// it, lost parity costs nothing, and a lost bystander forces read-modify-write.
 #[test]
 fn degraded_writes_go_the_way_that_is_left() {
-    let layout = Layout {
-        level: Raid5,
-        drive_count: 5,
-    };
+    let layout = Layout { level: Raid5, drive_count: 5 };
     let (data, parity) = (layout.data_drive(0, 0), layout.parity_drive(0, 0));
     let bystander = layout.data_drive(0, 3);
     let small = [extent(0, 32)];
-    assert_eq!(
-        cost(Raid5, 5, &[data], &small),
-        (Strategy::ReconstructWrite, 3, 1)
-    );
+    assert_eq!(cost(Raid5, 5, &[data], &small), (Strategy::ReconstructWrite, 3, 1));
     assert_eq!(cost(Raid5, 5, &[parity], &small), (Strategy::Plain, 0, 1));
     let wide = [extent(0, 64), extent(1, 64), extent(2, 64)];
     assert_eq!(cost(Raid5, 5, &[], &wide).0, Strategy::ReconstructWrite);
-    assert_eq!(
-        cost(Raid5, 5, &[bystander], &wide),
-        (Strategy::ReadModifyWrite, 4, 4)
-    );
+    assert_eq!(cost(Raid5, 5, &[bystander], &wide), (Strategy::ReadModifyWrite, 4, 4));
 }
 
-/// A read of a lost element is computed from the rest of its row; a mirror just uses the other side.
+/// A read of a lost element is computed from the rest of its row; a mirror just uses the other
+/// side.
 #[test]
 fn degraded_reads_use_the_survivors() {
     let count = |level, drive_count: u32, lost: &[u32]| {
         let layout = Layout { level, drive_count };
         let mut slots = Slots::whole(drive_count);
-        lost.iter()
-            .for_each(|slot| slots.change(*slot, MemberState::Lost));
+        lost.iter().for_each(|slot| slots.change(*slot, MemberState::Lost));
         let mut reads = 0;
         plan_read(&layout, &slots, 0, extent(0, 32), false, |slot, _, _| {
             assert!(!lost.contains(&slot));
@@ -116,10 +112,7 @@ fn layouts_are_one_to_one() {
                 assert!(used.insert(layout.data_drive(row, column)), "{level:?} row {row}");
             }
             for parity in 0..layout.parity_count() {
-                assert!(
-                    used.insert(layout.parity_drive(row, parity)),
-                    "{level:?} row {row}"
-                );
+                assert!(used.insert(layout.parity_drive(row, parity)), "{level:?} row {row}");
             }
             if layout.parity_count() > 0 {
                 assert_eq!(used.len() as u32, drive_count);
@@ -138,26 +131,18 @@ fn usable_capacity_follows_the_level() {
     assert_eq!(usable_drives(Raid5, 7), Some(6));
     assert_eq!(usable_drives(Raid6, 12), Some(10));
     assert_eq!(usable_drives(Raid10, 14), Some(7));
-    for (level, drive_count) in [
-        (Raid5, 2),
-        (Raid6, 3),
-        (Raid10, 5),
-        (Raid10, 2),
-        (Raid1, 3),
-        (Raid0, 0),
-    ] {
-        assert_eq!(
-            usable_drives(level, drive_count),
-            None,
-            "{level:?} of {drive_count}"
-        );
+    for (level, drive_count) in
+        [(Raid5, 2), (Raid6, 3), (Raid10, 5), (Raid10, 2), (Raid1, 3), (Raid0, 0)]
+    {
+        assert_eq!(usable_drives(level, drive_count), None, "{level:?} of {drive_count}");
     }
     let spec = array(hdd(15_000.0), Raid50, &[7, 7]);
     let drive_bytes = 600 * GB / (64 * KIB) * (64 * KIB);
     assert_eq!(usable_bytes(&spec, &spec.groups[0]), 12 * drive_bytes);
 }
 
-/// The same counts at the drives of a whole array, written through: plans are not only made but carried out.
+/// The same counts at the drives of a whole array, written through: plans are not only made but
+/// carried out.
 #[test]
 fn arrays_carry_the_plans_out() {
     for (level, sets, expected) in [
@@ -181,7 +166,8 @@ fn arrays_carry_the_plans_out() {
     }
 }
 
-/// A write of a whole row reads nothing, also when its pieces came one by one: the cache gathers them (SIM-03).
+/// A write of a whole row reads nothing, also when its pieces came one by one: the cache gathers
+/// them (SIM-03).
 #[test]
 fn sequential_writes_become_full_stripes() {
     let mut array = build(&array(hdd(15_000.0), Raid5, &[7]), 1);
@@ -196,8 +182,5 @@ fn sequential_writes_become_full_stripes() {
     let report = array.report();
     let destaged = report.members[0].destaged_row_count;
     assert!(destaged > 300, "{destaged}");
-    assert!(
-        report.members[0].full_stripe_count * 100 >= destaged * 95,
-        "{report:?}"
-    );
+    assert!(report.members[0].full_stripe_count * 100 >= destaged * 95, "{report:?}");
 }

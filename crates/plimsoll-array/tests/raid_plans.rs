@@ -1,6 +1,8 @@
-//! Write plans held against arithmetic of their own: what is read suffices for parity, byte by byte, and no cheaper way is open.
+//! Write plans held against arithmetic of their own: what is read suffices for parity, byte by
+//! byte, and no cheaper way is open.
 //!
-//! Why it matters: a plan that reads too little makes a degraded array look fast, one that reads too much a whole one slow.
+//! Why it matters: a plan that reads too little makes a degraded array look fast, one that reads
+//! too much a whole one slow.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +21,8 @@ struct Case {
 }
 
 impl Case {
-    /// As many lost drives as the level bears at most, and extents that neither overlap nor touch, in no order.
+    /// As many lost drives as the level bears at most, and extents that neither overlap nor touch,
+    /// in no order.
     fn draw(random: &mut Random) -> Case {
         let (level, drive_count) = if random.chance(0.5) {
             (Raid5, 3 + random.below(6) as u32)
@@ -48,23 +51,11 @@ impl Case {
                 extents.push(extent);
             }
         }
-        Case {
-            layout,
-            slots,
-            row: random.below(100),
-            extents,
-        }
+        Case { layout, slots, row: random.below(100), extents }
     }
 
     fn plan(&self) -> RowPlan {
-        plan_write(
-            &self.layout,
-            &self.slots,
-            self.row,
-            ELEMENT_BYTES,
-            &self.extents,
-            false,
-        )
+        plan_write(&self.layout, &self.slots, self.row, ELEMENT_BYTES, &self.extents, false)
     }
 
     fn columns(&self) -> std::ops::Range<u32> {
@@ -72,8 +63,7 @@ impl Case {
     }
 
     fn holds(&self, column: u32) -> bool {
-        self.slots
-            .holds(self.layout.data_drive(self.row, column), self.row)
+        self.slots.holds(self.layout.data_drive(self.row, column), self.row)
     }
 
     fn alive_parities(&self) -> Vec<u32> {
@@ -90,16 +80,16 @@ impl Case {
 
     fn is_new(&self, column: u32, byte: u32) -> bool {
         let mine = self.extents.iter().filter(|extent| extent.column == column);
-        mine.into_iter()
-            .any(|extent| (extent.start..extent.start + extent.bytes).contains(&byte))
+        mine.into_iter().any(|extent| (extent.start..extent.start + extent.bytes).contains(&byte))
     }
 
-    /// Whether new parity of a byte follows from what the plan reads: by the difference to the old, or from the whole row.
+    /// Whether new parity of a byte follows from what the plan reads: by the difference to the old,
+    /// or from the whole row.
     fn suffices(&self, plan: &RowPlan, byte: u32) -> bool {
         let is_read = |slot: u32| {
-            plan.reads
-                .iter()
-                .any(|read| read.slot == slot && (read.start..read.start + read.bytes).contains(&byte))
+            plan.reads.iter().any(|read| {
+                read.slot == slot && (read.start..read.start + read.bytes).contains(&byte)
+            })
         };
         let old_is_read = |column: &u32| is_read(self.layout.data_drive(self.row, *column));
         let parities = self.alive_parities();
@@ -109,9 +99,8 @@ impl Case {
                 .columns()
                 .filter(|column| self.is_new(*column, byte))
                 .all(|column| old_is_read(&column));
-        let unknown = self
-            .columns()
-            .filter(|column| !self.is_new(*column, byte) && !old_is_read(column));
+        let unknown =
+            self.columns().filter(|column| !self.is_new(*column, byte) && !old_is_read(column));
         let unread = self.columns().filter(|column| !old_is_read(column)).count();
         by_difference || unknown.count() == 0 || unread <= parities_read
     }
@@ -126,17 +115,10 @@ impl Case {
             .collect();
         let modify = touched.iter().all(|column| self.holds(*column));
         let modify = modify.then(|| touched.len() + self.alive_parities().len());
-        let reconstruct = rest
-            .iter()
-            .all(|column| self.holds(*column))
-            .then_some(rest.len());
+        let reconstruct = rest.iter().all(|column| self.holds(*column)).then_some(rest.len());
         let lost = self.columns().filter(|column| !self.holds(*column)).count();
         let whole_row = self.columns().count() - lost + lost;
-        [modify, reconstruct]
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or(whole_row)
+        [modify, reconstruct].into_iter().flatten().min().unwrap_or(whole_row)
     }
 }
 
@@ -147,7 +129,8 @@ fn plans_read_what_parity_needs_and_no_more() {
         let case = Case::draw(&mut random);
         let plan = case.plan();
         let described = || {
-            let lost = (0..case.layout.drive_count).filter(|slot| !case.slots.holds(*slot, case.row));
+            let lost =
+                (0..case.layout.drive_count).filter(|slot| !case.slots.holds(*slot, case.row));
             let lost: Vec<u32> = lost.collect();
             format!(
                 "{number}: {:?} row {} without {lost:?}, {:?}: {plan:?}",
@@ -164,11 +147,7 @@ fn plans_read_what_parity_needs_and_no_more() {
             described()
         );
         let drives: BTreeSet<u32> = plan.reads.iter().map(|read| read.slot).collect();
-        assert!(
-            drives.iter().all(|slot| case.slots.holds(*slot, case.row)),
-            "{}",
-            described()
-        );
+        assert!(drives.iter().all(|slot| case.slots.holds(*slot, case.row)), "{}", described());
         assert_eq!(drives.len(), case.cheapest(), "{}", described());
     }
 }

@@ -1,7 +1,8 @@
-//! Little's law at every station of an array, and the bottleneck where drives of different pools do different work.
+//! Little's law at every station of an array, and the bottleneck where drives of different pools do
+//! different work.
 //!
-//! The array keeps two books of each station, how many are there over time and how long each one stays. What is on the left of
-//! the law comes from one, what is on the right from the other.
+//! The array keeps two books of each station, how many are there over time and how long each one
+//! stays. What is on the left of the law comes from one, what is on the right from the other.
 
 mod support;
 
@@ -10,7 +11,8 @@ use plimsoll_array::{Array, ArrayReport, Happening, Request, StageUse, StationUs
 use plimsoll_io::Random;
 use support::*;
 
-/// An array whose every station makes requests wait: a cap, a slow link, a slow controller, a small cache, hard drives.
+/// An array whose every station makes requests wait: a cap, a slow link, a slow controller, a small
+/// cache, hard drives.
 fn narrow_array(level: RaidLevel, drives: u32) -> ArraySpec {
     let mut spec = array(hdd(15_000.0), level, &[drives]);
     spec.path.link_count = 1;
@@ -59,10 +61,7 @@ fn drained(spec: &ArraySpec, per_second: f64, write_share: f64) -> (ArrayReport,
 #[track_caller]
 fn check_law(name: &str, station: &StationUse, share: f64) {
     assert!(station.per_second > 0.0, "nobody came to {name}");
-    let (left, right) = (
-        station.present_mean,
-        station.per_second * station.stay_ms_mean / 1e3,
-    );
+    let (left, right) = (station.present_mean, station.per_second * station.stay_ms_mean / 1e3);
     assert!(
         (left / right - 1.0).abs() <= share,
         "{name}: {left} are there, {right} by their rate and stay"
@@ -71,11 +70,7 @@ fn check_law(name: &str, station: &StationUse, share: f64) {
 
 fn check_all(report: &ArrayReport, share: f64) {
     for StageUse { stage, station, .. } in &report.stages {
-        check_law(
-            stage,
-            &station.expect("every stage but the host is a station"),
-            share,
-        );
+        check_law(stage, &station.expect("every stage but the host is a station"), share);
     }
     for (number, member) in report.members.iter().enumerate() {
         check_law(&format!("cache {number}"), &member.dirty, share);
@@ -84,25 +79,21 @@ fn check_all(report: &ArrayReport, share: f64) {
 
 fn station(report: &ArrayReport, name: &str) -> StationUse {
     let found = report.stages.iter().find(|stage| stage.stage == name);
-    found
-        .and_then(|stage| stage.station)
-        .unwrap_or_else(|| panic!("no {name}"))
+    found.and_then(|stage| stage.station).unwrap_or_else(|| panic!("no {name}"))
 }
 
 fn count_of(station: &StationUse, report: &ArrayReport) -> f64 {
     (station.per_second * report.interval_ns as f64 / 1e9).round()
 }
 
-/// Over a time that begins and ends with an empty array the law holds to the last digit, so that whoever is forgotten, is counted
-/// twice or comes from elsewhere is found: at the cap, on the links, at the controllers, in the cache, at every drive.
+/// Over a time that begins and ends with an empty array the law holds to the last digit, so that
+/// whoever is forgotten, is counted twice or comes from elsewhere is found: at the cap, on the
+/// links, at the controllers, in the cache, at every drive.
 #[test]
 fn littles_law_is_exact_at_every_station_of_a_drained_array() {
     let (report, count, _) = drained(&narrow_array(RaidLevel::Raid5, 5), 300.0, 0.4);
     check_all(&report, 1e-9);
-    let (reads, writes) = (
-        report.members[0].host.read_count,
-        report.members[0].host.write_count,
-    );
+    let (reads, writes) = (report.members[0].host.read_count, report.members[0].host.write_count);
     assert_eq!(reads + writes, count as u64);
     for (name, expected) in [
         ("cap", count),
@@ -115,10 +106,7 @@ fn littles_law_is_exact_at_every_station_of_a_drained_array() {
     // Bytes that are written again while dirty do not come a second time.
     let dirtied = count_of(&report.members[0].dirty, &report);
     assert!(dirtied <= writes as f64 * 32.0 * KIB as f64);
-    assert!(
-        dirtied >= writes as f64 * 31.9 * KIB as f64,
-        "few pages are written twice"
-    );
+    assert!(dirtied >= writes as f64 * 31.9 * KIB as f64, "few pages are written twice");
     let at_drives: f64 = report.drives.iter().map(|drive| drive.present_mean).sum();
     check_near(at_drives, station(&report, "drives").present_mean, 1e-9);
     for drive in &report.drives {
@@ -128,7 +116,8 @@ fn littles_law_is_exact_at_every_station_of_a_drained_array() {
     }
 }
 
-/// A read that no cache answers is at one station after the other: its latency is the sum of its stays, to the last digit.
+/// A read that no cache answers is at one station after the other: its latency is the sum of its
+/// stays, to the last digit.
 #[test]
 fn the_stays_at_the_stations_add_up_to_the_latency_of_a_read() {
     let (report, _, latency_ms) = drained(&narrow_array(RaidLevel::Raid0, 4), 400.0, 0.0);
@@ -141,28 +130,24 @@ fn the_stays_at_the_stations_add_up_to_the_latency_of_a_read() {
     }
 }
 
-/// The law needs no empty array, only a time much longer than a stay; and while the cache is full, it holds as well.
+/// The law needs no empty array, only a time much longer than a stay; and while the cache is full,
+/// it holds as well.
 #[test]
 fn littles_law_holds_under_lasting_load() {
     let mut spec = narrow_array(RaidLevel::Raid10, 4);
     spec.members[0].cache.dirty_bytes_max = 8 * MIB;
     let outcome = run(&simulation(spec, vec![random_reads(90 * GB, 24, 0.5)], 20, 200));
-    assert!(
-        outcome.array.members[0].write_stall_count > 100,
-        "the cache is full"
-    );
+    assert!(outcome.array.members[0].write_stall_count > 100, "the cache is full");
     check_all(&outcome.array, 0.01);
 }
 
-/// Requests that wait for a lost path, and for its return, are not forgotten. Those whose answers found no path are asked again.
+/// Requests that wait for a lost path, and for its return, are not forgotten. Those whose answers
+/// found no path are asked again.
 #[test]
 fn littles_law_survives_lost_paths() {
     let mut spec = narrow_array(RaidLevel::Raid0, 4);
     spec.path.link_count = 2;
-    let fault = |at_s: u64, fault| TimedFault {
-        at_ns: at_s * SECOND,
-        fault,
-    };
+    let fault = |at_s: u64, fault| TimedFault { at_ns: at_s * SECOND, fault };
     spec.faults = vec![
         fault(4, Fault::LinkFails { link: 0 }),
         fault(8, Fault::LinkFails { link: 1 }),
@@ -179,28 +164,20 @@ fn pools_apart() -> ArraySpec {
     let mut spec = array(hdd(15_000.0), RaidLevel::Raid0, &[8]);
     spec.groups.push(group(0, RaidLevel::Raid0, &[1]));
     spec.pools[0].name = "data".into();
-    spec.pools.push(PoolSpec {
-        name: "logs".into(),
-        groups: vec![1],
-        ..spec.pools[0].clone()
-    });
-    spec.volumes.push(VolumeSpec {
-        pool: 1,
-        ..volume("log", 100 * GB)
-    });
+    spec.pools.push(PoolSpec { name: "logs".into(), groups: vec![1], ..spec.pools[0].clone() });
+    spec.volumes.push(VolumeSpec { pool: 1, ..volume("log", 100 * GB) });
     spec
 }
 
-/// SIM-08: one drive that holds the logs is full while eight with the data rest. A mean over the nine would call the array idle.
+/// SIM-08: one drive that holds the logs is full while eight with the data rest. A mean over the
+/// nine would call the array idle.
 #[test]
 fn the_drives_of_each_pool_are_a_stage() {
     let mut array = build(&pools_apart(), 1);
     let mut random = Random::from_seed(3);
     for _ in 0..2_000 {
-        let read = Request {
-            volume: 1,
-            ..request(random.below(GB / KIB) * 64 * KIB, 32 * KIB, false)
-        };
+        let read =
+            Request { volume: 1, ..request(random.below(GB / KIB) * 64 * KIB, 32 * KIB, false) };
         array.submit(array.now(), read);
     }
     while array.next(2 * SECOND).is_some() {}
@@ -211,7 +188,8 @@ fn the_drives_of_each_pool_are_a_stage() {
     assert_eq!(data.expect("the data has drives").utilisation, 0.0);
 }
 
-/// What has failed works no more: seven drives that never rest are full, not at seven eighths, and so is the one path that is left.
+/// What has failed works no more: seven drives that never rest are full, not at seven eighths, and
+/// so is the one path that is left.
 #[test]
 fn what_has_failed_is_left_out_of_a_stage() {
     let failed = |fault| {

@@ -1,5 +1,6 @@
-//! Arguments of the form `name=value`. A program names every value it knows and its default; anything else is refused, because a
-//! mistyped setting would give a figure of something nobody asked for.
+//! Arguments of the form `name=value`. A program names every value it knows and its default;
+//! anything else is refused, because a mistyped setting would give a figure of something nobody
+//! asked for.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,8 @@ impl Arguments {
         known: &[(&'static str, &str)],
         given: impl Iterator<Item = String>,
     ) -> Result<Arguments, String> {
-        let mut values: BTreeMap<&'static str, String> = known
-            .iter()
-            .map(|(name, default)| (*name, (*default).to_owned()))
-            .collect();
+        let mut values: BTreeMap<&'static str, String> =
+            known.iter().map(|(name, default)| (*name, (*default).to_owned())).collect();
         for argument in given {
             let names = || {
                 known
@@ -29,15 +28,14 @@ impl Arguments {
                     .join(" ")
             };
             let (name, value) = argument.split_once('=').ok_or_else(|| {
-                format!(
-                    "{argument} is not name=value; the names and defaults are: {}",
-                    names()
-                )
+                format!("{argument} is not name=value; the names and defaults are: {}", names())
             })?;
             let name = known
                 .iter()
                 .find(|(known, _)| *known == name)
-                .ok_or_else(|| format!("{name} is unknown; the names and defaults are: {}", names()))?
+                .ok_or_else(|| {
+                    format!("{name} is unknown; the names and defaults are: {}", names())
+                })?
                 .0;
             values.insert(name, value.to_owned());
         }
@@ -49,9 +47,7 @@ impl Arguments {
     /// # Panics
     /// When the program asks for a name it did not declare.
     pub fn text(&self, name: &str) -> &str {
-        self.0
-            .get(name)
-            .expect("a program asks only for the names it declared")
+        self.0.get(name).expect("a program asks only for the names it declared")
     }
 
     /// A whole number.
@@ -60,8 +56,7 @@ impl Arguments {
     /// When it is not one.
     pub fn number(&self, name: &str) -> Result<u64, String> {
         let text = self.text(name);
-        text.parse()
-            .map_err(|_| format!("{name}={text} is not a whole number"))
+        text.parse().map_err(|_| format!("{name}={text} is not a whole number"))
     }
 
     /// A number.

@@ -1,4 +1,5 @@
-//! A disk that counts what is asked of it by purpose, for nanoseconds per operation: cheaper than a recording disk, which takes times too.
+//! A disk that counts what is asked of it by purpose, for nanoseconds per operation: cheaper than a
+//! recording disk, which takes times too.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -44,10 +45,7 @@ pub struct Counted {
 impl Counted {
     /// Counts what goes to `inner`.
     pub fn new(inner: Rc<dyn Disk>) -> Rc<Counted> {
-        Rc::new(Counted {
-            inner,
-            counts: Cell::default(),
-        })
+        Rc::new(Counted { inner, counts: Cell::default() })
     }
 
     /// The counts so far.

@@ -1,6 +1,8 @@
-//! One prepared database of the 2010 edition and one instance on it, set up as the product sets them up by default.
+//! One prepared database of the 2010 edition and one instance on it, set up as the product sets
+//! them up by default.
 //!
-//! The values are those of `python/plimsoll/data/editions.toml` and `config.py`; page images are off, as in the published editions.
+//! The values are those of `python/plimsoll/data/editions.toml` and `config.py`; page images are
+//! off, as in the published editions.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -49,10 +51,7 @@ impl Field {
 
     fn options(&self) -> InstanceOptions {
         InstanceOptions {
-            context: Context {
-                instance: InstanceId(1),
-                ..Context::default()
-            },
+            context: Context { instance: InstanceId(1), ..Context::default() },
             log: LogNames::new(&self.directory, "E00"),
             databases: vec![self.database_path()],
             framing: Framing::Sectors512,
@@ -74,7 +73,11 @@ impl Field {
     ///
     /// # Errors
     /// What the engine reports.
-    pub async fn open(&self, files: &Files, handle: &Handle) -> Result<(Rc<Instance>, RecoveryReport)> {
+    pub async fn open(
+        &self,
+        files: &Files,
+        handle: &Handle,
+    ) -> Result<(Rc<Instance>, RecoveryReport)> {
         let mut random = Random::from_seed(1).child("instance");
         Instance::open(files.clone(), handle.clone(), self.options(), &mut random).await
     }
@@ -99,14 +102,6 @@ pub fn prepared_2010(bytes: u64) -> std::result::Result<Arc<PreparedDatabase>, P
 pub async fn record_tree(files: &Files, handle: &Handle, path: &Path) -> Tree {
     let reader = DatabaseReader::open(files, handle, path, WhenDirty::Read).await;
     let reader = reader.expect("a prepared database can be read");
-    let place = reader
-        .table(TABLE_NAME)
-        .expect("a prepared database has the table")
-        .place;
-    Tree {
-        database: 1,
-        root: place.root,
-        object: place.object,
-        kind: 0,
-    }
+    let place = reader.table(TABLE_NAME).expect("a prepared database has the table").place;
+    Tree { database: 1, root: place.root, object: place.object, kind: 0 }
 }

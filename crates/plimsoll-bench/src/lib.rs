@@ -1,5 +1,6 @@
-//! What the benchmark programs share: reading their arguments, counting database I/O and processor time, and putting the
-//! operation mix on an instance. Not published and used by nothing but `make bench`.
+//! What the benchmark programs share: reading their arguments, counting database I/O and processor
+//! time, and putting the operation mix on an instance. Not published and used by nothing but `make
+//! bench`.
 
 pub mod arguments;
 pub mod counted;

@@ -1,7 +1,9 @@
-//! The operation mix on an instance: sessions that do one transaction after the other until somebody says stop.
+//! The operation mix on an instance: sessions that do one transaction after the other until
+//! somebody says stop.
 //!
-//! A record read for a replacement is read by its key and written anew with the next version; a record read for its own sake is not compared
-//! with what it should be, which is the business of a run and not of the engine under measurement.
+//! A record read for a replacement is read by its key and written anew with the next version; a
+//! record read for its own sake is not compared with what it should be, which is the business of a
+//! run and not of the engine under measurement.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,7 +16,9 @@ use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_io::{Handle, JoinHandle, Nanos, Random};
 use plimsoll_prepare::PreparedDatabase;
 use plimsoll_workload::Done as Ending;
-use plimsoll_workload::records::{Commit as Wanted, Kind, Mix, Operation, Population, Previous, Session};
+use plimsoll_workload::records::{
+    Commit as Wanted, Kind, Mix, Operation, Population, Previous, Session,
+};
 
 /// Where a record holds its version.
 const VERSION_PLACE: std::ops::Range<usize> = 20..24;
@@ -98,8 +102,7 @@ impl Load {
             .map(|number| {
                 let random = random.child(&format!("session {number}"));
                 let load = self.clone();
-                self.handle
-                    .spawn(async move { load.session(random, mix, pace).await })
+                self.handle.spawn(async move { load.session(random, mix, pace).await })
             })
             .collect()
     }
@@ -142,7 +145,9 @@ impl Load {
         match self.change(&transaction, operation).await {
             Ok(()) => transaction.commit(how).await.map(|()| Ending::Done),
             Err(EngineError::RowNotFound) => transaction.rollback().await.map(|()| Ending::Missing),
-            Err(EngineError::WriteConflict) => transaction.rollback().await.map(|()| Ending::Conflict),
+            Err(EngineError::WriteConflict) => {
+                transaction.rollback().await.map(|()| Ending::Conflict)
+            }
             Err(error) => Err(error),
         }
     }
@@ -166,10 +171,7 @@ impl Load {
 
     /// The version of a record.
     async fn read(&self, transaction: &Transaction, key: &[u8]) -> Result<u32> {
-        let record = transaction
-            .get(self.tree, key)
-            .await?
-            .ok_or(EngineError::RowNotFound)?;
+        let record = transaction.get(self.tree, key).await?.ok_or(EngineError::RowNotFound)?;
         let version = record.get(VERSION_PLACE).and_then(|bytes| bytes.try_into().ok());
         version
             .map(u32::from_le_bytes)

@@ -18,7 +18,8 @@ pub fn processor_ns() -> u64 {
 /// # Panics
 /// Where Linux does not tell.
 pub fn memory_bytes(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells the memory of a process");
+    let status =
+        std::fs::read_to_string("/proc/self/status").expect("Linux tells the memory of a process");
     let line = status.lines().find(|line| line.starts_with(name));
     let kibibytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kibibytes.expect("the second field is a number of KiB") * 1024

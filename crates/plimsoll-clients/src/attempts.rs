@@ -1,4 +1,5 @@
-//! How often and how soon a purchase is begun again in which another session was first: at pauses that grow, for ten seconds.
+//! How often and how soon a purchase is begun again in which another session was first: at pauses
+//! that grow, for ten seconds.
 
 use std::cell::RefCell;
 
@@ -18,10 +19,7 @@ pub struct Attempts {
 impl Attempts {
     /// The first one begins now.
     pub fn begin(handle: &Handle) -> Attempts {
-        Attempts {
-            begun: handle.now(),
-            pause_ns: PAUSE_NS,
-        }
+        Attempts { begun: handle.now(), pause_ns: PAUSE_NS }
     }
 
     /// Waits before the next one; false when it was tried for long enough.

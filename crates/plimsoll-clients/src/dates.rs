@@ -1,8 +1,10 @@
-//! Days of the prepared year as dates, for databases that have a type for them. DVD Store's last version fills the year 2013, and so does this.
+//! Days of the prepared year as dates, for databases that have a type for them. DVD Store's last
+//! version fills the year 2013, and so does this.
 
 const MONTH_DAYS: [u16; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/// A day of the prepared year, from 0 on; the one after its last is the first of the next, on which the orders of a run are placed.
+/// A day of the prepared year, from 0 on; the one after its last is the first of the next, on which
+/// the orders of a run are placed.
 ///
 /// ```
 /// use plimsoll_clients::dates::date;

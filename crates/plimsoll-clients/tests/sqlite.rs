@@ -1,5 +1,5 @@
-//! What only SQLite can be asked: a file of somebody else to the byte, rows that are changed beneath, no place in virtual time. What all
-//! stores have in common is in `stores`.
+//! What only SQLite can be asked: a file of somebody else to the byte, rows that are changed
+//! beneath, no place in virtual time. What all stores have in common is in `stores`.
 //!
 //! Works on real files and in real time, because a client with threads knows no other.
 #![cfg(feature = "sqlite")]
@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_clients::client::{ClientError, StoreClient};
 use plimsoll_clients::sqlite::SqliteStore;
-use plimsoll_io::{Clock, Executor, Handle, MemoryDisk, MemoryOptions, Random, RealDisk, RealDiskOptions};
+use plimsoll_io::{
+    Clock, Executor, Handle, MemoryDisk, MemoryOptions, Random, RealDisk, RealDiskOptions,
+};
 use plimsoll_workload::Demand;
 use plimsoll_workload::store::{Catalogue, Scale, StoreCounts, StoreDemand, StoreHabits};
 use rusqlite::Connection;
@@ -32,7 +34,8 @@ impl Folder {
     fn new() -> Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("plimsoll-sqlite-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("plimsoll-sqlite-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("there is room");
         Folder(path)
     }
@@ -67,44 +70,35 @@ fn demand(store: &SqliteStore) -> StoreDemand {
     StoreDemand::new(random, StoreHabits::USUAL, &catalogue(), session)
 }
 
-/// A database of somebody else is refused and not changed by a byte; so is a store of another seed or size.
+/// A database of somebody else is refused and not changed by a byte; so is a store of another seed
+/// or size.
 #[test]
 fn what_is_not_ours_is_left_alone() {
     let folder = Folder::new();
     let theirs = folder.0.join("theirs.sqlite");
     let connection = Connection::open(&theirs).expect("it opens");
-    connection
-        .execute_batch("CREATE TABLE precious (id INTEGER)")
-        .expect("it works");
+    connection.execute_batch("CREATE TABLE precious (id INTEGER)").expect("it works");
     drop(connection);
     let before = std::fs::read(&theirs).expect("it is there");
     let path = theirs.clone();
-    let error = run(|handle| async move { SqliteStore::open(&handle, &path, catalogue()).await.err() });
+    let error =
+        run(|handle| async move { SqliteStore::open(&handle, &path, catalogue()).await.err() });
     let error = error.expect("it is somebody else's").to_string();
-    assert!(
-        error.contains("a database of somebody else: it has a table precious"),
-        "{error}"
-    );
+    assert!(error.contains("a database of somebody else: it has a table precious"), "{error}");
     let connection = Connection::open(&theirs).expect("it opens");
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .expect("it reads");
     assert_eq!(tables, 1);
     drop(connection);
-    assert!(
-        std::fs::read(&theirs).expect("it is there") == before,
-        "not a byte is changed"
-    );
+    assert!(std::fs::read(&theirs).expect("it is there") == before, "not a byte is changed");
     let path = folder.file();
     run(|handle| async move {
         drop(open(&handle, &path).await);
         let other = Catalogue::new(SEED + 1, catalogue().scale());
         let refused = SqliteStore::open(&handle, &path, other).await.err();
         let error = refused.expect("it is another").to_string();
-        assert!(
-            error.contains("holds a store of 1MB made with seed 11"),
-            "{error}"
-        );
+        assert!(error.contains("holds a store of 1MB made with seed 11"), "{error}");
     });
 }
 
@@ -117,24 +111,21 @@ fn changed_rows_and_lost_updates_are_found() {
         let store = open(&handle, &path).await;
         let other = Connection::open(&path).expect("it opens");
         other
-            .execute_batch("UPDATE INVENTORY SET SALES = SALES - 3 WHERE PROD_ID = 7; UPDATE INVENTORY SET QUAN_IN_STOCK = -1 WHERE PROD_ID = 9;")
+            .execute_batch(
+                "UPDATE INVENTORY SET SALES = SALES - 3 WHERE PROD_ID = 7; UPDATE \
+             INVENTORY SET QUAN_IN_STOCK = -1 WHERE PROD_ID = 9;",
+            )
             .expect("it works");
         let findings = store.audit().await.expect("it reads").findings(&store.counts());
         assert_eq!(findings.len(), 2, "{findings:?}");
-        assert!(findings[0].starts_with("lost updates: ") && findings[0].ends_with("1 products differ"));
-        assert_eq!(findings[1], "1 products have a stock below zero");
-        let fewer = StoreCounts {
-            orders: 3,
-            ..store.counts()
-        };
-        let findings = store.audit().await.expect("it reads").findings(&fewer);
         assert!(
-            findings[1].contains("orders: 1200 rows, but 3 were acknowledged"),
-            "{findings:?}"
+            findings[0].starts_with("lost updates: ") && findings[0].ends_with("1 products differ")
         );
-        other
-            .execute_batch("UPDATE PRODUCTS SET PRICE = PRICE + 1")
-            .expect("it works");
+        assert_eq!(findings[1], "1 products have a stock below zero");
+        let fewer = StoreCounts { orders: 3, ..store.counts() };
+        let findings = store.audit().await.expect("it reads").findings(&fewer);
+        assert!(findings[1].contains("orders: 1200 rows, but 3 were acknowledged"), "{findings:?}");
+        other.execute_batch("UPDATE PRODUCTS SET PRICE = PRICE + 1").expect("it works");
         let mut demand = demand(&store);
         let task = demand.next(0, None).expect("a store never closes").task;
         let error = store.visit(&task).await.expect_err("prices are wrong");
@@ -150,7 +141,8 @@ fn virtual_time_is_refused() {
     let executor = Executor::new(clock, disk);
     let handle = executor.handle();
     let path = std::env::temp_dir().join("plimsoll-never-made.sqlite");
-    let opened = executor.run(async move { SqliteStore::open(&handle, &path, catalogue()).await.err() });
+    let opened =
+        executor.run(async move { SqliteStore::open(&handle, &path, catalogue()).await.err() });
     let error = opened.expect("it comes to an end").expect("it is refused");
     assert!(error.to_string().contains("no place in virtual time"), "{error}");
 }

@@ -1,10 +1,13 @@
-//! Prepares a database, lets the engine change it at random, stops cleanly, and prints what must be in it as JSON, for the reader tests.
+//! Prepares a database, lets the engine change it at random, stops cleanly, and prints what must be
+//! in it as JSON, for the reader tests.
 //!
 //! `changed_file PATH PAGE_BYTES changes=N [records=N] [seed=N] [database=N]`
 //!
-//! Four sessions work at once: one on the prepared records, three on a table of messages that is created first, with a unique and a non-unique index,
-//! text, and bodies from nothing to many pages. Some transactions are rolled back, wholly or to a savepoint. What is printed comes from the program's
-//! own account of what it committed and not from the engine: the version of each record, and each message with length and CRC-32 of its body.
+//! Four sessions work at once: one on the prepared records, three on a table of messages that is
+//! created first, with a unique and a non-unique index, text, and bodies from nothing to many
+//! pages. Some transactions are rolled back, wholly or to a savepoint. What is printed comes from
+//! the program's own account of what it committed and not from the engine: the version of each
+//! record, and each message with length and CRC-32 of its body.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +23,9 @@ use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::{Column, ColumnType, PageSize, Table};
-use plimsoll_io::{Caching, Clock, Context, Executor, Files, Handle, Random, RealDisk, RealDiskOptions};
+use plimsoll_io::{
+    Caching, Clock, Context, Executor, Files, Handle, Random, RealDisk, RealDiskOptions,
+};
 use plimsoll_prepare::{Extent, Plan, PreparedDatabase, TABLE_NAME, WriteOptions, write_database};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -43,14 +48,7 @@ impl Wishes {
         let path = PathBuf::from(arguments.next().ok_or("the path is missing")?);
         let page_bytes = arguments.next().ok_or("the page size is missing")?.parse()?;
         let size = PageSize::from_bytes(page_bytes).ok_or("no such page size")?;
-        let mut wishes = Wishes {
-            path,
-            size,
-            changes: 1_000,
-            records: 400,
-            seed: 1,
-            database: 0,
-        };
+        let mut wishes = Wishes { path, size, changes: 1_000, records: 400, seed: 1, database: 0 };
         for argument in arguments {
             let (name, value) = argument.split_once('=').ok_or("arguments look like name=value")?;
             match name {
@@ -96,10 +94,8 @@ fn main() -> Outcome<()> {
     };
     let prepared = Arc::new(PreparedDatabase::new(plan)?);
     let clock = Rc::new(Clock::real());
-    let disk_options = RealDiskOptions {
-        caching: Caching::AllowBuffered,
-        ..RealDiskOptions::default()
-    };
+    let disk_options =
+        RealDiskOptions { caching: Caching::AllowBuffered, ..RealDiskOptions::default() };
     let disk = RealDisk::open(disk_options, clock.clone())?;
     let files = Files::new(disk.clone());
     let executor = Executor::new(clock, disk);
@@ -130,10 +126,7 @@ async fn change(
 ) -> Outcome<String> {
     write_database(&files, &handle, &wishes.path, &prepared, &WriteOptions::default()).await?;
     let reader = DatabaseReader::open(&files, &handle, &wishes.path, WhenDirty::Refuse).await?;
-    let placed = reader
-        .table(TABLE_NAME)
-        .ok_or("a prepared database has its table")?
-        .clone();
+    let placed = reader.table(TABLE_NAME).ok_or("a prepared database has its table")?.clone();
     reader.close().await?;
     let [records, by_scatter] = [(0, 0), (1, page_flags::INDEX)].map(|(index, kind)| Tree {
         database: 1,
@@ -143,14 +136,17 @@ async fn change(
     });
     let random = Random::from_seed(wishes.seed);
     let mut opening = random.child("instance");
-    let (instance, _) = Instance::open(files, handle.clone(), wishes.options(), &mut opening).await?;
+    let (instance, _) =
+        Instance::open(files, handle.clone(), wishes.options(), &mut opening).await?;
     let table = Rc::new(instance.create_table(1, messages()).await?);
     let share = wishes.changes / (MESSAGE_SESSIONS + 1);
     let sessions: Vec<_> = (0..MESSAGE_SESSIONS)
         .map(|session| {
             let (instance, table) = (instance.clone(), table.clone());
             let random = random.child(&format!("messages {session}"));
-            handle.spawn(async move { change_messages(&instance, &table, session, share, random).await })
+            handle.spawn(
+                async move { change_messages(&instance, &table, session, share, random).await },
+            )
         })
         .collect();
     let on_records = {
@@ -168,10 +164,8 @@ async fn change(
     }
     drop(table);
     instance.close().await?;
-    let versions: Vec<String> = versions
-        .iter()
-        .map(|(number, version)| format!("\"{number}\": {version}"))
-        .collect();
+    let versions: Vec<String> =
+        versions.iter().map(|(number, version)| format!("\"{number}\": {version}")).collect();
     Ok(format!(
         "{{\"versions\": {{{}}}, \"messages\": [{}]}}",
         versions.join(", "),
@@ -190,42 +184,32 @@ async fn change_records(
     changes: u64,
     mut random: Random,
 ) -> EngineResult<BTreeMap<u64, u32>> {
-    let mut versions: BTreeMap<u64, u32> = (0..records_at_first).map(|number| (number, 0)).collect();
+    let mut versions: BTreeMap<u64, u32> =
+        (0..records_at_first).map(|number| (number, 0)).collect();
     let mut next = records_at_first;
     for _ in 0..changes {
         let transaction = instance.begin();
         // Keeping what was before costs a copy: few are rolled back.
         let before = random.chance(0.02).then(|| versions.clone());
-        let victim = versions
-            .range(random.below(next)..)
-            .next()
-            .or(versions.first_key_value());
+        let victim = versions.range(random.below(next)..).next().or(versions.first_key_value());
         let victim = *victim.expect("more is inserted than deleted").0;
         match random.below(100) {
             0..40 => {
                 let key = prepared.record_key(next);
-                transaction
-                    .insert(records, &key, &prepared.record(next, 0))
-                    .await?;
-                transaction
-                    .insert(by_scatter, &prepared.scatter_key(next), &key)
-                    .await?;
+                transaction.insert(records, &key, &prepared.record(next, 0)).await?;
+                transaction.insert(by_scatter, &prepared.scatter_key(next), &key).await?;
                 versions.insert(next, 0);
                 next += 1;
             }
             40..60 => {
                 transaction.delete(records, &prepared.record_key(victim)).await?;
-                transaction
-                    .delete(by_scatter, &prepared.scatter_key(victim))
-                    .await?;
+                transaction.delete(by_scatter, &prepared.scatter_key(victim)).await?;
                 versions.remove(&victim);
             }
             _ => {
                 let version = versions[&victim] + 1;
                 let record = prepared.record(victim, version);
-                transaction
-                    .replace(records, &prepared.record_key(victim), &record)
-                    .await?;
+                transaction.replace(records, &prepared.record_key(victim), &record).await?;
                 versions.insert(victim, version);
             }
         }
@@ -241,11 +225,7 @@ async fn change_records(
 }
 
 fn how(random: &mut Random) -> Commit {
-    if random.chance(0.05) {
-        Commit::Durable
-    } else {
-        Commit::Lazy
-    }
+    if random.chance(0.05) { Commit::Durable } else { Commit::Lazy }
 }
 
 #[derive(Clone)]
@@ -263,9 +243,7 @@ impl Message {
             _ => random.below(900),
         };
         // Values that begin below 0x40 could be taken for compressed ones by other readers.
-        let body = (0..bytes)
-            .map(|_| 0x40 | (random.next_u64() as u8 & 0x3F))
-            .collect();
+        let body = (0..bytes).map(|_| 0x40 | (random.next_u64() as u8 & 0x3F)).collect();
         Message {
             folder: random.below(7) as i32,
             name: format!("message {id} of {}", random.below(1_000_000)),

@@ -1,9 +1,11 @@
 //! Measures the checksum kernel against the obvious loop that counts the bits of every word.
 //!
-//! `cargo run --release -p plimsoll-engine --example checksum_rate` prints, for every page size, the rate of both for pages in the
-//! processor's cache and the ratio. Run it as it is for baseline x86-64 (the kernel then chooses its AVX2 form by itself), and with
-//! `RUSTFLAGS="-C target-cpu=x86-64-v3"` to give the obvious loop the newer instructions too. Repeats are interleaved and the median
-//! counts. A number as the only argument says how many repeats instead of the usual ones.
+//! `cargo run --release -p plimsoll-engine --example checksum_rate` prints, for every page size,
+//! the rate of both for pages in the processor's cache and the ratio. Run it as it is for baseline
+//! x86-64 (the kernel then chooses its AVX2 form by itself), and with `RUSTFLAGS="-C
+//! target-cpu=x86-64-v3"` to give the obvious loop the newer instructions too. Repeats are
+//! interleaved and the median counts. A number as the only argument says how many repeats instead
+//! of the usual ones.
 
 #![expect(clippy::disallowed_methods, reason = "it measures on the real clock")]
 
@@ -33,20 +35,12 @@ fn checksum_by_counting(block: &[u8], page_number: u32, is_header_block: bool) -
     for bit in 0..32 {
         low ^= bit & 0u32.wrapping_sub(xor >> bit & 1);
     }
-    let high = if set_bits % 2 == 1 {
-        low ^ (block.len() as u32 * 8 - 1)
-    } else {
-        low
-    };
+    let high = if set_bits % 2 == 1 { low ^ (block.len() as u32 * 8 - 1) } else { low };
     u64::from(high << 16 | low) << 32 | u64::from(xor ^ page_number)
 }
 
 fn page_by_counting(page: &[u8], page_number: u32) -> [u64; 4] {
-    let block_bytes = if page.len() > 8192 {
-        page.len() / 4
-    } else {
-        page.len()
-    };
+    let block_bytes = if page.len() > 8192 { page.len() / 4 } else { page.len() };
     let mut sums = [0; 4];
     for (index, block) in page.chunks_exact(block_bytes).enumerate() {
         sums[index] = checksum_by_counting(block, page_number, index == 0);
@@ -80,11 +74,8 @@ fn main() {
     let pages: Vec<u8> = (0..BYTES_IN_USE as u64)
         .map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u8)
         .collect();
-    let target_cpu = if cfg!(target_feature = "avx2") {
-        "built for AVX2"
-    } else {
-        "built for the baseline"
-    };
+    let target_cpu =
+        if cfg!(target_feature = "avx2") { "built for AVX2" } else { "built for the baseline" };
     println!(
         "{target_cpu}; {} MiB per repeat, {repeats} interleaved repeats, medians in GB/s",
         BYTES_PER_REPEAT >> 20
@@ -94,11 +85,7 @@ fn main() {
         let mut target = vec![0; page_bytes];
         let [mut counting, mut kernel, mut copying] = [const { Vec::new() }; 3];
         for page in pages.chunks_exact(page_bytes) {
-            assert_eq!(
-                page_by_counting(page, 7),
-                page_checksums(page, 7),
-                "both compute the same"
-            );
+            assert_eq!(page_by_counting(page, 7), page_checksums(page, 7), "both compute the same");
         }
         for _ in 0..repeats {
             counting.push(rate(&pages, page_bytes, |page, number| {

@@ -1,6 +1,7 @@
-//! How long the executor's tasks hold it at a time: the real clock on a disk in memory, so that nothing is waited for and everything is work.
-//! Prints for each kind of work the number of polls, the share above the bar and the longest poll. The machine takes the processor away now and
-//! then, which no yield can prevent: the least of several rounds is what the work itself takes.
+//! How long the executor's tasks hold it at a time: the real clock on a disk in memory, so that
+//! nothing is waited for and everything is work. Prints for each kind of work the number of polls,
+//! the share above the bar and the longest poll. The machine takes the processor away now and then,
+//! which no yield can prevent: the least of several rounds is what the work itself takes.
 //!
 //!     cargo run --release -p plimsoll-engine --example longest_poll [rounds]
 
@@ -37,10 +38,7 @@ type Table = Rc<RefCell<BTreeMap<&'static str, Vec<Polls>>>>;
 
 fn note(table: &Table, handle: &Handle, kind: &'static str) {
     let statistics = handle.take_statistics();
-    let above = statistics
-        .reap_gap
-        .buckets()
-        .filter(|(upto_ns, _)| *upto_ns > BAR_NS);
+    let above = statistics.reap_gap.buckets().filter(|(upto_ns, _)| *upto_ns > BAR_NS);
     let polls = Polls {
         count: statistics.polls,
         above_bar: above.map(|(_, count)| count).sum(),
@@ -73,11 +71,7 @@ async fn load(instance: &Rc<Instance>, handle: &Handle, field: &Field) {
                     let tree = field.data[(row % 2) as usize];
                     transaction.insert(tree, &key, &data).await.unwrap();
                 }
-                let how = if number % 3 == 0 {
-                    Commit::Durable
-                } else {
-                    Commit::Lazy
-                };
+                let how = if number % 3 == 0 { Commit::Durable } else { Commit::Lazy };
                 transaction.commit(how).await.unwrap();
             }
         }));
@@ -117,25 +111,20 @@ async fn round(files: Files, handle: Handle, table: Table) {
     note(&table, &handle, "close");
     let paths = [database_path(1)];
     for (depth, kind) in [(Depth::Pages, "verify"), (Depth::Deep, "verify --deep")] {
-        let options = VerifyOptions {
-            depth,
-            ..VerifyOptions::default()
-        };
+        let options = VerifyOptions { depth, ..VerifyOptions::default() };
         assert!(verify(&files, &handle, &paths, &options).await.is_sound());
         note(&table, &handle, kind);
     }
-    let database = PreparedDatabase::new(Plan::new(PageSize::KIB_32, Extent::Records(30_000), 2)).unwrap();
+    let database =
+        PreparedDatabase::new(Plan::new(PageSize::KIB_32, Extent::Records(30_000), 2)).unwrap();
     let path = Path::new(DATA).join("prepared.edb");
-    write_database(&files, &handle, &path, &database, &WriteOptions::default())
-        .await
-        .unwrap();
+    write_database(&files, &handle, &path, &database, &WriteOptions::default()).await.unwrap();
     note(&table, &handle, "prepare");
 }
 
 fn main() {
-    let rounds: u32 = std::env::args()
-        .nth(1)
-        .map_or(5, |text| text.parse().expect("the number of rounds"));
+    let rounds: u32 =
+        std::env::args().nth(1).map_or(5, |text| text.parse().expect("the number of rounds"));
     let table = Table::default();
     for _ in 0..rounds {
         let clock = Rc::new(Clock::real());
@@ -152,7 +141,8 @@ fn main() {
         println!("a debug build: these figures say nothing");
     }
     println!(
-        "| work | polls | above 50 us in the best round | longest poll in the best round | in the median round |"
+        "| work | polls | above 50 us in the best round | longest poll in the best round | in the \
+         median round |"
     );
     println!("|---|---|---|---|---|");
     for (kind, mut polls) in table.take() {

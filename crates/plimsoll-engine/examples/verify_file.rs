@@ -1,8 +1,10 @@
-//! Verifies files on the real disk and prints one line per file, to compare this crate with fio reading the same file:
+//! Verifies files on the real disk and prints one line per file, to compare this crate with fio
+//! reading the same file:
 //!
 //!     verify_file READ_BYTES READS_OUTSTANDING FILE...
 //!
-//! The files should not be in the operating system's cache; direct I/O sees to that unless the file system refuses it.
+//! The files should not be in the operating system's cache; direct I/O sees to that unless the file
+//! system refuses it.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -21,11 +23,7 @@ fn main() {
         std::process::exit(2);
     };
     let paths: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
-    let options = VerifyOptions {
-        read_bytes,
-        reads_outstanding,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions { read_bytes, reads_outstanding, ..VerifyOptions::default() };
     let clock = Rc::new(Clock::real());
     let disk = match RealDisk::open(RealDiskOptions::default(), clock.clone()) {
         Ok(disk) => disk,
@@ -37,9 +35,7 @@ fn main() {
     let executor = Executor::new(clock, disk.clone());
     let (files, handle) = (Files::new(disk.clone()), executor.handle());
     let work = async move { verify(&files, &handle, &paths, &options).await };
-    let report = executor
-        .run(work)
-        .expect("a real disk answers or the process waits");
+    let report = executor.run(work).expect("a real disk answers or the process waits");
     report.files.iter().for_each(print);
     let statistics = executor.take_statistics();
     println!(
@@ -54,7 +50,8 @@ fn main() {
 
 fn print(file: &FileReport) {
     println!(
-        "{} {:?} pages_seen={} bad={} correctable={} wrong_page_number={} uninitialized={} unreadable={} seconds={:.3} mib_per_s={:.1} {}",
+        "{} {:?} pages_seen={} bad={} correctable={} wrong_page_number={} uninitialized={} \
+         unreadable={} seconds={:.3} mib_per_s={:.1} {}",
         file.path.display(),
         file.verdict,
         file.pages_seen,

@@ -1,11 +1,12 @@
 //! A structural change of several pages that happens whole or not at all.
 //!
-//! Work on a tree never waits in the middle. A step looks at pages in memory; if one is missing it stops with [`Stop::Fault`], the caller reads the
-//! page and starts the step again. Between two waits nothing else runs, so a step needs no latches: it sees one state
-//! of the database and leaves the next.
+//! Work on a tree never waits in the middle. A step looks at pages in memory; if one is missing it
+//! stops with [`Stop::Fault`], the caller reads the page and starts the step again. Between two
+//! waits nothing else runs, so a step needs no latches: it sees one state of the database and
+//! leaves the next.
 //!
-//! Changes are first made to drafts. When all is done, one log record describes them, and only then the drafts become the pages. A step
-//! that stops half-way has changed nothing.
+//! Changes are first made to drafts. When all is done, one log record describes them, and only then
+//! the drafts become the pages. A step that stops half-way has changed nothing.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,8 @@ pub enum Stop {
         /// Pages.
         pages: u32,
     },
-    /// It has gone on for long: others may run before it is started again. What it has found out until then is noted.
+    /// It has gone on for long: others may run before it is started again. What it has found out
+    /// until then is noted.
     Breathe,
     /// It cannot be done.
     Failed(EngineError),
@@ -54,8 +56,9 @@ struct Draft {
 /// Whether torn writes can be mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageImages {
-    /// Before the first change after a write (or read) of a page its image is logged. So between the position a dirty page holds the
-    /// checkpoint at and its changes there is always its whole content.
+    /// Before the first change after a write (or read) of a page its image is logged. So between
+    /// the position a dirty page holds the checkpoint at and its changes there is always its whole
+    /// content.
     Logged,
     /// Torn pages are found and named, not mended.
     NotLogged,
@@ -74,14 +77,7 @@ pub struct Batch<'a> {
 impl<'a> Batch<'a> {
     /// An empty batch for one database.
     pub fn new(cache: &'a Cache, log: &'a Log, database: &'a Database, images: PageImages) -> Self {
-        Self {
-            cache,
-            log,
-            database,
-            images,
-            drafts: BTreeMap::new(),
-            pages_owned: 0,
-        }
+        Self { cache, log, database, images, drafts: BTreeMap::new(), pages_owned: 0 }
     }
 
     /// The database.
@@ -90,10 +86,7 @@ impl<'a> Batch<'a> {
     }
 
     fn key(&self, page: PageNumber) -> PageKey {
-        PageKey {
-            database: self.database.number(),
-            page,
-        }
+        PageKey { database: self.database.number(), page }
     }
 
     /// A failed step because of a damaged page.
@@ -112,7 +105,9 @@ impl<'a> Batch<'a> {
             look(PageView::new(&draft.bytes, size))
         } else {
             if page == 0 || page > self.database.pages_owned() {
-                return Err(self.damaged(page, PageDamage::Link("a page number outside the database")));
+                return Err(
+                    self.damaged(page, PageDamage::Link("a page number outside the database"))
+                );
             }
             let frame = self.cache.resident(self.key(page)).ok_or(Stop::Fault(page))?;
             let bytes = frame.bytes();
@@ -130,14 +125,7 @@ impl<'a> Batch<'a> {
             } else {
                 self.with(page, |view| Ok((view.bytes().to_vec(), view.dbtime())))?
             };
-            self.drafts.insert(
-                page,
-                Draft {
-                    bytes,
-                    dbtime_before,
-                    edits: Vec::new(),
-                },
-            );
+            self.drafts.insert(page, Draft { bytes, dbtime_before, edits: Vec::new() });
         }
         let draft = self.drafts.get_mut(&page).expect("it was just put there");
         edit.apply(&mut PageMut::new(&mut draft.bytes, size), page);
@@ -224,38 +212,26 @@ impl<'a> Batch<'a> {
             let bytes = frame.bytes();
             let view = PageView::new(&bytes, self.database.size());
             let (front_bytes, back_bytes) = view.used_ends();
-            (
-                bytes[..front_bytes].to_vec(),
-                bytes[bytes.len() - back_bytes..].to_vec(),
-            )
+            (bytes[..front_bytes].to_vec(), bytes[bytes.len() - back_bytes..].to_vec())
         };
-        let record = ImageRecord {
-            database: self.database.number(),
-            page,
-            front,
-            back,
-        };
+        let record = ImageRecord { database: self.database.number(), page, front, back };
         let appended = self.log.append(&LogRecord::Image(record));
         frame.set_imaged(true);
         self.cache.mark_dirty(&frame, appended.start, appended.end);
     }
 
-    /// Logs and makes one row change on a leaf in memory; the batch must be empty. `record` comes without database times.
+    /// Logs and makes one row change on a leaf in memory; the batch must be empty. `record` comes
+    /// without database times.
     pub fn row(&self, mut record: RowRecord) -> Step<()> {
         assert!(self.drafts.is_empty(), "a row change is a step of its own");
-        let frame = self
-            .cache
-            .resident(self.key(record.page))
-            .ok_or(Stop::Fault(record.page))?;
+        let frame = self.cache.resident(self.key(record.page)).ok_or(Stop::Fault(record.page))?;
         self.log_image(record.page);
         record.dbtime_before = PageView::new(&frame.bytes(), self.database.size()).dbtime();
         record.dbtime = self.database.next_dbtime();
         let (line, dbtime) = (usize::from(record.line), record.dbtime);
         let record = LogRecord::Row(record);
         let appended = self.log.append(&record);
-        let LogRecord::Row(record) = record else {
-            unreachable!("it was made a row record above")
-        };
+        let LogRecord::Row(record) = record else { unreachable!("it was made a row record above") };
         {
             let mut bytes = frame.bytes_mut(self.database);
             let mut page = PageMut::new(&mut bytes, self.database.size());

@@ -1,8 +1,8 @@
 //! B+trees over pages: finding, and the structural steps split, root push-down and unlink.
 //!
-//! The root page of a tree never moves; its external header is the space header. Separators are strict upper bounds of their child; the last
-//! entry on the rightmost path of each level has the empty key, which stands for infinity. Leaves are linked both ways,
-//! branches are not.
+//! The root page of a tree never moves; its external header is the space header. Separators are
+//! strict upper bounds of their child; the last entry on the rightmost path of each level has the
+//! empty key, which stands for infinity. Leaves are linked both ways, branches are not.
 
 pub mod split;
 pub mod unlink;
@@ -41,7 +41,8 @@ pub struct Path {
     pub leaf: PageNumber,
 }
 
-/// No sound tree is deeper: 16 levels of fan-out 2 already hold 65,536 pages and real fan-outs are in the hundreds.
+/// No sound tree is deeper: 16 levels of fan-out 2 already hold 65,536 pages and real fan-outs are
+/// in the hundreds.
 const DEPTH_MAX: usize = 24;
 
 /// Walks from the root to a leaf; `choose` picks the line of each branch page.
@@ -61,16 +62,13 @@ fn walk(
             Ok((view.object(), Some((line, view.child(line)?))))
         })?;
         if object != tree.object {
-            return Err(batch.damaged(
-                page,
-                PageDamage::WrongObject {
-                    found: object,
-                    expected: tree.object,
-                },
-            ));
+            return Err(batch
+                .damaged(page, PageDamage::WrongObject { found: object, expected: tree.object }));
         }
         match child {
-            None => return Ok(Path { branches, leaf: page }),
+            None => {
+                return Ok(Path { branches, leaf: page });
+            }
             Some((line, child)) => {
                 branches.push((page, line));
                 page = child;
@@ -95,9 +93,7 @@ pub fn descend_first(batch: &Batch<'_>, tree: &Tree) -> Step<Path> {
 /// The way to the last leaf.
 pub fn descend_last(batch: &Batch<'_>, tree: &Tree) -> Step<Path> {
     walk(batch, tree, |view| {
-        view.lines()
-            .checked_sub(1)
-            .ok_or(crate::page::PageFault::NoChild { line: 0 })
+        view.lines().checked_sub(1).ok_or(crate::page::PageFault::NoChild { line: 0 })
     })
 }
 

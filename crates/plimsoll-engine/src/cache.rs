@@ -1,12 +1,16 @@
 //! The page cache: frames, replacement, the pool of available frames, and who is dirty since when.
 //!
-//! A frame is found by database and page. It may be dropped when only the cache holds it and it is clean, so holding an `Rc<Frame>`
-//! is a pin. The page that was not touched for longest goes first. Touches closer together than a short window count as one; a page touched
-//! again after that is kept longer, as in ESE: it counts as touched later by as long as pages touched once stay at present, at
-//! most 100 s. (Plain LRU-2 would keep every page that was ever touched twice until all others are gone.) Dirty frames are ordered by the log position that first dirtied them: the smallest holds the checkpoint back.
+//! A frame is found by database and page. It may be dropped when only the cache holds it and it is
+//! clean, so holding an `Rc<Frame>` is a pin. The page that was not touched for longest goes first.
+//! Touches closer together than a short window count as one; a page touched again after that is
+//! kept longer, as in ESE: it counts as touched later by as long as pages touched once stay at
+//! present, at most 100 s. (Plain LRU-2 would keep every page that was ever touched twice until all
+//! others are gone.) Dirty frames are ordered by the log position that first dirtied them: the
+//! smallest holds the checkpoint back.
 //!
-//! Limits: the cache grows to its maximum on demand. A reader that finds no free frame waits for the cleaner: a page fault stall.
-//! Making a brand-new page never waits and may exceed the maximum by the few pages of one structural change.
+//! Limits: the cache grows to its maximum on demand. A reader that finds no free frame waits for
+//! the cleaner: a page fault stall. Making a brand-new page never waits and may exceed the maximum
+//! by the few pages of one structural change.
 
 pub mod writeback;
 
@@ -69,7 +73,8 @@ pub struct Frame {
     key: PageKey,
     bytes: RefCell<Buffer>,
     dirty_since: Cell<Option<Lsn>>,
-    /// The first record behind which redo has to start for what was changed since the page was last given to the disk.
+    /// The first record behind which redo has to start for what was changed since the page was last
+    /// given to the disk.
     changed_since_copy: Cell<Option<Lsn>>,
     /// The page may be written once the log is durable up to here.
     changed_upto: Cell<Lsn>,
@@ -94,8 +99,8 @@ impl Frame {
         self.bytes.borrow()
     }
 
-    /// The page, for a change that the log already describes. One that is being written from where it lies is copied: what the disk gets stays
-    /// what it was.
+    /// The page, for a change that the log already describes. One that is being written from where
+    /// it lies is copied: what the disk gets stays what it was.
     pub fn bytes_mut(&self, database: &Database) -> RefMut<'_, Buffer> {
         let mut bytes = self.bytes.borrow_mut();
         if bytes.is_shared() {
@@ -111,7 +116,8 @@ impl Frame {
         self.dirty_since.get().is_some()
     }
 
-    /// Whether the log holds the whole content of this page, written after its latest write to the file began.
+    /// Whether the log holds the whole content of this page, written after its latest write to the
+    /// file began.
     pub fn is_imaged(&self) -> bool {
         self.imaged.get()
     }
@@ -235,16 +241,12 @@ impl Cache {
 
     /// The cache size as Jetstress reports it: it grows and does not shrink.
     pub fn frames_highest(&self) -> usize {
-        self.frames_highest
-            .get()
-            .max(self.limits.frames_min.min(self.limits.frames_max))
+        self.frames_highest.get().max(self.limits.frames_min.min(self.limits.frames_max))
     }
 
     /// Frames that can be had without dropping anything.
     pub fn available(&self) -> usize {
-        self.limits
-            .frames_max
-            .saturating_sub(self.frames_used() + self.reserved.get())
+        self.limits.frames_max.saturating_sub(self.frames_used() + self.reserved.get())
     }
 
     /// Frames that differ from their files.
@@ -271,11 +273,13 @@ impl Cache {
     }
 
     /// The page, read from its file if need be. Concurrent callers share one read.
-    pub async fn load(&self, database: &Database, page: PageNumber, purpose: Purpose) -> Result<Rc<Frame>> {
-        let key = PageKey {
-            database: database.number(),
-            page,
-        };
+    pub async fn load(
+        &self,
+        database: &Database,
+        page: PageNumber,
+        purpose: Purpose,
+    ) -> Result<Rc<Frame>> {
+        let key = PageKey { database: database.number(), page };
         loop {
             if let Some(frame) = self.resident(key) {
                 return Ok(frame);
@@ -288,13 +292,16 @@ impl Cache {
         }
     }
 
-    async fn load_first(&self, database: &Database, key: PageKey, purpose: Purpose) -> Result<Rc<Frame>> {
+    async fn load_first(
+        &self,
+        database: &Database,
+        key: PageKey,
+        purpose: Purpose,
+    ) -> Result<Rc<Frame>> {
         let _loading = LoadGuard::new(self, key);
         self.count(|statistics| statistics.misses += 1);
         let _reserved = self.reserve().await?;
-        let buffer = database
-            .read_page(key.page, purpose, purpose != Purpose::Redo)
-            .await?;
+        let buffer = database.read_page(key.page, purpose, purpose != Purpose::Redo).await?;
         // A page made anew meanwhile is newer than what was read.
         Ok(self.peek(key).unwrap_or_else(|| self.install(key, buffer)))
     }
@@ -341,12 +348,9 @@ impl Cache {
             rank: Cell::new(now),
             imaged: Cell::new(false),
         });
-        self.replacement
-            .borrow_mut()
-            .push(Reverse((frame.rank.get(), key)));
+        self.replacement.borrow_mut().push(Reverse((frame.rank.get(), key)));
         self.frames.borrow_mut().insert(key, frame.clone());
-        self.frames_highest
-            .set(self.frames_highest.get().max(self.frames_used()));
+        self.frames_highest.set(self.frames_highest.get().max(self.frames_used()));
         frame
     }
 
@@ -355,17 +359,16 @@ impl Cache {
         frame.changes.set(frame.changes.get() + 1);
         frame.changed_upto.set(frame.changed_upto.get().max(end));
         let since_copy = frame.changed_since_copy.get();
-        frame
-            .changed_since_copy
-            .set(Some(since_copy.map_or(start, |since| since.min(start))));
+        frame.changed_since_copy.set(Some(since_copy.map_or(start, |since| since.min(start))));
         if frame.dirty_since.get().is_none() {
             frame.dirty_since.set(Some(start));
             self.dirty.borrow_mut().insert((start, frame.key));
         }
     }
 
-    /// A page that was changed while an older state of it was written is dirty since the first of these changes. In redo that may lie before
-    /// records that were redone already: the record that gives the page its content counts, which another torn write of it needs again.
+    /// A page that was changed while an older state of it was written is dirty since the first of
+    /// these changes. In redo that may lie before records that were redone already: the record that
+    /// gives the page its content counts, which another torn write of it needs again.
     fn stay_dirty(&self, frame: &Frame) {
         if let Some(since) = frame.changed_since_copy.get() {
             frame.dirty_since.set(Some(since));
@@ -381,14 +384,13 @@ impl Cache {
 
     /// Drops all frames of a database; they must be clean or of no further use.
     pub fn forget_database(&self, database: u8) {
-        self.dirty
-            .borrow_mut()
-            .retain(|(_, key)| key.database != database);
+        self.dirty.borrow_mut().retain(|(_, key)| key.database != database);
         self.frames.borrow_mut().retain(|key, _| key.database != database);
         self.freed.notify_all();
     }
 
-    /// Takes the frame that should go first out of the replacement order. Pinned frames are put back.
+    /// Takes the frame that should go first out of the replacement order. Pinned frames are put
+    /// back.
     fn next_victim(&self) -> Option<Rc<Frame>> {
         let frames = self.frames.borrow();
         let mut replacement = self.replacement.borrow_mut();
@@ -406,7 +408,8 @@ impl Cache {
                 continue;
             };
             if frame.rank.get() > noted {
-                // Touched since it was noted: it moves back within the order, which is cheaper than to leave and come again.
+                // Touched since it was noted: it moves back within the order, which is cheaper than
+                // to leave and come again.
                 *first = Reverse((frame.rank.get(), key));
                 continue;
             }
@@ -433,9 +436,7 @@ impl Cache {
     }
 
     fn keep_frame(&self, frame: &Frame) {
-        self.replacement
-            .borrow_mut()
-            .push(Reverse((frame.rank.get(), frame.key)));
+        self.replacement.borrow_mut().push(Reverse((frame.rank.get(), frame.key)));
     }
 }
 

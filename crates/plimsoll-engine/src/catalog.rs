@@ -1,7 +1,9 @@
-//! The catalog: which tables, columns, indexes and long-value trees a database has, and where their roots are.
+//! The catalog: which tables, columns, indexes and long-value trees a database has, and where their
+//! roots are.
 //!
-//! It is itself a table, MSysObjects, with a row per object; MSysObjectsShadow is a second tree with the same rows. MSysObjids lists
-//! every object number, MSysLocales the versions of the sort orders. All four lie at fixed places in a fresh database:
+//! It is itself a table, MSysObjects, with a row per object; MSysObjectsShadow is a second tree
+//! with the same rows. MSysObjids lists every object number, MSysLocales the versions of the sort
+//! orders. All four lie at fixed places in a fresh database:
 //!
 //! ```text
 //! page 1-3    database root, owned and available extents     7-9    index Name (object 4)
@@ -10,20 +12,25 @@
 //! 29          MSysObjids (object 6)                          30     MSysLocales (object 7)
 //! ```
 //!
-//! Facts from the public ESE source and format description; row images agree with a database that five independent readers read.
+//! Facts from the public ESE source and format description; row images agree with a database that
+//! five independent readers read.
 
 mod decode;
 mod encode;
 mod numbers;
 
 pub use decode::{CatalogDecoder, CatalogFault};
-pub use encode::{CatalogRow, catalog_rows, locale_rows, object_rows, root_key, rows_of_same_table};
+pub use encode::{
+    CatalogRow, catalog_rows, locale_rows, object_rows, root_key, rows_of_same_table,
+};
 
 pub(crate) use numbers::{column_key, numbers_taken, with_numbers_taken};
 
 use crate::collation::UnicodeOrder;
 use crate::schema::{KEY_BYTES_MAX_DEFAULT, column_flags};
-use crate::{Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageNumber, Table, index_flags};
+use crate::{
+    Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageNumber, Table, index_flags,
+};
 
 /// Numbers and root pages that are the same in every database.
 pub mod system {
@@ -79,8 +86,8 @@ pub struct PlacedTable {
     pub table: Table,
     /// The table's own tree, which is its primary index.
     pub place: Place,
-    /// Each index of `table.indexes`, in the same order, as it lies in the database: add and remove with
-    /// [`PlacedTable::insert_index`] and [`PlacedTable::remove_index`].
+    /// Each index of `table.indexes`, in the same order, as it lies in the database: add and remove
+    /// with [`PlacedTable::insert_index`] and [`PlacedTable::remove_index`].
     pub indexes: Vec<PlacedIndex>,
     /// The tree of its long values.
     pub long_values: Option<Place>,
@@ -92,7 +99,8 @@ pub struct PlacedTable {
     pub pages_initial: u32,
     /// Table whose columns and indexes this one inherits.
     pub template: Option<String>,
-    /// The columns that it inherits, marked as such, if the template is in the catalog, too. `table.columns` are its own.
+    /// The columns that it inherits, marked as such, if the template is in the catalog, too.
+    /// `table.columns` are its own.
     pub inherited: Vec<Column>,
 }
 
@@ -123,12 +131,10 @@ pub struct IndexTraits {
 }
 
 impl IndexTraits {
-    /// Those of every index that we make: no condition, and the collation that all rows of indexes name, whatever their columns.
+    /// Those of every index that we make: no condition, and the collation that all rows of indexes
+    /// name, whatever their columns.
     pub fn ours() -> Self {
-        Self {
-            conditions: Vec::new(),
-            collation: Some(Self::collation_of(LOCALE_NAME, MAP_FLAGS)),
-        }
+        Self { conditions: Vec::new(), collation: Some(Self::collation_of(LOCALE_NAME, MAP_FLAGS)) }
     }
 
     fn collation_of(locale: &str, mapping: u32) -> String {
@@ -145,8 +151,9 @@ const LOCALE_NAME: &str = "en-US";
 pub const DENSITY_PERCENT_DEFAULT: u32 = 80;
 
 impl PlacedTable {
-    /// A user table whose objects are numbered from `place.object` on: the table, its secondary indexes in order, its long values.
-    /// `secondary_roots` and `long_value_root` say where those are.
+    /// A user table whose objects are numbered from `place.object` on: the table, its secondary
+    /// indexes in order, its long values. `secondary_roots` and `long_value_root` say where those
+    /// are.
     ///
     /// # Panics
     /// When there is not one root per secondary index.
@@ -157,11 +164,7 @@ impl PlacedTable {
         long_value_root: Option<PageNumber>,
         pages_initial: u32,
     ) -> Self {
-        assert_eq!(
-            secondary_roots.len() + 1,
-            table.indexes.len(),
-            "one root per secondary index"
-        );
+        assert_eq!(secondary_roots.len() + 1, table.indexes.len(), "one root per secondary index");
         let mut objects = place.object + 1..;
         let mut next = |root: &PageNumber| Place {
             object: objects.next().expect("object numbers do not run out"),
@@ -217,7 +220,8 @@ impl PlacedTable {
         self.inherited.iter().chain(&self.table.columns)
     }
 
-    /// Whether its columns are declared by a template that is not there, so that nobody knows where its own values lie.
+    /// Whether its columns are declared by a template that is not there, so that nobody knows where
+    /// its own values lie.
     pub fn lacks_template(&self) -> bool {
         self.template.is_some() && self.inherited.is_empty()
     }
@@ -297,20 +301,18 @@ const CATALOG_COLUMNS: [(ColumnId, &str, ColumnType, u32); 28] = [
     (261, "LocaleName", ColumnType::LongBinary, 0),
 ];
 
-fn system_column(id: ColumnId, name: &str, column_type: ColumnType, flags: u32, code_page: u16) -> Column {
-    Column {
-        id,
-        code_page,
-        flags,
-        ..Column::new(name, column_type)
-    }
+fn system_column(
+    id: ColumnId,
+    name: &str,
+    column_type: ColumnType,
+    flags: u32,
+    code_page: u16,
+) -> Column {
+    Column { id, code_page, flags, ..Column::new(name, column_type) }
 }
 
 fn system_index(name: &str, flags: u32, columns: &[ColumnId]) -> Index {
-    let ascending = |column: &ColumnId| KeyColumn {
-        column: *column,
-        order: KeyOrder::Ascending,
-    };
+    let ascending = |column: &ColumnId| KeyColumn { column: *column, order: KeyOrder::Ascending };
     Index {
         name: name.to_owned(),
         flags: flags | index_flags::EXTENDED_COLUMN_IDS,
@@ -326,11 +328,7 @@ fn catalog_table(name: &str, indexes: Vec<Index>) -> Table {
         .iter()
         .map(|(id, name, column_type, flags)| system_column(*id, name, *column_type, *flags, 1252))
         .collect();
-    Table {
-        name: name.to_owned(),
-        columns,
-        indexes,
-    }
+    Table { name: name.to_owned(), columns, indexes }
 }
 
 fn placed_system(
@@ -340,10 +338,7 @@ fn placed_system(
     density: u32,
     pages: u32,
 ) -> PlacedTable {
-    let place = |(object, root): &(u32, PageNumber)| Place {
-        object: *object,
-        root: *root,
-    };
+    let place = |(object, root): &(u32, PageNumber)| Place { object: *object, root: *root };
     PlacedTable {
         table,
         place: place(&places[0]),
@@ -409,7 +404,8 @@ fn object_ids() -> Table {
 }
 
 fn locales() -> Table {
-    let flags = index_flags::UNIQUE | NULLS_ALLOWED | index_flags::PRIMARY | index_flags::REFUSE_TRUNCATION;
+    let flags =
+        index_flags::UNIQUE | NULLS_ALLOWED | index_flags::PRIMARY | index_flags::REFUSE_TRUNCATION;
     Table {
         name: "MSysLocales".to_owned(),
         columns: vec![

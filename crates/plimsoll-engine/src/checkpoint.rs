@@ -1,4 +1,5 @@
-//! The checkpoint file: where redo has to start. Two identical 4 KiB blocks, each with its own checksum, written one after the other.
+//! The checkpoint file: where redo has to start. Two identical 4 KiB blocks, each with its own
+//! checksum, written one after the other.
 //!
 //! Losing it costs time, not data: the database headers say which generation is needed at least.
 //!
@@ -40,17 +41,15 @@ pub fn encode_checkpoint(checkpoint: Lsn, signature: Signature, framing: Framing
 /// Reads a block: the checkpoint and the log signature. `None` if it is damaged.
 pub fn decode_checkpoint(block: &[u8]) -> Option<(Lsn, Signature)> {
     let block = block.get(..BLOCK_BYTES)?;
-    let word = |offset: usize| u32::from_le_bytes(block[offset..offset + 4].try_into().expect("four bytes"));
+    let word = |offset: usize| {
+        u32::from_le_bytes(block[offset..offset + 4].try_into().expect("four bytes"))
+    };
     if word(0) != header_checksum(block) || word(FILE_TYPE_AT) != FILE_TYPE_CHECKPOINT {
         return None;
     }
-    let signature = block[SIGNATURE_AT..SIGNATURE_AT + Signature::BYTES]
-        .try_into()
-        .expect("signature bytes");
-    Some((
-        Lsn::new(word(EXACT_AT), word(EXACT_AT + 4)),
-        Signature::from_bytes(signature),
-    ))
+    let signature =
+        block[SIGNATURE_AT..SIGNATURE_AT + Signature::BYTES].try_into().expect("signature bytes");
+    Some((Lsn::new(word(EXACT_AT), word(EXACT_AT + 4)), Signature::from_bytes(signature)))
 }
 
 /// Writes the checkpoint durably, making the file if needed.
@@ -62,23 +61,15 @@ pub async fn write_checkpoint(
     framing: Framing,
     context: Context,
 ) -> Result<()> {
-    let context = Context {
-        purpose: Purpose::Header,
-        ..context
-    };
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..context
-    };
+    let context = Context { purpose: Purpose::Header, ..context };
+    let metadata = Context { purpose: Purpose::Metadata, ..context };
     let file = match files.open(path, OpenMode::Write, metadata).await {
         Ok(file) => file,
         Err(error) if error.kind == DiskErrorKind::NotFound => {
             let file = files.open(path, OpenMode::Create, metadata).await?;
             file.extend(2 * BLOCK_BYTES as u64, context).await?;
             file.sync(context).await?;
-            files
-                .sync_directory(path.parent().unwrap_or(Path::new(".")), metadata)
-                .await?;
+            files.sync_directory(path.parent().unwrap_or(Path::new(".")), metadata).await?;
             file
         }
         Err(error) => return Err(error.into()),
@@ -87,8 +78,7 @@ pub async fn write_checkpoint(
     for copy in 0..2 {
         let mut buffer = file.allocate(BLOCK_BYTES);
         buffer.copy_from_slice(&block);
-        file.write(copy * BLOCK_BYTES as u64, buffer, Durability::Durable, context)
-            .await?;
+        file.write(copy * BLOCK_BYTES as u64, buffer, Durability::Durable, context).await?;
     }
     file.close(metadata).await?;
     Ok(())
@@ -100,10 +90,7 @@ pub async fn read_checkpoint(
     path: &Path,
     context: Context,
 ) -> Result<Option<(Lsn, Signature)>> {
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..context
-    };
+    let metadata = Context { purpose: Purpose::Metadata, ..context };
     let file = match files.open(path, OpenMode::Read, metadata).await {
         Ok(file) => file,
         Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(None),

@@ -1,14 +1,16 @@
 //! The ESE checksum of a block: 32 bits of XOR and 32 bits that locate a flipped bit.
 //!
-//! Number the bits of a block from 0 and XOR together the numbers of all bits that are set: call it L. XOR the complements of the
-//! same numbers: call it H. One flipped bit changes L by its number and H by the complement of its number, so the damage
-//! names the bit. The third part, X, is the XOR of all 32-bit words. A block's checksum is `H:L:X`, with the logical page
-//! number XORed into X. (Algorithm: public ESE source; the formulation and this way of computing it are our own.)
+//! Number the bits of a block from 0 and XOR together the numbers of all bits that are set: call it
+//! L. XOR the complements of the same numbers: call it H. One flipped bit changes L by its number
+//! and H by the complement of its number, so the damage names the bit. The third part, X, is the
+//! XOR of all 32-bit words. A block's checksum is `H:L:X`, with the logical page number XORed into
+//! X. (Algorithm: public ESE source; the formulation and this way of computing it are our own.)
 //!
-//! Computing L bit by bit is slow. Bit k of L above the word is the parity of everything whose address has bit k set, so
-//! we lay the block out as eight rows, take three address bits from XORs of rows, fold the rows into one and repeat. That is
-//! about two XORs per word in loops that compilers turn into vector code; no intrinsics. On x86-64 the same code is compiled a
-//! second time for AVX2 and chosen at run time (`docs/decisions/checksum-dispatch.md`).
+//! Computing L bit by bit is slow. Bit k of L above the word is the parity of everything whose
+//! address has bit k set, so we lay the block out as eight rows, take three address bits from XORs
+//! of rows, fold the rows into one and repeat. That is about two XORs per word in loops that
+//! compilers turn into vector code; no intrinsics. On x86-64 the same code is compiled a second
+//! time for AVX2 and chosen at run time (`docs/decisions/checksum-dispatch.md`).
 
 use crate::{PageNumber, PageSize};
 
@@ -18,17 +20,15 @@ const HEADER_SEED: u32 = 0x89AB_CDEF;
 /// Page offsets of the checksums of blocks 0 to 3.
 pub const SLOTS: [usize; 4] = [0, 40, 48, 56];
 
-/// The checksum of a header (database, log, checkpoint, flush map): a seeded XOR of everything after the checksum itself.
-/// Pages older than format 0x620,0x0B carry the same sum.
+/// The checksum of a header (database, log, checkpoint, flush map): a seeded XOR of everything
+/// after the checksum itself. Pages older than format 0x620,0x0B carry the same sum.
 pub fn header_checksum(block: &[u8]) -> u32 {
     let (words, _) = block.get(4..).unwrap_or_default().as_chunks::<4>();
-    words
-        .iter()
-        .fold(HEADER_SEED, |sum, word| sum ^ u32::from_le_bytes(*word))
+    words.iter().fold(HEADER_SEED, |sum, word| sum ^ u32::from_le_bytes(*word))
 }
 
-/// The checksum of one block of 1, 2, 4 or 8 KiB belonging to page `page_number`. In a header block the first eight bytes,
-/// where the checksum itself lies, count as zero.
+/// The checksum of one block of 1, 2, 4 or 8 KiB belonging to page `page_number`. In a header block
+/// the first eight bytes, where the checksum itself lies, count as zero.
 ///
 /// # Panics
 /// On any other length.
@@ -39,8 +39,8 @@ pub fn block_checksum(block: &[u8], page_number: PageNumber, is_header_block: bo
     )
 }
 
-/// The checksums of a page as computed from its content: one for a small page, four for a large one, the rest zero.
-/// Block 0 covers the stored checksums of the other three.
+/// The checksums of a page as computed from its content: one for a small page, four for a large
+/// one, the rest zero. Block 0 covers the stored checksums of the other three.
 ///
 /// # Panics
 /// When `page` is not as long as a page.
@@ -100,7 +100,8 @@ pub fn copy_and_checksum(source: &[u8], target: &mut [u8], page_number: PageNumb
     with_best_kernel(
         #[inline(always)]
         || {
-            // Each block is summed from the copy while it is still in the nearest cache; block 0 last, see `set_checksum`.
+            // Each block is summed from the copy while it is still in the nearest cache; block 0
+            // last, see `set_checksum`.
             target[..block_bytes].copy_from_slice(&source[..block_bytes]);
             for index in (0..source.len() / block_bytes).rev() {
                 let range = index * block_bytes..(index + 1) * block_bytes;
@@ -138,7 +139,8 @@ pub fn with_best_kernel<T>(work: impl FnOnce() -> T) -> T {
         && std::arch::is_x86_feature_detected!("bmi2")
         && std::arch::is_x86_feature_detected!("popcnt")
     {
-        // SAFETY: the processor has just been asked for all three features; `with_avx2` needs nothing else.
+        // SAFETY: the processor has just been asked for all three features; `with_avx2` needs
+        // nothing else.
         return unsafe { with_avx2(work) };
     }
     work()
@@ -163,12 +165,9 @@ fn sum_block(block: &[u8], page_number: PageNumber, is_header_block: bool) -> u6
         1024 => fold::<16, 2>(words),
         other => panic!("checksum blocks have 1, 2, 4 or 8 KiB, not {other} bytes"),
     };
-    // The first word has address zero: it took part in nothing but the fold, so it can be taken out at the end.
-    let checksum_word = if is_header_block {
-        u64::from_le_bytes(words[0])
-    } else {
-        0
-    };
+    // The first word has address zero: it took part in nothing but the fold, so it can be taken out
+    // at the end.
+    let checksum_word = if is_header_block { u64::from_le_bytes(words[0]) } else { 0 };
     finish(folded, checksum_word, page_number, block.len())
 }
 
@@ -186,10 +185,7 @@ fn fold<const EIGHTH: usize, const SIXTY_FOURTH: usize>(words: &[Word]) -> Folde
     let middle = fold_rows(&eighth, &mut sixty_fourth);
     let (word, low) = fold_rest(&sixty_fourth);
     let low_bits = SIXTY_FOURTH.trailing_zeros();
-    Folded {
-        word,
-        high_bits: top << (low_bits + 3) | middle << low_bits | low,
-    }
+    Folded { word, high_bits: top << (low_bits + 3) | middle << low_bits | low }
 }
 
 /// Folds eight rows of words into one row; returns the three bits of L that number the rows.
@@ -230,9 +226,8 @@ fn finish(folded: Folded, checksum_word: u64, page_number: PageNumber, block_byt
     let upper = (word >> 32) as u32;
     let xor = word as u32 ^ upper;
     let mut low = folded.high_bits << 6 | parity(u64::from(upper)) << 5;
-    for (bit, mask) in [0xAAAA_AAAA, 0xCCCC_CCCC, 0xF0F0_F0F0, 0xFF00_FF00, 0xFFFF_0000]
-        .into_iter()
-        .enumerate()
+    for (bit, mask) in
+        [0xAAAA_AAAA, 0xCCCC_CCCC, 0xF0F0_F0F0, 0xFF00_FF00, 0xFFFF_0000].into_iter().enumerate()
     {
         low |= parity(u64::from(xor & mask)) << bit;
     }

@@ -1,25 +1,30 @@
 //! The order of Unicode text in indexes: sort keys of the root collation of CLDR, made by ICU4X.
 //!
-//! Windows sorts by tables of its own, which are not public; an index that it made over Unicode text is read and not judged. Ours compare letters
-//! and accents and neither case, width nor kind of kana, as the flags of an index of Windows ask by default. Sort keys change with the tables
-//! they are made from. The index therefore names the order and its version, and a program that makes other keys refuses to change the index.
-//! A test holds the keys of every character to those of this version. See `docs/decisions/unicode-keys.md`.
+//! Windows sorts by tables of its own, which are not public; an index that it made over Unicode
+//! text is read and not judged. Ours compare letters and accents and neither case, width nor kind
+//! of kana, as the flags of an index of Windows ask by default. Sort keys change with the tables
+//! they are made from. The index therefore names the order and its version, and a program that
+//! makes other keys refuses to change the index. A test holds the keys of every character to those
+//! of this version. See `docs/decisions/unicode-keys.md`.
 
 use std::sync::Arc;
 
 use icu_collator::options::{CollatorOptions, Strength};
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
 
-/// What the catalog calls the order: a language tag with our version of the keys. The version rises when the keys do not stay the same.
+/// What the catalog calls the order: a language tag with our version of the keys. The version rises
+/// when the keys do not stay the same.
 pub const UNICODE_LOCALE: &str = "und-u-ks-level2-x-plimsoll-1";
 
-/// UTF-16 units of a text that count for its key. One unit less than what is read of a long value, so that a longer one is known to be.
+/// UTF-16 units of a text that count for its key. One unit less than what is read of a long value,
+/// so that a longer one is known to be.
 pub const UNICODE_UNITS_MAX: usize = 32_767;
 
 /// By which rules an index sorts Unicode text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UnicodeOrder {
-    /// Rules that are not known here, such as those of Windows, or none because it sorts no such text.
+    /// Rules that are not known here, such as those of Windows, or none because it sorts no such
+    /// text.
     #[default]
     Unknown,
     /// See [`UNICODE_LOCALE`].
@@ -46,8 +51,8 @@ impl Collation {
         Self(Arc::new(collator.expect("the root collation is compiled in")))
     }
 
-    /// The sort key of UTF-16LE text. It is empty for text that compares equal to no text at all. `None`
-    /// where characters are not whole.
+    /// The sort key of UTF-16LE text. It is empty for text that compares equal to no text at all.
+    /// `None` where characters are not whole.
     pub(crate) fn sort_key(&self, text: &[u8]) -> Option<SortKey> {
         let (pairs, rest) = text.as_chunks::<2>();
         if !rest.is_empty() {

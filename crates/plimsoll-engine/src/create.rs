@@ -1,4 +1,5 @@
-//! A new database without user tables: header pair, root, catalog. Laid out like a fresh database made by Windows.
+//! A new database without user tables: header pair, root, catalog. Laid out like a fresh database
+//! made by Windows.
 
 pub(crate) mod system;
 
@@ -20,7 +21,8 @@ pub const FRESH_PAGES: u32 = 254;
 /// Above the database time of every page of a fresh database.
 const FRESH_DBTIME: u64 = 0x100;
 
-/// Creates a database of [`FRESH_PAGES`] pages. The path must be free. On failure what was begun is deleted.
+/// Creates a database of [`FRESH_PAGES`] pages. The path must be free. On failure what was begun is
+/// deleted.
 ///
 /// # Errors
 /// When the path is taken or the disk cannot hold it.
@@ -31,35 +33,27 @@ pub async fn create_database(
     signature: Signature,
     context: Context,
 ) -> Result<()> {
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..context
-    };
+    let metadata = Context { purpose: Purpose::Metadata, ..context };
     let file = files.open(path, OpenMode::Create, metadata).await?;
     let mut made = fill(&file, size, signature, context).await;
     let closed = file.close(metadata).await;
     if made.is_ok() {
         let directory = path.parent().unwrap_or(Path::new("."));
         made = match closed {
-            Ok(()) => files
-                .sync_directory(directory, metadata)
-                .await
-                .map_err(Into::into),
+            Ok(()) => files.sync_directory(directory, metadata).await.map_err(Into::into),
             Err(error) => Err(error.into()),
         };
     }
     if made.is_err() {
-        // The first error is the one to report; a file that cannot be deleted either has to be deleted by hand.
+        // The first error is the one to report; a file that cannot be deleted either has to be
+        // deleted by hand.
         let _ = files.delete(path, metadata).await;
     }
     made
 }
 
 async fn fill(file: &File, size: PageSize, signature: Signature, context: Context) -> Result<()> {
-    let prepare = Context {
-        purpose: Purpose::Prepare,
-        ..context
-    };
+    let prepare = Context { purpose: Purpose::Prepare, ..context };
     file.extend(size.file_bytes(FRESH_PAGES), prepare).await?;
     let mut header = DatabaseHeader::new(size, signature, Signature::default());
     header.dbtime_max = FRESH_DBTIME;
@@ -71,13 +65,8 @@ async fn fill(file: &File, size: PageSize, signature: Signature, context: Contex
     for (index, page) in pages.enumerate() {
         let mut buffer = file.allocate(size.bytes());
         buffer.copy_from_slice(page);
-        file.write(
-            index as u64 * size.bytes() as u64,
-            buffer,
-            Durability::Volatile,
-            prepare,
-        )
-        .await?;
+        file.write(index as u64 * size.bytes() as u64, buffer, Durability::Volatile, prepare)
+            .await?;
     }
     file.sync(prepare).await?;
     Ok(())

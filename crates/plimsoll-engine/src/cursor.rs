@@ -1,7 +1,8 @@
 //! Walking a tree in key order, either way, within bounds, as one transaction sees it.
 //!
-//! A cursor looks at one leaf at a time without waiting, so splits and merges between two looks cannot confuse it. Rows it holds ready are those of
-//! its transaction's snapshot; when the transaction itself has changed one of them, or put another among them, it looks again.
+//! A cursor looks at one leaf at a time without waiting, so splits and merges between two looks
+//! cannot confuse it. Rows it holds ready are those of its transaction's snapshot; when the
+//! transaction itself has changed one of them, or put another among them, it looks again.
 
 mod pick;
 
@@ -38,10 +39,7 @@ pub struct KeyRange {
 impl KeyRange {
     /// All keys.
     pub fn all() -> Self {
-        Self {
-            low: Bound::Unbounded,
-            high: Bound::Unbounded,
-        }
+        Self { low: Bound::Unbounded, high: Bound::Unbounded }
     }
 
     /// All keys that start with `prefix`.
@@ -57,10 +55,7 @@ impl KeyRange {
             }
             None => Bound::Unbounded,
         };
-        Self {
-            low: Bound::Included(prefix.to_vec()),
-            high,
-        }
+        Self { low: Bound::Included(prefix.to_vec()), high }
     }
 
     /// Whether this is the key itself from which a cursor sets out.
@@ -98,7 +93,12 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// A cursor over the rows of a tree within `range`.
-    pub fn new(transaction: &'a Transaction, tree: Tree, range: KeyRange, direction: Direction) -> Self {
+    pub fn new(
+        transaction: &'a Transaction,
+        tree: Tree,
+        range: KeyRange,
+        direction: Direction,
+    ) -> Self {
         let walk = Walk::new(transaction.work(), tree, range, direction);
         Self { transaction, walk }
     }
@@ -106,7 +106,8 @@ impl<'a> Cursor<'a> {
     /// The next row: key and data.
     ///
     /// # Errors
-    /// [`crate::error::EngineError::TransactionBusy`] while the transaction changes something, damaged pages, ...
+    /// [`crate::error::EngineError::TransactionBusy`] while the transaction changes something,
+    /// damaged pages, ...
     pub async fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let work = self.transaction.work();
         let _reading = work.begin_read()?;
@@ -154,7 +155,8 @@ impl Walk {
         Ok(row)
     }
 
-    /// Counts the rows ahead where they lie, `limit` at most. Goes forward, from the start of the range.
+    /// Counts the rows ahead where they lie, `limit` at most. Goes forward, from the start of the
+    /// range.
     pub(crate) async fn count(mut self, work: &Work, limit: u64) -> Result<u64> {
         let database = work.store.database(self.tree.database)?;
         let mut count = 0;
@@ -188,7 +190,8 @@ impl Walk {
         Ok(count.min(limit))
     }
 
-    /// Goes back to the row given last if the transaction has changed anything ahead of it since it was looked at.
+    /// Goes back to the row given last if the transaction has changed anything ahead of it since it
+    /// was looked at.
     fn forget_what_changed(&mut self, work: &Work) {
         let Some(given) = &self.given else {
             return;
@@ -255,8 +258,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Walks over a run of empty leaves in one look, however long. Leaves of a damaged tree may lead around in circles, or to a key that the
-    /// branches do not lead to.
+    /// Walks over a run of empty leaves in one look, however long. Leaves of a damaged tree may
+    /// lead around in circles, or to a key that the branches do not lead to.
     async fn skip_empty_leaves(&mut self, work: &Work) -> Result<()> {
         let database = work.store.database(self.tree.database)?;
         let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
@@ -271,7 +274,8 @@ impl Walk {
                     if let Some((key, _)) = found.rows.into_iter().next() {
                         // This very key was descended to before, and was not where that led.
                         if leaf != first && range.begins_with(&key, direction) {
-                            return Err(batch.damaged(leaf, PageDamage::Link("the branches lead elsewhere")));
+                            return Err(batch
+                                .damaged(leaf, PageDamage::Link("the branches lead elsewhere")));
                         }
                         return Ok(Some(key));
                     }
@@ -285,7 +289,9 @@ impl Walk {
             })
             .await?;
         match next_key {
-            Some(key) if self.direction == Direction::Forward => self.range.low = Bound::Included(key),
+            Some(key) if self.direction == Direction::Forward => {
+                self.range.low = Bound::Included(key)
+            }
             Some(key) => self.range.high = Bound::Included(key),
             None => self.at_end = true,
         }
@@ -293,7 +299,12 @@ impl Walk {
     }
 }
 
-fn start_leaf(batch: &Batch<'_>, tree: &Tree, range: &KeyRange, direction: Direction) -> Step<PageNumber> {
+fn start_leaf(
+    batch: &Batch<'_>,
+    tree: &Tree,
+    range: &KeyRange,
+    direction: Direction,
+) -> Step<PageNumber> {
     let bound = match direction {
         Direction::Forward => &range.low,
         Direction::Backward => &range.high,
@@ -348,12 +359,7 @@ fn count_leaf(
             Some(line) => Some(view.node(line)?.key()),
             None => None,
         };
-        Ok(LeafCount {
-            rows,
-            last_seen,
-            next: view.next(),
-            beyond,
-        })
+        Ok(LeafCount { rows, last_seen, next: view.next(), beyond })
     })
 }
 
@@ -366,7 +372,12 @@ struct LeafRows {
     beyond: bool,
 }
 
-fn leaf_rows(batch: &Batch<'_>, leaf: PageNumber, range: &KeyRange, direction: Direction) -> Step<LeafRows> {
+fn leaf_rows(
+    batch: &Batch<'_>,
+    leaf: PageNumber,
+    range: &KeyRange,
+    direction: Direction,
+) -> Step<LeafRows> {
     batch.with(leaf, |view| {
         let (mut rows, mut beyond) = (Vec::new(), false);
         let lines = lines_in_range(&view, range, direction)?;
@@ -394,7 +405,8 @@ fn leaf_rows(batch: &Batch<'_>, leaf: PageNumber, range: &KeyRange, direction: D
     })
 }
 
-/// The lines of a leaf from the end of the range where a cursor sets out: those before it are not even looked at.
+/// The lines of a leaf from the end of the range where a cursor sets out: those before it are not
+/// even looked at.
 fn lines_in_range(
     view: &PageView<'_>,
     range: &KeyRange,

@@ -1,18 +1,24 @@
-//! Checks whether a clean database makes sense as a whole: its trees, its space, its indexes, its long values, its catalog.
+//! Checks whether a clean database makes sense as a whole: its trees, its space, its indexes, its
+//! long values, its catalog.
 //!
-//! `verify` asks of every page whether its checksum is right; this asks whether all pages together are the database they claim to be.
-//! It reads every tree from its root, so a page is judged by the place it has in its tree:
+//! `verify` asks of every page whether its checksum is right; this asks whether all pages together
+//! are the database they claim to be. It reads every tree from its root, so a page is judged by the
+//! place it has in its tree:
 //!
-//! - trees: structure of every page, keys rising across pages, separators strict upper bounds, leaves equally deep, neighbours
-//!   pointing at each other, kinds and object numbers right, no database time above the header's;
-//! - space: extents of a tree do not overlap, free ones are owned, a child's lie within its parent's and are not free there, every owned
-//!   page is free or reached, and reached once;
-//! - indexes: the entries are exactly those the records call for, told by order-independent sums, so memory stays bounded;
-//! - long values: chunks without gaps, lengths and reference counts right, none without a reference;
+//! - trees: structure of every page, keys rising across pages, separators strict upper bounds,
+//!   leaves equally deep, neighbours pointing at each other, kinds and object numbers right, no
+//!   database time above the header's;
+//! - space: extents of a tree do not overlap, free ones are owned, a child's lie within its
+//!   parent's and are not free there, every owned page is free or reached, and reached once;
+//! - indexes: the entries are exactly those the records call for, told by order-independent sums,
+//!   so memory stays bounded;
+//! - long values: chunks without gaps, lengths and reference counts right, none without a
+//!   reference;
 //! - catalog: equal to its shadow, MSysObjids lists exactly its objects.
 //!
-//! Memory is bounded by the number of pages (one bit each) and of extents. Damage becomes a [`Finding`]; whatever a page holds,
-//! nothing here panics. What cannot be decided, such as an index over Unicode text, is listed as not checked.
+//! Memory is bounded by the number of pages (one bit each) and of extents. Damage becomes a
+//! [`Finding`]; whatever a page holds, nothing here panics. What cannot be decided, such as an
+//! index over Unicode text, is listed as not checked.
 
 mod catalog_check;
 mod extents;
@@ -115,10 +121,7 @@ pub struct KnownTree {
 impl KnownTree {
     /// The tree of the database root, which every database has.
     pub const DATABASE: KnownTree = KnownTree {
-        place: Place {
-            object: system::DATABASE_OBJECT,
-            root: system::DATABASE_ROOT,
-        },
+        place: Place { object: system::DATABASE_OBJECT, root: system::DATABASE_ROOT },
         parent: 0,
         kind: 0,
     };
@@ -140,8 +143,8 @@ pub async fn verify_deep(
     check(files, handle, path, reader, &trees, options).await
 }
 
-/// Checks trees and space of a clean database that has no catalog: every tree must be listed, parents first, beginning with
-/// [`KnownTree::DATABASE`].
+/// Checks trees and space of a clean database that has no catalog: every tree must be listed,
+/// parents first, beginning with [`KnownTree::DATABASE`].
 ///
 /// # Errors
 /// When it cannot be read at all or is dirty.
@@ -153,7 +156,8 @@ pub async fn verify_trees(
     options: DeepOptions,
 ) -> Result<DeepReport, ReadError> {
     let path = path.as_ref();
-    let reader = DatabaseReader::open_without_catalog(files, handle, path, WhenDirty::Refuse).await?;
+    let reader =
+        DatabaseReader::open_without_catalog(files, handle, path, WhenDirty::Refuse).await?;
     check(files, handle, path, reader, trees, options).await
 }
 
@@ -167,8 +171,9 @@ impl PagesInUse {
     }
 }
 
-/// Which pages are owned by some tree of the catalog and free in none; `None` where some space cannot be read or contradicts itself. What
-/// only the database root owns may be lost to everybody since a crash, which is no damage.
+/// Which pages are owned by some tree of the catalog and free in none; `None` where some space
+/// cannot be read or contradicts itself. What only the database root owns may be lost to everybody
+/// since a crash, which is no damage.
 ///
 /// # Errors
 /// When the database cannot be read at all, is dirty, or neither copy of its catalog can be read.
@@ -189,10 +194,7 @@ pub(crate) async fn pages_in_use(
     let Some(spaces) = spaces.filter(|_| walker.findings.listed.is_empty()) else {
         return Ok(None);
     };
-    let owned = spaces
-        .iter()
-        .skip(1)
-        .flat_map(|space| space.owned.ranges().to_vec());
+    let owned = spaces.iter().skip(1).flat_map(|space| space.owned.ranges().to_vec());
     let owned = Extents::of(owned.collect()).0;
     let free = spaces.iter().flat_map(|space| space.free.ranges().to_vec());
     Ok(Some(PagesInUse(owned.without(&Extents::of(free.collect()).0))))
@@ -244,22 +246,16 @@ impl Check<'_> {
             let mut places = self.tables.iter().flat_map(PlacedTable::places);
             places.any(|place| place == tree.place)
         };
-        let others: Vec<KnownTree> = trees.iter().filter(|tree| !in_catalog(tree)).copied().collect();
+        let others: Vec<KnownTree> =
+            trees.iter().filter(|tree| !in_catalog(tree)).copied().collect();
         for tree in others {
-            self.walker
-                .walk(tree.place, tree.kind, Walk::First, &mut walk::Ignore)
-                .await?;
+            self.walker.walk(tree.place, tree.kind, Walk::First, &mut walk::Ignore).await?;
         }
         let mut system_tables = SystemTables::default();
         for placed in self.tables {
             self.check_table(placed, &mut system_tables).await?;
         }
-        catalog_check::check(
-            &mut self.walker.findings,
-            self.header,
-            self.tables,
-            &system_tables,
-        );
+        catalog_check::check(&mut self.walker.findings, self.header, self.tables, &system_tables);
         space::check_reached(&mut self.walker, trees).await;
         Ok(())
     }
@@ -289,9 +285,7 @@ impl Check<'_> {
         }
         for (index, place) in records.indexes.iter().zip(placed.secondary_places()) {
             let mut entries = rows::Entries::default();
-            walker
-                .walk(place, page_flags::INDEX, Walk::First, &mut entries)
-                .await?;
+            walker.walk(place, page_flags::INDEX, Walk::First, &mut entries).await?;
             self.report.index_entries += entries.sum.count();
             let is_whole = !walker.is_incomplete(&[placed.place.object, place.object]);
             index.compare(&mut walker.findings, placed, &entries, is_whole);
@@ -310,12 +304,7 @@ impl Check<'_> {
     }
 
     fn finish(self) -> DeepReport {
-        let Findings {
-            listed,
-            unlisted,
-            unchecked,
-            ..
-        } = self.walker.findings;
+        let Findings { listed, unlisted, unchecked, .. } = self.walker.findings;
         DeepReport {
             pages_reached: self.walker.map.reached_count(),
             pages_correctable: self.walker.source.correctable(),
@@ -332,11 +321,7 @@ fn catalog_trees(tables: &[PlacedTable]) -> Vec<KnownTree> {
     let mut trees = vec![KnownTree::DATABASE];
     for placed in tables {
         let table = placed.place;
-        trees.push(KnownTree {
-            place: table,
-            parent: system::DATABASE_ROOT,
-            kind: 0,
-        });
+        trees.push(KnownTree { place: table, parent: system::DATABASE_ROOT, kind: 0 });
         let indexes = placed.secondary_places().map(|place| (place, page_flags::INDEX));
         let values = placed.long_values.map(|place| (place, page_flags::LONG_VALUE));
         trees.extend(indexes.chain(values).map(|(place, kind)| KnownTree {

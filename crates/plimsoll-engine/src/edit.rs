@@ -1,4 +1,5 @@
-//! What can be done to one page. The log records these, redo repeats them, and the running engine applies the very same code.
+//! What can be done to one page. The log records these, redo repeats them, and the running engine
+//! applies the very same code.
 
 use crate::PageNumber;
 use crate::log::wire::{PutWire, TakeWire};
@@ -69,14 +70,16 @@ pub enum Edit {
         /// New header.
         external: Vec<u8>,
     },
-    /// Leaves the root page of a new tree as it is and tells recovery: the tree is released unless this transaction commits.
+    /// Leaves the root page of a new tree as it is and tells recovery: the tree is released unless
+    /// this transaction commits.
     MadeBy {
         /// The transaction.
         transaction: u64,
         /// Object of the tree.
         object: u32,
     },
-    /// Leaves the root page of a tree as it is and tells recovery: the tree is released once this transaction commits.
+    /// Leaves the root page of a tree as it is and tells recovery: the tree is released once this
+    /// transaction commits.
     DroppedBy {
         /// The transaction.
         transaction: u64,
@@ -89,21 +92,16 @@ impl Edit {
     /// Applies the edit.
     pub fn apply(&self, page: &mut PageMut<'_>, number: PageNumber) {
         match self {
-            Edit::Format {
-                object,
-                flags,
-                previous,
-                next,
-                external,
-                nodes,
-            } => {
+            Edit::Format { object, flags, previous, next, external, nodes } => {
                 page.format(number, *object, *flags, external);
                 page.set_siblings(*previous, *next);
                 for (line, node) in nodes.iter().enumerate() {
                     page.insert(line, node.flags, &node.key, &node.data);
                 }
             }
-            Edit::Insert { line, node } => page.insert(usize::from(*line), node.flags, &node.key, &node.data),
+            Edit::Insert { line, node } => {
+                page.insert(usize::from(*line), node.flags, &node.key, &node.data)
+            }
             Edit::Remove { line } => page.remove(usize::from(*line)),
             Edit::Truncate { line } => page.truncate(usize::from(*line)),
             Edit::SetData { line, data } => replace_data(page, usize::from(*line), data),
@@ -121,14 +119,7 @@ impl Edit {
     /// Appends the wire form.
     pub fn encode(&self, wire: &mut Vec<u8>) {
         match self {
-            Edit::Format {
-                object,
-                flags,
-                previous,
-                next,
-                external,
-                nodes,
-            } => {
+            Edit::Format { object, flags, previous, next, external, nodes } => {
                 wire.push(1);
                 for number in [*object, *flags, *previous, *next] {
                     wire.put_number(u64::from(number));
@@ -192,40 +183,16 @@ impl Edit {
                 let nodes = (0..count.min(4096))
                     .map(|_| NewNode::decode(wire))
                     .collect::<Option<Vec<_>>>()?;
-                Edit::Format {
-                    object,
-                    flags,
-                    previous,
-                    next,
-                    external,
-                    nodes,
-                }
+                Edit::Format { object, flags, previous, next, external, nodes }
             }
-            2 => Edit::Insert {
-                line: line(wire)?,
-                node: NewNode::decode(wire)?,
-            },
+            2 => Edit::Insert { line: line(wire)?, node: NewNode::decode(wire)? },
             3 => Edit::Remove { line: line(wire)? },
             4 => Edit::Truncate { line: line(wire)? },
-            5 => Edit::SetData {
-                line: line(wire)?,
-                data: wire.bytes()?.to_vec(),
-            },
-            6 => Edit::SetSiblings {
-                previous: wire.number_u32()?,
-                next: wire.number_u32()?,
-            },
-            7 => Edit::SetExternal {
-                external: wire.bytes()?.to_vec(),
-            },
-            8 => Edit::MadeBy {
-                transaction: wire.number()?,
-                object: wire.number_u32()?,
-            },
-            9 => Edit::DroppedBy {
-                transaction: wire.number()?,
-                object: wire.number_u32()?,
-            },
+            5 => Edit::SetData { line: line(wire)?, data: wire.bytes()?.to_vec() },
+            6 => Edit::SetSiblings { previous: wire.number_u32()?, next: wire.number_u32()? },
+            7 => Edit::SetExternal { external: wire.bytes()?.to_vec() },
+            8 => Edit::MadeBy { transaction: wire.number()?, object: wire.number_u32()? },
+            9 => Edit::DroppedBy { transaction: wire.number()?, object: wire.number_u32()? },
             _ => return None,
         })
     }
@@ -256,7 +223,8 @@ impl NewNode {
     }
 }
 
-/// What a transaction does to one row (one node of a leaf). Each can be undone by key, wherever the node is by then.
+/// What a transaction does to one row (one node of a leaf). Each can be undone by key, wherever the
+/// node is by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowChange {
     /// A new node.
@@ -278,8 +246,8 @@ pub enum RowChange {
     },
     /// The node is flagged deleted.
     Delete {
-        /// The row that goes, so that the log alone tells what was there and redo notices when it deletes something else.
-        /// Undoing an insert leaves it out: the insert's own record has it.
+        /// The row that goes, so that the log alone tells what was there and redo notices when it
+        /// deletes something else. Undoing an insert leaves it out: the insert's own record has it.
         old: Option<Vec<u8>>,
     },
     /// The deleted flag is taken back: undoes `Delete`.
@@ -293,7 +261,8 @@ pub enum RowChange {
         /// Bytes there after.
         new: Vec<u8>,
     },
-    /// A little-endian counter inside the data is added to; concurrent transactions may do so together.
+    /// A little-endian counter inside the data is added to; concurrent transactions may do so
+    /// together.
     Delta {
         /// Where.
         at: u32,
@@ -315,27 +284,19 @@ impl RowChange {
                 Some(RowChange::Delete { old: None })
             }
             RowChange::Delete { .. } => Some(RowChange::Undelete),
-            RowChange::Splice { at, old, new } => Some(RowChange::Splice {
-                at: *at,
-                old: new.clone(),
-                new: old.clone(),
-            }),
-            RowChange::Delta { at, width, amount } => Some(RowChange::Delta {
-                at: *at,
-                width: *width,
-                amount: amount.wrapping_neg(),
-            }),
+            RowChange::Splice { at, old, new } => {
+                Some(RowChange::Splice { at: *at, old: new.clone(), new: old.clone() })
+            }
+            RowChange::Delta { at, width, amount } => {
+                Some(RowChange::Delta { at: *at, width: *width, amount: amount.wrapping_neg() })
+            }
             RowChange::Undelete | RowChange::Bury { .. } | RowChange::Remove => None,
         }
     }
 
     /// The splice that turns `old` into `new`: everything but the common ends.
     pub fn difference(old: &[u8], new: &[u8]) -> RowChange {
-        let head = old
-            .iter()
-            .zip(new)
-            .take_while(|(left, right)| left == right)
-            .count();
+        let head = old.iter().zip(new).take_while(|(left, right)| left == right).count();
         let (old_rest, new_rest) = (&old[head..], &new[head..]);
         let tail = old_rest
             .iter()
@@ -371,16 +332,15 @@ impl RowChange {
                 let view = page.view();
                 let data = view.node(line).expect("the row was found on this page").data;
                 counter[..width].copy_from_slice(&data[at..at + width]);
-                let sum = u64::from_le_bytes(counter)
-                    .wrapping_add(*amount as u64)
-                    .to_le_bytes();
+                let sum = u64::from_le_bytes(counter).wrapping_add(*amount as u64).to_le_bytes();
                 page.splice(line, at, width, &sum[..width]);
             }
             RowChange::Remove => page.remove(line),
         }
     }
 
-    /// Bytes the page must have free for this change to be made to a node with `present_bytes` of data.
+    /// Bytes the page must have free for this change to be made to a node with `present_bytes` of
+    /// data.
     pub fn growth_bytes(&self, present_bytes: usize) -> usize {
         match self {
             RowChange::Revive { data, .. } | RowChange::Bury { data } => {
@@ -391,18 +351,19 @@ impl RowChange {
         }
     }
 
-    /// Why this change cannot be meant for a row with this data: the log and the page do not belong together.
+    /// Why this change cannot be meant for a row with this data: the log and the page do not belong
+    /// together.
     pub fn disagrees(&self, present: &[u8]) -> Option<&'static str> {
         match self {
-            RowChange::Delete { old: Some(old) } => {
-                (present != old.as_slice()).then_some("the log deletes another row than the page has")
-            }
+            RowChange::Delete { old: Some(old) } => (present != old.as_slice())
+                .then_some("the log deletes another row than the page has"),
             RowChange::Splice { at, old, .. } => {
                 let there = present.get(*at as usize..*at as usize + old.len());
                 (there != Some(&old[..])).then_some("the log changes other data than the page has")
             }
-            RowChange::Delta { at, width, .. } => (*at as usize + usize::from(*width) > present.len())
-                .then_some("the log adds to a counter outside the row's data"),
+            RowChange::Delta { at, width, .. } => (*at as usize + usize::from(*width)
+                > present.len())
+            .then_some("the log adds to a counter outside the row's data"),
             _ => None,
         }
     }
@@ -413,9 +374,7 @@ impl RowChange {
             let (at, width) = (*at as usize, usize::from(*width));
             let mut counter = [0; 8];
             counter[..width].copy_from_slice(&data[at..at + width]);
-            let sum = u64::from_le_bytes(counter)
-                .wrapping_sub(*amount as u64)
-                .to_le_bytes();
+            let sum = u64::from_le_bytes(counter).wrapping_sub(*amount as u64).to_le_bytes();
             data[at..at + width].copy_from_slice(&sum[..width]);
         }
     }
@@ -463,24 +422,15 @@ impl RowChange {
     /// Reads the wire form.
     pub fn decode(wire: &mut TakeWire<'_>) -> Option<Self> {
         Some(match wire.byte()? {
-            1 => RowChange::Insert {
-                data: wire.bytes()?.to_vec(),
-            },
-            2 => RowChange::Revive {
-                data: wire.bytes()?.to_vec(),
-                old: None,
-            },
+            1 => RowChange::Insert { data: wire.bytes()?.to_vec() },
+            2 => RowChange::Revive { data: wire.bytes()?.to_vec(), old: None },
             8 => RowChange::Revive {
                 data: wire.bytes()?.to_vec(),
                 old: Some(wire.bytes()?.to_vec()),
             },
-            9 => RowChange::Bury {
-                data: wire.bytes()?.to_vec(),
-            },
+            9 => RowChange::Bury { data: wire.bytes()?.to_vec() },
             3 => RowChange::Delete { old: None },
-            10 => RowChange::Delete {
-                old: Some(wire.bytes()?.to_vec()),
-            },
+            10 => RowChange::Delete { old: Some(wire.bytes()?.to_vec()) },
             4 => RowChange::Undelete,
             5 => RowChange::Splice {
                 at: wire.number_u32()?,
@@ -492,11 +442,7 @@ impl RowChange {
                 if width != 4 && width != 8 {
                     return None;
                 }
-                RowChange::Delta {
-                    at,
-                    width,
-                    amount: wire.signed()?,
-                }
+                RowChange::Delta { at, width, amount: wire.signed()? }
             }
             7 => RowChange::Remove,
             _ => return None,

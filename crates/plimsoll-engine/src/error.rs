@@ -1,5 +1,5 @@
-//! Everything that can go wrong in the engine, as values the caller can act on. The numbers in parentheses are the error
-//! numbers an ESE administrator knows.
+//! Everything that can go wrong in the engine, as values the caller can act on. The numbers in
+//! parentheses are the error numbers an ESE administrator knows.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,9 @@ pub enum PageDamage {
         found: PageNumber,
     },
     /// The flush type differs from the flush map (-1119).
-    #[error("an earlier write of it was lost (-1119): flush type {found}, flush map says {expected}")]
+    #[error(
+        "an earlier write of it was lost (-1119): flush type {found}, flush map says {expected}"
+    )]
     LostFlush {
         /// Type on the page.
         found: u8,
@@ -42,7 +44,8 @@ pub enum PageDamage {
     },
     /// Redo finds an older page than the log says (-566).
     #[error(
-        "it is older than the log says (-566): database time {found:#x}, expected {expected:#x}; a write was lost"
+        "it is older than the log says (-566): database time {found:#x}, expected {expected:#x}; a \
+         write was lost"
     )]
     TooOld {
         /// On the page.
@@ -51,7 +54,9 @@ pub enum PageDamage {
         expected: u64,
     },
     /// Redo finds a page that the log does not explain (-567).
-    #[error("it is newer than the log explains (-567): database time {found:#x} after {expected:#x}")]
+    #[error(
+        "it is newer than the log explains (-567): database time {found:#x} after {expected:#x}"
+    )]
     TooNew {
         /// On the page.
         found: u64,
@@ -81,7 +86,8 @@ pub enum EngineError {
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// A page is damaged; nothing of it was used.
-    #[error("page {page} of {path} cannot be used: {damage}; run `plimsoll verify` on it", path = path.display())]
+    #[error("page {page} of {path} cannot be used: {damage}; run `plimsoll verify` on it",
+        path = path.display())]
     DamagedPage {
         /// Database file.
         path: PathBuf,
@@ -91,8 +97,10 @@ pub enum EngineError {
         damage: PageDamage,
     },
     /// Several pages are damaged, found during recovery.
-    #[error("{count} pages of {path} cannot be recovered, the first is page {first}: {damage}; only an image of the page in the log mends that: \
-             restore the database", path = path.display(), count = pages.len(), first = pages[0].0, damage = pages[0].1)]
+    #[error("{count} pages of {path} cannot be recovered, the first is page {first}: {damage}; \
+     only an image of the page in the log mends that: \
+             restore the database", path = path.display(), count = pages.len(),
+                 first = pages[0].0, damage = pages[0].1)]
     DamagedPages {
         /// Database file.
         path: PathBuf,
@@ -108,7 +116,9 @@ pub enum EngineError {
         why: String,
     },
     /// Another transaction changed the row since this one began.
-    #[error("another transaction changed this row after this transaction began; roll back and try again")]
+    #[error(
+        "another transaction changed this row after this transaction began; roll back and try again"
+    )]
     WriteConflict,
     /// The key exists.
     #[error("a row with this key exists already{}", in_index(index))]
@@ -148,7 +158,8 @@ pub enum EngineError {
     BadRow(String),
     /// Too many versions are kept for old transactions.
     #[error(
-        "the version store is full ({bytes} bytes kept for the oldest transaction); commit or roll back long transactions"
+        "the version store is full ({bytes} bytes kept for the oldest transaction); commit or roll \
+         back long transactions"
     )]
     VersionStoreFull {
         /// Bytes in use.
@@ -156,7 +167,8 @@ pub enum EngineError {
     },
     /// One transaction wants to keep more versions than are its share.
     #[error(
-        "this transaction has changed too much ({bytes} bytes of versions, and its share is {bytes_max}): commit it in smaller pieces"
+        "this transaction has changed too much ({bytes} bytes of versions, and its share is \
+         {bytes_max}): commit it in smaller pieces"
     )]
     TransactionTooLarge {
         /// Bytes it keeps.
@@ -171,19 +183,22 @@ pub enum EngineError {
         bytes: usize,
     },
     /// The key is longer than a page can say.
-    #[error("a key of {bytes} bytes is too long: a page holds keys of at most {max} bytes", max = KEY_BYTES_MAX)]
+    #[error("a key of {bytes} bytes is too long: a page holds keys of at most {max} bytes",
+        max = KEY_BYTES_MAX)]
     KeyTooLong {
         /// Bytes.
         bytes: usize,
     },
     /// Two operations of one transaction at once.
     #[error(
-        "another operation of this transaction is under way: wait until it ends, or use a transaction for each"
+        "another operation of this transaction is under way: wait until it ends, or use a \
+         transaction for each"
     )]
     TransactionBusy,
     /// A savepoint that stands for nothing.
     #[error(
-        "the transaction has gone back to before this savepoint, or it is another transaction's: make a savepoint and go back to that"
+        "the transaction has gone back to before this savepoint, or it is another transaction's: \
+         make a savepoint and go back to that"
     )]
     SavepointGone,
     /// An earlier error makes further work unsafe.
@@ -206,7 +221,8 @@ pub enum EngineError {
         why: String,
     },
     /// A generation needed for recovery is missing (-528).
-    #[error("log generation {generation} is needed for recovery and missing (-528) in {path}", path = path.display())]
+    #[error("log generation {generation} is needed for recovery and missing (-528) in {path}",
+        path = path.display())]
     LogMissing {
         /// Generation.
         generation: u32,
@@ -215,7 +231,8 @@ pub enum EngineError {
     },
     /// Recovery was to be activated before it had redone what the files already hold.
     #[error(
-        "{path} holds pages that need the log up to generation {required}, and recovery has come to generation {last}: feed it more of the log",
+        "{path} holds pages that need the log up to generation {required}, and recovery has come \
+         to generation {last}: feed it more of the log",
         path = path.display()
     )]
     ActivatedTooEarly {
@@ -228,8 +245,10 @@ pub enum EngineError {
     },
     /// Generations with acknowledged commits are gone (-582).
     #[error(
-        "recovery ends with log generation {last}, and {path} says that there were commits up to generation {committed} (-582): restore the log \
-         files after {last}; without them the databases can be opened only by giving those commits up",
+        "recovery ends with log generation {last}, and {path} says that there were commits up to \
+         generation {committed} (-582): restore the log \
+         files after {last}; without them the databases can be opened only by giving those commits \
+         up",
         path = path.display()
     )]
     CommittedLogMissing {
@@ -257,7 +276,8 @@ pub enum EngineError {
         why: String,
     },
     /// Opened without recovery though not shut down cleanly (-550).
-    #[error("{path} was not shut down cleanly (-550); recover it with its log first", path = path.display())]
+    #[error("{path} was not shut down cleanly (-550); recover it with its log first",
+        path = path.display())]
     DirtyShutdown {
         /// Database.
         path: PathBuf,
@@ -273,27 +293,21 @@ pub enum EngineError {
 }
 
 fn in_index(index: &Option<String>) -> String {
-    index
-        .as_ref()
-        .map_or_else(String::new, |index| format!(" in index {index}"))
+    index.as_ref().map_or_else(String::new, |index| format!(" in index {index}"))
 }
 
 impl EngineError {
     /// Whether the same transaction, begun again, may succeed.
     pub fn is_transient(&self) -> bool {
-        matches!(
-            self,
-            EngineError::WriteConflict | EngineError::VersionStoreFull { .. }
-        )
+        matches!(self, EngineError::WriteConflict | EngineError::VersionStoreFull { .. })
     }
 
-    /// What everything after this error fails with; what follows from an earlier error keeps that as its cause.
+    /// What everything after this error fails with; what follows from an earlier error keeps that
+    /// as its cause.
     pub(crate) fn poisoning(&self) -> Self {
         match self {
             EngineError::Poisoned { .. } => self.clone(),
-            first => EngineError::Poisoned {
-                cause: Box::new(first.clone()),
-            },
+            first => EngineError::Poisoned { cause: Box::new(first.clone()) },
         }
     }
 }

@@ -1,11 +1,14 @@
-//! The flush map: two bits per database page telling which of three flush types its latest write carried.
+//! The flush map: two bits per database page telling which of three flush types its latest write
+//! carried.
 //!
-//! Every write of a page moves its type on, 1 → 2 → 3 → 1. A page read back with another type than the map's was not written
-//! when the disk said so: a lost flush. Type 0 means "not known"; the next read or write makes it known.
+//! Every write of a page moves its type on, 1 → 2 → 3 → 1. A page read back with another type than
+//! the map's was not written when the disk said so: a lost flush. Type 0 means "not known"; the
+//! next read or write makes it known.
 //!
-//! The map is made durable before a checkpoint passes the writes it records, and redo does not consult it, so after a crash it never accuses a
-//! sound page. A map page torn by the crash becomes "not known". A lost write shows as long as the write before it carried another
-//! type, that is always except when a whole multiple of three consecutive writes of one page is lost.
+//! The map is made durable before a checkpoint passes the writes it records, and redo does not
+//! consult it, so after a crash it never accuses a sound page. A map page torn by the crash becomes
+//! "not known". A lost write shows as long as the write before it carried another type, that is
+//! always except when a whole multiple of three consecutive writes of one page is lost.
 //!
 //! ```text
 //! .jfm: header, 8 KiB: u32 XOR checksum | u32 magic | u32 version | u32 database page count | database signature | .. | u32 type 7 at 667
@@ -36,8 +39,8 @@ pub fn flush_map_path(database: &Path) -> PathBuf {
     database.with_extension("jfm")
 }
 
-/// The path of the flush map of a database that is a whole block device: in the directory of the log, because a device has no
-/// beside.
+/// The path of the flush map of a database that is a whole block device: in the directory of the
+/// log, because a device has no beside.
 pub fn flush_map_path_of_device(log_directory: &Path, database: u8) -> PathBuf {
     log_directory.join(format!("device{database:03}.jfm"))
 }
@@ -80,10 +83,7 @@ impl FlushMap {
     /// The changed map pages, ready to be written, as (byte offset in the file, page).
     pub fn take_changed(&mut self) -> Vec<(u64, Vec<u8>)> {
         let changed = std::mem::take(&mut self.changed);
-        changed
-            .into_iter()
-            .map(|index| (file_offset(index), self.encode_page(index)))
-            .collect()
+        changed.into_iter().map(|index| (file_offset(index), self.encode_page(index))).collect()
     }
 
     fn span(&self, index: u32) -> std::ops::Range<usize> {
@@ -101,7 +101,8 @@ impl FlushMap {
         page
     }
 
-    /// Takes over a map page; returns whether it was whole. Blank and damaged pages leave their types unknown.
+    /// Takes over a map page; returns whether it was whole. Blank and damaged pages leave their
+    /// types unknown.
     fn decode_page(&mut self, index: u32, page: &[u8]) -> bool {
         if is_zero(page) {
             return true;
@@ -115,7 +116,8 @@ impl FlushMap {
         if self.packed.len() < end {
             self.packed.resize(end, 0);
         }
-        self.packed[index as usize * bytes_per_page..end].copy_from_slice(&page[MAP_HEADER_BYTES..]);
+        self.packed[index as usize * bytes_per_page..end]
+            .copy_from_slice(&page[MAP_HEADER_BYTES..]);
         true
     }
 }
@@ -145,7 +147,9 @@ pub fn decode_map_header(header: &[u8]) -> std::result::Result<Signature, String
     if header.len() != MAP_PAGE_BYTES {
         return Err("a flush map header has 8192 bytes".into());
     }
-    let word = |offset: usize| u32::from_le_bytes(header[offset..offset + 4].try_into().expect("four bytes"));
+    let word = |offset: usize| {
+        u32::from_le_bytes(header[offset..offset + 4].try_into().expect("four bytes"))
+    };
     if word(0) != header_checksum(header) {
         return Err("the header checksum is wrong".into());
     }
@@ -153,9 +157,7 @@ pub fn decode_map_header(header: &[u8]) -> std::result::Result<Signature, String
         return Err("it is not a flush map of this version".into());
     }
     Ok(Signature::from_bytes(
-        header[16..16 + Signature::BYTES]
-            .try_into()
-            .expect("signature bytes"),
+        header[16..16 + Signature::BYTES].try_into().expect("signature bytes"),
     ))
 }
 
@@ -170,8 +172,8 @@ pub fn map_page_is_whole(index: u32, page: &[u8]) -> bool {
     FlushMap::default().decode_page(index, page)
 }
 
-/// Opens the flush map at `path`, making an empty one if there is none or it belongs to another database. Returns the file, the map and
-/// how many of its pages were damaged.
+/// Opens the flush map at `path`, making an empty one if there is none or it belongs to another
+/// database. Returns the file, the map and how many of its pages were damaged.
 pub async fn open_flush_map(
     files: &Files,
     path: PathBuf,
@@ -179,10 +181,7 @@ pub async fn open_flush_map(
     pages: u32,
     context: Context,
 ) -> Result<(File, FlushMap, u32)> {
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..context
-    };
+    let metadata = Context { purpose: Purpose::Metadata, ..context };
     match files.open(&path, OpenMode::Write, metadata).await {
         Ok(file) => match load(&file, signature, context).await? {
             Some((map, damaged)) => Ok((file, map, damaged)),
@@ -209,24 +208,22 @@ async fn create(
     pages: u32,
     context: Context,
 ) -> Result<File> {
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..context
-    };
+    let metadata = Context { purpose: Purpose::Metadata, ..context };
     let file = files.open(path, OpenMode::Create, metadata).await?;
-    file.extend(u64::from(1 + map_pages(pages)) * MAP_PAGE_BYTES as u64, context)
-        .await?;
+    file.extend(u64::from(1 + map_pages(pages)) * MAP_PAGE_BYTES as u64, context).await?;
     let mut header = file.allocate(MAP_PAGE_BYTES);
     header.copy_from_slice(&encode_header(pages, signature));
     file.write(0, header, Durability::Volatile, context).await?;
     file.sync(context).await?;
-    files
-        .sync_directory(path.parent().unwrap_or(Path::new(".")), metadata)
-        .await?;
+    files.sync_directory(path.parent().unwrap_or(Path::new(".")), metadata).await?;
     Ok(file)
 }
 
-async fn load(file: &File, signature: Signature, context: Context) -> Result<Option<(FlushMap, u32)>> {
+async fn load(
+    file: &File,
+    signature: Signature,
+    context: Context,
+) -> Result<Option<(FlushMap, u32)>> {
     let length_bytes = file.opened().length_bytes;
     if length_bytes < MAP_PAGE_BYTES as u64 {
         return Ok(None);
@@ -245,7 +242,11 @@ async fn load(file: &File, signature: Signature, context: Context) -> Result<Opt
 }
 
 /// Writes the changed pages of a map and makes them durable.
-pub async fn save_flush_map(file: &File, changed: Vec<(u64, Vec<u8>)>, context: Context) -> Result<()> {
+pub async fn save_flush_map(
+    file: &File,
+    changed: Vec<(u64, Vec<u8>)>,
+    context: Context,
+) -> Result<()> {
     for (offset, page) in changed {
         let mut buffer = file.allocate(MAP_PAGE_BYTES);
         buffer.copy_from_slice(&page);

@@ -1,10 +1,13 @@
-//! Where in a tree's free space it is worth looking: the keys before which no extent of a size is left.
+//! Where in a tree's free space it is worth looking: the keys before which no extent of a size is
+//! left.
 //!
-//! Space is given out first fit. What lies at the front of a tree's available extents is used up, or too small, for most of what is asked, and without this
-//! every question would walk over all of it again. Nothing here is ever written: it is found out anew by the first walk after opening.
+//! Space is given out first fit. What lies at the front of a tree's available extents is used up,
+//! or too small, for most of what is asked, and without this every question would walk over all of
+//! it again. Nothing here is ever written: it is found out anew by the first walk after opening.
 //!
-//! A note may only be too low, never too high, or space would be lost until the next opening. So whoever makes an extent available says so before anything
-//! else, whether that comes to be or not; that none is left counts once it is certain.
+//! A note may only be too low, never too high, or space would be lost until the next opening. So
+//! whoever makes an extent available says so before anything else, whether that comes to be or not;
+//! that none is left counts once it is certain.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -59,23 +62,14 @@ mod tests {
         let space = FreeSpace::default();
         assert_eq!(space.start(7, 1), b"");
         space.note_none_before(7, 4, b"e");
-        assert_eq!(
-            (space.start(7, 3), space.start(7, 4)),
-            (b"".to_vec(), b"e".to_vec())
-        );
+        assert_eq!((space.start(7, 3), space.start(7, 4)), (b"".to_vec(), b"e".to_vec()));
         space.note_none_before(7, 2, b"c");
         assert_eq!(space.start(7, 9), b"e", "the larger note stands");
         assert_eq!(space.start(7, 3), b"c");
         space.note_some_at(7, 3, b"b");
-        assert_eq!(
-            (space.start(7, 4), space.start(7, 2)),
-            (b"e".to_vec(), b"b".to_vec())
-        );
+        assert_eq!((space.start(7, 4), space.start(7, 2)), (b"e".to_vec(), b"b".to_vec()));
         space.note_some_at(7, 4, b"d");
-        assert_eq!(
-            (space.start(7, 4), space.start(7, 2)),
-            (b"d".to_vec(), b"b".to_vec())
-        );
+        assert_eq!((space.start(7, 4), space.start(7, 2)), (b"d".to_vec(), b"b".to_vec()));
         space.note_some_at(7, 9, b"");
         assert_eq!(space.start(7, 100), b"", "anywhere");
         space.note_none_before(7, 1, b"z");

@@ -1,7 +1,8 @@
 //! Page sizes and where a page lies in its file.
 //!
-//! A database file is a header page, its shadow, then data pages: logical page `p` (counted from 1) starts at byte
-//! `(p + 1) * page size`. Pages of 16 and 32 KiB ("large") have a longer header and four checksum blocks.
+//! A database file is a header page, its shadow, then data pages: logical page `p` (counted from 1)
+//! starts at byte `(p + 1) * page size`. Pages of 16 and 32 KiB ("large") have a longer header and
+//! four checksum blocks.
 
 use std::fmt;
 
@@ -46,11 +47,7 @@ impl PageSize {
 
     /// Bytes of one checksum block: the page, or a quarter of a large page.
     pub fn block_bytes(self) -> usize {
-        if self.is_large() {
-            self.bytes() / 4
-        } else {
-            self.bytes()
-        }
+        if self.is_large() { self.bytes() / 4 } else { self.bytes() }
     }
 
     /// Byte offset of a logical page in its file.

@@ -1,8 +1,10 @@
-//! The database header: one page of fields at the start of the file, and its shadow, an identical second page.
+//! The database header: one page of fields at the start of the file, and its shadow, an identical
+//! second page.
 //!
-//! The header is written copy 0 first, made durable, then copy 1; at least one of them is therefore whole. It is read as copy 0 if
-//! its checksum is right, else as copy 1. Field offsets come from the public format description and the public ESE source; fields from
-//! offset 671 on belong to later formats than ours and stay zero.
+//! The header is written copy 0 first, made durable, then copy 1; at least one of them is therefore
+//! whole. It is read as copy 0 if its checksum is right, else as copy 1. Field offsets come from
+//! the public format description and the public ESE source; fields from offset 671 on belong to
+//! later formats than ours and stay zero.
 
 use crate::checksum::header_checksum;
 use crate::{FormatError, LogPosition, LogTime, PageNumber, PageSize, Signature};
@@ -29,7 +31,8 @@ pub enum DatabaseState {
     Dirty,
     /// Everything is in the file.
     Clean,
-    /// A state this engine neither makes nor accepts for writing: converting, force-detached, being reseeded, patched, reverting.
+    /// A state this engine neither makes nor accepts for writing: converting, force-detached, being
+    /// reseeded, patched, reverting.
     Other(u32),
 }
 
@@ -181,15 +184,8 @@ compound_field!(BackupMark {
     generation_min: u32,
     generation_max: u32
 });
-compound_field!(EventCount {
-    count: u32,
-    time: LogTime,
-    count_before_repair: u32
-});
-compound_field!(ResizeCount {
-    count: u32,
-    time: LogTime
-});
+compound_field!(EventCount { count: u32, time: LogTime, count_before_repair: u32 });
+compound_field!(ResizeCount { count: u32, time: LogTime });
 
 impl DatabaseState {
     fn from_number(number: u32) -> Self {
@@ -240,7 +236,8 @@ impl FileType {
 /// Declares the struct and both directions of its encoding from one list, in the order of the file.
 macro_rules! header_fields {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $offset:literal;)*) => {
-        /// A database header. `Default` is all zeros with the format's constants missing; see [`DatabaseHeader::new`].
+        /// A database header. `Default` is all zeros with the format's constants missing; see
+        /// [`DatabaseHeader::new`].
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct DatabaseHeader {
             $($(#[$doc])* pub $name: $type,)*
@@ -440,9 +437,7 @@ impl DatabaseHeader {
     /// # Panics
     /// When `page_bytes` is no page size.
     pub fn encode(&self) -> Vec<u8> {
-        let page_size = self
-            .page_size()
-            .expect("headers are written with a valid page size");
+        let page_size = self.page_size().expect("headers are written with a valid page size");
         let mut page = vec![0; page_size.bytes()];
         MAGIC.put(&mut page[MAGIC_OFFSET..MAGIC_OFFSET + 4]);
         self.put_fields(&mut page);
@@ -457,35 +452,31 @@ impl DatabaseHeader {
     /// When this is no database header, or its checksum is wrong.
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
         if bytes.len() < FIELDS_END {
-            return Err(FormatError::HeaderShort {
-                found_bytes: bytes.len(),
-            });
+            return Err(FormatError::HeaderShort { found_bytes: bytes.len() });
         }
         let magic: u32 = Field::get(&bytes[MAGIC_OFFSET..MAGIC_OFFSET + 4]);
         if magic != MAGIC {
             return Err(FormatError::NotEse { found: magic });
         }
         let header = Self::get_fields(bytes);
-        let size = header.page_size().ok_or(FormatError::PageSize {
-            found_bytes: header.page_bytes,
-        })?;
-        let page = bytes.get(..size.bytes()).ok_or(FormatError::HeaderShort {
-            found_bytes: bytes.len(),
-        })?;
+        let size =
+            header.page_size().ok_or(FormatError::PageSize { found_bytes: header.page_bytes })?;
+        let page = bytes
+            .get(..size.bytes())
+            .ok_or(FormatError::HeaderShort { found_bytes: bytes.len() })?;
         let (stored, computed): (u32, u32) = (Field::get(&page[..4]), header_checksum(page));
         if stored != computed {
             return Err(FormatError::HeaderChecksum { stored, computed });
         }
         if header.file_type != FileType::Database {
-            return Err(FormatError::FileType {
-                found: header.file_type,
-            });
+            return Err(FormatError::FileType { found: header.file_type });
         }
         Ok(header)
     }
 
-    /// Reads the header by the shadow rule from the first bytes of a file, which should hold two of the largest pages or the whole
-    /// file. If the first copy is too damaged to say how long a page is, the shadow is looked for at every page size.
+    /// Reads the header by the shadow rule from the first bytes of a file, which should hold two of
+    /// the largest pages or the whole file. If the first copy is too damaged to say how long a page
+    /// is, the shadow is looked for at every page size.
     ///
     /// # Errors
     /// The error of the first copy when neither copy is whole.

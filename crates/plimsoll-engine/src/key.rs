@@ -1,6 +1,7 @@
 //! Normalised keys: byte strings that compare like the values they were made of.
 //!
-//! Each key column gives a segment; segments are joined and cut at the index's limit. Whether a row whose key is cut is taken is a flag of the index.
+//! Each key column gives a segment; segments are joined and cut at the index's limit. Whether a row
+//! whose key is cut is taken is a flag of the index.
 //!
 //! ```text
 //! segment = 00 (null) | 40 (empty) | 7F value; C0 for null where null sorts high
@@ -12,8 +13,9 @@
 //! descending: every byte of the segment inverted
 //! ```
 //!
-//! Source: the public ESE source; keys read from the indexes of a Windows-made database agree (`key_vectors.json`). Unicode text
-//! is sorted by rules of our own, see `collation.rs`; text that has no weight there counts as empty.
+//! Source: the public ESE source; keys read from the indexes of a Windows-made database agree
+//! (`key_vectors.json`). Unicode text is sorted by rules of our own, see `collation.rs`; text that
+//! has no weight there counts as empty.
 
 use crate::collation::{Collation, UnicodeOrder};
 use crate::schema::{CODE_PAGE_UNICODE, ColumnStorage, index_flags};
@@ -125,23 +127,25 @@ impl KeyShape {
         self.segments.iter().map(|segment| segment.column)
     }
 
-    /// The key of a row. `value` gives a column's stored bytes, `None` for null; of a long value the first
-    /// `key_bytes_max` bytes are enough.
+    /// The key of a row. `value` gives a column's stored bytes, `None` for null; of a long value
+    /// the first `key_bytes_max` bytes are enough.
     ///
     /// # Errors
     /// When a value does not fit its column.
-    pub fn key<'v>(&self, mut value: impl FnMut(ColumnId) -> Option<&'v [u8]>) -> Result<Key, KeyError> {
-        let mut key = Key {
-            bytes: Vec::with_capacity(self.bytes_max.min(64)),
-            is_truncated: false,
-        };
+    pub fn key<'v>(
+        &self,
+        mut value: impl FnMut(ColumnId) -> Option<&'v [u8]>,
+    ) -> Result<Key, KeyError> {
+        let mut key =
+            Key { bytes: Vec::with_capacity(self.bytes_max.min(64)), is_truncated: false };
         for segment in &self.segments {
             self.append(&mut key, segment, value(segment.column))?;
         }
         Ok(self.cut(key))
     }
 
-    /// The key of the first `values.len()` columns: a bound for scans over everything that begins with these values.
+    /// The key of the first `values.len()` columns: a bound for scans over everything that begins
+    /// with these values.
     ///
     /// # Errors
     /// When a value does not fit its column.
@@ -161,10 +165,7 @@ impl KeyShape {
 
     fn append(
         &self,
-        Key {
-            bytes: key,
-            is_truncated,
-        }: &mut Key,
+        Key { bytes: key, is_truncated }: &mut Key,
         segment: &Segment,
         value: Option<&[u8]>,
     ) -> Result<(), KeyError> {
@@ -172,7 +173,9 @@ impl KeyShape {
         match value {
             None => key.push(self.null),
             Some([]) if segment.column_type.fixed_bytes().is_none() => key.push(EMPTY),
-            Some(value) if let Some(collation) = self.collation.as_ref().filter(|_| segment.is_unicode) => {
+            Some(value)
+                if let Some(collation) = self.collation.as_ref().filter(|_| segment.is_unicode) =>
+            {
                 let sort_key = collation.sort_key(value).ok_or(KeyError::NotUnicode)?;
                 *is_truncated |= sort_key.is_truncated;
                 append_sort_key(key, &sort_key.bytes);
@@ -224,11 +227,7 @@ fn append_value(
     if let Some(expected_bytes) = column_type.fixed_bytes()
         && value.len() != expected_bytes
     {
-        return Err(KeyError::Length {
-            column_type,
-            expected_bytes,
-            found_bytes: value.len(),
-        });
+        return Err(KeyError::Length { column_type, expected_bytes, found_bytes: value.len() });
     }
     let start = key.len();
     match column_type {
@@ -253,10 +252,7 @@ fn append_value(
         ColumnType::Text | ColumnType::LongText => append_text(key, value, bytes_max)?,
         ColumnType::Binary | ColumnType::LongBinary => append_binary(key, value, bytes_max),
         ColumnType::Other(_) => {
-            return Err(KeyError::Unsortable {
-                column_type,
-                code_page: 0,
-            });
+            return Err(KeyError::Unsortable { column_type, code_page: 0 });
         }
     }
     Ok(())
@@ -278,10 +274,6 @@ fn append_binary(key: &mut Vec<u8>, value: &[u8], bytes_max: usize) {
     while let Some(chunk) = chunks.next() {
         key.extend_from_slice(chunk);
         key.resize(key.len() + CHUNK_BYTES - chunk.len(), 0);
-        key.push(if chunks.peek().is_some() {
-            CHUNK_CONTINUES
-        } else {
-            chunk.len() as u8
-        });
+        key.push(if chunks.peek().is_some() { CHUNK_CONTINUES } else { chunk.len() as u8 });
     }
 }

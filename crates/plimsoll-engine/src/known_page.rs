@@ -1,6 +1,7 @@
-//! What is known of a page without looking at it, as a modelled disk vouches for it: the page was made from a rule, or its code says that it
-//! was found sound when it was written. Checking such a page would find nothing else, so checking it is left out, and a page
-//! that is only checked, as maintenance does, is never made.
+//! What is known of a page without looking at it, as a modelled disk vouches for it: the page was
+//! made from a rule, or its code says that it was found sound when it was written. Checking such a
+//! page would find nothing else, so checking it is left out, and a page that is only checked, as
+//! maintenance does, is never made.
 //!
 //! ```text
 //! vouch = page number << 8 | flush type        flush type 0xFF: all bytes are zero, the page was never written

@@ -1,7 +1,9 @@
-//! The ESE-format transactional store: real pages, real logs, real recovery, on whatever [`plimsoll_io::Disk`] it is given.
+//! The ESE-format transactional store: real pages, real logs, real recovery, on whatever
+//! [`plimsoll_io::Disk`] it is given.
 //!
-//! The engine takes its disk, clock and randomness as arguments and touches nothing else. On-disk facts come from the public
-//! ESE source and the public format description; where our files differ (log record bodies), `docs/file-format.md` says so.
+//! The engine takes its disk, clock and randomness as arguments and touches nothing else. On-disk
+//! facts come from the public ESE source and the public format description; where our files differ
+//! (log record bodies), `docs/file-format.md` says so.
 //!
 //! | what | where |
 //! |---|---|
@@ -15,8 +17,9 @@
 //! | whether a file makes sense | [`deep::verify_deep`], [`verify`] |
 //! | backup, recovery in steps, maintenance | [`jobs`], [`instance::Recovery`] |
 //!
-//! Tables are made, changed and dropped while the instance is open: [`Instance::create_table`], [`Instance::add_index`],
-//! [`Instance::drop_index`], [`Instance::add_column`], [`Instance::drop_column`], [`Instance::drop_table`].
+//! Tables are made, changed and dropped while the instance is open: [`Instance::create_table`],
+//! [`Instance::add_index`], [`Instance::drop_index`], [`Instance::add_column`],
+//! [`Instance::drop_column`], [`Instance::drop_table`].
 //!
 //! # Example
 //!
@@ -111,7 +114,8 @@ pub mod table;
 pub mod transaction;
 pub mod verify;
 
-// What the files are made of: for what prepares, checks and damages databases without an instance, and for tests.
+// What the files are made of: for what prepares, checks and damages databases without an instance,
+// and for tests.
 #[doc(hidden)]
 pub mod btree;
 #[doc(hidden)]
@@ -162,14 +166,16 @@ pub use geometry::{PageNumber, PageSize};
 pub use instance::{Instance, InstanceOptions};
 pub use logtime::{LogPosition, LogTime, Signature};
 pub use schema::{
-    Column, ColumnId, ColumnType, NewIndex, SchemaError, Table, TableBuilder, column_flags, index_flags,
+    Column, ColumnId, ColumnType, NewIndex, SchemaError, Table, TableBuilder, column_flags,
+    index_flags,
 };
 pub use table::OpenTable;
 pub use transaction::{Commit, Transaction};
 
 #[doc(hidden)]
 pub use checksum::{
-    block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum, stored_checksums,
+    block_checksum, copy_and_checksum, header_checksum, page_checksums, set_checksum,
+    stored_checksums,
 };
 #[doc(hidden)]
 pub use collation::{UNICODE_LOCALE, UNICODE_UNITS_MAX, UnicodeOrder};
@@ -186,11 +192,11 @@ pub use key::{Key, KeyError, KeyShape};
 pub use page_class::{BlockDamage, FlippedBits, PageClass, classify, correct, mend};
 #[doc(hidden)]
 pub use record::{
-    MultiValue, NewValue, Record, RecordError, RecordFault, RecordLayout, StoredValue, encode_record,
-    value_bits,
+    MultiValue, NewValue, Record, RecordError, RecordFault, RecordLayout, StoredValue,
+    encode_record, value_bits,
 };
 #[doc(hidden)]
 pub use schema::{
-    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, ColumnStorage, Index, KEY_BYTES_MAX_DEFAULT, KeyColumn, KeyOrder,
-    TAGGED_COLUMN_MIN, VARIABLE_COLUMN_MIN,
+    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, ColumnStorage, Index, KEY_BYTES_MAX_DEFAULT, KeyColumn,
+    KeyOrder, TAGGED_COLUMN_MIN, VARIABLE_COLUMN_MIN,
 };

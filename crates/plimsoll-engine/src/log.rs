@@ -1,7 +1,8 @@
 //! The log: a stream of records in numbered 1 MiB generations.
 //!
-//! [`writer::Log`] appends and makes durable (group commit, pre-written generations); [`reader::LogReader`] reads the files back with no
-//! database attached. Replication, verification, recovery and shipping are all made of the reader.
+//! [`writer::Log`] appends and makes durable (group commit, pre-written generations);
+//! [`reader::LogReader`] reads the files back with no database attached. Replication, verification,
+//! recovery and shipping are all made of the reader.
 
 pub mod follower;
 pub mod framing;
@@ -24,7 +25,8 @@ pub mod writer;
 
 use std::fmt;
 
-/// A place in the record stream: generation, and byte offset in that generation's payload. Ordered like time.
+/// A place in the record stream: generation, and byte offset in that generation's payload. Ordered
+/// like time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn {
     /// Generation, counted from 1; 0 is before everything.
@@ -35,10 +37,7 @@ pub struct Lsn {
 
 impl Lsn {
     /// Before everything.
-    pub const ZERO: Lsn = Lsn {
-        generation: 0,
-        offset: 0,
-    };
+    pub const ZERO: Lsn = Lsn { generation: 0, offset: 0 };
 
     /// A place.
     pub fn new(generation: u32, offset: u32) -> Self {

@@ -1,5 +1,5 @@
-//! The small fixed-size values that headers are made of: a date ([`LogTime`]), a place in the log ([`LogPosition`]) and the
-//! identity of a database or log stream ([`Signature`]).
+//! The small fixed-size values that headers are made of: a date ([`LogTime`]), a place in the log
+//! ([`LogPosition`]) and the identity of a database or log stream ([`Signature`]).
 
 use std::fmt;
 
@@ -19,7 +19,8 @@ impl LogTime {
     /// "Never".
     pub const NEVER: LogTime = LogTime([0; 8]);
 
-    /// The time `utc_ns` nanoseconds after the start of 1970, to the millisecond. Years past 2155 do not fit and become 2155.
+    /// The time `utc_ns` nanoseconds after the start of 1970, to the millisecond. Years past 2155
+    /// do not fit and become 2155.
     pub fn from_utc_ns(utc_ns: u64) -> Self {
         let milliseconds = utc_ns / NANOS_PER_MILLISECOND;
         let (year, month, day) = date_of_day(milliseconds / MILLISECONDS_PER_DAY);
@@ -37,16 +38,21 @@ impl LogTime {
         ])
     }
 
-    /// Nanoseconds since 1970, or nothing for "never", for a date before 1970 and for bytes that are no date.
+    /// Nanoseconds since 1970, or nothing for "never", for a date before 1970 and for bytes that
+    /// are no date.
     pub fn utc_ns(self) -> Option<u64> {
         let [second, minute, hour, day, month, year, low, high] = self.0.map(u64::from);
-        let is_date =
-            second < 61 && minute < 60 && hour < 24 && (1..=31).contains(&day) && (1..=12).contains(&month);
+        let is_date = second < 61
+            && minute < 60
+            && hour < 24
+            && (1..=31).contains(&day)
+            && (1..=12).contains(&month);
         if !is_date || year < 70 {
             return None;
         }
         let millisecond = low >> 1 | (high >> 1 & 7) << 7;
-        let seconds = day_of_date(year + 1900, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+        let seconds =
+            day_of_date(year + 1900, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
         Some((seconds * 1000 + millisecond) * NANOS_PER_MILLISECOND)
     }
 
@@ -63,10 +69,7 @@ impl fmt::Display for LogTime {
         }
         let [second, minute, hour, day, month, year, ..] = self.0;
         let year = 1900 + u16::from(year);
-        write!(
-            formatter,
-            "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
-        )
+        write!(formatter, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 }
 
@@ -76,15 +79,12 @@ const DAYS_FROM_MARCH_OF_YEAR_0_TO_1970: u64 = 719_468;
 fn date_of_day(days_since_1970: u64) -> (u64, u8, u8) {
     let days = days_since_1970 + DAYS_FROM_MARCH_OF_YEAR_0_TO_1970;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     (year, month as u8, day as u8)
 }
@@ -111,11 +111,7 @@ pub struct LogPosition {
 
 impl LogPosition {
     /// "None": before every other position.
-    pub const NONE: LogPosition = LogPosition {
-        generation: 0,
-        sector: 0,
-        byte: 0,
-    };
+    pub const NONE: LogPosition = LogPosition { generation: 0, sector: 0, byte: 0 };
 
     /// The eight bytes on disk: byte, sector, generation.
     pub fn to_bytes(self) -> [u8; 8] {
@@ -138,15 +134,12 @@ impl LogPosition {
 
 impl fmt::Display for LogPosition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{:X},{:X},{:X}",
-            self.generation, self.sector, self.byte
-        )
+        write!(formatter, "{:X},{:X},{:X}", self.generation, self.sector, self.byte)
     }
 }
 
-/// Who a database or a log stream is: a random number, when it was made, and a name that is always empty.
+/// Who a database or a log stream is: a random number, when it was made, and a name that is always
+/// empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signature {
     /// Random number.
@@ -163,11 +156,7 @@ impl Signature {
 
     /// A new signature.
     pub fn new(random: u32, created: LogTime) -> Self {
-        Self {
-            random,
-            created,
-            name: [0; 16],
-        }
+        Self { random, created, name: [0; 16] }
     }
 
     /// The bytes on disk.

@@ -1,5 +1,6 @@
-//! One database page: header fields, tag array, nodes. Reading ([`PageView`]) works on any bytes without panicking;
-//! changing ([`PageMut`]) is only for pages that were checked when they came from disk.
+//! One database page: header fields, tag array, nodes. Reading ([`PageView`]) works on any bytes
+//! without panicking; changing ([`PageMut`]) is only for pages that were checked when they came
+//! from disk.
 //!
 //! ```text
 //! | header 40 or 80 B | external header (tag 0) | node (tag 1) | node (tag 2) | .. free .. | tag 2 | tag 1 | tag 0 |
@@ -7,14 +8,17 @@
 //! node = [u16 prefix length if compressed] u16 suffix length, suffix, data; large pages keep the flags in its first u16
 //! ```
 //!
-//! A *line* counts nodes from 0; line `n` is tag `n + 1`. The key of a compressed node starts with that many bytes of the
-//! external header, which on every page but a root is nothing but that prefix.
+//! A *line* counts nodes from 0; line `n` is tag `n + 1`. The key of a compressed node starts with
+//! that many bytes of the external header, which on every page but a root is nothing but that
+//! prefix.
 
 mod bulk;
 mod change;
 mod view;
 
-pub use bulk::{PREPARED_FLUSH_TYPE, PageBuilder, PlacedNode, node_bytes, place_nodes, set_all_flags};
+pub use bulk::{
+    PREPARED_FLUSH_TYPE, PageBuilder, PlacedNode, node_bytes, place_nodes, set_all_flags,
+};
 pub use change::PageMut;
 pub use view::{Node, PageFault, PageView};
 

@@ -1,10 +1,13 @@
-//! What the checksum says about a page read from disk: sound, never written, repairable, damaged, or somebody else's.
+//! What the checksum says about a page read from disk: sound, never written, repairable, damaged,
+//! or somebody else's.
 //!
-//! The logical page number is part of every block's checksum, so a page that landed in the wrong place looks damaged. It can
-//! still be told from garbage: the whole damage is then one constant in the XOR half of every block. A small page has only one
-//! block and no page number in its header. There a difference of a single bit may as well be a flip in the stored checksum and
-//! is reported as damage, with [`BlockDamage::page_if_misplaced`] for callers who can look at the neighbours; and about one torn page
-//! in 65,000 looks misplaced, so callers compare the number found with the length of the file.
+//! The logical page number is part of every block's checksum, so a page that landed in the wrong
+//! place looks damaged. It can still be told from garbage: the whole damage is then one constant in
+//! the XOR half of every block. A small page has only one block and no page number in its header.
+//! There a difference of a single bit may as well be a flip in the stored checksum and is reported
+//! as damage, with [`BlockDamage::page_if_misplaced`] for callers who can look at the neighbours;
+//! and about one torn page in 65,000 looks misplaced, so callers compare the number found with the
+//! length of the file.
 
 use plimsoll_io::is_zero;
 
@@ -12,10 +15,12 @@ use crate::checksum::{SLOTS, header_checksum, page_checksums, stored_checksums};
 use crate::page::{PageFault, PageView, page_flags};
 use crate::{PageNumber, PageSize};
 
-/// Bit number in block 0 of the flag that tells the correcting checksum from the old one. It decides which checksum applies, so it is never "corrected".
+/// Bit number in block 0 of the flag that tells the correcting checksum from the old one. It
+/// decides which checksum applies, so it is never "corrected".
 const FLAG_BIT_NUMBER: u32 = 36 * 8 + page_flags::NEW_CHECKSUM.trailing_zeros();
 
-/// Flipped bits of a repairable page, at most one per block. Bit n of a page is bit `n % 8` of byte `n / 8`.
+/// Flipped bits of a repairable page, at most one per block. Bit n of a page is bit `n % 8` of byte
+/// `n / 8`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlippedBits {
     bits: [u32; 4],
@@ -46,7 +51,8 @@ pub struct BlockDamage {
 }
 
 impl BlockDamage {
-    /// Whose page this is if nothing but its place is wrong with this block, when found in the place of `page_number`.
+    /// Whose page this is if nothing but its place is wrong with this block, when found in the
+    /// place of `page_number`.
     pub fn page_if_misplaced(&self, page_number: PageNumber) -> Option<PageNumber> {
         let found = page_number ^ u32::try_from(self.stored ^ self.computed).ok()?;
         (found != page_number && found != 0).then_some(found)
@@ -86,10 +92,7 @@ pub fn classify(page: &[u8], page_number: PageNumber) -> PageClass {
         return PageClass::WrongPageNumber { found, damage };
     }
     match flipped_bits(page, stored, computed) {
-        Ok(bits) => PageClass::Correctable {
-            bits,
-            damage: first_damage(stored, computed),
-        },
+        Ok(bits) => PageClass::Correctable { bits, damage: first_damage(stored, computed) },
         Err(damage) => PageClass::Bad { damage },
     }
 }
@@ -106,11 +109,12 @@ pub fn correct(page: &mut [u8], page_number: PageNumber) -> Option<FlippedBits> 
     Some(bits)
 }
 
-/// Corrects a database page, but only if the result makes sense as one: its tags, nodes and keys fit together. Any other page
-/// stays as it is.
+/// Corrects a database page, but only if the result makes sense as one: its tags, nodes and keys
+/// fit together. Any other page stays as it is.
 ///
-/// Several flips of odd number can look like one. Then the "corrected" page has a fitting checksum and wrong content; on an 4 KiB page
-/// that happens to torn sectors often enough to matter, because tags repeat their upper halves in the same columns.
+/// Several flips of odd number can look like one. Then the "corrected" page has a fitting checksum
+/// and wrong content; on an 4 KiB page that happens to torn sectors often enough to matter, because
+/// tags repeat their upper halves in the same columns.
 ///
 /// # Panics
 /// When `page` is not as long as a page.
@@ -142,7 +146,8 @@ fn u32_at(page: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(page[offset..offset + 4].try_into().expect("four bytes"))
 }
 
-/// Pages without the flag: empty ones, and those of old engines, with an XOR sum and the page number beside it.
+/// Pages without the flag: empty ones, and those of old engines, with an XOR sum and the page
+/// number beside it.
 fn classify_old(page: &[u8], page_number: PageNumber) -> PageClass {
     if is_zero(page) {
         return PageClass::Uninitialized;
@@ -163,24 +168,19 @@ fn classify_old(page: &[u8], page_number: PageNumber) -> PageClass {
     }
 }
 
-/// A large page also carries its number in the header, where a page written by mistake under another number shows.
+/// A large page also carries its number in the header, where a page written by mistake under
+/// another number shows.
 fn classify_sound(page: &[u8], page_number: PageNumber, checksum: u64) -> PageClass {
     let found = embedded_page_number(page);
     if found.is_none_or(|found| found == page_number) {
         return PageClass::Ok;
     }
-    let damage = BlockDamage {
-        block: 0,
-        stored: checksum,
-        computed: checksum,
-    };
-    PageClass::WrongPageNumber {
-        found: found.unwrap_or_default(),
-        damage,
-    }
+    let damage = BlockDamage { block: 0, stored: checksum, computed: checksum };
+    PageClass::WrongPageNumber { found: found.unwrap_or_default(), damage }
 }
 
-/// Whether a page whose correcting checksums are right under this number is classified as sound in that place.
+/// Whether a page whose correcting checksums are right under this number is classified as sound in
+/// that place.
 pub fn is_sound_under(page: &[u8], page_number: PageNumber) -> bool {
     !has_old_checksum(page) && embedded_page_number(page).is_none_or(|found| found == page_number)
 }
@@ -210,18 +210,16 @@ fn misplaced(
 }
 
 fn first_damage(stored: [u64; 4], computed: [u64; 4]) -> BlockDamage {
-    let block = (0..3)
-        .find(|block| stored[*block] != computed[*block])
-        .unwrap_or(3);
-    BlockDamage {
-        block: block as u8,
-        stored: stored[block],
-        computed: computed[block],
-    }
+    let block = (0..3).find(|block| stored[*block] != computed[*block]).unwrap_or(3);
+    BlockDamage { block: block as u8, stored: stored[block], computed: computed[block] }
 }
 
 /// The flipped bit of every damaged block, or the first block that has more wrong with it.
-fn flipped_bits(page: &[u8], mut stored: [u64; 4], computed: [u64; 4]) -> Result<FlippedBits, BlockDamage> {
+fn flipped_bits(
+    page: &[u8],
+    mut stored: [u64; 4],
+    computed: [u64; 4],
+) -> Result<FlippedBits, BlockDamage> {
     let is_large = embedded_page_number(page).is_some();
     let block_bits = (page.len() / if is_large { 4 } else { 1 } * 8) as u32;
     let mut bits = FlippedBits::default();
@@ -229,17 +227,15 @@ fn flipped_bits(page: &[u8], mut stored: [u64; 4], computed: [u64; 4]) -> Result
         if stored[block] == computed[block] {
             continue;
         }
-        let damage = BlockDamage {
-            block: block as u8,
-            stored: stored[block],
-            computed: computed[block],
-        };
+        let damage =
+            BlockDamage { block: block as u8, stored: stored[block], computed: computed[block] };
         let bit = flipped_bit(stored[block] ^ computed[block], block_bits).ok_or(damage)?;
         if block == 0 && bit == FLAG_BIT_NUMBER {
             return Err(damage);
         }
         bits.push(block as u32 * block_bits + bit);
-        // A flip inside a stored checksum of another block is found through block 0 and put right before that block is judged.
+        // A flip inside a stored checksum of another block is found through block 0 and put right
+        // before that block is judged.
         if let (0, true, Some(in_slots)) = (block, is_large, bit.checked_sub(SLOTS[1] as u32 * 8))
             && in_slots < 3 * 64
         {

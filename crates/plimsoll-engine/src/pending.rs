@@ -1,11 +1,14 @@
 //! Trees whose fate hangs on a transaction, and those that are to be released.
 //!
-//! A tree is made, and its pages are given back, in steps that no transaction takes back: other trees of its parent go on taking space meanwhile. So
-//! the log notes on the tree's root page which transaction makes or drops it (`Edit::MadeBy`, `Edit::DroppedBy`), in the same record that
-//! makes it. A tree that was made is released unless its transaction commits; one that was dropped is released once that has
-//! committed. Until it is, the checkpoint does not pass the note, so whoever opens the database after a crash finds it and goes on.
+//! A tree is made, and its pages are given back, in steps that no transaction takes back: other
+//! trees of its parent go on taking space meanwhile. So the log notes on the tree's root page which
+//! transaction makes or drops it (`Edit::MadeBy`, `Edit::DroppedBy`), in the same record that makes
+//! it. A tree that was made is released unless its transaction commits; one that was dropped is
+//! released once that has committed. Until it is, the checkpoint does not pass the note, so whoever
+//! opens the database after a crash finds it and goes on.
 //!
-//! The running instance and redo keep the same list. A note is logged again by whoever takes long, so that the checkpoint can follow.
+//! The running instance and redo keep the same list. A note is logged again by whoever takes long,
+//! so that the checkpoint can follow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,16 +50,25 @@ pub(crate) struct Doomed {
 pub(crate) struct PendingTrees {
     /// By database and root page.
     trees: BTreeMap<(u8, PageNumber), Pending>,
-    /// Database and object of trees that went: object numbers are not used again, so these never come back.
+    /// Database and object of trees that went: object numbers are not used again, so these never
+    /// come back.
     gone: BTreeSet<(u8, u32)>,
-    /// Notes that count no longer, from where, and how far the log must be durable for that: a power cut that takes the record which
-    /// settled a note leaves the note itself to go by.
+    /// Notes that count no longer, from where, and how far the log must be durable for that: a
+    /// power cut that takes the record which settled a note leaves the note itself to go by.
     settled: Vec<(Lsn, Lsn)>,
 }
 
 impl PendingTrees {
-    /// Notes what the edits of a page say about the tree whose root it is, in a record from `at` to `end`.
-    pub(crate) fn note(&mut self, database: u8, page: PageNumber, edits: &[Edit], at: Lsn, end: Lsn) {
+    /// Notes what the edits of a page say about the tree whose root it is, in a record from `at` to
+    /// `end`.
+    pub(crate) fn note(
+        &mut self,
+        database: u8,
+        page: PageNumber,
+        edits: &[Edit],
+        at: Lsn,
+        end: Lsn,
+    ) {
         for edit in edits {
             let (object, fate) = match edit {
                 Edit::MadeBy { transaction, object } => (*object, Fate::MadeBy(*transaction)),
@@ -69,15 +81,20 @@ impl PendingTrees {
             };
             let since = at;
             self.gone.remove(&(database, object));
-            let before = self
-                .trees
-                .insert((database, page), Pending { object, fate, since });
+            let before = self.trees.insert((database, page), Pending { object, fate, since });
             self.settled.extend(before.map(|before| (before.since, end)));
         }
     }
 
     /// A page is the root of a tree no longer once it is made anew as anything else.
-    fn note_made_anew(&mut self, database: u8, page: PageNumber, object: u32, flags: u32, end: Lsn) {
+    fn note_made_anew(
+        &mut self,
+        database: u8,
+        page: PageNumber,
+        object: u32,
+        flags: u32,
+        end: Lsn,
+    ) {
         let is_still_there =
             |pending: &mut Pending| pending.object == object && flags & page_flags::ROOT != 0;
         if let Some(pending) = self.trees.get_mut(&(database, page))
@@ -119,7 +136,8 @@ impl PendingTrees {
         });
     }
 
-    /// The next tree to be released: the trees of a table before the table, which they are a part of. Their objects have higher numbers.
+    /// The next tree to be released: the trees of a table before the table, which they are a part
+    /// of. Their objects have higher numbers.
     pub(crate) fn next_doomed(&self) -> Option<Doomed> {
         let doomed = self.trees.iter().filter(|(_, tree)| tree.fate == Fate::Released);
         let next = doomed.max_by_key(|((database, root), tree)| (*database, tree.object, *root));

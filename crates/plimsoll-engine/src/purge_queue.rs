@@ -1,4 +1,5 @@
-//! Rows that wait for the purge, see `purge.rs`: in the order of their trees, and no more than memory should be given for.
+//! Rows that wait for the purge, see `purge.rs`: in the order of their trees, and no more than
+//! memory should be given for.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;

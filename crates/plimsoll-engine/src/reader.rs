@@ -1,9 +1,10 @@
 //! Reads a database without attaching it: no log, no cache, no lock, nothing written.
 //!
-//! It accepts what Windows leaves in its files (deleted nodes, leftover version flags, compressed keys, old checksums, columns and flags of
-//! later formats) and trusts nothing: every page is checked before it is used, a single flipped bit is corrected in memory and counted, and
-//! damage ends the scan with an error that names the place. A dirty database is read only on request; its pages may then be from
-//! different moments.
+//! It accepts what Windows leaves in its files (deleted nodes, leftover version flags, compressed
+//! keys, old checksums, columns and flags of later formats) and trusts nothing: every page is
+//! checked before it is used, a single flipped bit is corrected in memory and counted, and damage
+//! ends the scan with an error that names the place. A dirty database is read only on request; its
+//! pages may then be from different moments.
 
 mod compression;
 mod long_value;
@@ -31,7 +32,8 @@ pub use value::Value;
 use crate::catalog::{CatalogDecoder, Place, PlacedTable, system};
 use crate::page::PageView;
 use crate::{
-    DatabaseHeader, DatabaseState, FormatError, HeaderCopy, PageClass, PageNumber, PageSize, classify, mend,
+    DatabaseHeader, DatabaseState, FormatError, HeaderCopy, PageClass, PageNumber, PageSize,
+    classify, mend,
 };
 
 /// Why a database cannot be read.
@@ -48,9 +50,11 @@ pub enum ReadError {
         /// Where and what.
         fault: FormatError,
     },
-    /// The table inherits columns from a table that is not in the catalog, and where its own lie in a record depends on those.
+    /// The table inherits columns from a table that is not in the catalog, and where its own lie in
+    /// a record depends on those.
     #[error(
-        "{path}: the table {table} inherits columns from {template}, which the database does not have, so that its rows cannot be read; \
+        "{path}: the table {table} inherits columns from {template}, which the database does not \
+         have, so that its rows cannot be read; \
          list or count it",
         path = path.display()
     )]
@@ -64,7 +68,8 @@ pub enum ReadError {
     },
     /// A value is compressed in a way of a later format.
     #[error(
-        "{path}: a value is compressed by method {method}, which later versions of Windows use and this program cannot expand; \
+        "{path}: a value is compressed by method {method}, which later versions of Windows use and \
+         this program cannot expand; \
          the database is not damaged for that, read the value with another program",
         path = path.display()
     )]
@@ -75,7 +80,8 @@ pub enum ReadError {
         method: u8,
     },
     /// The database was not shut down cleanly.
-    #[error("{path} was not shut down cleanly (-550); recover it with its log first", path = path.display())]
+    #[error("{path} was not shut down cleanly (-550); recover it with its log first",
+        path = path.display())]
     Dirty {
         /// Database file.
         path: PathBuf,
@@ -122,7 +128,8 @@ impl DatabaseReader {
     /// Opens a database and reads its catalog; if the catalog is damaged, its shadow.
     ///
     /// # Errors
-    /// When the file cannot be read, is no database, is dirty and should not be, or both copies of its catalog are damaged.
+    /// When the file cannot be read, is no database, is dirty and should not be, or both copies of
+    /// its catalog are damaged.
     pub async fn open(
         files: &Files,
         handle: &Handle,
@@ -151,13 +158,9 @@ impl DatabaseReader {
         let file = files.open(path, OpenMode::Read, context).await?;
         let (header, header_copy) = read_header(&file).await?;
         if header.state != DatabaseState::Clean && when_dirty == WhenDirty::Refuse {
-            return Err(ReadError::Dirty {
-                path: path.to_owned(),
-            });
+            return Err(ReadError::Dirty { path: path.to_owned() });
         }
-        let page_size = header
-            .page_size()
-            .expect("a decoded header has a valid page size");
+        let page_size = header.page_size().expect("a decoded header has a valid page size");
         let pages = file.opened().length_bytes / page_size.bytes() as u64;
         Ok(Self {
             shared: Rc::new(Shared {
@@ -176,15 +179,11 @@ impl DatabaseReader {
 
     async fn read_catalog(&self) -> Result<Vec<PlacedTable>, ReadError> {
         let place = |object, root| Place { object, root };
-        let primary = self
-            .catalog_of(place(system::CATALOG_OBJECT, system::CATALOG_ROOT))
-            .await;
+        let primary = self.catalog_of(place(system::CATALOG_OBJECT, system::CATALOG_ROOT)).await;
         let Err(error @ ReadError::Format { .. }) = primary else {
             return primary;
         };
-        let shadow = self
-            .catalog_of(place(system::SHADOW_OBJECT, system::SHADOW_ROOT))
-            .await;
+        let shadow = self.catalog_of(place(system::SHADOW_OBJECT, system::SHADOW_ROOT)).await;
         shadow.map_err(|_| error)
     }
 
@@ -200,7 +199,8 @@ impl DatabaseReader {
                     .map_err(|fault| self.fault(FormatError::Page { page, fault }))?;
                 if !node.is_deleted() {
                     let pushed = decoder.push(node.data);
-                    pushed.map_err(|fault| self.fault(FormatError::Catalog { page, line, fault }))?;
+                    pushed
+                        .map_err(|fault| self.fault(FormatError::Catalog { page, line, fault }))?;
                 }
             }
         }
@@ -281,13 +281,8 @@ impl DatabaseReader {
         }
         let shared = &self.shared;
         let buffer = shared.file.allocate(shared.page_size.bytes());
-        let answer = shared
-            .file
-            .read(shared.page_size.offset_of(page), buffer, shared.context);
-        Ok(PendingPage {
-            page,
-            answer: Box::pin(answer),
-        })
+        let answer = shared.file.read(shared.page_size.offset_of(page), buffer, shared.context);
+        Ok(PendingPage { page, answer: Box::pin(answer) })
     }
 
     async fn finish_read(&self, pending: PendingPage) -> Result<LoadedPage, ReadError> {
@@ -304,17 +299,11 @@ impl DatabaseReader {
     }
 
     fn fault(&self, fault: FormatError) -> ReadError {
-        ReadError::Format {
-            path: self.shared.file.path().to_owned(),
-            fault,
-        }
+        ReadError::Format { path: self.shared.file.path().to_owned(), fault }
     }
 
     fn packed(&self, method: u8) -> ReadError {
-        ReadError::Packed {
-            path: self.shared.file.path().to_owned(),
-            method,
-        }
+        ReadError::Packed { path: self.shared.file.path().to_owned(), method }
     }
 
     fn view_fault<'a, T>(
@@ -326,7 +315,8 @@ impl DatabaseReader {
         look(view).map_err(|fault| self.fault(FormatError::Page { page, fault }))
     }
 
-    /// Lets other tasks run; called once per page so that a scan of cached pages does not hold the executor.
+    /// Lets other tasks run; called once per page so that a scan of cached pages does not hold the
+    /// executor.
     async fn pause(&self) {
         self.shared.handle.yield_now().await;
     }
@@ -343,8 +333,6 @@ async fn read_header(file: &File) -> Result<(DatabaseHeader, HeaderCopy), ReadEr
     if length > 0 {
         start = file.read(0, start, Context::of(Purpose::Header)).await?;
     }
-    DatabaseHeader::choose(&start).map_err(|fault| ReadError::Format {
-        path: file.path().to_owned(),
-        fault,
-    })
+    DatabaseHeader::choose(&start)
+        .map_err(|fault| ReadError::Format { path: file.path().to_owned(), fault })
 }

@@ -7,9 +7,10 @@
 //! one {u16 column, u16 place} per tagged value, by column; places count from the first of these | tagged values
 //! ```
 //!
-//! A tagged value may begin with a byte of [`value_bits`]: always on large pages, on small ones when its place has
-//! bit 0x4000. A column that a record does not reach, or a tagged column that it does not list, is *absent*: it has its
-//! default value, which is null unless declared. A record must fit one node.
+//! A tagged value may begin with a byte of [`value_bits`]: always on large pages, on small ones
+//! when its place has bit 0x4000. A column that a record does not reach, or a tagged column that it
+//! does not list, is *absent*: it has its default value, which is null unless declared. A record
+//! must fit one node.
 
 mod decode;
 mod encode;
@@ -53,9 +54,11 @@ const INHERITED_VALUE: u16 = 0x8000;
 /// Where the fixed columns of a table lie in its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLayout {
-    /// End of each fixed column, counted from the start of the record; entry 0 is where the first begins.
+    /// End of each fixed column, counted from the start of the record; entry 0 is where the first
+    /// begins.
     ends: Vec<usize>,
-    /// Whether tagged values of inherited columns are told from the table's own by a bit: both are numbered from the same number on.
+    /// Whether tagged values of inherited columns are told from the table's own by a bit: both are
+    /// numbered from the same number on.
     has_inherited: bool,
 }
 
@@ -65,7 +68,8 @@ impl RecordLayout {
         Self::of_columns(&table.columns)
     }
 
-    /// The layout of the records of a table that may inherit columns: their fixed values come first, and the table's own numbers go on from theirs.
+    /// The layout of the records of a table that may inherit columns: their fixed values come
+    /// first, and the table's own numbers go on from theirs.
     pub fn of_placed(placed: &PlacedTable) -> Self {
         Self::of_columns(placed.row_columns())
     }

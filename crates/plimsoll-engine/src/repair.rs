@@ -1,8 +1,10 @@
-//! Mends pages in place: those in which the error-correcting code finds one flipped bit per block, and a header whose other copy is sound.
+//! Mends pages in place: those in which the error-correcting code finds one flipped bit per block,
+//! and a header whose other copy is sound.
 //!
-//! Only on request, only on a database that was shut down cleanly, and under its lock. A mended page holds byte for byte what was once written, so that
-//! nothing else has to change; the header counts it, as the published engine does. What cannot be mended is left alone and counted.
-//! A power cut in the middle leaves pages mended or not, and always one sound header.
+//! Only on request, only on a database that was shut down cleanly, and under its lock. A mended
+//! page holds byte for byte what was once written, so that nothing else has to change; the header
+//! counts it, as the published engine does. What cannot be mended is left alone and counted. A
+//! power cut in the middle leaves pages mended or not, and always one sound header.
 
 use std::path::Path;
 
@@ -12,8 +14,8 @@ use serde::Serialize;
 use crate::reader::ReadError;
 use crate::verify::used::{Reach, reach};
 use crate::{
-    DatabaseHeader, DatabaseState, FormatError, HeaderCopy, LogTime, PageClass, PageNumber, PageSize,
-    classify, header_checksum, mend,
+    DatabaseHeader, DatabaseState, FormatError, HeaderCopy, LogTime, PageClass, PageNumber,
+    PageSize, classify, header_checksum, mend,
 };
 
 /// Bytes per read; whole pages of every size.
@@ -50,8 +52,13 @@ pub struct RepairReport {
 /// Mends what can be mended.
 ///
 /// # Errors
-/// When the file cannot be read, written or locked, is no database, or was not shut down cleanly: then its log mends it.
-pub async fn repair(files: &Files, handle: &Handle, path: &Path) -> Result<RepairReport, ReadError> {
+/// When the file cannot be read, written or locked, is no database, or was not shut down cleanly:
+/// then its log mends it.
+pub async fn repair(
+    files: &Files,
+    handle: &Handle,
+    path: &Path,
+) -> Result<RepairReport, ReadError> {
     let context = Context::of(Purpose::Checksum);
     let file = files.open(path, OpenMode::Write, context).await?;
     let repaired = repair_open(&file, handle).await;
@@ -64,19 +71,12 @@ pub async fn repair(files: &Files, handle: &Handle, path: &Path) -> Result<Repai
 async fn repair_open(file: &File, handle: &Handle) -> Result<RepairReport, ReadError> {
     let context = Context::of(Purpose::Checksum);
     let start = read_start(file).await?;
-    let format_error = |fault| ReadError::Format {
-        path: file.path().to_owned(),
-        fault,
-    };
+    let format_error = |fault| ReadError::Format { path: file.path().to_owned(), fault };
     let (header, copy) = DatabaseHeader::choose(&start).map_err(format_error)?;
     if header.state != DatabaseState::Clean {
-        return Err(ReadError::Dirty {
-            path: file.path().to_owned(),
-        });
+        return Err(ReadError::Dirty { path: file.path().to_owned() });
     }
-    let size = header
-        .page_size()
-        .expect("a decoded header has a valid page size");
+    let size = header.page_size().expect("a decoded header has a valid page size");
     if start.len() < 2 * size.bytes() {
         let found_bytes = start.len();
         return Err(format_error(FormatError::HeaderShort { found_bytes }));
@@ -94,15 +94,7 @@ async fn repair_open(file: &File, handle: &Handle) -> Result<RepairReport, ReadE
         handle.yield_now().await;
     }
     file.sync(context).await?;
-    repair_headers(
-        file,
-        size,
-        &start,
-        copy,
-        handle.clock().anchor().utc_ns,
-        &mut report,
-    )
-    .await?;
+    repair_headers(file, size, &start, copy, handle.clock().anchor().utc_ns, &mut report).await?;
     // Asked last, because a mended page may be needed to know.
     let length_bytes = file.opened().length_bytes;
     if let Reach::To(last) = reach(file, size).await? {
@@ -147,8 +139,7 @@ async fn repair_pages(
         }
         let mut mended = file.allocate(size.bytes());
         mended.copy_from_slice(page);
-        file.write(size.offset_of(page_number), mended, Durability::Volatile, context)
-            .await?;
+        file.write(size.offset_of(page_number), mended, Durability::Volatile, context).await?;
         report.pages_mended += 1;
         list(&mut report.mended, page_number);
     }
@@ -161,7 +152,8 @@ fn list(pages: &mut Vec<PageNumber>, page: PageNumber) {
     }
 }
 
-/// Counts the mended pages in both copies of the header, which also puts a damaged copy right. The copy that is not needed is written first.
+/// Counts the mended pages in both copies of the header, which also puts a damaged copy right. The
+/// copy that is not needed is written first.
 async fn repair_headers(
     file: &File,
     size: PageSize,
@@ -187,13 +179,7 @@ async fn repair_headers(
     for number in [other, sound] {
         let mut buffer = file.allocate(size.bytes());
         buffer.copy_from_slice(&header);
-        file.write(
-            (number * size.bytes()) as u64,
-            buffer,
-            Durability::Volatile,
-            context,
-        )
-        .await?;
+        file.write((number * size.bytes()) as u64, buffer, Durability::Volatile, context).await?;
         file.sync(context).await?;
     }
     report.header_copy_mended = (!is_other_sound).then_some(other as u8);

@@ -1,4 +1,5 @@
-//! A transaction that is begun again when another was first: rolled back, a pause, and once more, until it succeeds or its time is over.
+//! A transaction that is begun again when another was first: rolled back, a pause, and once more,
+//! until it succeeds or its time is over.
 
 use plimsoll_io::Random;
 
@@ -11,7 +12,8 @@ use crate::transaction::{Commit, Transaction};
 pub struct Retry {
     /// When it is not begun again any more, on the clock of the instance.
     pub deadline_ns: u64,
-    /// The first pause at most. Each pause is drawn from half of its length to all of it, and the next is twice as long.
+    /// The first pause at most. Each pause is drawn from half of its length to all of it, and the
+    /// next is twice as long.
     pub pause_ns: u64,
     /// No pause is longer.
     pub pause_ns_max: u64,
@@ -20,21 +22,20 @@ pub struct Retry {
 impl Retry {
     /// From one millisecond to a hundred between attempts.
     pub fn until(deadline_ns: u64) -> Retry {
-        Retry {
-            deadline_ns,
-            pause_ns: 1_000_000,
-            pause_ns_max: 100_000_000,
-        }
+        Retry { deadline_ns, pause_ns: 1_000_000, pause_ns_max: 100_000_000 }
     }
 }
 
 impl Instance {
-    /// Runs `work` in a transaction and commits it. If another transaction was first, or the version store is full, all of it is rolled back and done
-    /// again; so `work` must do nothing that cannot be done twice. `random` draws the pauses, so that sessions that met do not meet again.
+    /// Runs `work` in a transaction and commits it. If another transaction was first, or the
+    /// version store is full, all of it is rolled back and done again; so `work` must do nothing
+    /// that cannot be done twice. `random` draws the pauses, so that sessions that met do not meet
+    /// again.
     ///
     /// # Errors
     /// What `work` or the commit fails with; [`crate::error::EngineError::WriteConflict`] and
-    /// [`crate::error::EngineError::VersionStoreFull`] only when the next attempt would begin after the deadline.
+    /// [`crate::error::EngineError::VersionStoreFull`] only when the next attempt would begin after
+    /// the deadline.
     pub async fn transact<T>(
         &self,
         how: Commit,

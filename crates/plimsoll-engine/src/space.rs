@@ -1,12 +1,14 @@
 //! Space: which pages a tree owns and which of them are free.
 //!
-//! The root page of a tree starts with a 16-byte space header. A small tree keeps a bitmap of up to 32 free pages behind its root ("single extent").
-//! A larger one has two trees of extents: owned (OE) and available (AE, always the page after OE's root). An extent's key is its last page,
-//! big-endian, its data the number of pages. A tree's extents are carved out of its parent's available ones and stay in the parent's
-//! owned ones; the database root has no parent and grows with the file.
+//! The root page of a tree starts with a 16-byte space header. A small tree keeps a bitmap of up to
+//! 32 free pages behind its root ("single extent"). A larger one has two trees of extents: owned
+//! (OE) and available (AE, always the page after OE's root). An extent's key is its last page,
+//! big-endian, its data the number of pages. A tree's extents are carved out of its parent's
+//! available ones and stay in the parent's owned ones; the database root has no parent and grows
+//! with the file.
 //!
-//! Extent trees need pages themselves when they split. They take them from the very extent (or page) being added, so adding space never has to
-//! ask for space.
+//! Extent trees need pages themselves when they split. They take them from the very extent (or
+//! page) being added, so adding space never has to ask for space.
 
 mod release;
 
@@ -46,28 +48,14 @@ pub struct SpaceHeader {
 impl SpaceHeader {
     /// A header of a tree with extent trees.
     pub fn multiple(primary_pages: u32, parent: PageNumber, owned_root: PageNumber) -> Self {
-        Self {
-            primary_pages,
-            parent,
-            flags: FLAG_MULTIPLE,
-            owned_root_or_bitmap: owned_root,
-        }
+        Self { primary_pages, parent, flags: FLAG_MULTIPLE, owned_root_or_bitmap: owned_root }
     }
 
     /// A header of a small tree with `primary_pages` pages from its root on, all but the root free.
     pub fn single(primary_pages: u32, parent: PageNumber) -> Self {
         assert!((1..=33).contains(&primary_pages), "a bitmap has 32 bits");
-        let bitmap = if primary_pages == 33 {
-            u32::MAX
-        } else {
-            (1u32 << (primary_pages - 1)) - 1
-        };
-        Self {
-            primary_pages,
-            parent,
-            flags: 0,
-            owned_root_or_bitmap: bitmap,
-        }
+        let bitmap = if primary_pages == 33 { u32::MAX } else { (1u32 << (primary_pages - 1)) - 1 };
+        Self { primary_pages, parent, flags: 0, owned_root_or_bitmap: bitmap }
     }
 
     /// Whether extents are kept in trees.
@@ -77,23 +65,16 @@ impl SpaceHeader {
 
     /// The bytes on the page.
     pub fn to_bytes(self) -> Vec<u8> {
-        [
-            self.primary_pages,
-            self.parent,
-            self.flags,
-            self.owned_root_or_bitmap,
-        ]
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect()
+        [self.primary_pages, self.parent, self.flags, self.owned_root_or_bitmap]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect()
     }
 
     /// From the bytes on the page.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let word = |index: usize| {
-            Some(u32::from_le_bytes(
-                bytes.get(index * 4..index * 4 + 4)?.try_into().ok()?,
-            ))
+            Some(u32::from_le_bytes(bytes.get(index * 4..index * 4 + 4)?.try_into().ok()?))
         };
         Some(Self {
             primary_pages: word(0)?,
@@ -129,8 +110,8 @@ fn header_of(batch: &Batch<'_>, root: PageNumber) -> Step<(SpaceHeader, u32, u32
         ))
     })?;
     let (header, object, kind) = found;
-    let header =
-        header.ok_or_else(|| batch.damaged(root, PageDamage::Link("a root page without space header")))?;
+    let header = header
+        .ok_or_else(|| batch.damaged(root, PageDamage::Link("a root page without space header")))?;
     Ok((header, object, kind))
 }
 
@@ -141,13 +122,7 @@ fn extent_trees(batch: &Batch<'_>, header: &SpaceHeader, object: u32, kind: u32)
         object,
         kind: kind | page_flags::SPACE,
     };
-    (
-        owned,
-        Tree {
-            root: owned.root + 1,
-            ..owned
-        },
-    )
+    (owned, Tree { root: owned.root + 1, ..owned })
 }
 
 fn extent_at(batch: &Batch<'_>, leaf: PageNumber, line: usize) -> Step<Extent> {
@@ -161,10 +136,7 @@ fn extent_at(batch: &Batch<'_>, leaf: PageNumber, line: usize) -> Step<Extent> {
         .checked_sub(4)
         .and_then(|start| key[start..].try_into().ok())
         .map(u32::from_be_bytes);
-    let pages = data
-        .get(..4)
-        .and_then(|bytes| bytes.try_into().ok())
-        .map(u32::from_le_bytes);
+    let pages = data.get(..4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     match (last, pages) {
         (Some(last), Some(pages)) if pages > 0 && pages <= last => Ok(Extent { last, pages }),
         _ => Err(batch.damaged(leaf, PageDamage::Link("an extent that cannot be read"))),
@@ -178,11 +150,7 @@ pub fn allocate(batch: &mut Batch<'_>, root: PageNumber) -> Step<PageNumber> {
         if header.owned_root_or_bitmap != 0 {
             let bit = header.owned_root_or_bitmap.trailing_zeros();
             let bitmap = header.owned_root_or_bitmap & !(1 << bit);
-            let external = SpaceHeader {
-                owned_root_or_bitmap: bitmap,
-                ..header
-            }
-            .to_bytes();
+            let external = SpaceHeader { owned_root_or_bitmap: bitmap, ..header }.to_bytes();
             batch.edit(root, Edit::SetExternal { external })?;
             return Ok(root + 1 + bit);
         }
@@ -223,8 +191,9 @@ fn first_with(batch: &Batch<'_>, tree: &Tree, pages: u32) -> Step<Option<Found>>
 /// An extent, with its leaf and line.
 type Found = (PageNumber, usize, Extent);
 
-const ENDLESS: PageDamage =
-    PageDamage::Link("leaves of free space that lead on behind the last one, or around in a circle");
+const ENDLESS: PageDamage = PageDamage::Link(
+    "leaves of free space that lead on behind the last one, or around in a circle",
+);
 
 /// The first on a leaf from a line on, and the leaf that is linked behind it.
 fn first_on(
@@ -244,8 +213,9 @@ fn first_on(
     Ok((None, next))
 }
 
-/// Goes from leaf to leaf by the keys that part them, not by their links: these rise, so the way ends on damaged pages, too. It begins where the last one has
-/// ended, and lets others run now and then.
+/// Goes from leaf to leaf by the keys that part them, not by their links: these rise, so the way
+/// ends on damaged pages, too. It begins where the last one has ended, and lets others run now and
+/// then.
 fn first_in_tree(batch: &Batch<'_>, tree: &Tree, pages: u32) -> Step<Option<Found>> {
     let notes = batch.database().free_space();
     let mut from = notes.start(tree.root, pages);
@@ -258,7 +228,8 @@ fn first_in_tree(batch: &Batch<'_>, tree: &Tree, pages: u32) -> Step<Option<Foun
             None => upper_bound(batch, &path, next)?,
         };
         let Some(bound) = bound else {
-            // Looked at again next time: what is made available behind everything else has no key yet.
+            // Looked at again next time: what is made available behind everything else has no key
+            // yet.
             return Ok(None);
         };
         if bound < from || (bound == from && found.is_none()) {
@@ -293,7 +264,13 @@ fn upper_bound(batch: &Batch<'_>, path: &Path, next: PageNumber) -> Step<Option<
     }
 }
 
-fn take_front(batch: &mut Batch<'_>, leaf: PageNumber, line: usize, extent: Extent, pages: u32) -> Step<()> {
+fn take_front(
+    batch: &mut Batch<'_>,
+    leaf: PageNumber,
+    line: usize,
+    extent: Extent,
+    pages: u32,
+) -> Step<()> {
     let line = line as u16;
     if extent.pages == pages {
         batch.edit(leaf, Edit::Remove { line })
@@ -313,10 +290,7 @@ pub fn take_extent(batch: &mut Batch<'_>, root: PageNumber, pages: u32) -> Step<
     let (_, available) = extent_trees(batch, &header, object, kind);
     if let Some((leaf, line, extent)) = first_with(batch, &available, pages)? {
         take_front(batch, leaf, line, extent, pages)?;
-        return Ok(Extent {
-            last: extent.first() + pages - 1,
-            pages,
-        });
+        return Ok(Extent { last: extent.first() + pages - 1, pages });
     }
     if header.parent == 0 {
         return Err(Stop::Grow { pages });
@@ -342,23 +316,25 @@ pub fn free(batch: &mut Batch<'_>, root: PageNumber, page: PageNumber) -> Step<(
     let (header, object, kind) = header_of(batch, root)?;
     if !header.is_multiple() {
         let bit = page.checked_sub(root + 1).filter(|bit| *bit < 32);
-        let bit =
-            bit.ok_or_else(|| batch.damaged(page, PageDamage::Link("a page outside its tree's extent")))?;
+        let bit = bit.ok_or_else(|| {
+            batch.damaged(page, PageDamage::Link("a page outside its tree's extent"))
+        })?;
         let bitmap = header.owned_root_or_bitmap | 1 << bit;
-        let external = SpaceHeader {
-            owned_root_or_bitmap: bitmap,
-            ..header
-        }
-        .to_bytes();
+        let external = SpaceHeader { owned_root_or_bitmap: bitmap, ..header }.to_bytes();
         return batch.edit(root, Edit::SetExternal { external });
     }
     let (_, available) = extent_trees(batch, &header, object, kind);
     insert_extent(batch, &available, None, &mut Extent { last: page, pages: 1 })
 }
 
-/// Puts `whole`, or else what is left of `rest`, into an extent tree, joined with neighbours on the same leaf. Where the tree must grow, it takes
-/// pages from the front of `rest`.
-fn insert_extent(batch: &mut Batch<'_>, tree: &Tree, whole: Option<Extent>, rest: &mut Extent) -> Step<()> {
+/// Puts `whole`, or else what is left of `rest`, into an extent tree, joined with neighbours on the
+/// same leaf. Where the tree must grow, it takes pages from the front of `rest`.
+fn insert_extent(
+    batch: &mut Batch<'_>,
+    tree: &Tree,
+    whole: Option<Extent>,
+    rest: &mut Extent,
+) -> Step<()> {
     loop {
         let extent = whole.unwrap_or(*rest);
         if extent.pages == 0 || join_neighbours(batch, tree, extent)? {
@@ -367,7 +343,9 @@ fn insert_extent(batch: &mut Batch<'_>, tree: &Tree, whole: Option<Extent>, rest
         let (key, data) = (extent.last.to_be_bytes(), extent.pages.to_le_bytes());
         let (path, line) = find(batch, tree, &key)?;
         let Err(line) = line else {
-            return Err(batch.damaged(path.leaf, PageDamage::Link("an extent that is there already")));
+            return Err(
+                batch.damaged(path.leaf, PageDamage::Link("an extent that is there already"))
+            );
         };
         let fits = batch.with(path.leaf, |view| {
             let cost = PageMut::node_cost_bytes(view.external()?, view.is_root(), &key, &data);
@@ -375,37 +353,15 @@ fn insert_extent(batch: &mut Batch<'_>, tree: &Tree, whole: Option<Extent>, rest
         })?;
         if fits {
             note_available(batch, tree.root, extent.last, extent.pages);
-            let node = NewNode {
-                flags: 0,
-                key: key.to_vec(),
-                data: data.to_vec(),
-            };
-            return batch.edit(
-                path.leaf,
-                Edit::Insert {
-                    line: line as u16,
-                    node,
-                },
-            );
+            let node = NewNode { flags: 0, key: key.to_vec(), data: data.to_vec() };
+            return batch.edit(path.leaf, Edit::Insert { line: line as u16, node });
         }
         if rest.pages == 0 {
-            return Err(Stop::Grow {
-                pages: EXTENT_PAGES_MIN,
-            });
+            return Err(Stop::Grow { pages: EXTENT_PAGES_MIN });
         }
         let spare = rest.first();
         rest.pages -= 1;
-        make_room(
-            batch,
-            tree,
-            &path,
-            Some(Coming {
-                line,
-                key: &key,
-                data: &data,
-            }),
-            spare,
-        )?;
+        make_room(batch, tree, &path, Some(Coming { line, key: &key, data: &data }), spare)?;
     }
 }
 
@@ -415,22 +371,15 @@ fn note_available(batch: &Batch<'_>, root: PageNumber, last: PageNumber, pages: 
     notes.note_some_at(root, pages, &last.to_be_bytes());
 }
 
-/// Joins an extent with the one that ends right before it or starts right after it, if they are on the same leaf.
+/// Joins an extent with the one that ends right before it or starts right after it, if they are on
+/// the same leaf.
 fn join_neighbours(batch: &mut Batch<'_>, tree: &Tree, extent: Extent) -> Step<bool> {
     let key = extent.last.to_be_bytes();
     let (path, line) = find(batch, tree, &key)?;
     let Err(line) = line else { return Ok(false) };
     let lines = batch.with(path.leaf, |view| Ok(view.lines()))?;
-    let before = if line > 0 {
-        Some(extent_at(batch, path.leaf, line - 1)?)
-    } else {
-        None
-    };
-    let after = if line < lines {
-        Some(extent_at(batch, path.leaf, line)?)
-    } else {
-        None
-    };
+    let before = if line > 0 { Some(extent_at(batch, path.leaf, line - 1)?) } else { None };
+    let after = if line < lines { Some(extent_at(batch, path.leaf, line)?) } else { None };
     let before = before.filter(|before| before.last + 1 == extent.first());
     let after = after.filter(|after| after.first() == extent.last + 1);
     let before_pages = before.map_or(0, |before| before.pages);
@@ -440,43 +389,17 @@ fn join_neighbours(batch: &mut Batch<'_>, tree: &Tree, extent: Extent) -> Step<b
     }
     if let Some(after) = after {
         let data = (after.pages + extent.pages + before_pages).to_le_bytes().to_vec();
-        batch.edit(
-            path.leaf,
-            Edit::SetData {
-                line: line as u16,
-                data,
-            },
-        )?;
+        batch.edit(path.leaf, Edit::SetData { line: line as u16, data })?;
         if before.is_some() {
-            batch.edit(
-                path.leaf,
-                Edit::Remove {
-                    line: line as u16 - 1,
-                },
-            )?;
+            batch.edit(path.leaf, Edit::Remove { line: line as u16 - 1 })?;
         }
         return Ok(true);
     }
     if before.is_some() {
         let data = (extent.pages + before_pages).to_le_bytes().to_vec();
-        batch.edit(
-            path.leaf,
-            Edit::Remove {
-                line: line as u16 - 1,
-            },
-        )?;
-        let node = NewNode {
-            flags: 0,
-            key: key.to_vec(),
-            data,
-        };
-        batch.edit(
-            path.leaf,
-            Edit::Insert {
-                line: line as u16 - 1,
-                node,
-            },
-        )?;
+        batch.edit(path.leaf, Edit::Remove { line: line as u16 - 1 })?;
+        let node = NewNode { flags: 0, key: key.to_vec(), data };
+        batch.edit(path.leaf, Edit::Insert { line: line as u16 - 1, node })?;
         return Ok(true);
     }
     Ok(false)
@@ -492,23 +415,12 @@ fn convert_to_multiple(
 ) -> Step<()> {
     let extent = take_extent(batch, header.parent, EXTENT_PAGES_MIN)?;
     let owned_root = extent.first();
-    let mut owned = vec![
-        Extent {
-            last: root + header.primary_pages - 1,
-            pages: header.primary_pages,
-        },
-        extent,
-    ];
+    let mut owned =
+        vec![Extent { last: root + header.primary_pages - 1, pages: header.primary_pages }, extent];
     owned.sort_by_key(|extent| extent.last);
-    let mut available = vec![Extent {
-        last: extent.last,
-        pages: extent.pages - 2,
-    }];
+    let mut available = vec![Extent { last: extent.last, pages: extent.pages - 2 }];
     for bit in (0..32).filter(|bit| header.owned_root_or_bitmap & (1 << bit) != 0) {
-        available.push(Extent {
-            last: root + 1 + bit,
-            pages: 1,
-        });
+        available.push(Extent { last: root + 1 + bit, pages: 1 });
     }
     available.sort_by_key(|extent| extent.last);
     format_extent_tree(batch, owned_root, object, kind, &owned)?;
@@ -518,12 +430,7 @@ fn convert_to_multiple(
         owned_root_or_bitmap: owned_root,
         ..header
     };
-    batch.edit(
-        root,
-        Edit::SetExternal {
-            external: external.to_bytes(),
-        },
-    )
+    batch.edit(root, Edit::SetExternal { external: external.to_bytes() })
 }
 
 fn format_extent_tree(
@@ -555,7 +462,8 @@ fn format_extent_tree(
     )
 }
 
-/// Makes a new tree with `pages` pages out of the space of `parent`: its root, its two extent trees, the rest available.
+/// Makes a new tree with `pages` pages out of the space of `parent`: its root, its two extent
+/// trees, the rest available.
 pub fn create_tree(
     batch: &mut Batch<'_>,
     parent: PageNumber,
@@ -579,34 +487,21 @@ pub fn create_tree(
     )?;
     format_extent_tree(batch, root + 1, object, kind, &[extent])?;
     let free_pages = extent.pages - 3;
-    let available = Extent {
-        last: extent.last,
-        pages: free_pages,
-    };
+    let available = Extent { last: extent.last, pages: free_pages };
     format_extent_tree(
         batch,
         root + 2,
         object,
         kind,
-        if free_pages > 0 {
-            std::slice::from_ref(&available)
-        } else {
-            &[]
-        },
+        if free_pages > 0 { std::slice::from_ref(&available) } else { &[] },
     )?;
     Ok(root)
 }
 
-/// Adds pages the file has grown by to the database root. Needs `rest` pages itself only if the extent trees split.
+/// Adds pages the file has grown by to the database root. Needs `rest` pages itself only if the
+/// extent trees split.
 pub fn grow_database(batch: &mut Batch<'_>, first: PageNumber, pages: u32) -> Step<()> {
-    add_extent(
-        batch,
-        1,
-        Extent {
-            last: first + pages - 1,
-            pages,
-        },
-    )?;
+    add_extent(batch, 1, Extent { last: first + pages - 1, pages })?;
     batch.set_pages_owned(first + pages - 1);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! What everything inside a running instance shares, and the loop that carries a step through page faults and file growth.
+//! What everything inside a running instance shares, and the loop that carries a step through page
+//! faults and file growth.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -53,9 +54,7 @@ impl Databases {
 
     /// Takes all away.
     pub fn take_all(&self) -> Vec<Rc<Database>> {
-        std::mem::take(&mut *self.open.borrow_mut())
-            .into_values()
-            .collect()
+        std::mem::take(&mut *self.open.borrow_mut()).into_values().collect()
     }
 }
 
@@ -103,7 +102,8 @@ pub struct Store {
     pub closing: Cell<bool>,
     /// The instance is closing: background tasks end.
     pub stopping: Cell<bool>,
-    /// Nothing is looked at or changed any more: pages changed now would be in no file, whatever the log says.
+    /// Nothing is looked at or changed any more: pages changed now would be in no file, whatever
+    /// the log says.
     pub sealed: Cell<bool>,
 }
 
@@ -111,10 +111,9 @@ impl Store {
     /// The database of a tree.
     pub fn database(&self, number: u8) -> Result<Rc<Database>> {
         self.check_open()?;
-        self.databases.get(number).ok_or(EngineError::NoSuchObject {
-            what: "database",
-            name: number.to_string(),
-        })
+        self.databases
+            .get(number)
+            .ok_or(EngineError::NoSuchObject { what: "database", name: number.to_string() })
     }
 
     /// Fails once nothing may be looked at or changed any more.
@@ -141,8 +140,8 @@ impl Store {
         Batch::new(&self.cache, &self.log, database, self.page_images)
     }
 
-    /// Carries a changing step to its end. The step runs again from the start after every wait, so it must not have side effects until it is
-    /// certain to finish.
+    /// Carries a changing step to its end. The step runs again from the start after every wait, so
+    /// it must not have side effects until it is certain to finish.
     pub async fn change<R>(
         &self,
         database: &Rc<Database>,
@@ -193,7 +192,12 @@ impl Store {
         }
     }
 
-    async fn resume(&self, database: &Rc<Database>, stop: Stop, pins: &mut Vec<Rc<Frame>>) -> Result<()> {
+    async fn resume(
+        &self,
+        database: &Rc<Database>,
+        stop: Stop,
+        pins: &mut Vec<Rc<Frame>>,
+    ) -> Result<()> {
         match stop {
             Stop::Fault(page) => {
                 pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
@@ -209,7 +213,8 @@ impl Store {
         }
     }
 
-    /// Makes the file and the root's space larger. One at a time per database; who comes second looks again.
+    /// Makes the file and the root's space larger. One at a time per database; who comes second
+    /// looks again.
     async fn grow(&self, database: &Rc<Database>, pages: u32) -> Result<()> {
         let number = database.number();
         if self.growing.borrow().contains(&number) {
@@ -221,7 +226,8 @@ impl Store {
         self.grow_alone(database, pages).await
     }
 
-    /// Finds out how far a database reaches, for whoever walks all of its pages. The length of a file tells that already.
+    /// Finds out how far a database reaches, for whoever walks all of its pages. The length of a
+    /// file tells that already.
     pub(crate) async fn note_last_owned(&self, database: &Rc<Database>) -> Result<()> {
         if database.is_device() {
             database.set_last_owned(self.look(database, last_owned_page).await?);
@@ -271,7 +277,9 @@ impl Store {
                     pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
                 }
                 Err(Stop::Breathe) => self.handle.breathe().await,
-                Err(Stop::Grow { .. }) => unreachable!("the new extent is larger than its trees can need"),
+                Err(Stop::Grow { .. }) => {
+                    unreachable!("the new extent is larger than its trees can need")
+                }
                 Err(Stop::Failed(error)) => return Err(error),
             }
         }
@@ -306,10 +314,7 @@ struct Growing<'a> {
 
 impl Drop for Growing<'_> {
     fn drop(&mut self) {
-        self.store
-            .growing
-            .borrow_mut()
-            .retain(|growing| *growing != self.number);
+        self.store.growing.borrow_mut().retain(|growing| *growing != self.number);
         self.store.grown.notify_all();
     }
 }
@@ -318,10 +323,7 @@ impl Drop for Growing<'_> {
 fn last_owned_page(batch: &Batch<'_>) -> Step<PageNumber> {
     let header = batch.with(1, |view| Ok(SpaceHeader::from_bytes(view.external()?)))?;
     let header = header.ok_or_else(|| {
-        batch.damaged(
-            1,
-            crate::error::PageDamage::Link("the database root has no space header"),
-        )
+        batch.damaged(1, crate::error::PageDamage::Link("the database root has no space header"))
     })?;
     let owned = Tree {
         database: batch.database().number(),
@@ -340,9 +342,6 @@ fn last_owned_page(batch: &Batch<'_>) -> Step<PageNumber> {
         .and_then(|start| key[start..].try_into().ok())
         .map(u32::from_be_bytes);
     last.ok_or_else(|| {
-        batch.damaged(
-            path.leaf,
-            crate::error::PageDamage::Link("the database owns no extent"),
-        )
+        batch.damaged(path.leaf, crate::error::PageDamage::Link("the database owns no extent"))
     })
 }

@@ -1,11 +1,13 @@
-//! Transactions: snapshot isolation, first writer wins, savepoints, commits that wait for the log or do not.
+//! Transactions: snapshot isolation, first writer wins, savepoints, commits that wait for the log
+//! or do not.
 //!
-//! A transaction works on trees and keys; tables are a layer above. Every change is one atomic step: logged, made, versioned and noted for undo
-//! without a wait in between. Dropping the future of an operation therefore leaves the transaction as if the operation had not been
-//! started; dropping the transaction rolls it back in the background.
+//! A transaction works on trees and keys; tables are a layer above. Every change is one atomic
+//! step: logged, made, versioned and noted for undo without a wait in between. Dropping the future
+//! of an operation therefore leaves the transaction as if the operation had not been started;
+//! dropping the transaction rolls it back in the background.
 //!
-//! A transaction carries out one change at a time: an operation that is begun while a change is under way, or a change while anything is, is
-//! refused with [`EngineError::TransactionBusy`].
+//! A transaction carries out one change at a time: an operation that is begun while a change is
+//! under way, or a change while anything is, is refused with [`EngineError::TransactionBusy`].
 
 mod begin;
 mod rows;
@@ -30,8 +32,8 @@ pub use undo::Savepoint;
 /// How a commit ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// When the commit record is on stable storage. A transaction that changed nothing waits until everything it may have seen is:
-    /// rows that others committed lazily.
+    /// When the commit record is on stable storage. A transaction that changed nothing waits until
+    /// everything it may have seen is: rows that others committed lazily.
     Durable,
     /// At once; a later flush makes it durable.
     Lazy,
@@ -78,9 +80,7 @@ pub struct Transaction {
 
 impl Transaction {
     pub(crate) fn work(&self) -> &Rc<Work> {
-        self.work
-            .as_ref()
-            .expect("a transaction has its work until it ends")
+        self.work.as_ref().expect("a transaction has its work until it ends")
     }
 
     /// Its number.
@@ -94,8 +94,13 @@ impl Transaction {
         self.work().get(tree, key).await
     }
 
-    /// The first of these keys, which rise, under which this transaction sees no row. Keys on one leaf cost one descent.
-    pub async fn first_absent(&self, tree: Tree, keys: &[impl AsRef<[u8]>]) -> Result<Option<usize>> {
+    /// The first of these keys, which rise, under which this transaction sees no row. Keys on one
+    /// leaf cost one descent.
+    pub async fn first_absent(
+        &self,
+        tree: Tree,
+        keys: &[impl AsRef<[u8]>],
+    ) -> Result<Option<usize>> {
         let _reading = self.work().begin_read()?;
         self.work().first_absent(tree, keys).await
     }
@@ -103,7 +108,8 @@ impl Transaction {
     /// Inserts a row.
     ///
     /// # Errors
-    /// [`EngineError::KeyDuplicate`], [`EngineError::WriteConflict`], [`EngineError::NodeTooLarge`], ...
+    /// [`EngineError::KeyDuplicate`], [`EngineError::WriteConflict`],
+    /// [`EngineError::NodeTooLarge`], ...
     pub async fn insert(&self, tree: Tree, key: &[u8], data: &[u8]) -> Result<()> {
         let _changing = self.work().begin_change()?;
         self.work().insert(tree, key, data).await
@@ -121,7 +127,8 @@ impl Transaction {
         self.work().replace(tree, key, data).await
     }
 
-    /// Adds to a little-endian counter of `width` bytes at offset `at` of a row's data. Concurrent transactions may do so together.
+    /// Adds to a little-endian counter of `width` bytes at offset `at` of a row's data. Concurrent
+    /// transactions may do so together.
     pub async fn add(&self, tree: Tree, key: &[u8], at: u32, width: u8, amount: i64) -> Result<()> {
         let _changing = self.work().begin_change()?;
         self.work().add(tree, key, at, width, amount).await
@@ -135,7 +142,8 @@ impl Transaction {
     /// Takes back everything done since the savepoint.
     ///
     /// # Errors
-    /// [`EngineError::SavepointGone`] for a savepoint of another transaction, or one from before which a rollback has gone back.
+    /// [`EngineError::SavepointGone`] for a savepoint of another transaction, or one from before
+    /// which a rollback has gone back.
     pub async fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
         let _changing = self.work().begin_change()?;
         self.work().rollback_to(savepoint).await
@@ -144,12 +152,14 @@ impl Transaction {
     /// Commits.
     ///
     /// # Errors
-    /// After an error of a durable commit nobody knows whether it is on disk: the instance is poisoned and recovery decides.
+    /// After an error of a durable commit nobody knows whether it is on disk: the instance is
+    /// poisoned and recovery decides.
     pub async fn commit(mut self, how: Commit) -> Result<()> {
         if self.work().is_half_done() {
             self.rollback_work().await?;
             return Err(EngineError::BadRow(
-                "an operation of this transaction was abandoned half-way; it was rolled back".into(),
+                "an operation of this transaction was abandoned half-way; it was rolled back"
+                    .into(),
             ));
         }
         let work = self.work.take().expect("a transaction ends once");
@@ -171,7 +181,8 @@ impl Transaction {
             return Err(error);
         }
         let transaction = work.status.id;
-        // What it logged may all be taken back. Recovery has to be told of its end all the same, and the checkpoint waits for that.
+        // What it logged may all be taken back. Recovery has to be told of its end all the same,
+        // and the checkpoint waits for that.
         let appended = store.log.append(&if rows.is_empty() {
             LogRecord::RolledBack { transaction }
         } else {
@@ -180,10 +191,7 @@ impl Transaction {
         let gone = store.versions.borrow_mut().commit(&work.status, rows);
         store.queue_purge(gone);
         let durable = store.log.durable();
-        store
-            .writers
-            .borrow_mut()
-            .end(work.status.id, appended.end, durable);
+        store.writers.borrow_mut().end(work.status.id, appended.end, durable);
         work.end();
         match how {
             Commit::Durable => store.log.make_durable(appended.end).await,

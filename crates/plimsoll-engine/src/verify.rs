@@ -1,11 +1,13 @@
-//! Checks files without changing them: databases page by page with both copies of the header, logs, checkpoints, flush maps.
+//! Checks files without changing them: databases page by page with both copies of the header, logs,
+//! checkpoints, flush maps.
 //!
-//! The same questions as ESE's own checksum tool asks, with the same words for the answers. Two things are new: a page that is sound but lies
-//! in the wrong place is recognised by the constant its page number leaves in every checksum, and is reported with the number of
-//! the page it really is; and a place the medium cannot read is reported and passed over, never retried.
+//! The same questions as ESE's own checksum tool asks, with the same words for the answers. Two
+//! things are new: a page that is sound but lies in the wrong place is recognised by the constant
+//! its page number leaves in every checksum, and is reported with the number of the page it really
+//! is; and a place the medium cannot read is reported and passed over, never retried.
 //!
-//! Reads are large, sequential and several at a time, so that a file is checked at the speed of its disk; checking is cut into pieces
-//! that leave the executor free for others.
+//! Reads are large, sequential and several at a time, so that a file is checked at the speed of its
+//! disk; checking is cut into pieces that leave the executor free for others.
 
 mod database;
 mod log;
@@ -19,7 +21,9 @@ use std::rc::Rc;
 
 use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose};
 
-pub use report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport};
+pub use report::{
+    FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport,
+};
 
 use crate::deep::{DeepOptions, pages_in_use, verify_deep};
 use crate::reader::ReadError;
@@ -80,7 +84,8 @@ pub struct Progress {
 /// Called with every [`Progress`].
 pub type ProgressSink = Rc<dyn Fn(&Progress)>;
 
-/// Checks files one after the other. A file that cannot be opened or recognised has a report that says so.
+/// Checks files one after the other. A file that cannot be opened or recognised has a report that
+/// says so.
 ///
 /// # Panics
 /// When `read_bytes` is not a positive multiple of 32 KiB or `reads_outstanding` is zero.
@@ -94,10 +99,7 @@ pub async fn verify(
         options.read_bytes > 0 && options.read_bytes.is_multiple_of(32 * 1024),
         "reads must hold whole pages of every size"
     );
-    assert!(
-        options.reads_outstanding > 0,
-        "at least one read must be in flight"
-    );
+    assert!(options.reads_outstanding > 0, "at least one read must be in flight");
     let mut report = VerifyReport::default();
     let mut links = Vec::new();
     for (number, path) in paths.iter().enumerate() {
@@ -144,12 +146,10 @@ async fn verify_file(
         match pages_in_use(files, handle, path, deep_options).await {
             Ok(Some(in_use)) => report.note_blank(&in_use.of(blank)),
             // A blank page may be the very one that is needed to know.
-            Ok(None) => report
-                .reasons
-                .push("which of its pages are free cannot be read".to_owned()),
-            Err(error) => report
-                .reasons
-                .push(format!("it cannot be read as a whole: {error}")),
+            Ok(None) => {
+                report.reasons.push("which of its pages are free cannot be read".to_owned())
+            }
+            Err(error) => report.reasons.push(format!("it cannot be read as a whole: {error}")),
         }
     }
     report.finish(handle.now() - started);
@@ -167,10 +167,7 @@ async fn verify_open(
     number: usize,
 ) -> Result<Checked, ReadError> {
     let start = read_start(file).await?;
-    let fault = |fault| ReadError::Format {
-        path: file.path().to_owned(),
-        fault,
-    };
+    let fault = |fault| ReadError::Format { path: file.path().to_owned(), fault };
     let error = match DatabaseHeader::choose(&start) {
         Ok((header, _)) => {
             let (report, blank) =
@@ -194,10 +191,15 @@ async fn verify_open(
             return Ok((report, link, None));
         }
         Some(FileType::Checkpoint) => log::verify_checkpoint(file).await?,
-        Some(FileType::FlushMap) => log::verify_flush_map(file, handle, options.findings_max).await?,
+        Some(FileType::FlushMap) => {
+            log::verify_flush_map(file, handle, options.findings_max).await?
+        }
         // A first page of zeros or garbage may be a lost header.
-        Some(FileType::Database | FileType::Other(_)) if database::guess_page_size(&start).is_some() => {
-            let (report, _) = database::verify_database(file, handle, options, &start, None).await?;
+        Some(FileType::Database | FileType::Other(_))
+            if database::guess_page_size(&start).is_some() =>
+        {
+            let (report, _) =
+                database::verify_database(file, handle, options, &start, None).await?;
             report
         }
         Some(found @ (FileType::Streaming | FileType::TemporaryDatabase)) => {
@@ -208,7 +210,8 @@ async fn verify_open(
     Ok((report, None, None))
 }
 
-/// Bytes at the start of the file that show what it is: two headers and the first page of the largest size.
+/// Bytes at the start of the file that show what it is: two headers and the first page of the
+/// largest size.
 const START_BYTES_MAX: u64 = 3 * 32768;
 
 async fn read_start(file: &File) -> Result<Vec<u8>, ReadError> {

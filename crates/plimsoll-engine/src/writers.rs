@@ -1,7 +1,8 @@
 //! Transactions that recovery may have to take back, and the log that it needs for that.
 //!
-//! A transaction that has logged changes needs the log from its first record on: until it ends, and then until the record of its end is on stable
-//! storage. A lazy commit ends at once and is durable later; if the power fails in between, recovery has to take the transaction back.
+//! A transaction that has logged changes needs the log from its first record on: until it ends, and
+//! then until the record of its end is on stable storage. A lazy commit ends at once and is durable
+//! later; if the power fails in between, recovery has to take the transaction back.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +13,8 @@ use crate::log::Lsn;
 pub struct Writers {
     /// First log position by transaction.
     active: BTreeMap<u64, Lsn>,
-    /// Transactions whose end is in the log but perhaps not durable: the position behind that record, and their first. In the order of their ends.
+    /// Transactions whose end is in the log but perhaps not durable: the position behind that
+    /// record, and their first. In the order of their ends.
     ended: VecDeque<(Lsn, Lsn)>,
 }
 
@@ -27,7 +29,8 @@ impl Writers {
         self.active.contains_key(&transaction)
     }
 
-    /// Notes that the record of the transaction's end lies before `end`; the log is `durable` so far.
+    /// Notes that the record of the transaction's end lies before `end`; the log is `durable` so
+    /// far.
     pub fn end(&mut self, transaction: u64, end: Lsn, durable: Lsn) {
         if let Some(first) = self.active.remove(&transaction) {
             self.ended.push_back((end, first));

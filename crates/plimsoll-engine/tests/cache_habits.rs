@@ -1,7 +1,8 @@
-//! What the cache keeps and when it writes: pages in use survive a scan, free frames are kept between two thresholds, and writing becomes urgent when the
-//! checkpoint lags.
+//! What the cache keeps and when it writes: pages in use survive a scan, free frames are kept
+//! between two thresholds, and writing becomes urgent when the checkpoint lags.
 //!
-//! These habits make the I/O that a storage is qualified with. A cache that forgot its habits would still pass every test of correctness.
+//! These habits make the I/O that a storage is qualified with. A cache that forgot its habits would
+//! still pass every test of correctness.
 
 mod support;
 
@@ -14,8 +15,8 @@ use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Clock, Files, Handle, Latency, LatencyPlan, MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
-    Purpose, Random,
+    Clock, Files, Handle, Latency, LatencyPlan, MemoryOptions, NANOS_PER_MILLISECOND,
+    NANOS_PER_SECOND, Purpose, Random,
 };
 use support::*;
 
@@ -32,11 +33,7 @@ fn with_instance<F: Future<Output = ()> + 'static>(
     latency_ns: u64,
     story: impl FnOnce(Rc<Instance>, Tree, Handle) -> F + 'static,
 ) {
-    let setup = Setup {
-        cache_frames: FRAMES,
-        page_images: false,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: FRAMES, page_images: false, ..Setup::default() };
     let mut wanted = options(&setup);
     change(&mut wanted);
     let clock = Rc::new(Clock::simulated());
@@ -74,7 +71,8 @@ async fn read(instance: &Instance, tree: Tree, numbers: impl Iterator<Item = u64
     transaction.rollback().await.unwrap();
 }
 
-/// A scan of everything reads each page once; with plain least-recently-used it would push out the pages that everybody uses.
+/// A scan of everything reads each page once; with plain least-recently-used it would push out the
+/// pages that everybody uses.
 #[test]
 fn pages_touched_again_survive_a_scan() {
     with_instance(
@@ -82,7 +80,8 @@ fn pages_touched_again_survive_a_scan() {
         NANOS_PER_MILLISECOND,
         |instance, tree, handle| async move {
             let hot = || (0..80).step_by(2);
-            // Pages touched once come and go for a while, so that the cache knows how long they stay.
+            // Pages touched once come and go for a while, so that the cache knows how long they
+            // stay.
             read(&instance, tree, (0..ROWS).step_by(2)).await;
             // Far enough apart to count as several touches.
             for _ in 0..4 {
@@ -91,7 +90,8 @@ fn pages_touched_again_survive_a_scan() {
             }
             // As many pages as would fill the cache almost once more.
             let transaction = instance.begin();
-            let mut cursor = Cursor::new(&transaction, tree, KeyRange::prefix(b"0"), Direction::Backward);
+            let mut cursor =
+                Cursor::new(&transaction, tree, KeyRange::prefix(b"0"), Direction::Backward);
             for _ in 0..(FRAMES * 2 - 60) {
                 cursor.next().await.unwrap().expect("the tree is longer");
             }
@@ -99,29 +99,21 @@ fn pages_touched_again_survive_a_scan() {
             let before = statistics(&instance).misses;
             read(&instance, tree, hot()).await;
             let again = statistics(&instance).misses - before;
-            assert!(
-                again <= 4,
-                "{again} of 40 pages in use had to be read again after a scan"
-            );
+            assert!(again <= 4, "{again} of 40 pages in use had to be read again after a scan");
         },
     );
 }
 
-/// Cleaning starts below 1 % of free frames and stops at 2 %, of the maximum and not of what is in use; a cache too small for that keeps a few.
+/// Cleaning starts below 1 % of free frames and stops at 2 %, of the maximum and not of what is in
+/// use; a cache too small for that keeps a few.
 #[test]
 fn free_frames_are_kept_between_one_and_two_per_cent() {
     let size = PageSize::KIB_32.bytes();
     let limits = CacheLimits::from_bytes(64 << 20, 512 << 20, size);
     let megabytes = |frames: usize| frames as f64 * size as f64 / f64::from(1 << 20);
     assert_eq!(limits.frames_max, 16_384);
-    assert!(
-        (megabytes(limits.available_start) - 5.1).abs() < 0.05,
-        "{limits:?}"
-    );
-    assert!(
-        (megabytes(limits.available_stop) - 10.2).abs() < 0.05,
-        "{limits:?}"
-    );
+    assert!((megabytes(limits.available_start) - 5.1).abs() < 0.05, "{limits:?}");
+    assert!((megabytes(limits.available_stop) - 10.2).abs() < 0.05, "{limits:?}");
     with_instance(
         |_| {},
         NANOS_PER_MILLISECOND,
@@ -139,7 +131,8 @@ fn free_frames_are_kept_between_one_and_two_per_cent() {
     );
 }
 
-/// The checkpoint must not lag behind for ever: when work makes log faster than pages are written for it, writing becomes urgent and catches up.
+/// The checkpoint must not lag behind for ever: when work makes log faster than pages are written
+/// for it, writing becomes urgent and catches up.
 #[test]
 fn writing_becomes_urgent_when_the_checkpoint_lags() {
     let depth_generations = 2u32;
@@ -149,47 +142,39 @@ fn writing_becomes_urgent_when_the_checkpoint_lags() {
         options.cache_bytes_max = 4_000 * 4_096;
         options.writes_outstanding_max = 32;
     };
-    with_instance(
-        change,
-        NANOS_PER_MILLISECOND,
-        move |instance, tree, handle| async move {
-            let mut random = Random::from_seed(9);
-            let (mut lag_max, mut sessions) = (0, Vec::new());
-            for session in 0..8u64 {
-                let (instance, mut random) = (instance.clone(), random.child(&format!("{session}")));
-                sessions.push(handle.spawn(async move {
-                    for _ in 0..500 {
-                        let transaction = instance.begin();
-                        let number = random.below(ROWS / 8) * 8 + session;
-                        let mut row = vec![0; 1_800];
-                        random.fill(&mut row);
-                        transaction.replace(tree, &key(number), &row).await.unwrap();
-                        transaction.commit(Commit::Durable).await.unwrap();
-                    }
-                }));
-            }
-            while !sessions.iter().all(plimsoll_io::JoinHandle::is_finished) {
-                handle
-                    .sleep(20 * NANOS_PER_MILLISECOND + random.below(1_000))
-                    .await;
-                let oldest = instance.store().cache.oldest_dirty();
-                let tip = instance.store().log.tip().generation;
-                lag_max = lag_max.max(oldest.map_or(0, |oldest| tip - oldest.generation));
-            }
-            assert!(
-                instance.store().log.tip().generation > 8,
-                "hardly any log was made"
-            );
-            assert!(statistics(&instance).urgent_passes > 0, "nothing was ever urgent");
-            assert!(
-                lag_max <= 2 * depth_generations + 1,
-                "the oldest change not written was {lag_max} generations old"
-            );
-        },
-    );
+    with_instance(change, NANOS_PER_MILLISECOND, move |instance, tree, handle| async move {
+        let mut random = Random::from_seed(9);
+        let (mut lag_max, mut sessions) = (0, Vec::new());
+        for session in 0..8u64 {
+            let (instance, mut random) = (instance.clone(), random.child(&format!("{session}")));
+            sessions.push(handle.spawn(async move {
+                for _ in 0..500 {
+                    let transaction = instance.begin();
+                    let number = random.below(ROWS / 8) * 8 + session;
+                    let mut row = vec![0; 1_800];
+                    random.fill(&mut row);
+                    transaction.replace(tree, &key(number), &row).await.unwrap();
+                    transaction.commit(Commit::Durable).await.unwrap();
+                }
+            }));
+        }
+        while !sessions.iter().all(plimsoll_io::JoinHandle::is_finished) {
+            handle.sleep(20 * NANOS_PER_MILLISECOND + random.below(1_000)).await;
+            let oldest = instance.store().cache.oldest_dirty();
+            let tip = instance.store().log.tip().generation;
+            lag_max = lag_max.max(oldest.map_or(0, |oldest| tip - oldest.generation));
+        }
+        assert!(instance.store().log.tip().generation > 8, "hardly any log was made");
+        assert!(statistics(&instance).urgent_passes > 0, "nothing was ever urgent");
+        assert!(
+            lag_max <= 2 * depth_generations + 1,
+            "the oldest change not written was {lag_max} generations old"
+        );
+    });
 }
 
-/// Who holds a page may be about to change it. Were it dropped and read again meanwhile, there would be two of it, and one of the changes would be lost.
+/// Who holds a page may be about to change it. Were it dropped and read again meanwhile, there
+/// would be two of it, and one of the changes would be lost.
 #[test]
 fn a_page_that_somebody_holds_is_not_dropped() {
     with_instance(

@@ -1,15 +1,16 @@
-//! The checksum against vectors on which three independent implementations agree, and the classes a page can have.
+//! The checksum against vectors on which three independent implementations agree, and the classes a
+//! page can have.
 //!
-//! Why it matters: a wrong checksum makes every database unreadable to every other tool, and a wrong correction silently
-//! changes data.
+//! Why it matters: a wrong checksum makes every database unreadable to every other tool, and a
+//! wrong correction silently changes data.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
 
 use golden::{golden, golden_json};
 use plimsoll_engine::{
-    PageClass, block_checksum, classify, copy_and_checksum, correct, header_checksum, page_checksums,
-    set_checksum, stored_checksums,
+    PageClass, block_checksum, classify, copy_and_checksum, correct, header_checksum,
+    page_checksums, set_checksum, stored_checksums,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -70,7 +71,8 @@ fn blocks_have_the_golden_checksums() {
     }
 }
 
-/// Every golden page, flipped as the case says, gets the expected class, sums and corrected content.
+/// Every golden page, flipped as the case says, gets the expected class, sums and corrected
+/// content.
 #[test]
 fn pages_have_the_golden_classes() {
     let vectors = golden_json("vectors.json");
@@ -109,7 +111,8 @@ fn check_case(original: &[u8], case: &Value) {
         PageClass::Uninitialized => expected == "uninitialized",
         PageClass::Correctable { .. } => expected == "correctable",
         PageClass::Bad { .. } => expected == "bad",
-        // The vectors know only the strict rule, which cannot tell a misplaced page from a damaged one.
+        // The vectors know only the strict rule, which cannot tell a misplaced page from a damaged
+        // one.
         PageClass::WrongPageNumber { .. } => {
             expected.starts_with("wrong_pgno")
                 || (expected == "bad" && case["name"].as_str().unwrap().starts_with("checked_at"))
@@ -125,10 +128,7 @@ fn check_correction(original: &[u8], mut page: Vec<u8>, case: &Value) {
     let bits = correct(&mut page, page_number);
     if case["expect"] != "correctable" {
         assert_eq!(bits, None, "{case}");
-        assert_eq!(
-            page, damaged,
-            "a page that is not correctable stays as it is: {case}"
-        );
+        assert_eq!(page, damaged, "a page that is not correctable stays as it is: {case}");
         return;
     }
     let bits = bits.expect("a correctable page is corrected");
@@ -137,7 +137,8 @@ fn check_correction(original: &[u8], mut page: Vec<u8>, case: &Value) {
     assert_eq!(classify(&page, page_number), PageClass::Ok, "{case}");
 }
 
-/// A page found at the wrong place is recognised and the page it really is is named, although the strict rule only sees damage.
+/// A page found at the wrong place is recognised and the page it really is is named, although the
+/// strict rule only sees damage.
 #[test]
 fn a_misplaced_page_is_named() {
     for size in [4096, 8192, 16384, 32768] {
@@ -157,8 +158,8 @@ fn a_misplaced_page_is_named() {
     }
 }
 
-/// On a small page, a flip in the stored sum looks the same as a misplacement by that bit. It is called damage, and the page it
-/// might be is offered to callers who know more.
+/// On a small page, a flip in the stored sum looks the same as a misplacement by that bit. It is
+/// called damage, and the page it might be is offered to callers who know more.
 #[test]
 fn a_difference_of_one_bit_on_a_small_page_is_damage_until_proven_otherwise() {
     let mut page = splitmix64_bytes(1, 4096);
@@ -205,7 +206,8 @@ fn the_header_checksum_covers_all_but_itself() {
 proptest! {
     /// The fast kernel computes the definition, whatever the content.
     #[test]
-    fn the_kernel_computes_the_definition(seed: u64, exponent in 10u32..14, page_number: u32, is_header_block: bool) {
+    fn the_kernel_computes_the_definition(seed: u64, exponent in 10u32..14, page_number: u32,
+        is_header_block: bool) {
         let block = splitmix64_bytes(seed, 1 << exponent);
         prop_assert_eq!(
             block_checksum(&block, page_number, is_header_block),
@@ -213,8 +215,8 @@ proptest! {
         );
     }
 
-    /// Any one flipped bit of a page is found and flipped back, except in the first eight bytes, where the sum itself lies, and
-    /// in the bit that says which kind of sum it is.
+    /// Any one flipped bit of a page is found and flipped back, except in the first eight bytes,
+    /// where the sum itself lies, and in the bit that says which kind of sum it is.
     #[test]
     fn every_single_flip_is_corrected(seed: u64, bit in 64usize..32768) {
         prop_assume!(bit != 37 * 8 + 5);

@@ -11,13 +11,12 @@ use plimsoll_io::{Clock, Files, Handle, MemoryOptions};
 use support::*;
 
 /// Runs `work` on an instance with one empty tree.
-fn with_tree<F: Future<Output = ()> + 'static>(work: impl FnOnce(Rc<Instance>, Tree) -> F + 'static) {
+fn with_tree<F: Future<Output = ()> + 'static>(
+    work: impl FnOnce(Rc<Instance>, Tree) -> F + 'static,
+) {
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 1, MemoryOptions::default());
-    let setup = Setup {
-        page_images: false,
-        ..Setup::default()
-    };
+    let setup = Setup { page_images: false, ..Setup::default() };
     run_on(&clock, &disk, move |files: Files, handle: Handle| async move {
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
@@ -52,8 +51,9 @@ fn a_durable_reader_waits_for_what_it_may_have_seen() {
     });
 }
 
-/// A sector more than half full is padded, one less full is written again: about half a sector is written twice for a flush, as the
-/// published runs show. Always writing the last one again would cost a whole sector, always padding waste half of one.
+/// A sector more than half full is padded, one less full is written again: about half a sector is
+/// written twice for a flush, as the published runs show. Always writing the last one again would
+/// cost a whole sector, always padding waste half of one.
 #[test]
 fn half_a_sector_is_written_twice_for_a_flush() {
     with_tree(|instance, tree| async move {
@@ -62,20 +62,14 @@ fn half_a_sector_is_written_twice_for_a_flush() {
         for number in 0..400u32 {
             let transaction = instance.begin();
             let data = vec![7; 300 + (number as usize * 131) % 900];
-            transaction
-                .insert(tree, &number.to_be_bytes(), &data)
-                .await
-                .unwrap();
+            transaction.insert(tree, &number.to_be_bytes(), &data).await.unwrap();
             transaction.commit(Commit::Durable).await.unwrap();
         }
         let after = log.statistics();
         let flushes = (after.flushes - before.flushes) as f64;
         let framed = (after.appended_bytes - before.appended_bytes) as f64 * 512.0 / 500.0;
         let extra = ((after.written_bytes - before.written_bytes) as f64 - framed) / flushes;
-        assert!(
-            (250.0..400.0).contains(&extra),
-            "{extra} bytes a flush beyond the records"
-        );
+        assert!((250.0..400.0).contains(&extra), "{extra} bytes a flush beyond the records");
     });
 }
 

@@ -1,7 +1,9 @@
-//! Corruption campaigns: flip, tear, misplace and forge pages of a database, then read and verify it.
+//! Corruption campaigns: flip, tear, misplace and forge pages of a database, then read and verify
+//! it.
 //!
-//! Why it matters: the one thing a storage test must never do is hand out damaged data as good. Each case is decided by its seed, which a
-//! failure prints. The slow form does thousands of each kind (`make damage`).
+//! Why it matters: the one thing a storage test must never do is hand out damaged data as good.
+//! Each case is decided by its seed, which a failure prints. The slow form does thousands of each
+//! kind (`make damage`).
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -55,12 +57,7 @@ fn examine(bytes: &[u8]) -> Outcome {
         };
         let paths = [PathBuf::from(DATABASE)];
         let mut report = verify(&files, &handle, &paths, &VerifyOptions::default()).await;
-        Outcome {
-            rows,
-            error,
-            corrected,
-            report: report.files.remove(0),
-        }
+        Outcome { rows, error, corrected, report: report.files.remove(0) }
     })
 }
 
@@ -78,22 +75,15 @@ fn databases() -> Vec<Database> {
         .into_iter()
         .map(|name| {
             let bytes = golden(name);
-            let size = PageSize::from_bytes(u32::from_le_bytes(bytes[236..240].try_into().unwrap())).unwrap();
+            let size =
+                PageSize::from_bytes(u32::from_le_bytes(bytes[236..240].try_into().unwrap()))
+                    .unwrap();
             let pages = bytes.chunks_exact(size.bytes()).enumerate().skip(2);
             let used = pages.filter(|(_, page)| page.iter().any(|byte| *byte != 0));
             let used = used.map(|(index, _)| index as u32 - 1).collect();
             let sound = examine(&bytes);
-            assert!(
-                sound.error.is_none() && sound.report.verdict == FileVerdict::Sound,
-                "{name}"
-            );
-            Database {
-                name,
-                rows: Rc::new(sound.rows),
-                size,
-                used,
-                bytes,
-            }
+            assert!(sound.error.is_none() && sound.report.verdict == FileVerdict::Sound, "{name}");
+            Database { name, rows: Rc::new(sound.rows), size, used, bytes }
         })
         .collect()
 }
@@ -124,7 +114,8 @@ impl Database {
     }
 }
 
-/// One flipped bit outside the stored checksum of block 0: all rows are there, the flip is corrected and counted.
+/// One flipped bit outside the stored checksum of block 0: all rows are there, the flip is
+/// corrected and counted.
 fn single_flips(first: u64, count: u64) {
     let mut flips = 0;
     for database in databases() {
@@ -147,19 +138,11 @@ fn single_flips(first: u64, count: u64) {
                 (1, 1),
                 "{name} seed {seed}"
             );
-            assert_eq!(
-                outcome.report.findings[0].flipped_bits,
-                [bit as u32],
-                "{name} seed {seed}"
-            );
+            assert_eq!(outcome.report.findings[0].flipped_bits, [bit as u32], "{name} seed {seed}");
             counted += outcome.corrected;
             flips += 1;
         }
-        assert!(
-            counted > 0,
-            "{}: some of the pages were read by the reader",
-            database.name
-        );
+        assert!(counted > 0, "{}: some of the pages were read by the reader", database.name);
     }
     println!("single flips: {flips}, all corrected and counted");
 }
@@ -169,7 +152,8 @@ fn a_single_flip_is_corrected_and_counted() {
     single_flips(0, seeds(20));
 }
 
-/// Several flips, torn sectors, zeroed sectors and stray pages: no damaged row comes back and verification counts the page.
+/// Several flips, torn sectors, zeroed sectors and stray pages: no damaged row comes back and
+/// verification counts the page.
 fn damages(first: u64, count: u64) {
     let (mut met, mut read_whole) = ([0; DAMAGES.len()], 0);
     for database in databases() {
@@ -186,20 +170,13 @@ fn damages(first: u64, count: u64) {
             database.check_rows(&outcome, seed);
             let zeroed = bytes[range].iter().all(|byte| *byte == 0);
             let counted = outcome.report.damaged() + u64::from(zeroed);
-            assert_eq!(
-                counted, 1,
-                "{} seed {seed}: {:?}",
-                database.name, outcome.report.findings
-            );
+            assert_eq!(counted, 1, "{} seed {seed}: {:?}", database.name, outcome.report.findings);
             met[kind] += 1;
             read_whole += u64::from(outcome.error.is_none());
         }
     }
-    let met: Vec<_> = DAMAGES
-        .iter()
-        .zip(met)
-        .map(|(kind, count)| format!("{count} {kind}"))
-        .collect();
+    let met: Vec<_> =
+        DAMAGES.iter().zip(met).map(|(kind, count)| format!("{count} {kind}")).collect();
     println!(
         "damages: {}; all counted by verify, no damaged row read; {read_whole} where no row was",
         met.join(", ")
@@ -231,8 +208,9 @@ fn damage(
     let kind = random.below(5) as usize;
     match kind {
         0 => {
-            // An even number: from three on, odd numbers of flips can look like one. That is the limit of the code, see the golden vectors.
-            // All in one block: three flips in one of a large page and one in another would be two odd numbers.
+            // An even number: from three on, odd numbers of flips can look like one. That is the
+            // limit of the code, see the golden vectors. All in one block: three flips in one of a
+            // large page and one in another would be two odd numbers.
             let blocks = if range.len() > 8192 { 4 } else { 1 };
             let block_bits = range.len() as u64 * 8 / blocks;
             let first = random.below(blocks) * block_bits;
@@ -252,7 +230,8 @@ fn damage(
     kind
 }
 
-/// Pages with forged content and a fitting checksum, as a hostile file would have: reading and verifying end, without a panic.
+/// Pages with forged content and a fitting checksum, as a hostile file would have: reading and
+/// verifying end, without a panic.
 fn forgeries(first: u64, count: u64) {
     let mut refused = 0;
     for database in databases() {

@@ -1,7 +1,9 @@
-//! Cursors within bounds, either way: what they give is what a sorted map gives, whoever changes the tree meanwhile.
+//! Cursors within bounds, either way: what they give is what a sorted map gives, whoever changes
+//! the tree meanwhile.
 //!
-//! A scan of a mail folder begins and ends somewhere in the middle of an index, and the transaction that walks it changes what it walks over: marks
-//! messages as read, deletes some, files others. It must see its own changes and nobody else's.
+//! A scan of a mail folder begins and ends somewhere in the middle of an index, and the transaction
+//! that walks it changes what it walks over: marks messages as read, deletes some, files others. It
+//! must see its own changes and nobody else's.
 
 mod support;
 
@@ -35,10 +37,7 @@ fn with_rows<F: Future<Output = ()> + 'static>(
     story: impl FnOnce(Rc<Instance>, Tree, Rows, Random) -> F + 'static,
 ) {
     // A cache smaller than the tree: a cursor waits for pages in the middle of a look.
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -69,10 +68,7 @@ fn bound(random: &mut Random) -> Bound<Vec<u8>> {
 }
 
 fn range(random: &mut Random) -> KeyRange {
-    KeyRange {
-        low: bound(random),
-        high: bound(random),
-    }
+    KeyRange { low: bound(random), high: bound(random) }
 }
 
 /// What a map gives for a range; one that ends before it begins is empty.
@@ -126,10 +122,7 @@ fn every_range_gives_what_a_sorted_map_gives_both_ways() {
                 while let Some(row) = cursor.next().await.unwrap() {
                     found.push(row);
                 }
-                assert!(
-                    found == expected(&rows, &range, direction),
-                    "{range:?} {direction:?}"
-                );
+                assert!(found == expected(&rows, &range, direction), "{range:?} {direction:?}");
                 given += found.len();
             }
         }
@@ -149,23 +142,18 @@ fn ahead(last: &Option<Vec<u8>>, direction: Direction) -> KeyRange {
     range
 }
 
-/// Rows that a cursor has looked at and not given yet were given as they had been: rows deleted by the same transaction came back.
+/// Rows that a cursor has looked at and not given yet were given as they had been: rows deleted by
+/// the same transaction came back.
 #[test]
 fn a_cursor_sees_what_its_own_transaction_changes_ahead_of_it() {
     with_rows(2, |instance, tree, rows, mut random| async move {
-        for direction in [Direction::Forward, Direction::Backward]
-            .into_iter()
-            .cycle()
-            .take(16)
-        {
+        for direction in [Direction::Forward, Direction::Backward].into_iter().cycle().take(16) {
             let (transaction, mut rows) = (instance.begin(), rows.clone());
             let mut cursor = Cursor::new(&transaction, tree, KeyRange::all(), direction);
             let mut last: Option<Vec<u8>> = None;
             loop {
                 let found = cursor.next().await.unwrap();
-                let next = expected(&rows, &ahead(&last, direction), direction)
-                    .into_iter()
-                    .next();
+                let next = expected(&rows, &ahead(&last, direction), direction).into_iter().next();
                 assert!(found == next, "{direction:?}: after {last:?}");
                 let Some((key, _)) = found else { break };
                 last = Some(key);
@@ -183,7 +171,8 @@ fn a_cursor_sees_what_its_own_transaction_changes_ahead_of_it() {
     });
 }
 
-/// Whoever walks a tree walks the state of the moment his transaction began, however many others commit and however the tree splits meanwhile.
+/// Whoever walks a tree walks the state of the moment his transaction began, however many others
+/// commit and however the tree splits meanwhile.
 #[test]
 fn a_cursor_sees_nothing_that_others_commit_meanwhile() {
     with_rows(3, |instance, tree, rows, mut random| async move {

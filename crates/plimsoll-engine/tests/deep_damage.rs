@@ -1,5 +1,6 @@
-//! Every invariant of trees and space has one test here that breaks exactly it, with right checksums, and wants exactly that
-//! finding. A check that stays silent on damage, or that buries it under its consequences, is of no use to anybody.
+//! Every invariant of trees and space has one test here that breaks exactly it, with right
+//! checksums, and wants exactly that finding. A check that stays silent on damage, or that buries
+//! it under its consequences, is of no use to anybody.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -28,7 +29,10 @@ fn a_damaged_page_is_named_and_its_consequences_are_not() {
             let before = patient.raw(page).to_vec();
             patient.raw(page)[100..200].fill(0xA5);
             let report = patient.report();
-            let is_it = |finding: &Finding| matches!(finding, Finding::PageDamaged { page: found, .. } if *found == page);
+            let is_it = |finding: &Finding| {
+                matches!(finding, Finding::PageDamaged { page: found,
+                .. } if *found == page)
+            };
             assert!(
                 report.findings.len() == 1 && is_it(&report.findings[0]),
                 "{:?}",
@@ -40,7 +44,8 @@ fn a_damaged_page_is_named_and_its_consequences_are_not() {
     }
 }
 
-/// The space of a tree is known from all of its extents or not at all: half of them make every page beyond look stolen or lost.
+/// The space of a tree is known from all of its extents or not at all: half of them make every page
+/// beyond look stolen or lost.
 #[test]
 fn a_damaged_page_of_a_space_tree_is_the_only_finding() {
     for object in [1, TABLE] {
@@ -50,7 +55,8 @@ fn a_damaged_page_of_a_space_tree_is_the_only_finding() {
             patient.raw(page)[100..200].fill(0xA5);
             let report = patient.report();
             assert!(
-                matches!(report.findings[..], [Finding::PageDamaged { page: found, .. }] if found == page),
+                matches!(report.findings[..], [Finding::PageDamaged { page: found,
+                    .. }] if found == page),
                 "{:?}",
                 report.findings
             );
@@ -65,10 +71,7 @@ fn an_empty_page_in_use_is_damage() {
     let mut patient = Patient::new();
     let page = patient.leaves(TABLE)[5];
     patient.raw(page).fill(0);
-    assert!(matches!(
-        patient.report().findings[..],
-        [Finding::PageDamaged { .. }]
-    ));
+    assert!(matches!(patient.report().findings[..], [Finding::PageDamaged { .. }]));
 }
 
 #[test]
@@ -86,10 +89,7 @@ fn a_wrong_count_of_free_bytes_is_malformed() {
     let page = patient.leaves(TABLE)[3];
     let found = patient.view(page).free_bytes();
     patient.poke(page, 28, &(found as u16 + 1).to_le_bytes());
-    let fault = PageFault::FreeMiscounted {
-        counted: found + 1,
-        found,
-    };
+    let fault = PageFault::FreeMiscounted { counted: found + 1, found };
     patient.expect(Finding::PageMalformed { page, fault });
 }
 
@@ -109,20 +109,14 @@ fn a_page_of_another_object() {
     let mut patient = Patient::new();
     let page = patient.leaves(TABLE)[3];
     patient.poke(page, 24, &77u32.to_le_bytes());
-    patient.expect(Finding::WrongObject {
-        page,
-        found: 77,
-        expected: TABLE,
-    });
+    patient.expect(Finding::WrongObject { page, found: 77, expected: TABLE });
 }
 
 #[test]
 fn a_page_of_another_kind() {
     let mut patient = Patient::new();
     let page = patient.leaves(TABLE)[3];
-    patient.change(page, |page| {
-        page.set_flags(page.view().flags() | page_flags::INDEX)
-    });
+    patient.change(page, |page| page.set_flags(page.view().flags() | page_flags::INDEX));
     patient.expect(Finding::WrongKind {
         page,
         found: page_flags::LEAF | page_flags::INDEX,
@@ -134,16 +128,10 @@ fn a_page_of_another_kind() {
 fn a_page_younger_than_the_header() {
     let mut patient = Patient::new();
     let page = patient.leaves(INDEX)[0];
-    let dbtime_max = DatabaseHeader::decode(&patient.bytes[..PAGE_BYTES])
-        .unwrap()
-        .dbtime_max;
+    let dbtime_max = DatabaseHeader::decode(&patient.bytes[..PAGE_BYTES]).unwrap().dbtime_max;
     let dbtime = dbtime_max + 1;
     patient.change(page, |page| page.set_dbtime(dbtime));
-    patient.expect(Finding::DbtimeAboveHeader {
-        page,
-        dbtime,
-        dbtime_max,
-    });
+    patient.expect(Finding::DbtimeAboveHeader { page, dbtime, dbtime_max });
 }
 
 /// A branch above leaves, not the root.
@@ -151,7 +139,8 @@ fn branch(patient: &Patient) -> u32 {
     let is_branch = |page: &u32| {
         let view = patient.view(*page);
         view.object() == TABLE
-            && view.flags() & (page_flags::PARENT_OF_LEAF | page_flags::ROOT) == page_flags::PARENT_OF_LEAF
+            && view.flags() & (page_flags::PARENT_OF_LEAF | page_flags::ROOT)
+                == page_flags::PARENT_OF_LEAF
     };
     (1..=patient.pages()).find(is_branch).unwrap()
 }
@@ -162,11 +151,7 @@ fn a_child_outside_the_file() {
     let (parent, page_max) = (branch(&patient), patient.pages());
     patient.change(parent, |page| page.splice(2, 0, 4, &9_999_999u32.to_le_bytes()));
     let page = 9_999_999;
-    patient.expect(Finding::PageOutside {
-        parent,
-        page,
-        page_max,
-    });
+    patient.expect(Finding::PageOutside { parent, page, page_max });
 }
 
 #[test]
@@ -246,19 +231,11 @@ fn a_leaf_on_the_level_of_branches() {
     // The last branch is cut down to its first child, which the root then points to itself.
     let children = patient.view(bypassed).lines();
     let leaf = patient.view(bypassed).child(0).unwrap();
-    assert_eq!(
-        children, 1,
-        "the plan of the patient leaves one leaf to the last branch"
-    );
+    assert_eq!(children, 1, "the plan of the patient leaves one leaf to the last branch");
     patient.change(root, |page| page.splice(line, 0, 4, &leaf.to_le_bytes()));
     let free = patient.free_page(TABLE);
     patient.add_extent(free, bypassed, 1);
-    patient.expect(Finding::UnequalDepth {
-        page: leaf,
-        object: TABLE,
-        found: 1,
-        expected: 2,
-    });
+    patient.expect(Finding::UnequalDepth { page: leaf, object: TABLE, found: 1, expected: 2 });
 }
 
 #[test]
@@ -305,33 +282,17 @@ fn wrong_neighbours() {
     let leaves = patient.leaves(TABLE);
     let (page, previous, next) = (leaves[5], leaves[4], leaves[6]);
     patient.change(page, |change| change.set_siblings(leaves[9], next));
-    patient.expect(Finding::WrongPrevious {
-        page,
-        found: leaves[9],
-        expected: previous,
-    });
+    patient.expect(Finding::WrongPrevious { page, found: leaves[9], expected: previous });
     patient.change(page, |change| change.set_siblings(previous, leaves[9]));
-    patient.expect(Finding::WrongNext {
-        page,
-        found: leaves[9],
-        expected: next,
-    });
+    patient.expect(Finding::WrongNext { page, found: leaves[9], expected: next });
     let mut patient = Patient::new();
     let page = *leaves.last().unwrap();
     patient.change(page, |change| change.set_siblings(change.view().previous(), 5));
-    patient.expect(Finding::WrongNext {
-        page,
-        found: 5,
-        expected: 0,
-    });
+    patient.expect(Finding::WrongNext { page, found: 5, expected: 0 });
     let mut patient = Patient::new();
     let page = branch(&patient);
     patient.change(page, |change| change.set_siblings(0, 7));
-    patient.expect(Finding::WrongNext {
-        page,
-        found: 7,
-        expected: 0,
-    });
+    patient.expect(Finding::WrongNext { page, found: 7, expected: 0 });
 }
 
 #[test]
@@ -341,10 +302,7 @@ fn a_space_header_that_names_another_parent() {
     let mut header = patient.view(root).external().unwrap().to_vec();
     header[4..8].copy_from_slice(&5u32.to_le_bytes());
     patient.change(root, |page| page.set_external(&header));
-    assert!(matches!(
-        patient.report().findings[..],
-        [Finding::SpaceHeader { object: INDEX, .. }]
-    ));
+    assert!(matches!(patient.report().findings[..], [Finding::SpaceHeader { object: INDEX, .. }]));
 }
 
 #[test]
@@ -352,10 +310,7 @@ fn a_space_header_of_unknown_length() {
     let mut patient = Patient::new();
     let root = patient.root(INDEX);
     patient.change(root, |page| page.set_external(&[1, 2, 3]));
-    assert!(matches!(
-        patient.report().findings[..],
-        [Finding::SpaceHeader { object: INDEX, .. }]
-    ));
+    assert!(matches!(patient.report().findings[..], [Finding::SpaceHeader { object: INDEX, .. }]));
 }
 
 #[test]
@@ -374,11 +329,7 @@ fn extents_that_overlap() {
     let mut patient = Patient::new();
     let ((first, last), owned) = (patient.free(INDEX), patient.owned_page(INDEX));
     patient.add_extent(owned, last - 1, last - first);
-    patient.expect(Finding::ExtentsOverlap {
-        first,
-        last: last - 1,
-        object: INDEX,
-    });
+    patient.expect(Finding::ExtentsOverlap { first, last: last - 1, object: INDEX });
 }
 
 #[test]
@@ -386,29 +337,18 @@ fn free_pages_that_are_not_owned() {
     let mut patient = Patient::new();
     let ((first, last), free) = (patient.free(TABLE), patient.free_page(INDEX));
     patient.add_extent(free, last, last + 1 - first);
-    patient.expect(Finding::FreeNotOwned {
-        first,
-        last,
-        object: INDEX,
-    });
+    patient.expect(Finding::FreeNotOwned { first, last, object: INDEX });
 }
 
 #[test]
 fn a_child_that_owns_what_its_parent_does_not() {
     let mut patient = Patient::new();
-    let (owned, free, last) = (
-        patient.owned_page(INDEX),
-        patient.free_page(INDEX),
-        patient.pages() + 3,
-    );
+    let (owned, free, last) =
+        (patient.owned_page(INDEX), patient.free_page(INDEX), patient.pages() + 3);
     patient.bytes.resize(patient.bytes.len() + 3 * PAGE_BYTES, 0);
     patient.add_extent(owned, last, 3);
     patient.add_extent(free, last, 3);
-    patient.expect(Finding::NotOwnedByParent {
-        first: last - 2,
-        last,
-        object: INDEX,
-    });
+    patient.expect(Finding::NotOwnedByParent { first: last - 2, last, object: INDEX });
 }
 
 #[test]
@@ -416,11 +356,7 @@ fn a_database_that_owns_more_than_its_file() {
     let mut patient = Patient::new();
     let pages = patient.pages();
     patient.bytes.truncate(patient.bytes.len() - PAGE_BYTES);
-    patient.expect(Finding::NotOwnedByParent {
-        first: pages,
-        last: pages,
-        object: 1,
-    });
+    patient.expect(Finding::NotOwnedByParent { first: pages, last: pages, object: 1 });
 }
 
 #[test]
@@ -430,11 +366,7 @@ fn a_child_that_owns_what_is_free_in_its_parent() {
     let (owned, free) = (patient.owned_page(VALUES), patient.free_page(VALUES));
     patient.add_extent(owned, last, last + 1 - first);
     patient.add_extent(free, last, last + 1 - first);
-    patient.expect(Finding::FreeInParent {
-        first,
-        last,
-        object: VALUES,
-    });
+    patient.expect(Finding::FreeInParent { first, last, object: VALUES });
 }
 
 #[test]
@@ -444,11 +376,7 @@ fn two_children_that_own_the_same() {
     let (owned, free) = (patient.owned_page(VALUES), patient.free_page(VALUES));
     patient.add_extent(owned, last, last + 1 - first);
     patient.add_extent(free, last, last + 1 - first);
-    patient.expect(Finding::OwnedTwice {
-        first,
-        last,
-        object: VALUES,
-    });
+    patient.expect(Finding::OwnedTwice { first, last, object: VALUES });
 }
 
 #[test]
@@ -467,9 +395,7 @@ fn a_chain_of_branches_is_no_tree() {
     }
     let findings = patient.report().findings;
     assert!(
-        findings
-            .iter()
-            .any(|finding| matches!(finding, Finding::TooDeep { .. })),
+        findings.iter().any(|finding| matches!(finding, Finding::TooDeep { .. })),
         "{findings:?}"
     );
 }
@@ -480,20 +406,12 @@ fn the_list_of_findings_has_an_end() {
     for page in patient.leaves(TABLE) {
         patient.change(page, |change| change.set_dbtime(1 << 40));
     }
-    let options = DeepOptions {
-        findings_max: 10,
-        ..DeepOptions::default()
-    };
+    let options = DeepOptions { findings_max: 10, ..DeepOptions::default() };
     let report = golden::on_memory_disk(&patient.bytes, move |files, handle| async move {
-        verify_deep(&files, &handle, golden::DATABASE, options)
-            .await
-            .unwrap()
+        verify_deep(&files, &handle, golden::DATABASE, options).await.unwrap()
     });
     assert_eq!(report.findings.len(), 10);
-    assert_eq!(
-        report.findings_unlisted as usize,
-        patient.leaves(TABLE).len() - 10
-    );
+    assert_eq!(report.findings_unlisted as usize, patient.leaves(TABLE).len() - 10);
 }
 
 /// Whatever the bytes, the check ends, and without a panic: it is run on files of unknown origin.
@@ -506,11 +424,7 @@ fn arbitrary_damage_under_right_checksums_is_survived() {
         let mut patient = Patient { bytes: sound.clone() };
         for _ in 0..1 + random.below(6) {
             // Most of the sense is in the first pages, so they are hit more often.
-            let pages = if random.chance(0.5) {
-                40
-            } else {
-                u64::from(patient.pages())
-            };
+            let pages = if random.chance(0.5) { 40 } else { u64::from(patient.pages()) };
             let page = 1 + random.below(pages) as u32;
             let at = if random.chance(0.5) {
                 8 + random.below(64)

@@ -23,10 +23,7 @@ fn a_record_that_is_none() {
         page,
         line: 1,
         table: table(),
-        fault: RecordFault::FixedEnd {
-            found: 99,
-            expected: 37,
-        },
+        fault: RecordFault::FixedEnd { found: 99, expected: 37 },
     });
 }
 
@@ -35,11 +32,7 @@ fn a_record_under_another_key() {
     let mut patient = Patient::new();
     let page = patient.leaves(TABLE)[2];
     patient.change(page, |change| change.splice(1, 4, 8, &7u64.to_le_bytes()));
-    patient.expect(Finding::WrongPrimaryKey {
-        page,
-        line: 1,
-        table: table(),
-    });
+    patient.expect(Finding::WrongPrimaryKey { page, line: 1, table: table() });
 }
 
 #[test]
@@ -123,9 +116,7 @@ fn long_values_counted_wrongly() {
 fn a_long_value_nobody_refers_to() {
     let mut patient = Patient::new();
     // Record 40 has long value 2; its reference, the last four bytes, is made to name value 3.
-    let key = PreparedDatabase::new(Plan::new(SIZE, Extent::Records(1), 0))
-        .unwrap()
-        .record_key(40);
+    let key = PreparedDatabase::new(Plan::new(SIZE, Extent::Records(1), 0)).unwrap().record_key(40);
     let page = patient.leaves(TABLE)[5];
     let line = patient.view(page).find(&key).unwrap().unwrap();
     patient.change(page, |change| {
@@ -163,10 +154,7 @@ fn an_object_that_is_not_listed() {
     let mut patient = Patient::new();
     let line = patient.view(OBJECT_IDS_PAGE).lines() - 1;
     patient.change(OBJECT_IDS_PAGE, |page| page.remove(line));
-    patient.expect(Finding::ObjectUnlisted {
-        object: VALUES,
-        table_object: TABLE,
-    });
+    patient.expect(Finding::ObjectUnlisted { object: VALUES, table_object: TABLE });
 }
 
 #[test]
@@ -178,17 +166,11 @@ fn an_object_that_is_listed_and_not_there() {
         let (mut key, mut record) = (node.key(), node.data.to_vec());
         assert_eq!(key.pop(), Some(VALUES as u8));
         key.push(11);
-        let at = record
-            .windows(4)
-            .position(|bytes| bytes == VALUES.to_le_bytes())
-            .unwrap();
+        let at = record.windows(4).position(|bytes| bytes == VALUES.to_le_bytes()).unwrap();
         record[at] = 11;
         page.insert(last + 1, 0, &key, &record);
     });
-    patient.expect(Finding::ObjectUnknown {
-        object: 11,
-        table_object: TABLE,
-    });
+    patient.expect(Finding::ObjectUnknown { object: 11, table_object: TABLE });
 }
 
 #[test]
@@ -199,10 +181,7 @@ fn an_object_above_the_headers_highest() {
     let page = header.encode();
     patient.bytes[..PAGE_BYTES].copy_from_slice(&page);
     patient.bytes[PAGE_BYTES..2 * PAGE_BYTES].copy_from_slice(&page);
-    patient.expect(Finding::ObjectAboveHeader {
-        object: VALUES,
-        object_max: VALUES - 1,
-    });
+    patient.expect(Finding::ObjectAboveHeader { object: VALUES, object_max: VALUES - 1 });
 }
 
 #[test]
@@ -221,8 +200,5 @@ fn two_trees_with_one_object_number() {
     let (page, line) = row.unwrap();
     patient.change(page, |change| change.splice(line, 10, 1, &[10]));
     let findings = patient.report().findings;
-    assert!(
-        findings.contains(&Finding::ObjectTwice { object: VALUES }),
-        "{findings:?}"
-    );
+    assert!(findings.contains(&Finding::ObjectTwice { object: VALUES }), "{findings:?}");
 }

@@ -1,4 +1,5 @@
-//! Databases that are sound must be found sound, whoever wrote them: a check that cries wolf is turned off.
+//! Databases that are sound must be found sound, whoever wrote them: a check that cries wolf is
+//! turned off.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -27,11 +28,7 @@ fn check(place: impl FnOnce(&MemoryDisk)) -> DeepReport {
 fn check_prepared(plan: Plan) -> DeepReport {
     let database = Arc::new(PreparedDatabase::new(plan).unwrap());
     check(|disk| {
-        disk.load_sparse(
-            "/db.edb",
-            database.file_bytes(),
-            PreparedContent::sparse(&database),
-        )
+        disk.load_sparse("/db.edb", database.file_bytes(), PreparedContent::sparse(&database))
     })
 }
 
@@ -40,14 +37,7 @@ fn prepared_databases_are_sound() {
     for size in PageSize::ALL {
         for (long_values, secondary, branch_fill_percent) in [
             (None, Secondary::Unique, 90),
-            (
-                Some(LongValues {
-                    every: 3,
-                    bytes: 50_000,
-                }),
-                Secondary::Unique,
-                2,
-            ),
+            (Some(LongValues { every: 3, bytes: 50_000 }), Secondary::Unique, 2),
             (Some(LongValues { every: 1, bytes: 100 }), Secondary::Absent, 2),
         ] {
             let report = check_prepared(Plan {
@@ -77,25 +67,15 @@ fn a_prepared_database_with_vacancies_is_sound() {
         };
         let database = PreparedDatabase::new(plan.clone()).unwrap();
         let records = (0..3000).filter(|number| database.has_record(*number)).count() as u64;
-        let full = check_prepared(Plan {
-            vacancy_percent: 0,
-            ..plan.clone()
-        });
+        let full = check_prepared(Plan { vacancy_percent: 0, ..plan.clone() });
         let report = check_prepared(plan);
         assert_eq!(report.findings, [], "{size}");
-        assert_eq!(
-            full.records - report.records,
-            3000 - records,
-            "{size}: records reached"
-        );
+        assert_eq!(full.records - report.records, 3000 - records, "{size}: records reached");
         let per_leaf = database.per_leaf();
         let last_places = (0..3000 / per_leaf).map(|leaf| leaf * per_leaf + per_leaf - 1);
         let roomy = last_places.filter(|number| !database.has_record(*number)).count() as f64;
         let share = roomy / (3000 / per_leaf) as f64;
-        assert!(
-            (share - 0.6).abs() < 0.12,
-            "{size}: {share} of the leaves have room"
-        );
+        assert!((share - 0.6).abs() < 0.12, "{size}: {share} of the leaves have room");
     }
 }
 
@@ -128,10 +108,7 @@ fn databases_made_by_windows_are_sound() {
         match check_bytes(&bytes) {
             Ok(report) => {
                 assert_eq!(report.findings, [], "{name}");
-                println!(
-                    "{name}: {} records, not checked: {:?}",
-                    report.records, report.unchecked
-                );
+                println!("{name}: {} records, not checked: {:?}", report.records, report.unchecked);
             }
             Err(ReadError::Dirty { .. }) => println!("{name} was not shut down cleanly"),
             Err(error) => panic!("{name}: {error}"),

@@ -1,7 +1,8 @@
-//! What the engine leaves behind is verified by the code that knows only the format: pages, headers, trees and space.
+//! What the engine leaves behind is verified by the code that knows only the format: pages,
+//! headers, trees and space.
 //!
-//! Why it matters: the engine reads its own files with its own eyes. A leaked page or a wrong separator shows only to somebody who
-//! looks at the whole file.
+//! Why it matters: the engine reads its own files with its own eyes. A leaked page or a wrong
+//! separator shows only to somebody who looks at the whole file.
 
 #[path = "support/seeds.rs"]
 mod seeds;
@@ -21,7 +22,8 @@ use plimsoll_io::{Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, Random}
 use seeds::seeds;
 use support::*;
 
-/// A table with everything: a primary key, two kinds of secondary index, values in and outside the record.
+/// A table with everything: a primary key, two kinds of secondary index, values in and outside the
+/// record.
 fn messages() -> Table {
     Table::builder("Messages")
         .column(Column::new("id", ColumnType::Long))
@@ -40,35 +42,22 @@ async fn change(instance: &Instance, table: &OpenTable, random: &mut Random) -> 
     let transaction = instance.begin();
     let id = random.below(400) as i32;
     let (folder, name) = (random.below(9) as i32, format!("message {id}"));
-    let bytes = if random.chance(0.2) {
-        random.below(30_000)
-    } else {
-        random.below(700)
-    };
+    let bytes = if random.chance(0.2) { random.below(30_000) } else { random.below(700) };
     let body = vec![0x41 + (id % 20) as u8; bytes as usize];
     let key = table.key(&[Some(&id.to_le_bytes())]).expect("a key");
     let column = |name| table.column(name).expect("a column");
-    let changed = [
-        (column("folder"), folder.to_le_bytes().to_vec()),
-        (column("body"), body),
-    ];
+    let changed = [(column("folder"), folder.to_le_bytes().to_vec()), (column("body"), body)];
     let result = if random.chance(0.5) {
-        let mut values = vec![
-            (column("id"), id.to_le_bytes().to_vec()),
-            (column("name"), name.into_bytes()),
-        ];
+        let mut values =
+            vec![(column("id"), id.to_le_bytes().to_vec()), (column("name"), name.into_bytes())];
         values.extend(changed);
         values.sort_by_key(|(column, _)| *column);
-        let values: Vec<_> = values
-            .iter()
-            .map(|(column, bytes)| (*column, Some(&bytes[..])))
-            .collect();
+        let values: Vec<_> =
+            values.iter().map(|(column, bytes)| (*column, Some(&bytes[..]))).collect();
         table.insert(&transaction, &values).await.map(drop)
     } else if random.chance(0.5) {
-        let values: Vec<_> = changed
-            .iter()
-            .map(|(column, bytes)| (*column, Some(&bytes[..])))
-            .collect();
+        let values: Vec<_> =
+            changed.iter().map(|(column, bytes)| (*column, Some(&bytes[..]))).collect();
         table.update(&transaction, &key, &values).await
     } else {
         table.delete(&transaction, &key).await
@@ -76,14 +65,22 @@ async fn change(instance: &Instance, table: &OpenTable, random: &mut Random) -> 
     match result {
         Ok(()) if random.chance(0.9) => transaction.commit(Commit::Lazy).await.is_ok(),
         Ok(())
-        | Err(EngineError::KeyDuplicate { .. } | EngineError::RowNotFound | EngineError::WriteConflict) => {
-            transaction.rollback().await.is_ok()
-        }
+        | Err(
+            EngineError::KeyDuplicate { .. }
+            | EngineError::RowNotFound
+            | EngineError::WriteConflict,
+        ) => transaction.rollback().await.is_ok(),
         Err(_) => false,
     }
 }
 
-async fn work(instance: &Rc<Instance>, handle: &Handle, table: &Rc<OpenTable>, seed: u64, changes: u64) {
+async fn work(
+    instance: &Rc<Instance>,
+    handle: &Handle,
+    table: &Rc<OpenTable>,
+    seed: u64,
+    changes: u64,
+) {
     let mut joins = Vec::new();
     for session in 0..4 {
         let (instance, table) = (instance.clone(), table.clone());
@@ -105,11 +102,13 @@ fn all_files(disk: &MemoryDisk) -> Vec<PathBuf> {
     disk.list_files().into_iter().map(|(path, _)| path).collect()
 }
 
-async fn check_files(files: &Files, handle: &Handle, paths: &[PathBuf], what: &str) -> VerifyReport {
-    let options = VerifyOptions {
-        depth: Depth::Deep,
-        ..VerifyOptions::default()
-    };
+async fn check_files(
+    files: &Files,
+    handle: &Handle,
+    paths: &[PathBuf],
+    what: &str,
+) -> VerifyReport {
+    let options = VerifyOptions { depth: Depth::Deep, ..VerifyOptions::default() };
     let report = verify(files, handle, paths, &options).await;
     for file in &report.files {
         assert_eq!(file.verdict, FileVerdict::Sound, "{what}: {file:#?}");
@@ -140,7 +139,8 @@ fn check(setup: Setup, seed: u64) {
     run.expect("the disk answers everything");
 }
 
-/// Cuts the power in the middle of work, recovers, stops and checks; false if the cut came before there was a table.
+/// Cuts the power in the middle of work, recovers, stops and checks; false if the cut came before
+/// there was a table.
 fn check_after_power_cut(seed: u64) -> bool {
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, MemoryOptions::default());
@@ -174,25 +174,16 @@ fn check_after_power_cut(seed: u64) -> bool {
 fn recovery_leaves_sound_files() {
     let all = first_seed(0)..first_seed(0) + seeds(6);
     let checked = all.filter(|seed| check_after_power_cut(*seed)).count() as u64;
-    assert!(
-        checked * 2 > seeds(6),
-        "most cuts come after the trees were made: {checked}"
-    );
+    assert!(checked * 2 > seeds(6), "most cuts come after the trees were made: {checked}");
 }
 
-/// Logs, checkpoint and flush maps are verified with the databases; damage to any of them is found, a gap in the log too.
+/// Logs, checkpoint and flush maps are verified with the databases; damage to any of them is found,
+/// a gap in the log too.
 #[test]
 fn logs_checkpoint_and_flush_maps_are_verified() {
-    let setup = Setup {
-        databases: 2,
-        checkpoint_generations: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { databases: 2, checkpoint_generations: 64, ..Setup::default() };
     for framing in [Framing::Sectors512, Framing::Segments4096] {
-        check_all_files(Setup {
-            framing,
-            ..setup.clone()
-        });
+        check_all_files(Setup { framing, ..setup.clone() });
     }
 }
 
@@ -219,10 +210,7 @@ fn check_all_files(setup: Setup) {
         assert!(
             report.is_sound(),
             "{:#?}",
-            report
-                .files
-                .iter()
-                .find(|file| file.verdict != FileVerdict::Sound)
+            report.files.iter().find(|file| file.verdict != FileVerdict::Sound)
         );
         let logs: Vec<_> = report
             .files
@@ -232,22 +220,20 @@ fn check_all_files(setup: Setup) {
             .collect();
         assert!(logs.len() >= 3, "a chain: {logs:?}");
         // A closed generation that is not there leaves a gap.
-        let closed: Vec<_> = logs
-            .iter()
-            .filter(|path| path.to_string_lossy().contains("0000"))
-            .collect();
+        let closed: Vec<_> =
+            logs.iter().filter(|path| path.to_string_lossy().contains("0000")).collect();
         let with_gap: Vec<_> = paths.iter().filter(|path| *path != closed[1]).cloned().collect();
         let gapped = verify(&files, &handle, &with_gap, &options).await;
-        let error = gapped
-            .files
-            .iter()
-            .find_map(|file| file.error.clone())
-            .expect("a gap is damage");
+        let error =
+            gapped.files.iter().find_map(|file| file.error.clone()).expect("a gap is damage");
         assert!(error.contains("-528"), "{error}");
         for file in report.files.iter().filter(|file| file.kind != "database") {
-            // The middle of what is written in a log, the second block of a checkpoint, the first page of a map.
+            // The middle of what is written in a log, the second block of a checkpoint, the first
+            // page of a map.
             let offset = match file.kind {
-                "log" => 4096 + file.page_bytes as u64 * ((file.pages_seen - file.uninitialized) / 3),
+                "log" => {
+                    4096 + file.page_bytes as u64 * ((file.pages_seen - file.uninitialized) / 3)
+                }
                 "checkpoint" => 4096,
                 _ => 8192,
             };
@@ -264,20 +250,14 @@ fn check_all_files(setup: Setup) {
     run.expect("the disk answers everything");
 }
 
-/// After a swarm of sessions and a clean stop, every page is sound, in its tree and accounted for, and rows, indexes and long values agree.
+/// After a swarm of sessions and a clean stop, every page is sound, in its tree and accounted for,
+/// and rows, indexes and long values agree.
 #[test]
 fn a_clean_stop_leaves_a_sound_database() {
     for seed in first_seed(0)..first_seed(0) + seeds(2) {
         check(Setup::default(), seed);
     }
     for size in PageSize::ALL {
-        check(
-            Setup {
-                size,
-                cache_frames: 160,
-                ..Setup::default()
-            },
-            77,
-        );
+        check(Setup { size, cache_frames: 160, ..Setup::default() }, 77);
     }
 }

@@ -1,8 +1,11 @@
-//! The n-th I/O fails, for every n: while an instance is opened, works, checkpoints, shuts down and opens again, and while it recovers.
+//! The n-th I/O fails, for every n: while an instance is opened, works, checkpoints, shuts down and
+//! opens again, and while it recovers.
 //!
-//! Whatever fails, nothing panics, nothing hangs (an hour of virtual time is the guard), no file stays open, no memory is left over, and when the disk
-//! is sound again the databases open and hold every acknowledged commit. One run per I/O and kind of error, on a copy of the same disk. The failing operation may be
-//! one of the background tasks', so the error may show anywhere or nowhere: what counts is what is found afterwards.
+//! Whatever fails, nothing panics, nothing hangs (an hour of virtual time is the guard), no file
+//! stays open, no memory is left over, and when the disk is sound again the databases open and hold
+//! every acknowledged commit. One run per I/O and kind of error, on a copy of the same disk. The
+//! failing operation may be one of the background tasks', so the error may show anywhere or
+//! nowhere: what counts is what is found afterwards.
 
 mod support;
 
@@ -12,8 +15,8 @@ use std::rc::Rc;
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
 use plimsoll_io::{
-    Clock, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions, OperationKind,
-    Random, Stage, TraceEntry,
+    Clock, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions,
+    OperationKind, Random, Stage, TraceEntry,
 };
 use support::accounts::Accounts;
 use support::*;
@@ -36,11 +39,7 @@ struct Base {
 }
 
 fn setup() -> Setup {
-    Setup {
-        cache_frames: 64,
-        checkpoint_generations: 1,
-        ..Setup::default()
-    }
+    Setup { cache_frames: 64, checkpoint_generations: 1, ..Setup::default() }
 }
 
 fn weights() -> Weights {
@@ -72,7 +71,9 @@ async fn work(
         joins.push(handle.spawn(async move {
             for number in 0..transactions {
                 let serial = seed * 1_000_000 + session * 1_000 + number;
-                let done = one_transaction(&instance, &field, &weights(), serial, &mut random, &ledger).await;
+                let done =
+                    one_transaction(&instance, &field, &weights(), serial, &mut random, &ledger)
+                        .await;
                 if done.is_err() {
                     return;
                 }
@@ -88,10 +89,7 @@ async fn work(
 fn base(clean: bool) -> Base {
     let setup = setup();
     let clock = Rc::new(Clock::simulated());
-    let memory = MemoryOptions {
-        trace_operations: 10_000,
-        ..MemoryOptions::default()
-    };
+    let memory = MemoryOptions { trace_operations: 10_000, ..MemoryOptions::default() };
     let disk = new_disk(&clock, 7, memory);
     let creating = setup.clone();
     let (field, ledger) = run_on(&clock, &disk, move |files, handle| async move {
@@ -108,32 +106,27 @@ fn base(clean: bool) -> Base {
             // Left unfinished, so that recovery has something to take back.
             let unfinished = instance.begin();
             for number in 0..12 {
-                let _ = unfinished
-                    .replace(field.data[0], &row_key(number * 5), &[9; 300])
-                    .await;
+                let _ = unfinished.replace(field.data[0], &row_key(number * 5), &[9; 300]).await;
             }
-            instance
-                .store()
-                .log
-                .make_durable(instance.store().log.tip())
-                .await
-                .unwrap();
+            instance.store().log.make_durable(instance.store().log.tip()).await.unwrap();
             std::mem::forget(unfinished);
         }
         let books = ledger.borrow().clone();
         (field, books)
     })
     .unwrap();
-    Base {
-        disk,
-        field,
-        ledger,
-        setup,
-    }
+    Base { disk, field, ledger, setup }
 }
 
-/// Opens, works over a rollover with a checkpoint in the middle, closes, opens and closes again. Any step may fail.
-async fn story(files: Files, handle: Handle, setup: Setup, field: Field, ledger: Rc<RefCell<Ledger>>) {
+/// Opens, works over a rollover with a checkpoint in the middle, closes, opens and closes again.
+/// Any step may fail.
+async fn story(
+    files: Files,
+    handle: Handle,
+    setup: Setup,
+    field: Field,
+    ledger: Rc<RefCell<Ledger>>,
+) {
     let Ok((instance, _)) = open(&files, &handle, &setup, 11).await else {
         return;
     };
@@ -160,14 +153,9 @@ async fn recovery_story(files: Files, handle: Handle, setup: Setup) {
 /// Runs the story on a copy of the base with a fault; answers how many operations there were.
 fn run_with_fault(base: &Base, rule: Option<FaultRule>, recovering: bool) -> u64 {
     let mut random = Random::from_seed(99);
-    let disk = base.disk.crash_image(
-        if recovering {
-            Loss::Everything
-        } else {
-            Loss::Nothing
-        },
-        &mut random,
-    );
+    let disk = base
+        .disk
+        .crash_image(if recovering { Loss::Everything } else { Loss::Nothing }, &mut random);
     let label = format!("{rule:?}");
     let accounts = Accounts::open(&disk);
     if let Some(rule) = rule {
@@ -185,11 +173,8 @@ fn run_with_fault(base: &Base, rule: Option<FaultRule>, recovering: bool) -> u64
     .unwrap_or_else(|_| panic!("{label}: everything waits for ever"));
     let operations = disk.events() / 2;
     if label == "None" && !recovering {
-        let renames = disk
-            .trace()
-            .iter()
-            .filter(|entry| entry.kind == OperationKind::Rename)
-            .count();
+        let renames =
+            disk.trace().iter().filter(|entry| entry.kind == OperationKind::Rename).count();
         assert!(
             renames > 8,
             "the story rolls over: opening twice alone takes four renames, seen twice each"
@@ -197,10 +182,12 @@ fn run_with_fault(base: &Base, rule: Option<FaultRule>, recovering: bool) -> u64
     }
     disk.clear_faults();
     accounts.settle(&disk, &label);
-    let close_failed =
-        |entry: &TraceEntry| entry.kind == OperationKind::Close && matches!(entry.stage, Stage::Failed(_));
+    let close_failed = |entry: &TraceEntry| {
+        entry.kind == OperationKind::Close && matches!(entry.stage, Stage::Failed(_))
+    };
     if disk.trace().iter().any(close_failed) {
-        // A file whose close fails stays locked on this disk; a real one is closed even so. Another process takes over.
+        // A file whose close fails stays locked on this disk; a real one is closed even so. Another
+        // process takes over.
         let image = disk.crash_image(Loss::Nothing, &mut random);
         check_sound(base, &image, &ledger.borrow(), &label);
     } else {
@@ -250,27 +237,16 @@ fn every(recovering: bool, choose: impl Fn(u64) -> Vec<(DiskErrorKind, Extent)>)
 
 /// Every third operation, each kind of error in turn.
 fn a_sample(nth: u64) -> Vec<(DiskErrorKind, Extent)> {
-    if nth.is_multiple_of(3) {
-        one_of_each(nth / 3)
-    } else {
-        Vec::new()
-    }
+    if nth.is_multiple_of(3) { one_of_each(nth / 3) } else { Vec::new() }
 }
 
 fn one_of_each(nth: u64) -> Vec<(DiskErrorKind, Extent)> {
-    let extent = if nth.is_multiple_of(4) {
-        Extent::FromThenOn
-    } else {
-        Extent::Once
-    };
+    let extent = if nth.is_multiple_of(4) { Extent::FromThenOn } else { Extent::Once };
     vec![(KINDS[nth as usize % 3], extent)]
 }
 
 fn all(_nth: u64) -> Vec<(DiskErrorKind, Extent)> {
-    KINDS
-        .into_iter()
-        .flat_map(|kind| [(kind, Extent::Once), (kind, Extent::FromThenOn)])
-        .collect()
+    KINDS.into_iter().flat_map(|kind| [(kind, Extent::Once), (kind, Extent::FromThenOn)]).collect()
 }
 
 #[test]
@@ -309,9 +285,7 @@ fn a_failed_log_write_poisons_the_instance() {
         );
         let transaction = instance.begin();
         transaction.insert(field.serials, b"lost", b"lost").await.unwrap();
-        let committed = transaction
-            .commit(plimsoll_engine::transaction::Commit::Durable)
-            .await;
+        let committed = transaction.commit(plimsoll_engine::transaction::Commit::Durable).await;
         assert!(
             matches!(&committed, Err(EngineError::Poisoned { cause }) if is_medium_error(cause)),
             "{committed:?}"

@@ -1,7 +1,9 @@
-//! Removing any one sync makes a test fail. A disk that forgets one class of syncs stands in for an engine without them; then power cuts show
-//! the loss: an acknowledged commit that is gone, or databases that cannot be opened.
+//! Removing any one sync makes a test fail. A disk that forgets one class of syncs stands in for an
+//! engine without them; then power cuts show the loss: an acknowledged commit that is gone, or
+//! databases that cannot be opened.
 //!
-//! Where forgetting a class does no harm, the table below says why it may still be there; the slow form shows that it is indeed harmless.
+//! Where forgetting a class does no harm, the table below says why it may still be there; the slow
+//! form shows that it is indeed harmless.
 
 #[path = "support/forgetful.rs"]
 mod forgetful;
@@ -14,8 +16,8 @@ use std::rc::Rc;
 
 use forgetful::{Forgetful, Sync};
 use plimsoll_io::{
-    Clock, Executor, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND,
-    Random, either,
+    Clock, Executor, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
+    NANOS_PER_SECOND, Random, either,
 };
 use support::*;
 
@@ -30,22 +32,29 @@ enum Expected {
 fn expected(sync: Sync) -> Expected {
     match sync {
         Sync::RolloverOfOld => Expected::Harmless(
-            "the second directory sync of the rollover covers both renames, and nothing is written to the new generation before it; \
+            "the second directory sync of the rollover covers both renames, and nothing is written \
+             to the new generation before it; \
              it is kept for file systems that do not order two renames of one directory",
         ),
         Sync::DatabaseLength => Expected::Harmless(
-            "redo makes the file longer by itself, and the sync before a checkpoint covers lengths; it is kept so that a full \
+            "redo makes the file longer by itself, and the sync before a checkpoint covers \
+             lengths; it is kept so that a full \
              thin-provisioned device shows before the log speaks of the new pages",
         ),
         Sync::FlushMapCreated | Sync::FlushMapName => Expected::Harmless(
-            "a lost flush map is an empty one: its types are unknown until pages are read; kept so that it is not lost for long",
+            "a lost flush map is an empty one: its types are unknown until pages are read; kept so \
+             that it is not lost for long",
         ),
-        Sync::CheckpointBlocks | Sync::CheckpointCreated | Sync::CheckpointName => Expected::Harmless(
-            "an old or lost checkpoint file makes redo start at the generation the headers ask for, which is kept until they are durable; \
+        Sync::CheckpointBlocks | Sync::CheckpointCreated | Sync::CheckpointName => {
+            Expected::Harmless(
+                "an old or lost checkpoint file makes redo start at the generation the headers ask \
+                 for, which is kept until they are durable; \
              kept because it bounds the time recovery takes",
-        ),
+            )
+        }
         Sync::LogRead => Expected::Harmless(
-            "only a process that was killed in a flush leaves log that can be read and is not durable, and none is killed here: `lives/killed.rs`",
+            "only a process that was killed in a flush leaves log that can be read and is not \
+             durable, and none is killed here: `lives/killed.rs`",
         ),
         _ => Expected::Loss,
     }
@@ -79,18 +88,13 @@ fn setup_for(random: &mut Random) -> Setup {
     }
 }
 
-/// Creates, opens, works with frequent checkpoints, and is cut at some event; audits what is found. Answers how many operations were forgotten.
+/// Creates, opens, works with frequent checkpoints, and is cut at some event; audits what is found.
+/// Answers how many operations were forgotten.
 fn world(seed: u64, forget: Option<Sync>, seen: &RefCell<BTreeMap<String, u64>>) -> u64 {
     let mut random = Random::from_seed(seed).child("world");
     let setup = setup_for(&mut random);
-    let latency = Latency::Exponential {
-        fixed_ns: 20_000,
-        mean_ns: 100_000,
-    };
-    let memory = MemoryOptions {
-        latency: LatencyPlan::of(latency),
-        ..MemoryOptions::default()
-    };
+    let latency = Latency::Exponential { fixed_ns: 20_000, mean_ns: 100_000 };
+    let memory = MemoryOptions { latency: LatencyPlan::of(latency), ..MemoryOptions::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, memory);
     let forgetful = Forgetful::new(disk.clone(), forget);
@@ -106,16 +110,14 @@ fn world(seed: u64, forget: Option<Sync>, seen: &RefCell<BTreeMap<String, u64>>)
     for (name, count) in forgetful.seen() {
         *seen.borrow_mut().entry(name).or_default() += count;
     }
-    let loss = if random.chance(0.5) {
-        Loss::Everything
-    } else {
-        Loss::Drawn
-    };
+    let loss = if random.chance(0.5) { Loss::Everything } else { Loss::Drawn };
     let image = disk.crash_image(loss, &mut random);
     let known = known.borrow();
-    // The second header copy is for a first one that cannot be read; both must be sufficient at any moment.
+    // The second header copy is for a first one that cannot be read; both must be sufficient at any
+    // moment.
     let wreck_first_copy = random.chance(0.3);
-    let wreck_first_copy = forget == Some(Sync::HeaderSecond) || (forget.is_none() && wreck_first_copy);
+    let wreck_first_copy =
+        forget == Some(Sync::HeaderSecond) || (forget.is_none() && wreck_first_copy);
     if known.created && wreck_first_copy {
         for number in 1..=setup.databases {
             image.corrupt(database_path(number), 0, |bytes| {
@@ -131,15 +133,7 @@ fn world(seed: u64, forget: Option<Sync>, seen: &RefCell<BTreeMap<String, u64>>)
         let (instance, _) = open(&files, &handle, &setup, seed + 77).await.unwrap();
         if let Some(field) = field {
             audit(&instance, &field, &ledger).await.unwrap();
-            work(
-                &instance,
-                &handle,
-                &field,
-                &Rc::new(RefCell::new(ledger)),
-                seed + 78,
-                5,
-            )
-            .await;
+            work(&instance, &handle, &field, &Rc::new(RefCell::new(ledger)), seed + 78, 5).await;
         }
         instance.close().await.unwrap();
     })
@@ -155,7 +149,13 @@ struct Known {
     ledger: Rc<RefCell<Ledger>>,
 }
 
-async fn busy_life(files: Files, handle: Handle, setup: Setup, known: Rc<RefCell<Known>>, seed: u64) {
+async fn busy_life(
+    files: Files,
+    handle: Handle,
+    setup: Setup,
+    known: Rc<RefCell<Known>>,
+    seed: u64,
+) {
     if create_databases(&files, &setup).await.is_err() {
         return;
     }
@@ -177,15 +177,7 @@ async fn busy_life(files: Files, handle: Handle, setup: Setup, known: Rc<RefCell
         let field = known.borrow().field.clone().expect("it was just set");
         let ledger = known.borrow().ledger.clone();
         for turn in 0..30 {
-            work(
-                &instance,
-                &handle,
-                &field,
-                &ledger,
-                seed * 100 + life * 40 + turn,
-                12,
-            )
-            .await;
+            work(&instance, &handle, &field, &ledger, seed * 100 + life * 40 + turn, 12).await;
             if instance.checkpoint().await.is_err() {
                 return;
             }
@@ -221,7 +213,9 @@ async fn work(
         joins.push(handle.spawn(async move {
             for number in 0..transactions {
                 let serial = seed * 100_000 + session * 1_000 + number;
-                let done = one_transaction(&instance, &field, &weights, serial, &mut random, &ledger).await;
+                let done =
+                    one_transaction(&instance, &field, &weights, serial, &mut random, &ledger)
+                        .await;
                 if done.is_err() {
                     return;
                 }
@@ -236,7 +230,8 @@ async fn work(
 /// The first seed of which the audit fails.
 fn first_loss(sync: Sync, worlds: u64) -> Option<u64> {
     let seen = RefCell::default();
-    (1..=worlds).find(|seed| catch_unwind(AssertUnwindSafe(|| world(*seed, Some(sync), &seen))).is_err())
+    (1..=worlds)
+        .find(|seed| catch_unwind(AssertUnwindSafe(|| world(*seed, Some(sync), &seen))).is_err())
 }
 
 #[test]
@@ -249,10 +244,7 @@ fn with_every_sync_done_nothing_is_lost_and_every_sync_is_known() {
     println!("{seen:?}");
     for sync in Sync::ALL {
         let name = format!("{sync:?}");
-        assert!(
-            seen.contains_key(&name),
-            "{name} never happened: the worlds are too small"
-        );
+        assert!(seen.contains_key(&name), "{name} never happened: the worlds are too small");
     }
     let unknown: Vec<&String> = seen.keys().filter(|name| name.starts_with("unknown")).collect();
     assert!(unknown.is_empty(), "syncs this test does not know: {unknown:?}");

@@ -1,14 +1,15 @@
-//! Database headers: every field has its place, real headers survive a round trip, and a damaged first copy is replaced by
-//! the shadow.
+//! Database headers: every field has its place, real headers survive a round trip, and a damaged
+//! first copy is replaced by the shadow.
 //!
-//! Why it matters: a header that is off by one byte makes a database unreadable everywhere, and recovery trusts its positions.
+//! Why it matters: a header that is off by one byte makes a database unreadable everywhere, and
+//! recovery trusts its positions.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
 
 use plimsoll_engine::{
-    DatabaseHeader, DatabaseState, FileType, FormatError, HeaderCopy, LogPosition, LogTime, PageSize,
-    Signature,
+    DatabaseHeader, DatabaseState, FileType, FormatError, HeaderCopy, LogPosition, LogTime,
+    PageSize, Signature,
 };
 use proptest::prelude::*;
 
@@ -28,10 +29,7 @@ fn check_round_trip(name: &str, bytes: &[u8]) {
     let page = header.encode();
     assert!(page[8..671] == bytes[8..671], "{name}: every known field is kept");
     let has_later_fields = bytes[671..page.len()].iter().any(|byte| *byte != 0);
-    assert!(
-        has_later_fields || page == bytes[..page.len()],
-        "{name}: the whole page is the same"
-    );
+    assert!(has_later_fields || page == bytes[..page.len()], "{name}: the whole page is the same");
 }
 
 /// Synthetic and Windows-made headers are read and written back byte for byte.
@@ -51,10 +49,7 @@ fn headers_say_what_the_manifests_say() {
         assert_eq!(u64::from(header.page_bytes), entry["page_size"], "{name}");
         assert_eq!(u64::from(header.object_max), entry["objid_last"], "{name}");
         assert_eq!(header.dbtime_max, entry["dbtime"], "{name}");
-        let version = format!(
-            "{:#x},{:#x},{}",
-            header.version, header.update, header.update_minor
-        );
+        let version = format!("{:#x},{:#x},{}", header.version, header.update, header.update_minor);
         assert_eq!(version, entry["version"].as_str().unwrap(), "{name}");
         let expected = if entry["dbstate"] == "CleanShutdown" {
             DatabaseState::Clean
@@ -69,16 +64,13 @@ fn sample(size: PageSize) -> DatabaseHeader {
     let made = LogTime::from_utc_ns(1_577_836_800_123_000_000);
     DatabaseHeader {
         dbtime_max: 0x1122_3344_5566,
-        attach_position: LogPosition {
-            generation: 9,
-            sector: 8,
-            byte: 7,
-        },
+        attach_position: LogPosition { generation: 9, sector: 8, byte: 7 },
         ..DatabaseHeader::new(size, Signature::new(1, made), Signature::new(2, made))
     }
 }
 
-/// With the first copy damaged anywhere, the header is read from the shadow; with both damaged it is refused.
+/// With the first copy damaged anywhere, the header is read from the shadow; with both damaged it
+/// is refused.
 #[test]
 fn a_damaged_first_copy_is_replaced_by_the_shadow() {
     for size in PageSize::ALL {
@@ -109,19 +101,11 @@ fn other_files_are_refused() {
         DatabaseHeader::choose(&[]),
         Err(FormatError::HeaderShort { found_bytes: 0 })
     ));
-    assert!(matches!(
-        DatabaseHeader::choose(&[7; 65536]),
-        Err(FormatError::NotEse { .. })
-    ));
+    assert!(matches!(DatabaseHeader::choose(&[7; 65536]), Err(FormatError::NotEse { .. })));
     let mut header = sample(PageSize::KIB_4);
     header.file_type = FileType::FlushMap;
     let error = DatabaseHeader::choose(&header.encode()).unwrap_err();
-    assert_eq!(
-        error,
-        FormatError::FileType {
-            found: FileType::FlushMap
-        }
-    );
+    assert_eq!(error, FormatError::FileType { found: FileType::FlushMap });
     assert!(error.to_string().contains("FlushMap"), "{error}");
 }
 
@@ -146,37 +130,22 @@ fn log_times_hold_dates() {
 /// Positions sort by generation, then sector, then byte, whatever their order on disk.
 #[test]
 fn log_positions_sort_by_generation_first() {
-    let position = |generation, sector, byte| LogPosition {
-        generation,
-        sector,
-        byte,
-    };
-    let mut positions = vec![
-        position(2, 0, 0),
-        position(1, 5, 0),
-        position(1, 4, 900),
-        position(1, 4, 3),
-    ];
+    let position = |generation, sector, byte| LogPosition { generation, sector, byte };
+    let mut positions =
+        vec![position(2, 0, 0), position(1, 5, 0), position(1, 4, 900), position(1, 4, 3)];
     positions.sort();
     assert_eq!(
         positions,
-        [
-            position(1, 4, 3),
-            position(1, 4, 900),
-            position(1, 5, 0),
-            position(2, 0, 0)
-        ]
+        [position(1, 4, 3), position(1, 4, 900), position(1, 5, 0), position(2, 0, 0)]
     );
-    assert_eq!(
-        position(0x0403_0201, 0x0605, 0x0807).to_bytes(),
-        [7, 8, 5, 6, 1, 2, 3, 4]
-    );
+    assert_eq!(position(0x0403_0201, 0x0605, 0x0807).to_bytes(), [7, 8, 5, 6, 1, 2, 3, 4]);
 }
 
 proptest! {
     /// No bytes make the decoder panic, and what it accepts it can write back.
     #[test]
-    fn any_bytes_are_decoded_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..9000), make_plausible: bool) {
+    fn any_bytes_are_decoded_or_refused(mut bytes in proptest::collection::vec(any::<u8>(),
+        0..9000), make_plausible: bool) {
         if make_plausible && bytes.len() >= 4096 {
             bytes[4..8].copy_from_slice(&0x89AB_CDEFu32.to_le_bytes());
             bytes[236..240].copy_from_slice(&4096u32.to_le_bytes());

@@ -1,5 +1,6 @@
-//! A table that inherits columns from a template: its own values lie behind the inherited ones in every record, and those are not read. What would be
-//! taken for a value is then another column's, and nothing would show it.
+//! A table that inherits columns from a template: its own values lie behind the inherited ones in
+//! every record, and those are not read. What would be taken for a value is then another column's,
+//! and nothing would show it.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! What concurrent transactions see of each other, and what they must not do to one row at a time: counters, savepoints, full version store.
+//! What concurrent transactions see of each other, and what they must not do to one row at a time:
+//! counters, savepoints, full version store.
 
 mod support;
 
@@ -37,7 +38,8 @@ async fn read(instance: &Instance, tree: Tree) -> Vec<u8> {
     row.expect("the row is there")
 }
 
-/// A savepoint taken back leaves the change before it, and others go on seeing the row as it was before the transaction.
+/// A savepoint taken back leaves the change before it, and others go on seeing the row as it was
+/// before the transaction.
 #[test]
 fn others_see_the_row_as_it_was_after_half_of_its_changes_are_taken_back() {
     with_row(b"first", |instance, tree| async move {
@@ -53,7 +55,8 @@ fn others_see_the_row_as_it_was_after_half_of_its_changes_are_taken_back() {
     });
 }
 
-/// What somebody adds to a counter is seen when it is committed and not before; an addition taken back takes nobody else's along.
+/// What somebody adds to a counter is seen when it is committed and not before; an addition taken
+/// back takes nobody else's along.
 #[test]
 fn an_addition_is_seen_when_it_is_committed() {
     with_row(&[0; 8], |instance, tree| async move {
@@ -72,7 +75,8 @@ fn an_addition_is_seen_when_it_is_committed() {
     });
 }
 
-/// Additions go together; an addition to a row that somebody else is replacing would be lost or taken back with it.
+/// Additions go together; an addition to a row that somebody else is replacing would be lost or
+/// taken back with it.
 #[test]
 fn nobody_adds_to_a_row_that_another_replaces() {
     with_row(&[0; 8], |instance, tree| async move {
@@ -106,10 +110,7 @@ fn a_full_version_store_is_told_and_ends_with_the_reader() {
                 }
             }
         }
-        assert!(
-            matches!(refused, Some(EngineError::VersionStoreFull { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Some(EngineError::VersionStoreFull { .. })), "{refused:?}");
         assert_eq!(reader.get(tree, b"row").await.unwrap().unwrap(), b"first");
         reader.rollback().await.unwrap();
         let writer = instance.begin();
@@ -118,8 +119,9 @@ fn a_full_version_store_is_told_and_ends_with_the_reader() {
     });
 }
 
-/// Looking for the first vacant key in one go must find what asking for each key by itself finds: across leaves, beside rows others
-/// have deleted or inserted and not committed, and where nothing is vacant.
+/// Looking for the first vacant key in one go must find what asking for each key by itself finds:
+/// across leaves, beside rows others have deleted or inserted and not committed, and where nothing
+/// is vacant.
 #[test]
 fn the_first_absent_key_is_the_one_that_single_reads_find() {
     with_row(b"row", |instance, tree| async move {
@@ -132,16 +134,9 @@ fn the_first_absent_key_is_the_one_that_single_reads_find() {
         let other = instance.begin();
         other.delete(tree, &key(120)).await.unwrap();
         other.insert(tree, &key(149), &[8; 200]).await.unwrap();
-        for (first, count) in [
-            (0, 49),
-            (0, 60),
-            (40, 60),
-            (100, 60),
-            (130, 80),
-            (200, 12),
-            (390, 30),
-            (500, 3),
-        ] {
+        for (first, count) in
+            [(0, 49), (0, 60), (40, 60), (100, 60), (130, 80), (200, 12), (390, 30), (500, 3)]
+        {
             let keys: Vec<Vec<u8>> = (first..first + count).map(key).collect();
             for reader in [&instance.begin(), &other] {
                 let mut expected = None;

@@ -1,7 +1,8 @@
-//! Normalised keys against golden ones, half of them read from the indexes of a Windows-made database, and their order against the
-//! order of the values.
+//! Normalised keys against golden ones, half of them read from the indexes of a Windows-made
+//! database, and their order against the order of the values.
 //!
-//! Why it matters: an index whose keys sort differently from everybody else's finds nothing when another program opens it.
+//! Why it matters: an index whose keys sort differently from everybody else's finds nothing when
+//! another program opens it.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -21,9 +22,7 @@ fn key_of(column: Column, key_column: &str, value: Option<&[u8]>) -> Result<Key,
 }
 
 fn key_bytes(column_type: ColumnType, value: &[u8]) -> Vec<u8> {
-    key_of(Column::new("c", column_type), "c", Some(value))
-        .expect("a key")
-        .bytes
+    key_of(Column::new("c", column_type), "c", Some(value)).expect("a key").bytes
 }
 
 /// The stored bytes of a vector's value.
@@ -34,7 +33,9 @@ fn stored(column_type: ColumnType, value: &Value) -> Vec<u8> {
         ColumnType::Single => (value.as_f64().expect("number") as f32).to_le_bytes().to_vec(),
         ColumnType::Double => value.as_f64().expect("number").to_le_bytes().to_vec(),
         ColumnType::Guid => guid_bytes(value.as_str().expect("text")),
-        ColumnType::Text | ColumnType::LongText => value.as_str().expect("text").as_bytes().to_vec(),
+        ColumnType::Text | ColumnType::LongText => {
+            value.as_str().expect("text").as_bytes().to_vec()
+        }
         ColumnType::Binary | ColumnType::LongBinary => binary_bytes(value.as_str().expect("text")),
         fixed => integer().to_le_bytes()[..fixed.fixed_bytes().expect("fixed")].to_vec(),
     }
@@ -131,17 +132,11 @@ fn unsortable_values_are_refused() {
     let text = |value: &'static [u8]| key_of(Column::new("c", ColumnType::Text), "c", Some(value));
     assert_eq!(text("é".as_bytes()), Err(KeyError::NotAscii));
     let short = key_of(Column::new("c", ColumnType::Long), "c", Some(&[1, 2]));
-    assert!(matches!(
-        short,
-        Err(KeyError::Length {
-            expected_bytes: 4,
-            found_bytes: 2,
-            ..
-        })
-    ));
+    assert!(matches!(short, Err(KeyError::Length { expected_bytes: 4, found_bytes: 2, .. })));
 }
 
-/// Several columns make one key, a bound on the first columns is a prefix of it, and descending columns sort backwards.
+/// Several columns make one key, a bound on the first columns is a prefix of it, and descending
+/// columns sort backwards.
 #[test]
 fn columns_join_and_bounds_are_prefixes() {
     let table = Table::builder("t")
@@ -153,11 +148,7 @@ fn columns_join_and_bounds_are_prefixes() {
         .build()
         .expect("a valid table");
     let index = &table.indexes[1];
-    assert_eq!(
-        index.columns.len(),
-        3,
-        "the primary key is appended to a key that may repeat"
-    );
+    assert_eq!(index.columns.len(), 3, "the primary key is appended to a key that may repeat");
     let shape = KeyShape::of(&table, index).expect("sortable");
     let key = |folder: i32, stamp: i64, id: i32| {
         let (folder, stamp, id) = (folder.to_le_bytes(), stamp.to_le_bytes(), id.to_le_bytes());
@@ -182,9 +173,11 @@ proptest! {
     fn integer_keys_keep_order(left: i64, right: i64) {
         let keys = [left, right].map(|value| key_bytes(ColumnType::LongLong, &value.to_le_bytes()));
         prop_assert_eq!(left.cmp(&right), keys[0].cmp(&keys[1]));
-        let keys = [left as i16, right as i16].map(|value| key_bytes(ColumnType::Short, &value.to_le_bytes()));
+        let keys = [left as i16, right as i16].map(|value| key_bytes(ColumnType::Short,
+            &value.to_le_bytes()));
         prop_assert_eq!((left as i16).cmp(&(right as i16)), keys[0].cmp(&keys[1]));
-        let keys = [left as u32, right as u32].map(|value| key_bytes(ColumnType::UnsignedLong, &value.to_le_bytes()));
+        let keys = [left as u32, right as u32].map(|value| key_bytes(ColumnType::UnsignedLong,
+            &value.to_le_bytes()));
         prop_assert_eq!((left as u32).cmp(&(right as u32)), keys[0].cmp(&keys[1]));
     }
 
@@ -195,17 +188,19 @@ proptest! {
         prop_assert_eq!(left.total_cmp(&right), keys[0].cmp(&keys[1]));
     }
 
-    /// Keys of byte strings sort like the byte strings, also when one is the beginning of the other, and two keys are equal only for
-    /// equal strings.
+    /// Keys of byte strings sort like the byte strings, also when one is the beginning of the
+    /// other, and two keys are equal only for equal strings.
     #[test]
-    fn binary_keys_keep_order(left in proptest::collection::vec(0u8..3, 0..40), right in proptest::collection::vec(0u8..3, 0..40)) {
+    fn binary_keys_keep_order(left in proptest::collection::vec(0u8..3, 0..40),
+        right in proptest::collection::vec(0u8..3, 0..40)) {
         let keys = [&left, &right].map(|value| key_bytes(ColumnType::Binary, value));
         prop_assert_eq!(left.cmp(&right), keys[0].cmp(&keys[1]));
     }
 
     /// No value panics; what has a key keeps to the limit.
     #[test]
-    fn any_value_has_a_key_or_an_error(value in proptest::collection::vec(any::<u8>(), 0..600), number in 1u8..19) {
+    fn any_value_has_a_key_or_an_error(value in proptest::collection::vec(any::<u8>(), 0..600),
+        number in 1u8..19) {
         let column_type = ColumnType::from_number(number);
         prop_assume!(!matches!(column_type, ColumnType::Other(_)));
         if let Ok(key) = key_of(Column::new("c", column_type), "-c", Some(&value)) {

@@ -1,5 +1,5 @@
-//! The log by itself: what is appended comes back, through torn tails and rollovers, with no database attached; a stream that lost acknowledged log
-//! or was exchanged is refused.
+//! The log by itself: what is appended comes back, through torn tails and rollovers, with no
+//! database attached; a stream that lost acknowledged log or was exchanged is refused.
 
 mod support;
 
@@ -17,8 +17,8 @@ use plimsoll_engine::log::writer::Log;
 use plimsoll_engine::log::{HEADER_BYTES, Lsn};
 use plimsoll_engine::{LogTime, PageSize, Signature, block_checksum, header_checksum};
 use plimsoll_io::{
-    Clock, Context, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
-    Purpose, Random,
+    Clock, Context, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions,
+    NANOS_PER_MILLISECOND, Purpose, Random,
 };
 use support::*;
 
@@ -63,24 +63,13 @@ fn record(random: &mut Random, number: u64) -> LogRecord {
     }
     let mut front = vec![0; random.below(9000) as usize];
     random.fill(&mut front);
-    LogRecord::Image(ImageRecord {
-        database: 1,
-        page: number as u32,
-        front,
-        back: vec![1, 2, 3],
-    })
+    LogRecord::Image(ImageRecord { database: 1, page: number as u32, front, back: vec![1, 2, 3] })
 }
 
 fn disk_with(alignment_bytes: u32, seed: u64) -> (Rc<Clock>, Rc<MemoryDisk>) {
     let clock = Rc::new(Clock::simulated());
-    let disk = new_disk(
-        &clock,
-        seed,
-        MemoryOptions {
-            alignment_bytes,
-            ..MemoryOptions::default()
-        },
-    );
+    let disk =
+        new_disk(&clock, seed, MemoryOptions { alignment_bytes, ..MemoryOptions::default() });
     (clock, disk)
 }
 
@@ -112,10 +101,7 @@ fn what_is_appended_is_followed_record_by_record_through_rollovers() {
                 log.make_durable(log.tip()).await.unwrap();
                 followed.extend(follower.poll().await.unwrap());
                 assert!(log.statistics().generations >= 2);
-                assert!(
-                    followed == written,
-                    "the follower gives exactly what was appended"
-                );
+                assert!(followed == written, "the follower gives exactly what was appended");
                 log.close().await.unwrap();
             })
             .unwrap();
@@ -125,14 +111,8 @@ fn what_is_appended_is_followed_record_by_record_through_rollovers() {
 
 #[test]
 fn overhead_is_at_most_twelve_bytes_a_sector_with_the_old_framing() {
-    assert_eq!(
-        Framing::Sectors512.unit_bytes() - Framing::Sectors512.payload_bytes(),
-        12
-    );
-    assert_eq!(
-        Framing::Segments4096.unit_bytes() - Framing::Segments4096.payload_bytes(),
-        40
-    );
+    assert_eq!(Framing::Sectors512.unit_bytes() - Framing::Sectors512.payload_bytes(), 12);
+    assert_eq!(Framing::Segments4096.unit_bytes() - Framing::Segments4096.payload_bytes(), 40);
 }
 
 /// Writes several flushes and gives the byte offset in the file where each began and ended.
@@ -167,14 +147,9 @@ fn damage_before_a_later_flush_is_an_error_and_never_a_shorter_log() {
             bytes[..framing.unit_bytes()].fill(0xAA)
         });
         let read = run_on(&clock, &disk, |files, _| async move {
-            reader(&files)
-                .read_generation(&LogNames::new(LOG, "E00").current())
-                .await
+            reader(&files).read_generation(&LogNames::new(LOG, "E00").current()).await
         });
-        assert!(
-            matches!(read, Ok(Err(EngineError::LogCorrupt { .. }))),
-            "{framing:?}: {read:?}"
-        );
+        assert!(matches!(read, Ok(Err(EngineError::LogCorrupt { .. }))), "{framing:?}: {read:?}");
     }
 }
 
@@ -184,16 +159,11 @@ fn damage_in_the_last_flush_ends_the_log_before_it() {
     let (clock, disk) = disk_with(512, 4);
     let ends = written_flushes(framing, &disk, &clock);
     let unit = framing.unit_of(ends[ends.len() - 2].offset) + 1;
-    disk.corrupt(
-        LogNames::new(LOG, "E00").current(),
-        u64::from(unit) * 512,
-        |bytes| bytes[..512].fill(0xAA),
-    );
+    disk.corrupt(LogNames::new(LOG, "E00").current(), u64::from(unit) * 512, |bytes| {
+        bytes[..512].fill(0xAA)
+    });
     let generation = run_on(&clock, &disk, |files, _| async move {
-        reader(&files)
-            .read_generation(&LogNames::new(LOG, "E00").current())
-            .await
-            .unwrap()
+        reader(&files).read_generation(&LogNames::new(LOG, "E00").current()).await.unwrap()
     })
     .unwrap();
     assert!(generation.end() >= ends[ends.len() - 2] && generation.end() < ends[ends.len() - 1]);
@@ -207,23 +177,19 @@ fn a_torn_last_segment_is_read_from_its_shadow() {
     let last = ends[ends.len() - 1];
     let unit = framing.unit_of(last.offset - 1);
     // Not a constant fill: over zeros the ESE checksum does not see that, its parities cancel.
-    disk.corrupt(
-        LogNames::new(LOG, "E00").current(),
-        u64::from(unit) * 4096,
-        |bytes| Random::from_seed(1).fill(&mut bytes[512..1024]),
-    );
+    disk.corrupt(LogNames::new(LOG, "E00").current(), u64::from(unit) * 4096, |bytes| {
+        Random::from_seed(1).fill(&mut bytes[512..1024])
+    });
     let generation = run_on(&clock, &disk, |files, _| async move {
-        reader(&files)
-            .read_generation(&LogNames::new(LOG, "E00").current())
-            .await
-            .unwrap()
+        reader(&files).read_generation(&LogNames::new(LOG, "E00").current()).await.unwrap()
     })
     .unwrap();
     assert_eq!(generation.end(), last);
     assert_eq!(generation.shadows_used, 1);
 }
 
-/// Sectors of constant bytes cancel out in the page checksum: it takes most such tears for whole segments. Found by world 1001619 of the power cuts.
+/// Sectors of constant bytes cancel out in the page checksum: it takes most such tears for whole
+/// segments. Found by world 1001619 of the power cuts.
 #[test]
 fn a_torn_segment_of_very_regular_data_is_bad() {
     let (framing, index, generation) = (Framing::Segments4096, 7, 3);
@@ -236,17 +202,15 @@ fn a_torn_segment_of_very_regular_data_is_bad() {
             unit[sector * 512..(sector + 1) * 512].fill(0);
         }
         let state = framing.decode(&unit, generation, index);
-        assert!(
-            !matches!(state, UnitState::Good { .. }),
-            "sectors {torn:#010b} torn: {state:?}"
-        );
+        assert!(!matches!(state, UnitState::Good { .. }), "sectors {torn:#010b} torn: {state:?}");
         let stored = u64::from_le_bytes(unit[..8].try_into().expect("eight bytes"));
         fooled += u32::from(stored != 0 && stored == block_checksum(&unit, index, true));
     }
     assert!(fooled > 20, "the page checksum alone saw all but {fooled}");
 }
 
-/// What was acknowledged stays readable while its segment is written again with more in it, however that write tears.
+/// What was acknowledged stays readable while its segment is written again with more in it, however
+/// that write tears.
 #[test]
 fn a_segment_and_its_shadow_are_never_torn_together() {
     for nth in 2..16 {
@@ -273,10 +237,7 @@ fn a_segment_and_its_shadow_are_never_torn_together() {
                 }
             });
             assert!(disk.is_off(), "write {nth} never came");
-            let torn = Loss::Chance {
-                survival: 1.0,
-                tearing: 1.0,
-            };
+            let torn = Loss::Chance { survival: 1.0, tearing: 1.0 };
             let image = disk.crash_image(torn, &mut Random::from_seed(seed));
             let end = run_on(&image.clock().clone(), &image, |files, _| async move {
                 let path = LogNames::new(LOG, "E00").current();
@@ -303,15 +264,14 @@ fn a_closed_generation_that_lost_its_tail_is_missed_by_the_next() {
     })
     .unwrap();
     let names = LogNames::new(LOG, "E00");
-    // The last two written sectors of the closed generation vanish: to the generation itself that looks like an earlier end.
+    // The last two written sectors of the closed generation vanish: to the generation itself that
+    // looks like an earlier end.
     let bytes = disk.bytes(names.closed(1)).unwrap();
     let last = (8..2048)
         .rev()
         .find(|unit| bytes[unit * 512..(unit + 1) * 512].iter().any(|byte| *byte != 0))
         .unwrap();
-    disk.corrupt(names.closed(1), (last as u64 - 1) * 512, |bytes| {
-        bytes[..1024].fill(0)
-    });
+    disk.corrupt(names.closed(1), (last as u64 - 1) * 512, |bytes| bytes[..1024].fill(0));
     let outcome = run_on(&clock, &disk, |files, _| async move {
         let names = LogNames::new(LOG, "E00");
         let first = reader(&files).read_generation(&names.closed(1)).await.unwrap();
@@ -319,10 +279,7 @@ fn a_closed_generation_that_lost_its_tail_is_missed_by_the_next() {
         LogReader::check_chain(&first, &second, &names.current())
     })
     .unwrap();
-    assert!(
-        matches!(outcome, Err(EngineError::LogCorrupt { .. })),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome, Err(EngineError::LogCorrupt { .. })), "{outcome:?}");
 }
 
 #[test]
@@ -333,10 +290,8 @@ fn a_generation_of_another_history_does_not_chain() {
         let appended = log.append(&LogRecord::Commit { transaction: 1 });
         log.make_durable(appended.end).await.unwrap();
         log.close().await.unwrap();
-        let first = reader(&files)
-            .read_generation(&LogNames::new(LOG, "E00").current())
-            .await
-            .unwrap();
+        let first =
+            reader(&files).read_generation(&LogNames::new(LOG, "E00").current()).await.unwrap();
         handle.sleep(20 * NANOS_PER_MILLISECOND).await;
         let mut next = GenerationHeader {
             generation: 2,
@@ -376,12 +331,7 @@ fn headers_survive_a_round_trip_and_no_flipped_bit_does() {
 /// Segments of version 1 had no CRC; records of a version to come are not known.
 #[test]
 fn a_log_of_another_version_is_refused_by_name() {
-    for (minor, whose) in [
-        (0, "an older"),
-        (1, "an older"),
-        (4, "a newer"),
-        (u8::MAX, "a newer"),
-    ] {
+    for (minor, whose) in [(0, "an older"), (1, "an older"), (4, "a newer"), (u8::MAX, "a newer")] {
         let mut bytes = header(Framing::Segments4096).encode();
         bytes[36] = minor;
         let checksum = header_checksum(&bytes);

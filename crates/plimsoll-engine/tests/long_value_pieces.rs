@@ -1,7 +1,8 @@
-//! Long values written and read in pieces: a value may be larger than the cache, and than anybody's memory.
+//! Long values written and read in pieces: a value may be larger than the cache, and than anybody's
+//! memory.
 //!
-//! A message with an attachment arrives piece by piece and is read piece by piece; half of one must never be committed, and one that no row refers to
-//! would stay in the database for ever.
+//! A message with an attachment arrives piece by piece and is read piece by piece; half of one must
+//! never be committed, and one that no row refers to would stay in the database for ever.
 
 mod support;
 
@@ -26,17 +27,14 @@ fn letters() -> Table {
         .expect("a valid table")
 }
 
-/// Tells a story on a table with one row, stops cleanly, and looks at every long value of the database.
+/// Tells a story on a table with one row, stops cleanly, and looks at every long value of the
+/// database.
 fn with_letter<F: Future<Output = ()> + 'static>(
     size: PageSize,
     long_values: u64,
     story: impl FnOnce(Rc<Instance>, Rc<OpenTable>) -> F + 'static,
 ) {
-    let setup = Setup {
-        size,
-        cache_frames: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { size, cache_frames: 64, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 4, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -66,11 +64,7 @@ async fn body(instance: &Instance, table: &OpenTable) -> Vec<u8> {
     let transaction = instance.begin();
     let row = table.get(&transaction, &key(table)).await.unwrap().unwrap();
     let column = table.column("body").unwrap();
-    let mut reader = table
-        .long_value(&transaction, &row, column)
-        .await
-        .unwrap()
-        .unwrap();
+    let mut reader = table.long_value(&transaction, &row, column).await.unwrap().unwrap();
     let size_bytes = reader.size_bytes() as usize;
     let mut body = Vec::new();
     while let Some(piece) = reader.next_chunk().await.unwrap() {
@@ -97,7 +91,8 @@ async fn write(table: &OpenTable, transaction: &Transaction, content: &[u8], ran
     attached.await.unwrap();
 }
 
-/// However the pieces fall, the value is theirs; the one before it is gone, and one taken back with its transaction too.
+/// However the pieces fall, the value is theirs; the one before it is gone, and one taken back with
+/// its transaction too.
 #[test]
 fn a_value_larger_than_the_cache_is_written_and_read_in_pieces() {
     for size in PageSize::ALL {
@@ -118,7 +113,8 @@ fn a_value_larger_than_the_cache_is_written_and_read_in_pieces() {
     }
 }
 
-/// A value that no row refers to, or half of one, is never committed; what was done before it can be.
+/// A value that no row refers to, or half of one, is never committed; what was done before it can
+/// be.
 #[test]
 fn a_value_without_a_row_cannot_be_committed() {
     with_letter(PageSize::KIB_4, 0, |instance, table| async move {

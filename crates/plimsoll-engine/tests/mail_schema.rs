@@ -1,5 +1,6 @@
-//! The engine is a library, not a one-table benchmark: a mail-like schema (folders with unread counts, messages with indexes and long bodies) behaves
-//! like its model under concurrent sessions, and what a clean shutdown leaves is read back by the independent reading path.
+//! The engine is a library, not a one-table benchmark: a mail-like schema (folders with unread
+//! counts, messages with indexes and long bodies) behaves like its model under concurrent sessions,
+//! and what a clean shutdown leaves is read back by the independent reading path.
 
 mod support;
 
@@ -73,15 +74,9 @@ impl Model {
 }
 
 fn body(random: &mut Random) -> Vec<u8> {
-    let bytes = if random.chance(0.3) {
-        random.below(40_000)
-    } else {
-        random.below(900)
-    };
+    let bytes = if random.chance(0.3) { random.below(40_000) } else { random.below(900) };
     // Values that begin below 0x40 could be taken for compressed ones by other readers.
-    (0..bytes)
-        .map(|_| 0x40 | (random.next_u64() as u8 & 0x3F))
-        .collect()
+    (0..bytes).map(|_| 0x40 | (random.next_u64() as u8 & 0x3F)).collect()
 }
 
 async fn deliver(
@@ -97,10 +92,8 @@ async fn deliver(
         body: body(random),
     };
     let transaction = instance.begin();
-    let subject: Vec<u8> = format!("Message {id} é中")
-        .encode_utf16()
-        .flat_map(u16::to_le_bytes)
-        .collect();
+    let subject: Vec<u8> =
+        format!("Message {id} é中").encode_utf16().flat_map(u16::to_le_bytes).collect();
     let column = |name| messages.column(name).unwrap();
     messages
         .insert(
@@ -117,10 +110,7 @@ async fn deliver(
         .unwrap();
     let folder_key = folders.key(&[Some(&message.folder.to_le_bytes())]).unwrap();
     // Several sessions add to one counter at a time without conflict.
-    folders
-        .add(&transaction, &folder_key, folders.column("unread").unwrap(), 1)
-        .await
-        .unwrap();
+    folders.add(&transaction, &folder_key, folders.column("unread").unwrap(), 1).await.unwrap();
     if random.chance(0.15) {
         transaction.rollback().await.unwrap();
         return None;
@@ -146,16 +136,11 @@ async fn touch(
     let unread = folders.column("unread").unwrap();
     let result = if random.chance(0.5) {
         let removed = messages.delete(&transaction, &key).await;
-        let counted = folders
-            .add(&transaction, &folder_key(known.folder), unread, -1)
-            .await;
+        let counted = folders.add(&transaction, &folder_key(known.folder), unread, -1).await;
         removed.and(counted).map(|()| None)
     } else {
-        let changed = Message {
-            folder: random.below(FOLDERS) as i32,
-            body: body(random),
-            ..known.clone()
-        };
+        let changed =
+            Message { folder: random.below(FOLDERS) as i32, body: body(random), ..known.clone() };
         let column = |name| messages.column(name).unwrap();
         let moved = messages
             .update(
@@ -167,13 +152,8 @@ async fn touch(
                 ],
             )
             .await;
-        folders
-            .add(&transaction, &folder_key(known.folder), unread, -1)
-            .await
-            .unwrap();
-        let counted = folders
-            .add(&transaction, &folder_key(changed.folder), unread, 1)
-            .await;
+        folders.add(&transaction, &folder_key(known.folder), unread, -1).await.unwrap();
+        let counted = folders.add(&transaction, &folder_key(changed.folder), unread, 1).await;
         moved.and(counted).map(|()| Some(changed))
     };
     match result {
@@ -181,7 +161,9 @@ async fn touch(
             model.borrow_mut().note(id, known.folder, after);
             transaction.commit(Commit::Lazy).await.unwrap();
         }
-        Err(EngineError::WriteConflict | EngineError::RowNotFound) => transaction.rollback().await.unwrap(),
+        Err(EngineError::WriteConflict | EngineError::RowNotFound) => {
+            transaction.rollback().await.unwrap()
+        }
         Err(error) => panic!("{error}"),
     }
 }
@@ -213,11 +195,10 @@ async fn compare(messages: &OpenTable, folders: &OpenTable, instance: &Instance,
     assert!(found == model.messages);
     let by_folder = messages.index("by folder").unwrap();
     for folder in 0..FOLDERS as i32 {
-        let prefix = messages
-            .index_prefix(by_folder, &[Some(&folder.to_le_bytes())])
-            .unwrap();
+        let prefix = messages.index_prefix(by_folder, &[Some(&folder.to_le_bytes())]).unwrap();
         for direction in [Direction::Forward, Direction::Backward] {
-            let mut cursor = messages.scan(&transaction, by_folder, KeyRange::prefix(&prefix), direction);
+            let mut cursor =
+                messages.scan(&transaction, by_folder, KeyRange::prefix(&prefix), direction);
             let mut received = Vec::new();
             while let Some(row) = cursor.next().await.unwrap() {
                 let column = messages.column("received").unwrap();
@@ -227,18 +208,11 @@ async fn compare(messages: &OpenTable, folders: &OpenTable, instance: &Instance,
             let newest_first = received.windows(2).all(|pair| pair[0] >= pair[1]);
             let oldest_first = received.windows(2).all(|pair| pair[0] <= pair[1]);
             assert!(
-                if direction == Direction::Forward {
-                    newest_first
-                } else {
-                    oldest_first
-                },
+                if direction == Direction::Forward { newest_first } else { oldest_first },
                 "order of folder {folder}"
             );
-            let expected = model
-                .messages
-                .values()
-                .filter(|message| message.folder == folder)
-                .count();
+            let expected =
+                model.messages.values().filter(|message| message.folder == folder).count();
             assert_eq!(received.len(), expected, "messages of folder {folder}");
         }
         let key = folders.key(&[Some(&folder.to_le_bytes())]).unwrap();
@@ -258,11 +232,7 @@ async fn compare(messages: &OpenTable, folders: &OpenTable, instance: &Instance,
 }
 
 fn check(size: PageSize, seed: u64) {
-    let setup = Setup {
-        size,
-        cache_frames: 160,
-        ..Setup::default()
-    };
+    let setup = Setup { size, cache_frames: 160, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -302,7 +272,8 @@ fn check(size: PageSize, seed: u64) {
                         *model.unread.entry(message.folder).or_default() += 1;
                         model.messages.insert(id, message);
                     }
-                    let other = random.below(4) as i64 * 1000 + random.below(number as u64 + 1) as i64;
+                    let other =
+                        random.below(4) as i64 * 1000 + random.below(number as u64 + 1) as i64;
                     touch(&messages, &folders, &instance, &model, other, &mut random).await;
                 }
             }));
@@ -329,14 +300,9 @@ fn check(size: PageSize, seed: u64) {
         while rows.next().await.unwrap().is_some() {
             count += 1;
         }
-        assert_eq!(
-            count,
-            model.messages.len(),
-            "rows seen by the reader of clean databases"
-        );
-        let report = verify_deep(&files, &handle, database_path(1), DeepOptions::default())
-            .await
-            .unwrap();
+        assert_eq!(count, model.messages.len(), "rows seen by the reader of clean databases");
+        let report =
+            verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await.unwrap();
         assert!(report.is_sound(), "verify --deep finds {:#?}", report.findings);
         assert!(report.unchecked.is_empty(), "{:#?}", report.unchecked);
     })

@@ -1,5 +1,6 @@
-//! The engine against an in-memory model: whatever a swarm of concurrent sessions does, the committed state is the model's, before and after
-//! a clean restart, at every page size and with both log framings.
+//! The engine against an in-memory model: whatever a swarm of concurrent sessions does, the
+//! committed state is the model's, before and after a clean restart, at every page size and with
+//! both log framings.
 
 mod support;
 
@@ -62,13 +63,8 @@ fn a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages() {
 fn every_page_size_and_both_framings_agree_with_the_model() {
     for (index, size) in PageSize::ALL.into_iter().enumerate() {
         for framing in [Framing::Sectors512, Framing::Segments4096] {
-            let setup = Setup {
-                size,
-                framing,
-                databases: 2,
-                cache_frames: 128,
-                ..Setup::default()
-            };
+            let setup =
+                Setup { size, framing, databases: 2, cache_frames: 128, ..Setup::default() };
             check(setup, first_seed(100) + index as u64, 4, 80);
         }
     }

@@ -1,8 +1,11 @@
-//! The n-th I/O fails, for every n, in everything that is not a running instance: creating and preparing a database, verifying, exporting and
-//! repairing it, backing up, also under load, and recovering in steps. `every_io_fails.rs` does the same to opening, working, checkpoints, closing and crash recovery.
+//! The n-th I/O fails, for every n, in everything that is not a running instance: creating and
+//! preparing a database, verifying, exporting and repairing it, backing up, also under load, and
+//! recovering in steps. `every_io_fails.rs` does the same to opening, working, checkpoints, closing
+//! and crash recovery.
 //!
-//! Whatever fails, nothing panics and nothing hangs; the error is told; no file stays open or locked, no memory is left over; what was begun and failed is not there or
-//! can be done again; and nothing damaged is ever called sound.
+//! Whatever fails, nothing panics and nothing hangs; the error is told; no file stays open or
+//! locked, no memory is left over; what was begun and failed is not there or can be done again; and
+//! nothing damaged is ever called sound.
 
 mod support;
 
@@ -19,8 +22,8 @@ use plimsoll_engine::repair::repair;
 use plimsoll_engine::verify::{Depth, FileVerdict, VerifyOptions, verify};
 use plimsoll_engine::{PageSize, Signature};
 use plimsoll_io::{
-    Clock, Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions,
-    OperationKind, Purpose, Random, Stage, TraceEntry,
+    Clock, Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk,
+    MemoryOptions, OperationKind, Purpose, Random, Stage, TraceEntry,
 };
 use plimsoll_prepare::{Extent, LongValues, Plan, PreparedDatabase, WriteOptions, write_database};
 use support::accounts::Accounts;
@@ -39,15 +42,13 @@ struct Sample {
 
 /// A disk that remembers its operations.
 fn empty_disk() -> Rc<MemoryDisk> {
-    let memory = MemoryOptions {
-        trace_operations: 4_000,
-        ..MemoryOptions::default()
-    };
+    let memory = MemoryOptions { trace_operations: 4_000, ..MemoryOptions::default() };
     new_disk(&Rc::new(Clock::simulated()), 3, memory)
 }
 
-/// Does `story` on copies of `base`, each time with another operation failing, and hands the disk, sound again, to `judge` together with what the
-/// story said and whether a close was what failed: on this disk a file whose close fails stays locked.
+/// Does `story` on copies of `base`, each time with another operation failing, and hands the disk,
+/// sound again, to `judge` together with what the story said and whether a close was what failed:
+/// on this disk a file whose close fails stays locked.
 fn every<T: 'static, F: Future<Output = T> + 'static>(
     base: &Rc<MemoryDisk>,
     sample: Sample,
@@ -65,17 +66,17 @@ fn every<T: 'static, F: Future<Output = T> + 'static>(
         let said = run_on(&disk.clock().clone(), &disk, story);
         let said = said.unwrap_or_else(|_| panic!("{label}: everything waits for ever"));
         disk.clear_faults();
-        let counts =
-            |entry: &&TraceEntry| entry.stage == Stage::Submitted && Some(entry.purpose) == sample.purpose;
+        let counts = |entry: &&TraceEntry| {
+            entry.stage == Stage::Submitted && Some(entry.purpose) == sample.purpose
+        };
         let operations = match sample.purpose {
             Some(_) => disk.trace().iter().filter(counts).count() as u64,
             None => (disk.events() - before) / 2,
         };
         accounts.settle(&disk, &label);
-        let close_failed = disk
-            .trace()
-            .iter()
-            .any(|entry| entry.kind == OperationKind::Close && matches!(entry.stage, Stage::Failed(_)));
+        let close_failed = disk.trace().iter().any(|entry| {
+            entry.kind == OperationKind::Close && matches!(entry.stage, Stage::Failed(_))
+        });
         judge(disk, said, close_failed, &label);
         operations
     };
@@ -106,8 +107,14 @@ async fn create(files: Files) -> Result<(), EngineError> {
 
 async fn create_database_at(files: &Files, signature: Signature) -> Result<(), EngineError> {
     let path = Path::new(PATH);
-    plimsoll_engine::create::create_database(files, path, PageSize::KIB_4, signature, Context::default())
-        .await
+    plimsoll_engine::create::create_database(
+        files,
+        path,
+        PageSize::KIB_4,
+        signature,
+        Context::default(),
+    )
+    .await
 }
 
 fn creating(sample: Sample) {
@@ -124,7 +131,8 @@ fn creating(sample: Sample) {
     );
 }
 
-/// What failed can be done again, unless deleting what had been begun failed too; what succeeded is there and opens.
+/// What failed can be done again, unless deleting what had been begun failed too; what succeeded is
+/// there and opens.
 fn again_after_failure<F: Future<Output = Result<(), String>> + 'static>(
     disk: Rc<MemoryDisk>,
     succeeded: bool,
@@ -132,10 +140,9 @@ fn again_after_failure<F: Future<Output = Result<(), String>> + 'static>(
     label: &str,
     again: impl FnOnce(Files, Handle) -> F,
 ) {
-    let deletion_failed = disk
-        .trace()
-        .iter()
-        .any(|entry| entry.kind == OperationKind::Delete && matches!(entry.stage, Stage::Failed(_)));
+    let deletion_failed = disk.trace().iter().any(|entry| {
+        entry.kind == OperationKind::Delete && matches!(entry.stage, Stage::Failed(_))
+    });
     let disk = if close_failed {
         disk.crash_image(Loss::Nothing, &mut Random::from_seed(6))
     } else {
@@ -166,32 +173,20 @@ fn again_after_failure<F: Future<Output = Result<(), String>> + 'static>(
 
 async fn prepare(files: Files, handle: Handle) -> Result<(), String> {
     let plan = Plan {
-        long_values: Some(LongValues {
-            every: 9,
-            bytes: 20_000,
-        }),
+        long_values: Some(LongValues { every: 9, bytes: 20_000 }),
         ..Plan::new(PageSize::KIB_4, Extent::Records(300), 4)
     };
     let database = PreparedDatabase::new(plan).unwrap();
-    let options = WriteOptions {
-        block_bytes: 64 * 1024,
-        depth: 3,
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions { block_bytes: 64 * 1024, depth: 3, ..WriteOptions::default() };
     let written = write_database(&files, &handle, Path::new(PATH), &database, &options).await;
     written.map(|_| ()).map_err(|error| error.to_string())
 }
 
 fn preparing(sample: Sample) {
-    every(
-        &empty_disk(),
-        sample,
-        prepare,
-        |disk, made, close_failed, label| {
-            assert!(label != "None" || made.is_ok());
-            again_after_failure(disk, made.is_ok(), close_failed, label, prepare);
-        },
-    );
+    every(&empty_disk(), sample, prepare, |disk, made, close_failed, label| {
+        assert!(label != "None" || made.is_ok());
+        again_after_failure(disk, made.is_ok(), close_failed, label, prepare);
+    });
 }
 
 /// A database with content, cleanly closed, and what it holds.
@@ -217,7 +212,13 @@ fn filled() -> (Rc<MemoryDisk>, Field, Ledger) {
     (disk, field, ledger)
 }
 
-fn still_whole(disk: Rc<MemoryDisk>, close_failed: bool, field: &Field, ledger: &Ledger, label: &str) {
+fn still_whole(
+    disk: Rc<MemoryDisk>,
+    close_failed: bool,
+    field: &Field,
+    ledger: &Ledger,
+    label: &str,
+) {
     let disk = if close_failed {
         disk.crash_image(Loss::Nothing, &mut Random::from_seed(6))
     } else {
@@ -233,7 +234,8 @@ fn still_whole(disk: Rc<MemoryDisk>, close_failed: bool, field: &Field, ledger: 
     .unwrap();
 }
 
-/// A prepared database that an instance has opened and closed, so that every kind of file lies there; they make one, also for the deep look.
+/// A prepared database that an instance has opened and closed, so that every kind of file lies
+/// there; they make one, also for the deep look.
 fn prepared() -> Rc<MemoryDisk> {
     let disk = empty_disk();
     run_on(&disk.clock().clone(), &disk, |files, handle| async move {
@@ -251,7 +253,8 @@ fn all_files(disk: &MemoryDisk) -> Vec<PathBuf> {
     files.map(|(path, _)| Path::new("/").join(path)).collect()
 }
 
-/// Whether something but a close has failed. A flush map that is looked for in vain is an answer, not a failure.
+/// Whether something but a close has failed. A flush map that is looked for in vain is an answer,
+/// not a failure.
 fn something_failed(disk: &MemoryDisk) -> bool {
     disk.trace()
         .iter()
@@ -273,34 +276,22 @@ fn opens(disk: Rc<MemoryDisk>, close_failed: bool, label: &str) {
     .unwrap();
 }
 
-/// What could not be read is not sound, in no file, and neither is what the deep look could not read.
+/// What could not be read is not sound, in no file, and neither is what the deep look could not
+/// read.
 fn verifying(sample: Sample, depth: Depth) {
     let base = prepared();
     let contents = |disk: &MemoryDisk| {
-        all_files(disk)
-            .into_iter()
-            .map(|path| disk.bytes(&path))
-            .collect::<Vec<_>>()
+        all_files(disk).into_iter().map(|path| disk.bytes(&path)).collect::<Vec<_>>()
     };
     let (before, paths) = (contents(&base), all_files(&base));
-    assert!(
-        paths.len() >= 4,
-        "database, flush map, log and checkpoint: {paths:?}"
-    );
+    assert!(paths.len() >= 4, "database, flush map, log and checkpoint: {paths:?}");
     let paths = &*Vec::leak(paths);
     let story = move |files: Files, handle: Handle| async move {
-        let options = VerifyOptions {
-            depth,
-            read_bytes: 32 * 1024,
-            ..VerifyOptions::default()
-        };
+        let options = VerifyOptions { depth, read_bytes: 32 * 1024, ..VerifyOptions::default() };
         verify(&files, &handle, paths, &options).await
     };
     every(&base, sample, story, |disk, report, close_failed, label| {
-        let wrong = report
-            .files
-            .iter()
-            .filter(|file| file.verdict != FileVerdict::Sound);
+        let wrong = report.files.iter().filter(|file| file.verdict != FileVerdict::Sound);
         let wrong: Vec<_> = wrong.map(|file| (&file.path, file.verdict)).collect();
         assert!(label != "None" || wrong.is_empty(), "{wrong:?}");
         assert!(
@@ -312,7 +303,8 @@ fn verifying(sample: Sample, depth: Depth) {
     });
 }
 
-/// An export ends with the error, having given what comes before it, or it is whole: a page read ahead and not needed may have failed.
+/// An export ends with the error, having given what comes before it, or it is whole: a page read
+/// ahead and not needed may have failed.
 fn exporting(sample: Sample) {
     let base = prepared();
     let story = |files: Files, handle: Handle| async move {
@@ -326,9 +318,8 @@ fn exporting(sample: Sample) {
                     text.extend(piece);
                     ControlFlow::Continue(())
                 };
-                written = write_table(&reader, placed, TextFormat::JsonLines, &mut sink)
-                    .await
-                    .map(drop);
+                written =
+                    write_table(&reader, placed, TextFormat::JsonLines, &mut sink).await.map(drop);
                 if written.is_err() {
                     break;
                 }
@@ -343,23 +334,16 @@ fn exporting(sample: Sample) {
     let whole = run_on(&image.clock().clone(), &image, story);
     let whole = whole.unwrap().1;
     assert!(whole.len() > 100_000, "{} bytes show little", whole.len());
-    every(
-        &base,
-        sample,
-        story,
-        |disk, (ended, text), close_failed, label| {
-            assert!(label != "None" || ended.is_ok(), "{ended:?}");
-            assert!(
-                ended.is_err() || text == whole,
-                "{label}: half an export is called whole"
-            );
-            assert!(whole.starts_with(&text), "{label}: something else was exported");
-            opens(disk, close_failed, label);
-        },
-    );
+    every(&base, sample, story, |disk, (ended, text), close_failed, label| {
+        assert!(label != "None" || ended.is_ok(), "{ended:?}");
+        assert!(ended.is_err() || text == whole, "{label}: half an export is called whole");
+        assert!(whole.starts_with(&text), "{label}: something else was exported");
+        opens(disk, close_failed, label);
+    });
 }
 
-/// A repair that fails leaves each page as it was or mended and a sound header, and doing it again mends the rest.
+/// A repair that fails leaves each page as it was or mended and a sound header, and doing it again
+/// mends the rest.
 fn repairing(sample: Sample) {
     let base = prepared();
     let sound = base.bytes(PATH).unwrap();
@@ -377,19 +361,11 @@ fn repairing(sample: Sample) {
     let (sound, damaged) = (pages_of(&sound), pages_of(&damaged));
     every(&base, sample, story, |disk, repaired, close_failed, label| {
         assert!(label != "None" || repaired.is_ok(), "{repaired:?}");
-        assert!(
-            repaired.is_err() || !something_failed(&disk),
-            "{label}: nothing told"
-        );
+        assert!(repaired.is_err() || !something_failed(&disk), "{label}: nothing told");
         let found = pages_of(&disk.bytes(PATH).unwrap());
         let as_it_should_be = found == sound;
-        assert!(
-            repaired.is_err() || as_it_should_be,
-            "{label}: not all of it was mended"
-        );
-        let mut pages = found
-            .chunks(4096)
-            .zip(sound.chunks(4096).zip(damaged.chunks(4096)));
+        assert!(repaired.is_err() || as_it_should_be, "{label}: not all of it was mended");
+        let mut pages = found.chunks(4096).zip(sound.chunks(4096).zip(damaged.chunks(4096)));
         let is_known = pages.all(|(page, (sound, damaged))| page == sound || page == damaged);
         assert!(is_known, "{label}: a page is neither as it was nor mended");
         let disk = if close_failed {
@@ -399,10 +375,7 @@ fn repairing(sample: Sample) {
         };
         let again = run_on(&disk.clock().clone(), &disk, story).unwrap();
         assert!(again.is_ok(), "{label}: not possible again: {again:?}");
-        assert!(
-            pages_of(&disk.bytes(PATH).unwrap()) == sound,
-            "{label}: mended wrongly"
-        );
+        assert!(pages_of(&disk.bytes(PATH).unwrap()) == sound, "{label}: mended wrongly");
         opens(disk, false, label);
     });
 }
@@ -437,13 +410,11 @@ fn backing_up(sample: Sample) {
     });
 }
 
-/// The backup fails, and sessions that work meanwhile do not notice: the instance goes on, closes cleanly, and holds everything.
+/// The backup fails, and sessions that work meanwhile do not notice: the instance goes on, closes
+/// cleanly, and holds everything.
 fn backing_up_under_load(sample: Sample) {
     let (base, field, ledger) = filled();
-    let sample = Sample {
-        purpose: Some(Purpose::Backup),
-        ..sample
-    };
+    let sample = Sample { purpose: Some(Purpose::Backup), ..sample };
     let base_field = &*Box::leak(Box::new(field.clone()));
     let base_ledger = &*Box::leak(Box::new((ledger.committed.len(), Rc::new(ledger.clone()))));
     let story = |files: Files, handle: Handle| async move {
@@ -461,7 +432,8 @@ fn backing_up_under_load(sample: Sample) {
                 while left > 0 {
                     left -= u64::from(stop.get());
                     serial += 1;
-                    one_transaction(&instance, base_field, &weights, serial, &mut random, &ledger).await?;
+                    one_transaction(&instance, base_field, &weights, serial, &mut random, &ledger)
+                        .await?;
                 }
                 Ok::<_, EngineError>(())
             })
@@ -478,23 +450,15 @@ fn backing_up_under_load(sample: Sample) {
         instance.close().await.expect("a clean close");
         (copied.is_ok(), Rc::try_unwrap(ledger).ok().unwrap().into_inner())
     };
-    every(
-        &base,
-        sample,
-        story,
-        |disk, (copied, ledger), close_failed, label| {
-            let is_failed = |entry: &TraceEntry| {
-                entry.purpose == Purpose::Backup && matches!(entry.stage, Stage::Failed(_))
-            };
-            assert_eq!(copied, !disk.trace().iter().any(is_failed), "{label}");
-            assert!(label != "None" || copied);
-            assert!(
-                ledger.committed.len() > base_ledger.0 + 10,
-                "{label}: nobody worked"
-            );
-            still_whole(disk, close_failed, &field, &ledger, label);
-        },
-    );
+    every(&base, sample, story, |disk, (copied, ledger), close_failed, label| {
+        let is_failed = |entry: &TraceEntry| {
+            entry.purpose == Purpose::Backup && matches!(entry.stage, Stage::Failed(_))
+        };
+        assert_eq!(copied, !disk.trace().iter().any(is_failed), "{label}");
+        assert!(label != "None" || copied);
+        assert!(ledger.committed.len() > base_ledger.0 + 10, "{label}: nobody worked");
+        still_whole(disk, close_failed, &field, &ledger, label);
+    });
 }
 
 /// A database whose log has several generations to be redone.
@@ -532,13 +496,11 @@ fn cut() -> (Rc<MemoryDisk>, Field, Ledger) {
 }
 
 fn deep() -> Setup {
-    Setup {
-        checkpoint_generations: 100,
-        ..Setup::default()
-    }
+    Setup { checkpoint_generations: 100, ..Setup::default() }
 }
 
-/// One generation, a pause, the rest, activation. Whatever of it fails, beginning anew comes to the same end.
+/// One generation, a pause, the rest, activation. Whatever of it fails, beginning anew comes to the
+/// same end.
 fn recovering_in_steps(sample: Sample) {
     let (base, field, ledger) = cut();
     let story = |files: Files, handle: Handle| async move {
@@ -563,14 +525,8 @@ fn recovering_in_steps(sample: Sample) {
     });
 }
 
-const SAMPLED: Sample = Sample {
-    step: 7,
-    purpose: None,
-};
-const ALL: Sample = Sample {
-    step: 1,
-    purpose: None,
-};
+const SAMPLED: Sample = Sample { step: 7, purpose: None };
+const ALL: Sample = Sample { step: 1, purpose: None };
 
 #[test]
 fn creating_survives_any_io_failing() {

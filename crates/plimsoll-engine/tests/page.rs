@@ -1,5 +1,5 @@
-//! A page is a small sorted map. Whatever is done to it, it must agree with a `BTreeMap` and keep its books straight,
-//! because the checksum protects only what was written, not what was meant.
+//! A page is a small sorted map. Whatever is done to it, it must agree with a `BTreeMap` and keep
+//! its books straight, because the checksum protects only what was written, not what was meant.
 
 use std::collections::BTreeMap;
 
@@ -49,11 +49,8 @@ fn change_once(
     random: &mut Random,
 ) {
     let mut page = PageMut::new(bytes, size);
-    let mut key = if random.chance(0.7) {
-        prefix[..random.below(14) as usize].to_vec()
-    } else {
-        Vec::new()
-    };
+    let mut key =
+        if random.chance(0.7) { prefix[..random.below(14) as usize].to_vec() } else { Vec::new() };
     key.extend(random_bytes(random, 6));
     let data = random_bytes(random, 200);
     match page.view().find(&key).unwrap() {
@@ -72,7 +69,9 @@ fn change_once(
             let old = model[&key].clone();
             let at = random.below(old.len() as u64 + 1) as usize;
             let removed = random.below((old.len() - at) as u64 + 1) as usize;
-            if data.len() <= page.view().free_bytes() + removed && old.len() - removed + data.len() > 0 {
+            if data.len() <= page.view().free_bytes() + removed
+                && old.len() - removed + data.len() > 0
+            {
                 page.splice(line, at, removed, &data);
                 model.insert(key, [&old[..at], &data, &old[at + removed..]].concat());
             }
@@ -159,11 +158,7 @@ fn separators(spread: usize, prefix: &[u8], random: &mut Random) -> Vec<Vec<u8>>
     let mut keys: Vec<Vec<u8>> = (0..count)
         .map(|index| {
             let word = number(index, random).to_be_bytes();
-            let bytes = if spread == 5 {
-                1 + random.below(8) as usize
-            } else {
-                8
-            };
+            let bytes = if spread == 5 { 1 + random.below(8) as usize } else { 8 };
             [prefix, &word[..bytes]].concat()
         })
         .collect();
@@ -179,8 +174,9 @@ fn separators(spread: usize, prefix: &[u8], random: &mut Random) -> Vec<Vec<u8>>
     keys
 }
 
-/// The child of a key is looked for near where evenly spread keys would have it. However they are spread, it must be the first whose separator is
-/// above the key, or rows are looked for on pages that do not have them.
+/// The child of a key is looked for near where evenly spread keys would have it. However they are
+/// spread, it must be the first whose separator is above the key, or rows are looked for on pages
+/// that do not have them.
 #[test]
 fn the_child_of_a_key_is_the_first_with_a_separator_above_it() {
     let (size, mut random) = (PageSize::KIB_32, Random::from_seed(12));
@@ -212,7 +208,8 @@ fn the_child_of_a_key_is_the_first_with_a_separator_above_it() {
     }
 }
 
-/// A page that says so has no room between data and tags, however much it says is free: the next node would be written over the tags.
+/// A page that says so has no room between data and tags, however much it says is free: the next
+/// node would be written over the tags.
 #[test]
 fn a_page_whose_data_end_beyond_its_tags_is_refused() {
     const DATA_END: usize = 32;

@@ -1,8 +1,10 @@
-//! The reader on databases made by Windows: page classes and row counts are those on which two other readers agree.
+//! The reader on databases made by Windows: page classes and row counts are those on which two
+//! other readers agree.
 //!
-//! Why it matters: real files hold what our own never do: deleted nodes, leftover version flags, old and later format versions. The
-//! databases are not part of the repository; without the shared folder these tests say so and check nothing, and they fail where `PLIMSOLL_SHARED`
-//! names a folder that holds none.
+//! Why it matters: real files hold what our own never do: deleted nodes, leftover version flags,
+//! old and later format versions. The databases are not part of the repository; without the shared
+//! folder these tests say so and check nothing, and they fail where `PLIMSOLL_SHARED` names a
+//! folder that holds none.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -37,21 +39,17 @@ async fn check_counts(name: &str, entry: &Value, reader: &DatabaseReader) {
         let table = &placed.table;
         let mut rows = reader.rows(placed);
         let mut seen = 0u64;
-        while let Some(row) = rows
-            .next()
-            .await
-            .unwrap_or_else(|error| panic!("{name}: {}: {error}", table.name))
+        while let Some(row) =
+            rows.next().await.unwrap_or_else(|error| panic!("{name}: {}: {error}", table.name))
         {
             seen += 1;
             for column in &table.columns {
                 let value = row.bytes(column).await;
-                let value =
-                    value.unwrap_or_else(|error| panic!("{name}: {}.{}: {error}", table.name, column.name));
+                let value = value.unwrap_or_else(|error| {
+                    panic!("{name}: {}.{}: {error}", table.name, column.name)
+                });
                 let is_fixed_length = value.is_none_or(|bytes| {
-                    column
-                        .column_type
-                        .fixed_bytes()
-                        .is_none_or(|length| length == bytes.len())
+                    column.column_type.fixed_bytes().is_none_or(|length| length == bytes.len())
                 });
                 assert!(is_fixed_length, "{name}: {}.{}", table.name, column.name);
             }
@@ -60,14 +58,14 @@ async fn check_counts(name: &str, entry: &Value, reader: &DatabaseReader) {
     }
 }
 
-/// Every table has the rows the manifest says, and every value of every row can be read, long and compressed ones included.
+/// Every table has the rows the manifest says, and every value of every row can be read, long and
+/// compressed ones included.
 #[test]
 fn every_value_is_read_and_counts_agree() {
     for (name, entry, bytes) in real() {
         on_memory_disk(&bytes, |files, handle| async move {
-            let reader = DatabaseReader::open(&files, &handle, DATABASE, WhenDirty::Read)
-                .await
-                .unwrap();
+            let reader =
+                DatabaseReader::open(&files, &handle, DATABASE, WhenDirty::Read).await.unwrap();
             check_counts(&name, &entry, &reader).await;
             assert_eq!(reader.corrected(), 0, "{name}");
         });

@@ -1,18 +1,17 @@
-//! Records: what is packed can be read back, in both page formats, and damaged records never give a value from elsewhere.
+//! Records: what is packed can be read back, in both page formats, and damaged records never give a
+//! value from elsewhere.
 //!
 //! Why it matters: every row passes through here, and recovered or hostile pages do as well.
 
 use plimsoll_engine::{
-    Column, ColumnId, ColumnType, NewValue, PageSize, Record, RecordError, RecordLayout, StoredValue, Table,
-    column_flags, encode_record,
+    Column, ColumnId, ColumnType, NewValue, PageSize, Record, RecordError, RecordLayout,
+    StoredValue, Table, column_flags, encode_record,
 };
 use proptest::prelude::*;
 
 fn mail_table() -> Table {
-    let subject = Column {
-        default: Some(b"none".to_vec()),
-        ..Column::new("subject", ColumnType::LongText)
-    };
+    let subject =
+        Column { default: Some(b"none".to_vec()), ..Column::new("subject", ColumnType::LongText) };
     Table::builder("mail")
         .column(Column::new("id", ColumnType::Long))
         .column(Column::new("stamp", ColumnType::Currency))
@@ -55,7 +54,8 @@ fn a_record_has_the_bytes_of_the_format() {
         b"dg",
     ]
     .concat();
-    // Column 256 has a default, so its null is written down: value bits 0x20. Column 257: long and separated, then its number.
+    // Column 256 has a default, so its null is written down: value bits 0x20. Column 257: long and
+    // separated, then its number.
     let small_tags = [&[0, 1, 8, 0x40, 1, 1, 9, 0x40][..], &[0x20], &[0x05, 5, 0, 0, 0]].concat();
     let large_tags = [&[0, 1, 8, 0, 1, 1, 9, 0][..], &[0x20], &[0x05, 5, 0, 0, 0]].concat();
     let expected = [fixed_and_variable.clone(), small_tags].concat();
@@ -81,18 +81,15 @@ fn absent_is_not_null() {
     }
 }
 
-/// A record of a page full of columns: two values in the short form that Windows uses are read as two.
+/// A record of a page full of columns: two values in the short form that Windows uses are read as
+/// two.
 #[test]
 fn two_values_in_the_short_form_are_read() {
     let table = mail_table();
     let layout = RecordLayout::of(&table);
     // Nothing but column 258: bits 0x10 (two values), length of the first, both values.
-    let record = [
-        &[0, 127, 4, 0][..],
-        &[2, 1, 4, 0x40],
-        &[0x10, 4, 1, 0, 0, 0, 2, 0, 0, 0],
-    ]
-    .concat();
+    let record =
+        [&[0, 127, 4, 0][..], &[2, 1, 4, 0x40], &[0x10, 4, 1, 0, 0, 0, 2, 0, 0, 0]].concat();
     let record = Record::parse(&record, &layout, PageSize::KIB_4).expect("sound");
     let Ok(StoredValue::Multi(values)) = record.value(258) else {
         panic!("{:?}", record.value(258));
@@ -112,37 +109,17 @@ fn wrong_values_are_refused() {
     let long = vec![0; 9000];
     check(
         &[(1, NewValue::Bytes(&[1]))],
-        RecordError::Length {
-            column: 1,
-            found_bytes: 1,
-            allowed_bytes: 4,
-        },
+        RecordError::Length { column: 1, found_bytes: 1, allowed_bytes: 4 },
     );
     check(
         &[(128, NewValue::Bytes(&long))],
-        RecordError::Length {
-            column: 128,
-            found_bytes: 9000,
-            allowed_bytes: 255,
-        },
+        RecordError::Length { column: 128, found_bytes: 9000, allowed_bytes: 255 },
     );
     check(&[(5, NewValue::Bytes(&[1]))], RecordError::NoColumn { column: 5 });
-    check(
-        &[(300, NewValue::Bytes(&[1]))],
-        RecordError::NoColumn { column: 300 },
-    );
-    check(
-        &[(128, NewValue::Multi(&[b"a"]))],
-        RecordError::NotTagged { column: 128 },
-    );
-    check(
-        &[(258, NewValue::Multi(&[]))],
-        RecordError::NoValues { column: 258 },
-    );
-    check(
-        &[(2, NewValue::Null), (1, NewValue::Null)],
-        RecordError::Order { column: 1 },
-    );
+    check(&[(300, NewValue::Bytes(&[1]))], RecordError::NoColumn { column: 300 });
+    check(&[(128, NewValue::Multi(&[b"a"]))], RecordError::NotTagged { column: 128 });
+    check(&[(258, NewValue::Multi(&[]))], RecordError::NoValues { column: 258 });
+    check(&[(2, NewValue::Null), (1, NewValue::Null)], RecordError::Order { column: 1 });
     let error = encode(PageSize::KIB_8, &[(257, NewValue::Bytes(&long))]);
     assert!(matches!(error, Err(RecordError::TooLong { .. })), "{error:?}");
 }
@@ -190,16 +167,12 @@ fn check_round_trip(row: &Row, size: PageSize) {
     };
     let to: Vec<&[u8]> = row.to.iter().map(|value| &value[..]).collect();
     fn new_value<'a, T: AsRef<[u8]>>(value: &'a Option<T>) -> NewValue<'a> {
-        value
-            .as_ref()
-            .map_or(NewValue::Null, |bytes| NewValue::Bytes(bytes.as_ref()))
+        value.as_ref().map_or(NewValue::Null, |bytes| NewValue::Bytes(bytes.as_ref()))
     }
     let body = match &row.body {
         None => NewValue::Null,
         Some(Ok(bytes)) => NewValue::Bytes(bytes),
-        Some(Err(long_value)) => NewValue::Separated {
-            long_value: *long_value,
-        },
+        Some(Err(long_value)) => NewValue::Separated { long_value: *long_value },
     };
     let values = [
         (1, new_value(&row.id)),
@@ -209,14 +182,7 @@ fn check_round_trip(row: &Row, size: PageSize) {
         (129, new_value(&row.digest)),
         (256, new_value(&row.subject)),
         (257, body),
-        (
-            258,
-            if to.is_empty() {
-                NewValue::Null
-            } else {
-                NewValue::Multi(&to)
-            },
-        ),
+        (258, if to.is_empty() { NewValue::Null } else { NewValue::Multi(&to) }),
     ];
     let bytes = encode(size, &values).expect("rows of this size fit");
     let layout = RecordLayout::of(&mail_table());
@@ -226,8 +192,8 @@ fn check_round_trip(row: &Row, size: PageSize) {
         StoredValue::Bytes(bytes) => format!("{bytes:?}"),
         StoredValue::Separated { long_value, .. } => format!("long value {long_value}"),
         StoredValue::Multi(values) => {
-            let values =
-                (0..values.count().expect("sound")).map(|number| values.value(number).expect("sound"));
+            let values = (0..values.count().expect("sound"))
+                .map(|number| values.value(number).expect("sound"));
             format!("{:?}", values.collect::<Vec<_>>())
         }
         other => panic!("nobody stored {other:?}"),
@@ -245,14 +211,7 @@ fn check_round_trip(row: &Row, size: PageSize) {
     };
     assert_eq!(read(257), expected);
     let values: Vec<_> = to.iter().map(|value| StoredValue::Bytes(value)).collect();
-    assert_eq!(
-        read(258),
-        if to.is_empty() {
-            "null".to_owned()
-        } else {
-            format!("{values:?}")
-        }
-    );
+    assert_eq!(read(258), if to.is_empty() { "null".to_owned() } else { format!("{values:?}") });
 }
 
 proptest! {
@@ -266,13 +225,15 @@ proptest! {
 
     /// No bytes make the decoder panic or reach outside the record.
     #[test]
-    fn damaged_records_give_errors_not_panics(row in any_row(), flips in proptest::collection::vec(any::<(usize, u8)>(), 0..6), cut: usize) {
+    fn damaged_records_give_errors_not_panics(row in any_row(),
+        flips in proptest::collection::vec(any::<(usize, u8)>(), 0..6), cut: usize) {
         let table = mail_table();
         let layout = RecordLayout::of(&table);
         for size in [PageSize::KIB_8, PageSize::KIB_32] {
             let owner = row.owner.clone().unwrap_or_default();
             let to: Vec<&[u8]> = row.to.iter().map(|value| &value[..]).collect();
-            let mut values = vec![(1, NewValue::Bytes(&[1, 2, 3, 4])), (128, NewValue::Bytes(&owner))];
+            let mut values = vec![(1, NewValue::Bytes(&[1, 2, 3, 4])), (128,
+                NewValue::Bytes(&owner))];
             if !to.is_empty() {
                 values.push((258, NewValue::Multi(&to)));
             }

@@ -1,6 +1,7 @@
-//! Recovery one generation at a time: paused, killed between any two generations, begun again, activated before the log ends. However it is cut up,
-//! what comes out is a run of commits without a gap, and fed to the end it is every acknowledged one. What may not be activated is refused, and a copy
-//! that has gone another way is found out.
+//! Recovery one generation at a time: paused, killed between any two generations, begun again,
+//! activated before the log ends. However it is cut up, what comes out is a run of commits without
+//! a gap, and fed to the end it is every acknowledged one. What may not be activated is refused,
+//! and a copy that has gone another way is found out.
 
 mod support;
 
@@ -70,9 +71,7 @@ fn crashed_with(setup: Setup, seed: u64) -> (Rc<MemoryDisk>, Field, Ledger) {
 }
 
 async fn begin(files: &plimsoll_io::Files, handle: &plimsoll_io::Handle) -> Recovery {
-    Recovery::begin(files.clone(), handle.clone(), options(&setup()))
-        .await
-        .unwrap()
+    Recovery::begin(files.clone(), handle.clone(), options(&setup())).await.unwrap()
 }
 
 #[test]
@@ -88,7 +87,8 @@ fn recovery_goes_on_after_a_pause_or_a_kill_between_any_two_generations() {
                 let mut recovery = begin(&files, &handle).await;
                 let before = recovery.position();
                 let mut fed = 0;
-                // At least two, or a start held back by an unfinished transaction would never be passed.
+                // At least two, or a start held back by an unfinished transaction would never be
+                // passed.
                 while fed < 2 + steps / 4 && recovery.feed_next().await.unwrap() {
                     fed += 1;
                 }
@@ -141,7 +141,8 @@ fn a_pause_moves_the_start_of_redo_forward() {
     .unwrap();
 }
 
-/// Whoever gives up tries again at once, and must not find the databases locked by what was given up.
+/// Whoever gives up tries again at once, and must not find the databases locked by what was given
+/// up.
 #[test]
 fn when_a_recovery_is_abandoned_nobody_holds_its_files() {
     let (disk, _, _) = crashed(5);
@@ -163,15 +164,13 @@ fn missing_log_is_named() {
         let names = LogNames::new(LOG, "E00");
         files.delete(&names.closed(3), Default::default()).await.unwrap();
         let refused = Recovery::begin(files.clone(), handle.clone(), options(&setup())).await;
-        assert!(matches!(
-            refused.err(),
-            Some(EngineError::LogMissing { generation: 3, .. })
-        ));
+        assert!(matches!(refused.err(), Some(EngineError::LogMissing { generation: 3, .. })));
     })
     .unwrap();
 }
 
-/// Pages may be written only when they are older than the newest three generations, so that the log may end that much earlier.
+/// Pages may be written only when they are older than the newest three generations, so that the log
+/// may end that much earlier.
 fn with_waypoint() -> Setup {
     Setup {
         waypoint_generations: 3,
@@ -182,9 +181,7 @@ fn with_waypoint() -> Setup {
 }
 
 async fn begin_with_waypoint(files: &plimsoll_io::Files, handle: &plimsoll_io::Handle) -> Recovery {
-    Recovery::begin(files.clone(), handle.clone(), options(&with_waypoint()))
-        .await
-        .unwrap()
+    Recovery::begin(files.clone(), handle.clone(), options(&with_waypoint())).await.unwrap()
 }
 
 /// The last generation of the log on a disk.
@@ -193,7 +190,8 @@ async fn last_generation(files: &plimsoll_io::Files) -> u32 {
     reader.generations().await.unwrap().last().unwrap().generation
 }
 
-/// Whoever activates before redo has reached what the pages hold would work on pages from the future: it is refused, and nothing is lost by trying.
+/// Whoever activates before redo has reached what the pages hold would work on pages from the
+/// future: it is refused, and nothing is lost by trying.
 #[test]
 fn recovery_cannot_be_activated_before_it_has_reached_the_pages() {
     let (disk, field, books) = crashed(7);
@@ -217,8 +215,9 @@ fn recovery_cannot_be_activated_before_it_has_reached_the_pages() {
     .unwrap();
 }
 
-/// The header remembers how far the log went: when the newest generations are gone with acknowledged commits in them, that is said before anybody works
-/// on, and who gives the commits up gets a sound database without them.
+/// The header remembers how far the log went: when the newest generations are gone with
+/// acknowledged commits in them, that is said before anybody works on, and who gives the commits up
+/// gets a sound database without them.
 #[test]
 fn generations_lost_with_commits_are_missed_and_can_be_given_up() {
     let mut missed = 0;
@@ -229,10 +228,7 @@ fn generations_lost_with_commits_are_missed_and_can_be_given_up() {
             let last = last_generation(&files).await;
             let names = LogNames::new(LOG, "E00");
             files.delete(&names.current(), Default::default()).await.unwrap();
-            files
-                .delete(&names.closed(last - 1), Default::default())
-                .await
-                .unwrap();
+            files.delete(&names.closed(last - 1), Default::default()).await.unwrap();
             let is_missed = match open(&files, &handle, &with_waypoint(), 5).await {
                 Ok((instance, _)) => {
                     instance.close().await.unwrap();
@@ -258,8 +254,9 @@ fn generations_lost_with_commits_are_missed_and_can_be_given_up() {
     assert!(missed >= 3, "lost generations were missed {missed} times of 4");
 }
 
-/// Activated in the middle, the stream becomes another history: what is committed in it survives the next crash, nothing of the old one comes back, the
-/// old log is still there to look at, and a copy that followed the old history is refused the new one.
+/// Activated in the middle, the stream becomes another history: what is committed in it survives
+/// the next crash, nothing of the old one comes back, the old log is still there to look at, and a
+/// copy that followed the old history is refused the new one.
 #[test]
 fn a_stream_activated_in_the_middle_is_another_history() {
     let (disk, field, books) = crashed_with(with_waypoint(), 21);
@@ -298,12 +295,10 @@ fn a_stream_activated_in_the_middle_is_another_history() {
         off.power_cut();
     });
     let (last, ledger) = fork.take();
-    assert!(
-        ledger.acknowledged.len() > 50,
-        "commits after the fork were acknowledged"
-    );
+    assert!(ledger.acknowledged.len() > 50, "commits after the fork were acknowledged");
     let image = disk.crash_image(Loss::Drawn, &mut Random::from_seed(3));
-    let aside = |(path, _): &(std::path::PathBuf, u64)| path.extension().is_some_and(|end| end == "aside");
+    let aside =
+        |(path, _): &(std::path::PathBuf, u64)| path.extension().is_some_and(|end| end == "aside");
     assert_eq!(image.list_files().iter().filter(|file| aside(file)).count(), 2);
     let new_log: Vec<_> = image.snapshot().into_iter().collect();
     run_on(&image.clock().clone(), &image, move |files, handle| async move {
@@ -313,51 +308,45 @@ fn a_stream_activated_in_the_middle_is_another_history() {
     })
     .unwrap();
 
-    // The copy: the old databases with all of the old log redone, and then the log of the new history in its place.
+    // The copy: the old databases with all of the old log redone, and then the log of the new
+    // history in its place.
     let copy = before.clone();
-    run_on(
-        &before.clock().clone(),
-        &before,
-        move |files, handle| async move {
-            let mut recovery = begin_with_waypoint(&files, &handle).await;
-            while recovery.next_generation() < last {
-                assert!(recovery.feed_next().await.unwrap());
+    run_on(&before.clock().clone(), &before, move |files, handle| async move {
+        let mut recovery = begin_with_waypoint(&files, &handle).await;
+        while recovery.next_generation() < last {
+            assert!(recovery.feed_next().await.unwrap());
+        }
+        for (path, _) in copy.list_files().into_iter().filter(|(path, _)| path.starts_with("log")) {
+            let path = std::path::Path::new("/").join(path);
+            files.delete(&path, Default::default()).await.unwrap();
+        }
+        for (path, bytes) in new_log.into_iter().filter(|(path, _)| path.starts_with("log")) {
+            copy.load(path, &bytes);
+        }
+        let mut refused = None;
+        while refused.is_none() {
+            match recovery.feed_next().await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => refused = Some(error),
             }
-            for (path, _) in copy
-                .list_files()
-                .into_iter()
-                .filter(|(path, _)| path.starts_with("log"))
-            {
-                let path = std::path::Path::new("/").join(path);
-                files.delete(&path, Default::default()).await.unwrap();
-            }
-            for (path, bytes) in new_log.into_iter().filter(|(path, _)| path.starts_with("log")) {
-                copy.load(path, &bytes);
-            }
-            let mut refused = None;
-            while refused.is_none() {
-                match recovery.feed_next().await {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => refused = Some(error),
-                }
-            }
-            assert!(
-                refused.is_none() || matches!(refused, Some(EngineError::ForeignLog { .. })),
-                "{refused:?}"
-            );
-            let activated = recovery.activate(&mut Random::from_seed(2)).await;
-            assert!(
-                refused.is_some() || activated.is_err(),
-                "a copy of the old history took the new log for its own"
-            );
-        },
-    )
+        }
+        assert!(
+            refused.is_none() || matches!(refused, Some(EngineError::ForeignLog { .. })),
+            "{refused:?}"
+        );
+        let activated = recovery.activate(&mut Random::from_seed(2)).await;
+        assert!(
+            refused.is_some() || activated.is_err(),
+            "a copy of the old history took the new log for its own"
+        );
+    })
     .unwrap();
 }
 
-/// The disk has acknowledged a write and lost it, the checkpoint has passed what was in it, and then the page was changed again in the cache. What redo
-/// made of the old page would pass every check, without the row in between.
+/// The disk has acknowledged a write and lost it, the checkpoint has passed what was in it, and
+/// then the page was changed again in the cache. What redo made of the old page would pass every
+/// check, without the row in between.
 #[test]
 fn redo_changes_no_page_that_has_lost_a_write() {
     let setup = Setup {
@@ -408,14 +397,16 @@ fn redo_changes_no_page_that_has_lost_a_write() {
     match opened.unwrap() {
         Err(EngineError::DamagedPages { pages, .. }) => {
             let found = pages.iter().find(|(number, _)| *number == page);
-            let too_old = found.is_some_and(|(_, damage)| matches!(damage, PageDamage::TooOld { .. }));
+            let too_old =
+                found.is_some_and(|(_, damage)| matches!(damage, PageDamage::TooOld { .. }));
             assert!(too_old, "page {page} beside {others}: {pages:?}");
         }
         other => panic!("redo changed a page that had lost a write: {other:?}"),
     }
 }
 
-/// Writes log until every page that is dirty now has been written back: the checkpoint may not fall further behind than a generation.
+/// Writes log until every page that is dirty now has been written back: the checkpoint may not fall
+/// further behind than a generation.
 async fn write_back_all_by_now(instance: &Instance, others: Tree) {
     let now = instance.store().log.tip();
     for number in 0u64.. {

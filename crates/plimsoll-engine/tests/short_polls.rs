@@ -1,5 +1,6 @@
-//! No task holds the executor for long: what can go on over many pages, units or rows lets others run in between. How long polls really are is
-//! measured in release by `examples/longest_poll.rs`; here they are counted, which a slow build cannot spoil.
+//! No task holds the executor for long: what can go on over many pages, units or rows lets others
+//! run in between. How long polls really are is measured in release by `examples/longest_poll.rs`;
+//! here they are counted, which a slow build cannot spoil.
 
 mod support;
 
@@ -14,7 +15,9 @@ use plimsoll_prepare::{Extent, Plan, PreparedDatabase, WriteOptions, write_datab
 use support::*;
 
 /// On the real clock, where `breathe` looks at the time, on a disk that answers at once.
-fn in_real_time<T: 'static, F: Future<Output = T> + 'static>(work: impl FnOnce(Files, Handle) -> F) -> T {
+fn in_real_time<T: 'static, F: Future<Output = T> + 'static>(
+    work: impl FnOnce(Files, Handle) -> F,
+) -> T {
     let clock = Rc::new(Clock::real());
     let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::ram());
     disk.create_directory(DATA);
@@ -35,10 +38,7 @@ async fn polls_of<T>(handle: &Handle, work: impl Future<Output = T>) -> (u64, T)
 #[test]
 fn sessions_and_rollbacks_of_rows_in_memory_let_others_run() {
     in_real_time(|files, handle| async move {
-        let setup = Setup {
-            cache_frames: 4_000,
-            ..Setup::default()
-        };
+        let setup = Setup { cache_frames: 4_000, ..Setup::default() };
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
         let field = create_field(&instance, &setup, 0, 0).await.unwrap();
@@ -59,7 +59,8 @@ fn sessions_and_rollbacks_of_rows_in_memory_let_others_run() {
         let (while_going_back, result) = polls_of(&handle, transaction.rollback()).await;
         result.unwrap();
         println!(
-            "polls: {while_inserting} inserting, {while_reading} reading, {while_going_back} going back"
+            "polls: {while_inserting} inserting, {while_reading} reading, {while_going_back} going \
+             back"
         );
         // 2,000 rows take milliseconds in any build.
         assert!(while_inserting > 50 && while_going_back > 50 && while_reading > 10);
@@ -76,7 +77,8 @@ fn prepare_verify_and_backup_let_others_run_after_every_piece() {
         let disk = new_disk(&clock, 1, MemoryOptions::default());
         run_on(&clock, &disk, move |files, handle| async move {
             let path = database_path(1);
-            let database = PreparedDatabase::new(Plan::new(size, Extent::Records(records), 2)).unwrap();
+            let database =
+                PreparedDatabase::new(Plan::new(size, Extent::Records(records), 2)).unwrap();
             let pieces = database.file_bytes() / PIECE_BYTES;
             assert!(pieces > 20);
             let options = WriteOptions::default();
@@ -84,18 +86,13 @@ fn prepare_verify_and_backup_let_others_run_after_every_piece() {
             let (polls, made) = polls_of(&handle, preparing).await;
             made.unwrap();
             assert!(polls >= pieces, "prepare: {polls} polls for {pieces} pieces");
-            let options = VerifyOptions {
-                depth: Depth::Pages,
-                ..VerifyOptions::default()
-            };
+            let options = VerifyOptions { depth: Depth::Pages, ..VerifyOptions::default() };
             let paths = [path];
-            let (polls, report) = polls_of(&handle, verify(&files, &handle, &paths, &options)).await;
+            let (polls, report) =
+                polls_of(&handle, verify(&files, &handle, &paths, &options)).await;
             assert!(report.is_sound());
             assert!(polls >= pieces, "verify: {polls} polls for {pieces} pieces");
-            let setup = Setup {
-                size,
-                ..Setup::default()
-            };
+            let setup = Setup { size, ..Setup::default() };
             let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
             let mut backup = Backup::start(&instance, 1, 4 << 20).unwrap();
             let copying = async { while backup.next_chunk().await.unwrap().is_some() {} };

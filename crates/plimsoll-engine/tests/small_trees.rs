@@ -1,5 +1,6 @@
-//! Trees of a single extent, as genuine ESE makes small ones and this engine only for its own use: a bitmap of free pages until they outgrow it,
-//! then extent trees. Databases of other writers have them anywhere.
+//! Trees of a single extent, as genuine ESE makes small ones and this engine only for its own use:
+//! a bitmap of free pages until they outgrow it, then extent trees. Databases of other writers have
+//! them anywhere.
 
 mod support;
 
@@ -23,7 +24,8 @@ fn plain() -> Table {
         .expect("a valid table")
 }
 
-/// A database with an empty table whose tree is turned into one of a single extent of 16 pages, all but the root free.
+/// A database with an empty table whose tree is turned into one of a single extent of 16 pages, all
+/// but the root free.
 fn small_table() -> Rc<MemoryDisk> {
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 2, MemoryOptions::default());
@@ -31,13 +33,7 @@ fn small_table() -> Rc<MemoryDisk> {
         let setup = Setup::default();
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
-        let root = instance
-            .create_table(1, plain())
-            .await
-            .unwrap()
-            .placed()
-            .place
-            .root;
+        let root = instance.create_table(1, plain()).await.unwrap().placed().place.root;
         instance.close().await.unwrap();
         root
     })
@@ -56,7 +52,11 @@ fn small_table() -> Rc<MemoryDisk> {
     disk
 }
 
-async fn rows(table: &OpenTable, instance: &plimsoll_engine::instance::Instance, ids: std::ops::Range<i32>) {
+async fn rows(
+    table: &OpenTable,
+    instance: &plimsoll_engine::instance::Instance,
+    ids: std::ops::Range<i32>,
+) {
     for id in ids {
         let transaction = instance.begin();
         let values = [
@@ -74,7 +74,8 @@ async fn check_deep(files: &Files, handle: &Handle, what: &str) {
     assert!(report.is_sound(), "{what}: {:#?}", report.findings);
 }
 
-/// Grows a table to `count` rows, deletes `gone` of them, and adds more; after each step nothing is lost and nothing is used twice.
+/// Grows a table to `count` rows, deletes `gone` of them, and adds more; after each step nothing is
+/// lost and nothing is used twice.
 fn grows(count: i32, gone: std::ops::Range<i32>, more: i32) {
     let disk = small_table();
     run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
@@ -114,7 +115,8 @@ fn a_tree_that_outgrows_its_bitmap_keeps_all_it_owns() {
     grows(400, 100..300, 200);
 }
 
-/// Space for a child is taken from a small tree while most of its pages are still free: they stay free, and its own.
+/// Space for a child is taken from a small tree while most of its pages are still free: they stay
+/// free, and its own.
 #[test]
 fn a_small_tree_that_has_a_child_keeps_its_free_pages() {
     let disk = small_table();
@@ -127,7 +129,8 @@ fn a_small_tree_that_has_a_child_keeps_its_free_pages() {
         drop(table);
         instance.close().await.unwrap();
         let report = verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await;
-        // The child is in no catalog, so its own pages look lost; those of the table's first extent must not.
+        // The child is in no catalog, so its own pages look lost; those of the table's first extent
+        // must not.
         let of_first_extent = |finding: &&Finding| match finding {
             Finding::Leaked { first, .. } => (root..root + 16).contains(first),
             _ => true,

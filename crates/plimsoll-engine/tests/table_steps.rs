@@ -1,4 +1,5 @@
-//! Operations on tables are of several steps, one per tree: each is done wholly or not at all, and keeps rows, indexes and long values together.
+//! Operations on tables are of several steps, one per tree: each is done wholly or not at all, and
+//! keeps rows, indexes and long values together.
 
 mod support;
 
@@ -27,7 +28,9 @@ fn people() -> Table {
         .expect("a valid table")
 }
 
-fn with_table<F: Future<Output = ()> + 'static>(story: impl FnOnce(Rc<Instance>, OpenTable) -> F + 'static) {
+fn with_table<F: Future<Output = ()> + 'static>(
+    story: impl FnOnce(Rc<Instance>, OpenTable) -> F + 'static,
+) {
     let setup = Setup::default();
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 2, MemoryOptions::default());
@@ -41,7 +44,12 @@ fn with_table<F: Future<Output = ()> + 'static>(story: impl FnOnce(Rc<Instance>,
     .unwrap();
 }
 
-async fn insert(instance: &Instance, table: &OpenTable, id: i32, name: &str) -> Result<(), EngineError> {
+async fn insert(
+    instance: &Instance,
+    table: &OpenTable,
+    id: i32,
+    name: &str,
+) -> Result<(), EngineError> {
     let transaction = instance.begin();
     let picture = vec![0x41; 9_000];
     let values = [
@@ -71,16 +79,14 @@ async fn by_name(instance: &Instance, table: &OpenTable) -> Vec<Vec<u8>> {
     keys
 }
 
-/// The last of the steps of an insert is refused by a unique index: neither the row nor its long value may stay.
+/// The last of the steps of an insert is refused by a unique index: neither the row nor its long
+/// value may stay.
 #[test]
 fn an_insert_refused_by_an_index_leaves_nothing() {
     with_table(|instance, table| async move {
         insert(&instance, &table, 1, "Ada").await.unwrap();
         let refused = insert(&instance, &table, 2, "Ada").await;
-        assert!(
-            matches!(refused, Err(EngineError::KeyDuplicate { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(EngineError::KeyDuplicate { .. })), "{refused:?}");
         let transaction = instance.begin();
         assert!(table.get(&transaction, &key(&table, 2)).await.unwrap().is_none());
         drop(transaction);
@@ -88,7 +94,8 @@ fn an_insert_refused_by_an_index_leaves_nothing() {
     });
 }
 
-/// A row that gets another primary key is found through every index, those whose own columns stayed the same among them.
+/// A row that gets another primary key is found through every index, those whose own columns stayed
+/// the same among them.
 #[test]
 fn a_row_with_a_new_key_is_found_through_its_indexes() {
     with_table(|instance, table| async move {
@@ -96,23 +103,18 @@ fn a_row_with_a_new_key_is_found_through_its_indexes() {
         let transaction = instance.begin();
         let id = table.column("id").unwrap();
         let values = [(id, Some(&7i32.to_le_bytes()[..]))];
-        table
-            .update(&transaction, &key(&table, 1), &values)
-            .await
-            .unwrap();
+        table.update(&transaction, &key(&table, 1), &values).await.unwrap();
         transaction.commit(Commit::Lazy).await.unwrap();
         assert_eq!(by_name(&instance, &table).await, [key(&table, 7)]);
     });
 }
 
-/// The same with a table whose trees have to be read first: an operation waits for pages several times.
+/// The same with a table whose trees have to be read first: an operation waits for pages several
+/// times.
 fn with_cold_table<F: Future<Output = ()> + 'static>(
     story: impl FnOnce(Rc<Instance>, OpenTable) -> F + 'static,
 ) {
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 2, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -142,7 +144,8 @@ async fn give_up_after<T>(polls: u64, future: impl Future<Output = T>) -> Option
     .await
 }
 
-/// Whoever stops waiting in the middle of an operation has half a row: it can be rolled back and not committed.
+/// Whoever stops waiting in the middle of an operation has half a row: it can be rolled back and
+/// not committed.
 #[test]
 fn half_an_operation_cannot_be_committed() {
     with_cold_table(|instance, opened| async move {
@@ -161,7 +164,8 @@ fn half_an_operation_cannot_be_committed() {
     });
 }
 
-/// What was abandoned stays half done, whatever is done after it: a later operation that ends well made the half row fit for a commit.
+/// What was abandoned stays half done, whatever is done after it: a later operation that ends well
+/// made the half row fit for a commit.
 #[test]
 fn an_operation_that_ends_well_does_not_make_good_an_abandoned_one() {
     with_cold_table(|instance, table| async move {
@@ -178,10 +182,7 @@ fn an_operation_that_ends_well_does_not_make_good_an_abandoned_one() {
         let given_up = give_up_after(2, table.insert(&transaction, &large)).await;
         assert!(given_up.is_none(), "it was to be given up in the middle");
         let after = transaction.savepoint();
-        table
-            .insert(&transaction, &values(&[2, 0, 0, 0], "Grace"))
-            .await
-            .unwrap();
+        table.insert(&transaction, &values(&[2, 0, 0, 0], "Grace")).await.unwrap();
         transaction.rollback_to(after).await.unwrap();
         assert!(transaction.commit(Commit::Lazy).await.is_err());
         assert_eq!(by_name(&instance, &table).await, Vec::<Vec<u8>>::new());
@@ -192,10 +193,7 @@ fn an_operation_that_ends_well_does_not_make_good_an_abandoned_one() {
         let given_up = give_up_after(0, table.insert(&transaction, &large)).await;
         assert!(given_up.is_none() || given_up.is_some_and(|inserted| inserted.is_ok()));
         transaction.rollback_to(again).await.unwrap();
-        table
-            .insert(&transaction, &values(&[3, 0, 0, 0], "Edsger"))
-            .await
-            .unwrap();
+        table.insert(&transaction, &values(&[3, 0, 0, 0], "Edsger")).await.unwrap();
         transaction.commit(Commit::Lazy).await.unwrap();
         assert_eq!(by_name(&instance, &table).await, [key(&table, 3)]);
     });

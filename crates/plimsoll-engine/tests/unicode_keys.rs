@@ -1,6 +1,8 @@
-//! Indexes over Unicode text: their order is the library's, what they hold is checked, and keys of other versions are not touched.
+//! Indexes over Unicode text: their order is the library's, what they hold is checked, and keys of
+//! other versions are not touched.
 //!
-//! Why it matters: sort keys live as long as the database, and the tables they are made from do not. Keys of two versions in one index lose rows.
+//! Why it matters: sort keys live as long as the database, and the tables they are made from do
+//! not. Keys of two versions in one index lose rows.
 
 mod support;
 
@@ -18,8 +20,8 @@ use plimsoll_engine::page::page_flags;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::{
-    Column, ColumnType, Direction, KeyError, KeyRange, KeyShape, NewIndex, PageSize, Table, TableBuilder,
-    UNICODE_LOCALE, UNICODE_UNITS_MAX, UnicodeOrder,
+    Column, ColumnType, Direction, KeyError, KeyRange, KeyShape, NewIndex, PageSize, Table,
+    TableBuilder, UNICODE_LOCALE, UNICODE_UNITS_MAX, UnicodeOrder,
 };
 use plimsoll_io::{Clock, Files, Handle, MemoryOptions};
 use proptest::prelude::*;
@@ -51,7 +53,8 @@ fn library() -> CollatorBorrowed<'static> {
     CollatorBorrowed::try_new(CollatorPreferences::default(), options).unwrap()
 }
 
-/// Text of few characters, so that many are alike: case, width, accents apart and together, contractions, ignorable and astral characters.
+/// Text of few characters, so that many are alike: case, width, accents apart and together,
+/// contractions, ignorable and astral characters.
 fn text() -> impl Strategy<Value = String> {
     let near = prop::sample::select(
         "aAàa\u{300}ÀbBßsSæÆ-. \u{200D}\u{AD}かカｶがㄱ가각各𝔸𐐀ﬁfi\u{327}\u{301}łl0١９"
@@ -65,7 +68,8 @@ fn text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// Keys compare as the library compares the texts, also in descending order and as the first of two columns.
+    /// Keys compare as the library compares the texts, also in descending order and as the first of
+    /// two columns.
     #[test]
     fn keys_are_in_the_order_of_the_library(
         left in (text(), text()),
@@ -83,18 +87,21 @@ proptest! {
             let shape = shape(columns);
             let key = |texts: &(String, String)| {
                 let values = [utf16(&texts.0), utf16(&texts.1)];
-                let values: Vec<_> = values.iter().take(columns.len()).map(|value| Some(&value[..])).collect();
+                let values: Vec<_> = values.iter().take(columns.len()).map(|value|
+                    Some(&value[..])).collect();
                 shape.prefix(&values).unwrap()
             };
             let (left_key, right_key) = (key(&left), key(&right));
             prop_assert!(!left_key.is_truncated);
-            prop_assert_eq!(left_key.cmp(&right_key), expected, "{:?} {:?} by {:?}", left, right, columns);
+            prop_assert_eq!(left_key.cmp(&right_key), expected, "{:?} {:?} by {:?}", left, right,
+                columns);
         }
     }
 }
 
-/// A library with other tables would write keys that do not fit those in a database. Whoever sees this fail raises the version in
-/// `UNICODE_LOCALE` and the sum here: databases made before are then refused in words.
+/// A library with other tables would write keys that do not fit those in a database. Whoever sees
+/// this fail raises the version in `UNICODE_LOCALE` and the sum here: databases made before are
+/// then refused in words.
 #[test]
 fn the_keys_of_every_character_are_those_of_this_version() {
     let shape = shape(&["name"]);
@@ -132,23 +139,18 @@ fn text_that_is_not_utf_16_has_no_key() {
     }
 }
 
-/// What lies behind the part of a long text that counts is cut off, and known to be, also where nothing before it has a weight.
+/// What lies behind the part of a long text that counts is cut off, and known to be, also where
+/// nothing before it has a weight.
 #[test]
 fn of_a_very_long_text_the_beginning_counts() {
     let shape = shape(&["name"]);
     let joiners = "\u{200D}".repeat(UNICODE_UNITS_MAX);
     let key = |text: &str| shape.prefix(&[Some(&utf16(text))]).unwrap();
-    assert_eq!(
-        (key(&joiners), key("").bytes),
-        (key(""), key(&format!("{joiners}a")).bytes)
-    );
+    assert_eq!((key(&joiners), key("").bytes), (key(""), key(&format!("{joiners}a")).bytes));
     assert!(!key(&joiners).is_truncated && key(&format!("{joiners}a")).is_truncated);
     // The cut goes through a character of two units, which then does not count.
     let astral = format!("{}𐐀", &joiners[3..]);
-    assert_eq!(
-        (key(&astral).bytes, key(&astral).is_truncated),
-        (key("").bytes, true)
-    );
+    assert_eq!((key(&astral).bytes, key(&astral).is_truncated), (key("").bytes, true));
 }
 
 async fn insert(instance: &Rc<Instance>, table: &OpenTable, id: i32, name: &[u8]) -> Result<()> {
@@ -186,10 +188,7 @@ fn story<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
-    let setup = Setup {
-        size,
-        ..Setup::default()
-    };
+    let setup = Setup { size, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 5, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -207,22 +206,13 @@ fn story<F>(
     .unwrap();
 }
 
-const ROWS: &[&str] = &[
-    "Zoë",
-    "zebra",
-    "éclair",
-    "Eclipse",
-    "eclair",
-    "",
-    "Ångström",
-    "apple",
-    "öl",
-    "Österreich",
-];
+const ROWS: &[&str] =
+    &["Zoë", "zebra", "éclair", "Eclipse", "eclair", "", "Ångström", "apple", "öl", "Österreich"];
 /// In the order of the library.
 const SORTED: [i32; 10] = [5, 6, 7, 4, 2, 3, 8, 9, 1, 0];
 
-/// Rows are found in the order of the library after inserts, updates, deletes and a restart, and a deep check counts the entries.
+/// Rows are found in the order of the library after inserts, updates, deletes and a restart, and a
+/// deep check counts the entries.
 #[test]
 fn an_index_over_unicode_text_is_kept_and_checked() {
     for size in PageSize::ALL {
@@ -239,7 +229,8 @@ fn an_index_over_unicode_text_is_kept_and_checked() {
                 // Neither case nor a letter's form counts, accents do.
                 let transaction = instance.begin();
                 let prefix = table.index_prefix(1, &[Some(&utf16("E\u{301}CLAIR"))]).unwrap();
-                let mut scan = table.scan(&transaction, 1, KeyRange::prefix(&prefix), Direction::Forward);
+                let mut scan =
+                    table.scan(&transaction, 1, KeyRange::prefix(&prefix), Direction::Forward);
                 let row = scan.next().await.unwrap().expect("one is called so");
                 assert_eq!(row.key, table.key(&[Some(&2i32.to_le_bytes())]).unwrap());
                 assert!(scan.next().await.unwrap().is_none());
@@ -247,10 +238,7 @@ fn an_index_over_unicode_text_is_kept_and_checked() {
                 let key = |id: i32| table.key(&[Some(&id.to_le_bytes())]).unwrap();
                 let name = table.column("name").unwrap();
                 let changed = utf16("Æon");
-                table
-                    .update(&transaction, &key(0), &[(name, Some(&changed))])
-                    .await
-                    .unwrap();
+                table.update(&transaction, &key(0), &[(name, Some(&changed))]).await.unwrap();
                 table.delete(&transaction, &key(8)).await.unwrap();
                 transaction.commit(Commit::Durable).await.unwrap();
                 assert_eq!(ids(&instance, &table, 1).await, [5, 0, 6, 7, 4, 2, 3, 9, 1]);
@@ -275,7 +263,8 @@ fn names_that_compare_equal_are_duplicates() {
             let table = instance.open_table(1, "Names").await.unwrap();
             for name in ["ZEBRA", "ｚｅｂｒａ", "A\u{30A}ngstro\u{308}m", "\u{AD}zebra"] {
                 let refused = insert(&instance, &table, 100, &utf16(name)).await;
-                let named = matches!(&refused, Err(EngineError::KeyDuplicate { index: Some(index) }) if index == "by name");
+                let named = matches!(&refused, Err(EngineError::KeyDuplicate {
+                    index: Some(index) }) if index == "by name");
                 assert!(named, "{name}: {refused:?}");
             }
             let refused = insert(&instance, &table, 100, b"odd").await;
@@ -290,7 +279,8 @@ fn names_that_compare_equal_are_duplicates() {
     );
 }
 
-/// Keys of long names are cut at what the index allows, apart from the record or in it, or refused where the index says so.
+/// Keys of long names are cut at what the index allows, apart from the record or in it, or refused
+/// where the index says so.
 #[test]
 fn keys_of_long_names_are_cut_or_refused() {
     story(
@@ -328,7 +318,8 @@ async fn placed(files: &Files, handle: &Handle) -> PlacedTable {
     placed
 }
 
-/// An entry that is gone from the index, or too many, is a finding: the index is compared, not believed.
+/// An entry that is gone from the index, or too many, is a finding: the index is compared, not
+/// believed.
 #[test]
 fn an_entry_that_is_missing_is_found() {
     story(
@@ -344,10 +335,7 @@ fn an_entry_that_is_missing_is_found() {
             };
             let entries = dump(&instance, tree).await.unwrap();
             let transaction = instance.begin();
-            transaction
-                .delete(tree, entries.keys().nth(3).unwrap())
-                .await
-                .unwrap();
+            transaction.delete(tree, entries.keys().nth(3).unwrap()).await.unwrap();
             transaction.commit(Commit::Durable).await.unwrap();
             instance.close().await.unwrap();
             assert!(!deep(&files, &handle).await.is_sound());
@@ -355,7 +343,8 @@ fn an_entry_that_is_missing_is_found() {
     );
 }
 
-/// An index of another version of the keys is neither judged nor changed, and the way out is to make it again.
+/// An index of another version of the keys is neither judged nor changed, and the way out is to
+/// make it again.
 #[test]
 fn an_index_of_another_version_is_refused_until_it_is_made_again() {
     story(

@@ -1,8 +1,8 @@
-//! Verification: counts equal the manifests, every kind of damage is counted as what it is and described, nothing is written, and others get
-//! their turn.
+//! Verification: counts equal the manifests, every kind of damage is counted as what it is and
+//! described, nothing is written, and others get their turn.
 //!
-//! Why it matters: this is the check a storage qualification ends with. What it misses, nobody sees; what it misnames sends people
-//! after the wrong fault.
+//! Why it matters: this is the check a storage qualification ends with. What it misses, nobody
+//! sees; what it misnames sends people after the wrong fault.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -14,9 +14,12 @@ use std::rc::Rc;
 use golden::{DATABASE, golden, real, synthetic};
 use plimsoll_engine::PageSize;
 use plimsoll_engine::verify::{
-    FileReport, FileVerdict, FindingClass, HeaderCheck, Progress, VerifyOptions, VerifyReport, verify,
+    FileReport, FileVerdict, FindingClass, HeaderCheck, Progress, VerifyOptions, VerifyReport,
+    verify,
 };
-use plimsoll_io::{Clock, Executor, Files, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Random};
+use plimsoll_io::{
+    Clock, Executor, Files, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Random,
+};
 
 /// A disk with one database on it, and the executor to run on.
 struct Bench {
@@ -52,7 +55,8 @@ impl Bench {
 }
 
 fn page_size_of(bytes: &[u8]) -> PageSize {
-    PageSize::from_bytes(u32::from_le_bytes(bytes[236..240].try_into().unwrap())).expect("a page size")
+    PageSize::from_bytes(u32::from_le_bytes(bytes[236..240].try_into().unwrap()))
+        .expect("a page size")
 }
 
 fn page_range(bytes: &[u8], page: u32) -> std::ops::Range<usize> {
@@ -75,7 +79,8 @@ fn copy_page(bytes: &mut [u8], from: u32, to: u32) {
 
 const NAMES: [&str; 4] = ["syn4k.edb", "syn8k.edb", "syn16k.edb", "syn32k.edb"];
 
-/// Sound databases, synthetic and made by Windows, have exactly the page classes of their manifests.
+/// Sound databases, synthetic and made by Windows, have exactly the page classes of their
+/// manifests.
 #[test]
 fn counts_equal_the_manifests() {
     for (name, entry, bytes) in synthetic().into_iter().chain(real()) {
@@ -90,11 +95,7 @@ fn counts_equal_the_manifests() {
         );
         assert_eq!(report.damaged(), 0, "{name}");
         assert_eq!(report.headers, [HeaderCheck::Ok; 2], "{name}");
-        assert_eq!(
-            report.bytes_read,
-            bytes.len() as u64,
-            "{name}: every byte is read once"
-        );
+        assert_eq!(report.bytes_read, bytes.len() as u64, "{name}: every byte is read once");
         let header_dbtime = u64::from_le_bytes(bytes[16..24].try_into().unwrap());
         assert!((1..=header_dbtime).contains(&report.dbtime_max), "{name}");
     }
@@ -116,11 +117,7 @@ fn a_flipped_bit_is_correctable_and_named() {
         assert_eq!((finding.page, finding.offset), (40, range.start as u64), "{name}");
         assert_eq!(finding.class, FindingClass::Correctable);
         assert_eq!(finding.flipped_bits, [range.len() as u32 * 8 - 1], "{name}");
-        assert_eq!(
-            usize::from(finding.block),
-            range.len() / block_bytes - 1,
-            "{name}"
-        );
+        assert_eq!(usize::from(finding.block), range.len() / block_bytes - 1, "{name}");
         assert_ne!(finding.stored, finding.computed, "{name}");
     }
 }
@@ -133,25 +130,19 @@ fn a_torn_page_is_bad() {
         let range = page_range(&bytes, 33);
         bytes[range.start + range.len() / 2..range.end].fill(0xA5);
         let report = Bench::new(&bytes).verify_one();
-        assert_eq!(
-            (report.bad, report.damaged()),
-            (1, 1),
-            "{name}: {:?}",
-            report.findings
-        );
+        assert_eq!((report.bad, report.damaged()), (1, 1), "{name}: {:?}", report.findings);
         assert_eq!(report.verdict, FileVerdict::Damaged, "{name}");
         assert_eq!(report.findings[0].object, 8, "{name}: the mail table");
         assert_eq!(
             report.findings[0].class,
-            FindingClass::Bad {
-                page_if_misplaced: None
-            },
+            FindingClass::Bad { page_if_misplaced: None },
             "{name}"
         );
     }
 }
 
-/// ENG-09: two pages that changed places are both recognised, whatever the distance, also where a small page's checksum differs in one bit only.
+/// ENG-09: two pages that changed places are both recognised, whatever the distance, also where a
+/// small page's checksum differs in one bit only.
 #[test]
 fn swapped_pages_are_recognised() {
     for name in NAMES {
@@ -165,11 +156,8 @@ fn swapped_pages_are_recognised() {
                 (2, 2),
                 "{name}: {left} and {right}: {report:?}"
             );
-            let mut found: Vec<_> = report
-                .findings
-                .iter()
-                .map(|finding| (finding.page, finding.class))
-                .collect();
+            let mut found: Vec<_> =
+                report.findings.iter().map(|finding| (finding.page, finding.class)).collect();
             found.sort_by_key(|(page, _)| *page);
             let mut expected = [
                 (left, FindingClass::WrongPageNumber { found: right }),
@@ -181,7 +169,8 @@ fn swapped_pages_are_recognised() {
     }
 }
 
-/// A write that went to the wrong place destroys one page and leaves another old: one wrong page number.
+/// A write that went to the wrong place destroys one page and leaves another old: one wrong page
+/// number.
 #[test]
 fn a_misdirected_write_is_recognised() {
     for name in NAMES {
@@ -200,7 +189,8 @@ fn a_misdirected_write_is_recognised() {
     }
 }
 
-/// A flip in the stored checksum of a small page looks like a misplacement by that bit; the neighbours show that it is not.
+/// A flip in the stored checksum of a small page looks like a misplacement by that bit; the
+/// neighbours show that it is not.
 #[test]
 fn a_flip_in_the_stored_checksum_is_not_a_misplacement() {
     for name in NAMES {
@@ -219,7 +209,8 @@ fn a_flip_in_the_stored_checksum_is_not_a_misplacement() {
     }
 }
 
-/// One damaged header is reported; with both damaged the page size is found from the first page and all pages are still checked.
+/// One damaged header is reported; with both damaged the page size is found from the first page and
+/// all pages are still checked.
 #[test]
 fn damaged_headers_do_not_hide_the_pages() {
     for name in NAMES {
@@ -229,23 +220,16 @@ fn damaged_headers_do_not_hide_the_pages() {
         bytes[100] ^= 1;
         let report = Bench::new(&bytes).verify_one();
         assert_eq!(report.headers, [HeaderCheck::Bad, HeaderCheck::Ok], "{name}");
-        assert_eq!(
-            (report.verdict, report.pages_seen),
-            (FileVerdict::Damaged, pages),
-            "{name}"
-        );
+        assert_eq!((report.verdict, report.pages_seen), (FileVerdict::Damaged, pages), "{name}");
         bytes[..2 * page_bytes].fill(0);
         let report = Bench::new(&bytes).verify_one();
         assert_eq!(report.headers, [HeaderCheck::Bad; 2], "{name}");
-        assert_eq!(
-            (report.verdict, report.pages_seen),
-            (FileVerdict::Damaged, pages),
-            "{name}"
-        );
+        assert_eq!((report.verdict, report.pages_seen), (FileVerdict::Damaged, pages), "{name}");
     }
 }
 
-/// A place the medium cannot read is reported with the disk's own words, and everything else is still checked.
+/// A place the medium cannot read is reported with the disk's own words, and everything else is
+/// still checked.
 #[test]
 fn an_unreadable_place_is_passed_over() {
     let bytes = golden("syn32k.edb");
@@ -257,10 +241,7 @@ fn an_unreadable_place_is_passed_over() {
     assert_eq!(report.unreadable, 8, "one read of eight pages failed");
     assert_eq!(report.pages_seen, 254);
     let range = &report.unreadable_ranges[0];
-    assert!(
-        range.offset <= offset && offset < range.offset + range.bytes,
-        "{range:?}"
-    );
+    assert!(range.offset <= offset && offset < range.offset + range.bytes, "{range:?}");
     assert!(range.error.contains(DATABASE), "{}", range.error);
 }
 
@@ -307,18 +288,13 @@ fn a_partial_page_at_the_end_is_damage() {
 fn the_list_of_findings_is_bounded() {
     let mut bytes = golden("syn4k.edb");
     bytes[3 * 4096..].fill(0xEE);
-    let options = VerifyOptions {
-        findings_max: 10,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions { findings_max: 10, ..VerifyOptions::default() };
     let report = Bench::new(&bytes).verify(options, &[DATABASE]).files.remove(0);
-    assert_eq!(
-        (report.bad, report.findings.len(), report.findings_not_listed),
-        (253, 10, 243)
-    );
+    assert_eq!((report.bad, report.findings.len(), report.findings_not_listed), (253, 10, 243));
 }
 
-/// The file has the same bytes afterwards. It is opened for reading, so a write would be refused as well.
+/// The file has the same bytes afterwards. It is opened for reading, so a write would be refused as
+/// well.
 #[test]
 fn nothing_is_written() {
     let mut bytes = golden("syn8k.edb");
@@ -331,7 +307,8 @@ fn nothing_is_written() {
     assert!(bench.disk.snapshot() == before);
 }
 
-/// As many reads as asked for are in flight: on a disk that takes a millisecond for any read, the time is that of the reads divided by them.
+/// As many reads as asked for are in flight: on a disk that takes a millisecond for any read, the
+/// time is that of the reads divided by them.
 #[test]
 fn reads_are_outstanding_as_asked() {
     let bytes = golden("syn32k.edb");
@@ -342,13 +319,11 @@ fn reads_are_outstanding_as_asked() {
             ..MemoryOptions::ram()
         };
         let bench = Bench::with_options(&bytes, options);
-        let options = VerifyOptions {
-            reads_outstanding: outstanding,
-            ..VerifyOptions::default()
-        };
+        let options = VerifyOptions { reads_outstanding: outstanding, ..VerifyOptions::default() };
         let report = bench.verify(options, &[DATABASE]).files.remove(0);
         assert_eq!(report.reads, reads);
-        // Besides the reads of the pages: open, first bytes, two pages that say how far the database reaches, close.
+        // Besides the reads of the pages: open, first bytes, two pages that say how far the
+        // database reaches, close.
         let expected_ms = reads as f64 / outstanding as f64 + 5.0;
         let found_ms = report.seconds * 1000.0;
         assert!(

@@ -1,6 +1,8 @@
-//! Files that Windows leaves beside its databases: whose they are and which version wrote them is asked before anything is called damaged.
+//! Files that Windows leaves beside its databases: whose they are and which version wrote them is
+//! asked before anything is called damaged.
 //!
-//! Every log of another size, every flush map and the last page of every backup was called damaged; who believes it restores a sound database.
+//! Every log of another size, every flush map and the last page of every backup was called damaged;
+//! who believes it restores a sound database.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -31,7 +33,12 @@ fn verified(name: &str, bytes: &[u8]) -> FileReport {
 }
 
 /// A file whose header has its checksum over `header_bytes`.
-fn foreign(length: usize, header_bytes: usize, file_type: u8, fields: &[(usize, &[u8])]) -> Vec<u8> {
+fn foreign(
+    length: usize,
+    header_bytes: usize,
+    file_type: u8,
+    fields: &[(usize, &[u8])],
+) -> Vec<u8> {
     let mut bytes = vec![0xDA; length];
     bytes[..header_bytes].fill(0);
     bytes[FILE_TYPE] = file_type;
@@ -56,21 +63,14 @@ fn logs_of_other_versions_are_not_judged_whatever_their_size() {
         assert_eq!(report.verdict, FileVerdict::NotJudged, "{name}: {report:?}");
         assert_eq!((report.bad, report.kind), (0, "log"));
         let reason = report.error.expect("a reason");
-        assert!(
-            reason.contains("log version 0x") && reason.contains("is not ours"),
-            "{reason}"
-        );
+        assert!(reason.contains("log version 0x") && reason.contains("is not ours"), "{reason}");
     }
 }
 
 #[test]
 fn a_log_of_ours_that_is_cut_is_still_damaged() {
-    let log = foreign(
-        512 << 10,
-        4096,
-        LOG,
-        &[(32, &0x504Cu32.to_le_bytes()), (36, &2u32.to_le_bytes())],
-    );
+    let log =
+        foreign(512 << 10, 4096, LOG, &[(32, &0x504Cu32.to_le_bytes()), (36, &2u32.to_le_bytes())]);
     let report = verified("E00.log", &log);
     assert_eq!(report.verdict, FileVerdict::Damaged, "{report:?}");
 }

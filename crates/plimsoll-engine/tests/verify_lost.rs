@@ -1,6 +1,8 @@
-//! What is not there any more: pages behind the end of a file that was cut, pages that were written and are blank, logs that are empty.
+//! What is not there any more: pages behind the end of a file that was cut, pages that were written
+//! and are blank, logs that are empty.
 //!
-//! Why it matters: every page that is still there is sound, so a check that only looks at those passes a database of which half is lost.
+//! Why it matters: every page that is still there is sound, so a check that only looks at those
+//! passes a database of which half is lost.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 mod golden;
@@ -15,20 +17,19 @@ use plimsoll_io::{Clock, Executor, Files, MemoryDisk, MemoryOptions, Random};
 
 fn verified(bytes: &[u8], depth: Depth) -> FileReport {
     on_memory_disk(bytes, move |files, handle| async move {
-        let options = VerifyOptions {
-            depth,
-            ..VerifyOptions::default()
-        };
+        let options = VerifyOptions { depth, ..VerifyOptions::default() };
         let mut report = verify(&files, &handle, &[DATABASE.into()], &options).await;
         report.files.remove(0)
     })
 }
 
 fn page_size_of(bytes: &[u8]) -> PageSize {
-    PageSize::from_bytes(u32::from_le_bytes(bytes[236..240].try_into().unwrap())).expect("a page size")
+    PageSize::from_bytes(u32::from_le_bytes(bytes[236..240].try_into().unwrap()))
+        .expect("a page size")
 }
 
-/// A file cut where a page ends holds sound pages only; the database itself says how many there should be.
+/// A file cut where a page ends holds sound pages only; the database itself says how many there
+/// should be.
 #[test]
 fn a_file_cut_between_pages_is_damage() {
     for (name, _, bytes) in synthetic().into_iter().chain(real()) {
@@ -38,11 +39,7 @@ fn a_file_cut_between_pages_is_damage() {
             let report = verified(&bytes[..(left + 2) * page_bytes], Depth::Pages);
             assert_eq!(report.verdict, FileVerdict::Damaged, "{name}, {left} of {pages}");
             assert!(report.pages_missing > 0, "{name}, {left} of {pages}: {report:?}");
-            assert!(
-                report.reasons[0].contains("missing at its end"),
-                "{:?}",
-                report.reasons
-            );
+            assert!(report.reasons[0].contains("missing at its end"), "{:?}", report.reasons);
             if left > 10 {
                 assert!(report.pages_missing <= (pages - left) as u64, "{name}");
             }
@@ -63,7 +60,8 @@ fn what_is_wrong_beside_pages_is_said_in_sentences() {
     }
 }
 
-/// Pages that were never written are harmless where they are free, and a loss where something is stored.
+/// Pages that were never written are harmless where they are free, and a loss where something is
+/// stored.
 #[test]
 fn a_blank_page_is_damage_only_where_something_is_stored() {
     for (name, _, bytes) in synthetic().into_iter().chain(real()) {
@@ -83,14 +81,11 @@ fn a_blank_page_is_damage_only_where_something_is_stored() {
         "{:?}",
         report.reasons
     );
-    assert_eq!(
-        verified(&patient.bytes, Depth::Pages).blank_in_use,
-        0,
-        "not asked for"
-    );
+    assert_eq!(verified(&patient.bytes, Depth::Pages).blank_in_use, 0, "not asked for");
 }
 
-/// A generation is never empty again once it was in use; only those made ready or held in reserve may be.
+/// A generation is never empty again once it was in use; only those made ready or held in reserve
+/// may be.
 #[test]
 fn an_empty_log_is_a_lost_one() {
     let cases = [

@@ -1,13 +1,15 @@
-//! What the seam itself costs: nanoseconds per I/O on a RAM disk, alone, through the executor, and under the decorators.
+//! What the seam itself costs: nanoseconds per I/O on a RAM disk, alone, through the executor, and
+//! under the decorators.
 //!
-//! `cargo run --release -p plimsoll-io --example disk_overhead`. Reads of one sector show the cost of the path, reads of
-//! a page add the copy. Rounds are interleaved and the median is printed, because the machine may be shared.
+//! `cargo run --release -p plimsoll-io --example disk_overhead`. Reads of one sector show the cost
+//! of the path, reads of a page add the copy. Rounds are interleaved and the median is printed,
+//! because the machine may be shared.
 
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Action, Answer, Buffer, Clock, Context, Disk, Durability, Executor, Files, MemoryDisk, MemoryOptions,
-    OpenMode, Operation, Purpose, Random, Recorded, ThrottleLimits, Throttled,
+    Action, Answer, Buffer, Clock, Context, Disk, Durability, Executor, Files, MemoryDisk,
+    MemoryOptions, OpenMode, Operation, Purpose, Random, Recorded, ThrottleLimits, Throttled,
 };
 
 const FILE_BYTES: u64 = 256 << 20;
@@ -34,13 +36,12 @@ fn bare_ns(disk: Rc<dyn Disk>, bytes: usize) -> f64 {
         disk.submit(Operation {
             action,
             context: Context::of(Purpose::DatabaseRead),
-            completion: Box::new(move |outcome| taken.borrow_mut().push(outcome.result.expect("no fault"))),
+            completion: Box::new(move |outcome| {
+                taken.borrow_mut().push(outcome.result.expect("no fault"))
+            }),
         });
     };
-    submit(Action::Open {
-        path: "file".into(),
-        mode: OpenMode::Read,
-    });
+    submit(Action::Open { path: "file".into(), mode: OpenMode::Read });
     disk.reap();
     let Some(Answer::Opened(opened)) = taken.borrow_mut().pop() else {
         unreachable!("open answers with a file")
@@ -51,11 +52,7 @@ fn bare_ns(disk: Rc<dyn Disk>, bytes: usize) -> f64 {
     for _ in 0..OPERATIONS / DEPTH as u64 {
         for buffer in buffers.drain(..) {
             let offset = random.below(FILE_BYTES / bytes as u64) * bytes as u64;
-            submit(Action::Read {
-                file: opened.file,
-                offset,
-                buffer,
-            });
+            submit(Action::Read { file: opened.file, offset, buffer });
         }
         disk.reap();
         buffers.extend(taken.borrow_mut().drain(..).map(|answer| match answer {
@@ -73,10 +70,7 @@ fn tasks_ns(disk: Rc<dyn Disk>, clock: Rc<Clock>, bytes: usize) -> f64 {
     let handle = executor.handle();
     let work = async move {
         let label = Context::of(Purpose::DatabaseRead);
-        let file = files
-            .open("file", OpenMode::Write, label)
-            .await
-            .expect("the file is there");
+        let file = files.open("file", OpenMode::Write, label).await.expect("the file is there");
         let start = cpu_ns();
         let tasks: Vec<_> = (0..DEPTH as u64)
             .map(|task| {
@@ -109,11 +103,9 @@ fn tasks_ns(disk: Rc<dyn Disk>, clock: Rc<Clock>, bytes: usize) -> f64 {
 
 /// Process CPU time, user and system.
 fn cpu_ns() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux tells the CPU time of a thread");
-    let spent = stat
-        .split_whitespace()
-        .next()
-        .and_then(|field| field.parse().ok());
+    let stat = std::fs::read_to_string("/proc/self/schedstat")
+        .expect("Linux tells the CPU time of a thread");
+    let spent = stat.split_whitespace().next().and_then(|field| field.parse().ok());
     spent.expect("the first field is nanoseconds on the CPU")
 }
 
@@ -138,10 +130,7 @@ fn main() {
     ];
     let clock = Rc::new(Clock::real());
     let disk = ram_disk(&clock);
-    println!(
-        "{:>16} {:>8} {:>12} {:>14}",
-        "disk", "bytes", "bare ns/io", "executor ns/io"
-    );
+    println!("{:>16} {:>8} {:>12} {:>14}", "disk", "bytes", "bare ns/io", "executor ns/io");
     for bytes in [512, 32 * 1024] {
         let mut bare = vec![Vec::new(); decorators.len()];
         let mut tasks = bare.clone();

@@ -1,5 +1,5 @@
-//! What the memory disk can simulate: operations and syncs per second of wall time, crash images per second, and the memory a
-//! sparse file costs per written page.
+//! What the memory disk can simulate: operations and syncs per second of wall time, crash images
+//! per second, and the memory a sparse file costs per written page.
 //!
 //! `cargo run --release -p plimsoll-io --example memory_disk_rates`
 
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plimsoll_io::{
-    Buffer, Clock, Content, Context, Durability, Executor, File, Files, Loss, MemoryDisk, MemoryOptions,
-    NANOS_PER_SECOND, OpenMode, Purpose, Random, Sparse,
+    Buffer, Clock, Content, Context, Durability, Executor, File, Files, Loss, MemoryDisk,
+    MemoryOptions, NANOS_PER_SECOND, OpenMode, Purpose, Random, Sparse,
 };
 
 const PAGE: usize = 32 * 1024;
@@ -95,11 +95,9 @@ impl Content for Pages {
 }
 
 fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/statm").expect("Linux tells the memory of a process");
-    let pages: Option<u64> = status
-        .split_whitespace()
-        .nth(1)
-        .and_then(|field| field.parse().ok());
+    let status =
+        std::fs::read_to_string("/proc/self/statm").expect("Linux tells the memory of a process");
+    let pages: Option<u64> = status.split_whitespace().nth(1).and_then(|field| field.parse().ok());
     pages.expect("the second field is resident pages") * 4096
 }
 
@@ -121,16 +119,15 @@ fn sparse_memory() {
             Pages.fill(offset, &mut buffer);
             let place = random.below((PAGE - CHANGED) as u64) as usize;
             random.fill(&mut buffer[place..place + CHANGED]);
-            buffer = file
-                .write(offset, buffer, Durability::Volatile, label())
-                .await
-                .expect("no fault");
+            buffer =
+                file.write(offset, buffer, Durability::Volatile, label()).await.expect("no fault");
         }
     };
     executor.run(work).expect("every write completes");
     let grown = resident_bytes() - before;
     println!(
-        "{WRITTEN} pages of 1 TiB with {CHANGED} bytes changed: {} bytes stored each, {} MiB resident in all, \
+        "{WRITTEN} pages of 1 TiB with {CHANGED} bytes changed: {} bytes stored each, {} MiB \
+         resident in all, \
          {:.1} us per write",
         disk.stored_bytes() / WRITTEN,
         grown >> 20,

@@ -2,16 +2,17 @@
 //!
 //!     rawread FILE random|sequential BLOCK_BYTES DEPTH SECONDS auto|io_uring|libaio|threads
 //!
-//! One task per transfer under way, each a loop of reads through the executor, as the engine does it. Prints one line:
-//! I/Os per second, MiB per second, processor microseconds per I/O (user and system, whole process), and latencies.
+//! One task per transfer under way, each a loop of reads through the executor, as the engine does
+//! it. Prints one line: I/Os per second, MiB per second, processor microseconds per I/O (user and
+//! system, whole process), and latencies.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Clock, Context, Disk, DiskError, Executor, File, Files, Method, MethodChoice, NANOS_PER_SECOND, Nanos,
-    OpenMode, Purpose, Random, RealDisk, RealDiskOptions,
+    Clock, Context, Disk, DiskError, Executor, File, Files, Method, MethodChoice, NANOS_PER_SECOND,
+    Nanos, OpenMode, Purpose, Random, RealDisk, RealDiskOptions,
 };
 use plimsoll_measure::Histogram;
 
@@ -45,9 +46,7 @@ fn main() {
 fn plan_from_arguments() -> Option<Plan> {
     let mut arguments = std::env::args_os().skip(1);
     let path = arguments.next()?.into();
-    let words: Vec<String> = arguments
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+    let words: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
     let [pattern, block, depth, seconds, method] = &words[..] else {
         return None;
     };
@@ -69,10 +68,7 @@ fn plan_from_arguments() -> Option<Plan> {
 
 fn measure(plan: Plan) -> Result<(), DiskError> {
     let clock = Rc::new(Clock::real());
-    let options = RealDiskOptions {
-        method: plan.method,
-        ..RealDiskOptions::default()
-    };
+    let options = RealDiskOptions { method: plan.method, ..RealDiskOptions::default() };
     let disk = RealDisk::open(options, clock.clone())?;
     let executor = Executor::new(clock.clone(), disk.clone());
     let figures = Rc::new(Figures::default());
@@ -85,7 +81,8 @@ fn measure(plan: Plan) -> Result<(), DiskError> {
     let reads = figures.reads.get() as f64;
     let latency = figures.latency.borrow();
     println!(
-        "iops {:.0} mib_per_s {:.1} cpu_us_per_io {:.2} latency_us_mean {:.0} p50 {} p99 {} method {}",
+        "iops {:.0} mib_per_s {:.1} cpu_us_per_io {:.2} latency_us_mean {:.0} p50 {} p99 {} method \
+         {}",
         reads / seconds,
         figures.next_block.get() as f64 / seconds / (1 << 20) as f64,
         (processor_us() - processor_before) as f64 / reads,
@@ -162,8 +159,5 @@ fn processor_us() -> i64 {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is writable.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
-    [usage.ru_utime, usage.ru_stime]
-        .iter()
-        .map(|time| time.tv_sec * 1_000_000 + time.tv_usec)
-        .sum()
+    [usage.ru_utime, usage.ru_stime].iter().map(|time| time.tv_sec * 1_000_000 + time.tv_usec).sum()
 }

@@ -1,8 +1,10 @@
-//! Memory for I/O: large chunks, divided by halving (the buddy method), lent as [`Buffer`]s and taken back when they drop.
+//! Memory for I/O: large chunks, divided by halving (the buddy method), lent as [`Buffer`]s and
+//! taken back when they drop.
 //!
-//! A chunk is one piece that the kernel can know by a number, so that io_uring need not look its pages up for each
-//! transfer, and it is aligned and sized so that the kernel may back it by one huge page. Chunks come from the program's
-//! allocator, so whoever counts allocations counts them; they are kept until the disk and its last buffer are gone.
+//! A chunk is one piece that the kernel can know by a number, so that io_uring need not look its
+//! pages up for each transfer, and it is aligned and sized so that the kernel may back it by one
+//! huge page. Chunks come from the program's allocator, so whoever counts allocations counts them;
+//! they are kept until the disk and its last buffer are gone.
 
 #[cfg(test)]
 mod tests;
@@ -37,9 +39,11 @@ struct ArenaState {
     chunks: Vec<Chunk>,
     /// From a chunk's address to its place in `chunks`.
     by_address: BTreeMap<usize, u32>,
-    /// Free runs by order, each named by its first piece, counted through all chunks; the lowest is lent first.
+    /// Free runs by order, each named by its first piece, counted through all chunks; the lowest is
+    /// lent first.
     free: [BTreeSet<u32>; ORDERS],
-    /// Runs just given back, lent again as they are: most buffers live for one transfer and are all of one size.
+    /// Runs just given back, lent again as they are: most buffers live for one transfer and are all
+    /// of one size.
     recent: [Vec<u32>; ORDERS],
 }
 
@@ -68,8 +72,9 @@ impl Arena {
         // Chunks beyond what the kernel can number share a number that no transfer uses.
         let index = u16::try_from(chunk).unwrap_or(u16::MAX);
         let capacity_bytes = BUFFER_ALIGNMENT << order;
-        // SAFETY: the piece is aligned, zeroed when its chunk was made, within its chunk, and lent to nobody else until it is
-        // given back; the arena lives as long as the buffer because the buffer holds it.
+        // SAFETY: the piece is aligned, zeroed when its chunk was made, within its chunk, and lent
+        // to nobody else until it is given back; the arena lives as long as the buffer because the
+        // buffer holds it.
         Some(unsafe { Buffer::lent(start, length_bytes, capacity_bytes, self.clone(), index) })
     }
 
@@ -78,24 +83,25 @@ impl Arena {
         let start = zeroed_chunk();
         let mut state = self.state.borrow_mut();
         let index = state.chunks.len();
-        state.chunks.push(Chunk {
-            start,
-            registered: false,
-        });
+        state.chunks.push(Chunk { start, registered: false });
         state.by_address.insert(start.as_ptr() as usize, index as u32);
         state.free[ORDERS - 1].insert(index as u32 * PIECES);
         NewChunk { index, start }
     }
 
-    /// Lends a buffer of any length: beyond a chunk it comes from the heap. `added` hears of every chunk that had to be added.
-    pub(crate) fn lend_any(self: &Rc<Self>, length_bytes: usize, added: impl FnOnce(NewChunk)) -> Buffer {
+    /// Lends a buffer of any length: beyond a chunk it comes from the heap. `added` hears of every
+    /// chunk that had to be added.
+    pub(crate) fn lend_any(
+        self: &Rc<Self>,
+        length_bytes: usize,
+        added: impl FnOnce(NewChunk),
+    ) -> Buffer {
         if length_bytes > CHUNK_BYTES {
             return Buffer::zeroed(length_bytes);
         }
         self.lend(length_bytes).unwrap_or_else(|| {
             added(self.grow());
-            self.lend(length_bytes)
-                .expect("a new chunk holds any buffer up to its size")
+            self.lend(length_bytes).expect("a new chunk holds any buffer up to its size")
         })
     }
 
@@ -104,7 +110,8 @@ impl Arena {
         self.state.borrow_mut().chunks[chunk.index].registered = true;
     }
 
-    /// The number under which the kernel knows this memory, if it was lent by this arena and registered.
+    /// The number under which the kernel knows this memory, if it was lent by this arena and
+    /// registered.
     pub(crate) fn registered_index(&self, buffer: &Buffer) -> Option<u16> {
         let index = buffer.registered_index()?;
         let state = self.state.borrow();
@@ -197,7 +204,8 @@ impl BufferHome for Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         for chunk in &self.state.get_mut().chunks {
-            // SAFETY: the chunk was allocated with this layout, and no buffer is left: each holds the arena.
+            // SAFETY: the chunk was allocated with this layout, and no buffer is left: each holds
+            // the arena.
             unsafe { dealloc(chunk.start.as_ptr(), chunk_layout()) };
         }
     }
@@ -210,11 +218,9 @@ fn chunk_layout() -> Layout {
 fn zeroed_chunk() -> NonNull<u8> {
     let layout = chunk_layout();
     // SAFETY: the layout has a non-zero size.
-    let Some(start) = NonNull::new(unsafe { alloc(layout) }) else {
-        handle_alloc_error(layout)
-    };
-    // SAFETY: the range was just allocated with this length; the advice changes no content and may fail without harm. It comes
-    // before the first touch, because only then a huge page is taken.
+    let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+    // SAFETY: the range was just allocated with this length; the advice changes no content and may
+    // fail without harm. It comes before the first touch, because only then a huge page is taken.
     unsafe {
         libc::madvise(start.as_ptr().cast(), CHUNK_BYTES, libc::MADV_HUGEPAGE);
         start.as_ptr().write_bytes(0, CHUNK_BYTES);

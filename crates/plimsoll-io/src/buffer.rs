@@ -1,12 +1,15 @@
 //! Owned, aligned memory for direct I/O.
 //!
-//! A buffer is moved into an operation and comes back with its completion, so a cancelled caller can never free memory
-//! that the kernel still writes to. Buffers may come from memory registered with the kernel; dropping one gives it back.
+//! A buffer is moved into an operation and comes back with its completion, so a cancelled caller
+//! can never free memory that the kernel still writes to. Buffers may come from memory registered
+//! with the kernel; dropping one gives it back.
 //!
-//! One memory may be shared by several buffers for reading, so that a page can be written from where it lies. While it is, nobody can change it.
+//! One memory may be shared by several buffers for reading, so that a page can be written from
+//! where it lies. While it is, nobody can change it.
 //!
-//! What a disk in memory reads may be a [`Promise`]: the bytes are made when somebody first looks at them, and until somebody changes them the
-//! maker can be asked what it knows of them. Nobody can tell from the bytes when they were made.
+//! What a disk in memory reads may be a [`Promise`]: the bytes are made when somebody first looks
+//! at them, and until somebody changes them the maker can be asked what it knows of them. Nobody
+//! can tell from the bytes when they were made.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::Cell;
@@ -24,7 +27,8 @@ pub trait BufferHome {
     fn give_back(&self, start: NonNull<u8>, capacity_bytes: usize);
 }
 
-/// What the maker of some bytes knows of them without making them. What it means is between the maker and the reader.
+/// What the maker of some bytes knows of them without making them. What it means is between the
+/// maker and the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vouch(pub u64);
 
@@ -63,14 +67,7 @@ impl Buffer {
         let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
             handle_alloc_error(layout)
         };
-        Self {
-            start,
-            length_bytes,
-            capacity_bytes,
-            home: None,
-            sharers: None,
-            promised: None,
-        }
+        Self { start, length_bytes, capacity_bytes, home: None, sharers: None, promised: None }
     }
 
     /// A buffer holding a copy of `bytes`.
@@ -83,8 +80,9 @@ impl Buffer {
     /// A buffer over memory lent by `home`.
     ///
     /// # Safety
-    /// `start` must be aligned to [`BUFFER_ALIGNMENT`], point to `capacity_bytes` initialised bytes that nobody else uses
-    /// until `give_back`, and `length_bytes` must not exceed `capacity_bytes`.
+    /// `start` must be aligned to [`BUFFER_ALIGNMENT`], point to `capacity_bytes` initialised bytes
+    /// that nobody else uses until `give_back`, and `length_bytes` must not exceed
+    /// `capacity_bytes`.
     pub unsafe fn lent(
         start: NonNull<u8>,
         length_bytes: usize,
@@ -103,7 +101,8 @@ impl Buffer {
         }
     }
 
-    /// A second buffer over the same memory. Until one of the two is dropped neither can be changed.
+    /// A second buffer over the same memory. Until one of the two is dropped neither can be
+    /// changed.
     pub fn share(&mut self) -> Buffer {
         self.make();
         let sharers = self.sharers.get_or_insert_default().clone();
@@ -123,13 +122,11 @@ impl Buffer {
     /// When the memory is shared.
     pub fn promise(&mut self, promise: Box<dyn Promise>) {
         assert!(!self.is_shared(), "shared memory is not changed");
-        self.promised = Some(Box::new(Promised {
-            promise,
-            is_kept: Cell::new(false),
-        }));
+        self.promised = Some(Box::new(Promised { promise, is_kept: Cell::new(false) }));
     }
 
-    /// What the maker of the content knows of the unit that begins at `position`, if it was made by one and not changed since.
+    /// What the maker of the content knows of the unit that begins at `position`, if it was made by
+    /// one and not changed since.
     pub fn vouch(&self, position: usize) -> Option<Vouch> {
         self.promised.as_ref()?.promise.vouch(position)
     }
@@ -154,9 +151,11 @@ impl Buffer {
 
     fn keep(&self, promised: &Promised) {
         if !promised.is_kept.get() {
-            // SAFETY: as in `deref_mut`: no other buffer is over this memory, because `share` keeps the promise first. No reference into the
-            // memory exists either, because every way to one leads through here, and the promise cannot reach this buffer.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length_bytes) };
+            // SAFETY: as in `deref_mut`: no other buffer is over this memory, because `share` keeps
+            // the promise first. No reference into the memory exists either, because every way to
+            // one leads through here, and the promise cannot reach this buffer.
+            let bytes =
+                unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length_bytes) };
             promised.promise.keep(bytes);
             promised.is_kept.set(true);
         }
@@ -164,9 +163,7 @@ impl Buffer {
 
     /// Whether another buffer over the same memory is left.
     pub fn is_shared(&self) -> bool {
-        self.sharers
-            .as_ref()
-            .is_some_and(|sharers| Rc::strong_count(sharers) > 1)
+        self.sharers.as_ref().is_some_and(|sharers| Rc::strong_count(sharers) > 1)
     }
 
     /// Where the bytes lie, for handing them to the kernel to be read.
@@ -208,7 +205,8 @@ impl Deref for Buffer {
 
     fn deref(&self) -> &[u8] {
         self.make();
-        // SAFETY: the memory is initialised, at least `length_bytes` long, and owned by this buffer or by several that cannot be changed.
+        // SAFETY: the memory is initialised, at least `length_bytes` long, and owned by this buffer
+        // or by several that cannot be changed.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length_bytes) }
     }
 }
@@ -220,7 +218,8 @@ impl DerefMut for Buffer {
         assert!(!self.is_shared(), "shared memory is not changed");
         self.make();
         self.promised = None;
-        // SAFETY: as in `deref`, and `&mut self` makes the access unique: no other buffer is over this memory.
+        // SAFETY: as in `deref`, and `&mut self` makes the access unique: no other buffer is over
+        // this memory.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length_bytes) }
     }
 }

@@ -1,7 +1,8 @@
 //! Time as everybody here sees it: nanoseconds since the clock was made, monotonic, in a `u64`.
 //!
-//! A live run reads the operating system's monotonic clock. A simulated run has a clock that only the executor moves,
-//! to the next timer or the next disk completion; nothing else in the process knows what time it is.
+//! A live run reads the operating system's monotonic clock. A simulated run has a clock that only
+//! the executor moves, to the next timer or the next disk completion; nothing else in the process
+//! knows what time it is.
 
 use std::cell::Cell;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -14,17 +15,20 @@ pub const NANOS_PER_MILLISECOND: Nanos = 1_000_000;
 /// One second.
 pub const NANOS_PER_SECOND: Nanos = 1_000_000_000;
 
-/// The UTC time a virtual clock starts at (2020-01-01T00:00:00Z), so that simulated files have plausible dates.
+/// The UTC time a virtual clock starts at (2020-01-01T00:00:00Z), so that simulated files have
+/// plausible dates.
 const VIRTUAL_UTC_START_NS: u64 = 1_577_836_800 * NANOS_PER_SECOND;
 
-/// A pair of readings that ties monotonic time to UTC. Taken through the run: UTC may be stepped, monotonic time not.
+/// A pair of readings that ties monotonic time to UTC. Taken through the run: UTC may be stepped,
+/// monotonic time not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UtcAnchor {
     /// Monotonic reading.
     pub monotonic_ns: Nanos,
     /// UTC reading at the same moment, nanoseconds since 1970.
     pub utc_ns: u64,
-    /// What must be added to this host's readings to compare them with the coordinating host's; zero on one host.
+    /// What must be added to this host's readings to compare them with the coordinating host's;
+    /// zero on one host.
     pub host_offset_ns: i64,
 }
 
@@ -62,7 +66,8 @@ impl Clock {
         Self::real_since(Instant::now())
     }
 
-    /// The operating system's monotonic clock with its zero at `origin`, for executors on several threads that share one time.
+    /// The operating system's monotonic clock with its zero at `origin`, for executors on several
+    /// threads that share one time.
     pub fn real_since(origin: Instant) -> Self {
         Self {
             source: Source::Real { origin },
@@ -71,7 +76,8 @@ impl Clock {
         }
     }
 
-    /// The moment that is its zero, for clocks of other threads; a virtual one belongs to its executor alone.
+    /// The moment that is its zero, for clocks of other threads; a virtual one belongs to its
+    /// executor alone.
     pub fn origin(&self) -> Option<Instant> {
         match self.source {
             Source::Real { origin } => Some(origin),
@@ -98,8 +104,9 @@ impl Clock {
         now
     }
 
-    /// The latest reading anybody took. The executor takes one before each task poll, so it is as old as the poll at most: enough where
-    /// microseconds do not count, and it costs nothing. In virtual time it is the time.
+    /// The latest reading anybody took. The executor takes one before each task poll, so it is as
+    /// old as the poll at most: enough where microseconds do not count, and it costs nothing. In
+    /// virtual time it is the time.
     pub fn recent(&self) -> Nanos {
         match &self.source {
             Source::Real { .. } => self.recent_ns.get(),
@@ -134,7 +141,8 @@ impl Clock {
         }
     }
 
-    /// Sets what must be added to this host's readings to compare them with the coordinating host's.
+    /// Sets what must be added to this host's readings to compare them with the coordinating
+    /// host's.
     pub fn set_host_offset_ns(&self, offset_ns: i64) {
         self.host_offset_ns.set(offset_ns);
     }
@@ -148,10 +156,6 @@ impl Clock {
                 .map_or(0, |since| since.as_nanos() as u64),
             Source::Virtual { .. } => VIRTUAL_UTC_START_NS + monotonic_ns,
         };
-        UtcAnchor {
-            monotonic_ns,
-            utc_ns,
-            host_offset_ns: self.host_offset_ns.get(),
-        }
+        UtcAnchor { monotonic_ns, utc_ns, host_offset_ns: self.host_offset_ns.get() }
     }
 }

@@ -1,12 +1,16 @@
-//! A thread for what cannot wait on the executor: clients that block, or that bring a reactor of their own.
+//! A thread for what cannot wait on the executor: clients that block, or that bring a reactor of
+//! their own.
 //!
-//! The worker is made on its thread and never leaves it, so it need not be `Send`. Operations are done one after the other, in the order
-//! of the calls. The end of each is stamped on the thread, on the executor's own scale: the way back to the task is not part of a response
-//! time. The way out to the thread is, because it lies before the operation.
+//! The worker is made on its thread and never leaves it, so it need not be `Send`. Operations are
+//! done one after the other, in the order of the calls. The end of each is stamped on the thread,
+//! on the executor's own scale: the way back to the task is not part of a response time. The way
+//! out to the thread is, because it lies before the operation.
 //!
-//! Each call costs two thread switches. So a call holds a whole operation, never one of its statements.
+//! Each call costs two thread switches. So a call holds a whole operation, never one of its
+//! statements.
 //!
-//! Limit: an operation that hangs cannot be ended from outside. Its companion is abandoned, with the thread, when it is dropped.
+//! Limit: an operation that hangs cannot be ended from outside. Its companion is abandoned, with
+//! the thread, when it is dropped.
 
 use std::any::Any;
 use std::future::Future;
@@ -33,14 +37,17 @@ type Panic = Box<dyn Any + Send>;
 pub enum CompanionError {
     /// A thread lives in real time only.
     #[error(
-        "{name} needs a thread of its own, which has no place in virtual time; run it without a modelled array"
+        "{name} needs a thread of its own, which has no place in virtual time; run it without a \
+         modelled array"
     )]
     VirtualTime {
         /// What the thread was to be called.
         name: String,
     },
     /// The system starts no thread.
-    #[error("no thread could be started for {name}: {reason}; raise the limit of threads (`ulimit -u`)")]
+    #[error(
+        "no thread could be started for {name}: {reason}; raise the limit of threads (`ulimit -u`)"
+    )]
     NoThread {
         /// What the thread was to be called.
         name: String,
@@ -83,9 +90,7 @@ impl<W: 'static> Companion<W> {
         let clock = handle
             .clock()
             .for_threads()
-            .ok_or_else(|| CompanionError::VirtualTime {
-                name: name.to_owned(),
-            })?;
+            .ok_or_else(|| CompanionError::VirtualTime { name: name.to_owned() })?;
         let (jobs, received) = channel();
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
@@ -94,16 +99,11 @@ impl<W: 'static> Companion<W> {
                 name: name.to_owned(),
                 reason: error.to_string(),
             })?;
-        Ok(Self {
-            jobs: Some(jobs),
-            thread: Some(thread),
-            clock,
-            outside: handle.outside(),
-        })
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), clock, outside: handle.outside() })
     }
 
-    /// Does an operation on the thread; answers its value and when it ended. An operation whose future is dropped before its turn is
-    /// not begun; one that has begun goes on to its end.
+    /// Does an operation on the thread; answers its value and when it ended. An operation whose
+    /// future is dropped before its turn is not begun; one that has begun goes on to its end.
     ///
     /// # Panics
     /// When the operation or the making of the worker panicked: that panic goes on here.
@@ -142,7 +142,8 @@ fn work<W>(make: impl FnOnce() -> W, jobs: &Receiver<Job<W>>) {
 }
 
 impl<W> Drop for Companion<W> {
-    /// Waits a while for the operations that somebody still awaits; the worker is dropped on its thread.
+    /// Waits a while for the operations that somebody still awaits; the worker is dropped on its
+    /// thread.
     fn drop(&mut self) {
         self.jobs = None;
         let deadline = Instant::now() + Duration::from_nanos(DROP_PATIENCE_NS);

@@ -1,9 +1,11 @@
 //! An allocator that counts: bytes allocated now, and the most there ever were.
 //!
-//! A test or a measuring program makes it its global allocator and so learns what the engine takes in all, buffers known to the kernel
-//! included, because those come from the program's allocator too (see `arena`). The product does not use it.
+//! A test or a measuring program makes it its global allocator and so learns what the engine takes
+//! in all, buffers known to the kernel included, because those come from the program's allocator
+//! too (see `arena`). The product does not use it.
 //!
-//! Limits: it counts what was asked for, not what the system's allocator rounds it up to or keeps for later.
+//! Limits: it counts what was asked for, not what the system's allocator rounds it up to or keeps
+//! for later.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,10 +20,7 @@ pub struct CountingAllocator {
 impl CountingAllocator {
     /// Nothing counted yet.
     pub const fn new() -> Self {
-        Self {
-            live_bytes: AtomicUsize::new(0),
-            live_bytes_max: AtomicUsize::new(0),
-        }
+        Self { live_bytes: AtomicUsize::new(0), live_bytes_max: AtomicUsize::new(0) }
     }
 
     /// Bytes allocated and not given back.
@@ -49,7 +48,8 @@ impl CountingAllocator {
     }
 }
 
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract; counting allocates nothing.
+// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract;
+// counting allocates nothing.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promised.

@@ -1,14 +1,19 @@
-//! The disk seam: named files, every operation asynchronous, every operation labelled with its purpose.
+//! The disk seam: named files, every operation asynchronous, every operation labelled with its
+//! purpose.
 //!
-//! A [`Disk`] accepts an [`Operation`] and later calls its [`Completion`] exactly once, from [`Disk::reap`] and never from
-//! inside [`Disk::submit`]. Decorators wrap a disk and its completions; the engine sees only the trait.
+//! A [`Disk`] accepts an [`Operation`] and later calls its [`Completion`] exactly once, from
+//! [`Disk::reap`] and never from inside [`Disk::submit`]. Decorators wrap a disk and its
+//! completions; the engine sees only the trait.
 //!
 //! Contract of every implementation (one conformance suite checks it):
-//! - reads and writes transfer everything or fail; a short transfer is an error, nothing is retried;
-//! - a write is durable when it was submitted as [`Durability::Durable`] and completed, or when a [`Action::SyncFile`] submitted
-//!   after its completion has completed;
-//! - create, rename and delete are durable when a [`Action::SyncDirectory`] of the parent, submitted later, has completed;
-//! - the length set by [`Action::Extend`] is durable after the next completed [`Action::SyncFile`]; new bytes read as zero;
+//! - reads and writes transfer everything or fail; a short transfer is an error, nothing is
+//!   retried;
+//! - a write is durable when it was submitted as [`Durability::Durable`] and completed, or when a
+//!   [`Action::SyncFile`] submitted after its completion has completed;
+//! - create, rename and delete are durable when a [`Action::SyncDirectory`] of the parent,
+//!   submitted later, has completed;
+//! - the length set by [`Action::Extend`] is durable after the next completed [`Action::SyncFile`];
+//!   new bytes read as zero;
 //! - completions are stamped when reaped, and the executor reaps before every task poll.
 
 use std::path::PathBuf;
@@ -104,17 +109,15 @@ pub struct Context {
     pub instance: InstanceId,
     /// Which database of the instance, counted from 1; 0 for the log and everything else.
     pub database: u8,
-    /// When the operation should have started, for response times; `None` means when it is submitted.
+    /// When the operation should have started, for response times; `None` means when it is
+    /// submitted.
     pub intended: Option<Nanos>,
 }
 
 impl Context {
     /// A label with only a purpose.
     pub fn of(purpose: Purpose) -> Self {
-        Self {
-            purpose,
-            ..Self::default()
-        }
+        Self { purpose, ..Self::default() }
     }
 }
 
@@ -143,21 +146,13 @@ pub enum Durability {
 pub enum Action {
     /// Opens a file; answered by [`Answer::Opened`].
     Open { path: PathBuf, mode: OpenMode },
-    /// Makes the file at least this long; new bytes read as zero. Fails with `Full` before the file is changed where the file system can tell.
+    /// Makes the file at least this long; new bytes read as zero. Fails with `Full` before the file
+    /// is changed where the file system can tell.
     Extend { file: FileId, length_bytes: u64 },
     /// Reads exactly the buffer's length; answered by [`Answer::Buffer`].
-    Read {
-        file: FileId,
-        offset: u64,
-        buffer: Buffer,
-    },
+    Read { file: FileId, offset: u64, buffer: Buffer },
     /// Writes the whole buffer; answered by [`Answer::Buffer`].
-    Write {
-        file: FileId,
-        offset: u64,
-        buffer: Buffer,
-        durability: Durability,
-    },
+    Write { file: FileId, offset: u64, buffer: Buffer, durability: Durability },
     /// Makes data and length of a file durable.
     SyncFile { file: FileId },
     /// Closes a file. Operations still in flight on it complete first.
@@ -176,10 +171,7 @@ impl Action {
     /// The verb used in error messages.
     pub fn verb(&self) -> &'static str {
         match self {
-            Action::Open {
-                mode: OpenMode::Create,
-                ..
-            } => "create",
+            Action::Open { mode: OpenMode::Create, .. } => "create",
             Action::Open { .. } => "open",
             Action::Extend { .. } => "extend",
             Action::Read { .. } => "read",
@@ -197,7 +189,8 @@ impl Action {
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// File name without directory; bytes that are no UTF-8 are replaced (no file of ours is called so).
+    /// File name without directory; bytes that are no UTF-8 are replaced (no file of ours is called
+    /// so).
     pub name: String,
     /// Length; zero for directories.
     pub length_bytes: u64,
@@ -279,7 +272,8 @@ pub trait Disk {
     /// Sleeps until a completion is ready or the deadline has passed. Only called in real time.
     fn wait(&self, deadline: Option<Nanos>);
 
-    /// Ends [`Disk::wait`] from another thread, also one that has yet to begin. Where nothing ever waits, in virtual time, it does nothing.
+    /// Ends [`Disk::wait`] from another thread, also one that has yet to begin. Where nothing ever
+    /// waits, in virtual time, it does nothing.
     fn waker(&self) -> Waker;
 
     /// In virtual time, when the next completion is due. Real disks answer `None`.
@@ -291,8 +285,9 @@ pub trait Disk {
     /// What this disk is.
     fn facts(&self) -> DiskFacts;
 
-    /// How long the thread has been inside the kernel to hand operations over, since the disk was opened. It can be held there: by
-    /// a full queue, a file system that has to read first, a server in user space.
+    /// How long the thread has been inside the kernel to hand operations over, since the disk was
+    /// opened. It can be held there: by a full queue, a file system that has to read first, a
+    /// server in user space.
     fn inside_kernel_ns(&self) -> Nanos {
         0
     }

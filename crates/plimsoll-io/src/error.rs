@@ -1,5 +1,5 @@
-//! What can go wrong at the disk seam, with a hint for each kind. Errors are values: recorded once, returned once, and
-//! never retried in silence.
+//! What can go wrong at the disk seam, with a hint for each kind. Errors are values: recorded once,
+//! returned once, and never retried in silence.
 
 use std::path::{Path, PathBuf};
 
@@ -38,8 +38,10 @@ pub enum DiskErrorKind {
 
 /// A failed disk operation.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{doing} {path}{at} failed: {kind_text}{detail}{errno_text}; {hint}", path = path.display(), at = self.at_text(),
-        kind_text = self.kind_text(), detail = self.detail_text(), errno_text = self.errno_text(), hint = self.hint())]
+#[error("{doing} {path}{at} failed: {kind_text}{detail}{errno_text}; {hint}",
+    path = path.display(), at = self.at_text(),
+        kind_text = self.kind_text(), detail = self.detail_text(), errno_text = self.errno_text(),
+            hint = self.hint())]
 pub struct DiskError {
     /// What went wrong.
     pub kind: DiskErrorKind,
@@ -56,13 +58,14 @@ pub struct DiskError {
 }
 
 impl DiskErrorKind {
-    /// Whether it speaks against the storage. That somebody else uses a file or that there is no room is nothing the storage did wrong; whoever called can
-    /// change it.
+    /// Whether it speaks against the storage. That somebody else uses a file or that there is no
+    /// room is nothing the storage did wrong; whoever called can change it.
     pub fn accuses_storage(self) -> bool {
         !matches!(self, DiskErrorKind::Locked | DiskErrorKind::Full)
     }
 
-    /// The family of errors it belongs to: "disk" where it is the storage's fault, "config" where something else was asked for.
+    /// The family of errors it belongs to: "disk" where it is the storage's fault, "config" where
+    /// something else was asked for.
     pub fn family(self) -> &'static str {
         match self.accuses_storage() {
             true => "disk",
@@ -74,14 +77,7 @@ impl DiskErrorKind {
 impl DiskError {
     /// An error without operating-system number.
     pub fn new(kind: DiskErrorKind, doing: &'static str, path: impl AsRef<Path>) -> Self {
-        Self {
-            kind,
-            doing,
-            path: path.as_ref().to_owned(),
-            range: None,
-            errno: None,
-            detail: None,
-        }
+        Self { kind, doing, path: path.as_ref().to_owned(), range: None, errno: None, detail: None }
     }
 
     /// An error from an operating-system error number.
@@ -98,17 +94,18 @@ impl DiskError {
             libc::EINVAL => DiskErrorKind::Misaligned,
             libc::EOPNOTSUPP | libc::ENOSYS | libc::ELOOP => DiskErrorKind::Unsupported,
             libc::EBUSY | libc::ETXTBSY => DiskErrorKind::Locked,
-            // A lock that is taken; for a transfer the same number (EAGAIN) means that the kernel lacks resources.
+            // A lock that is taken; for a transfer the same number (EAGAIN) means that the kernel
+            // lacks resources.
             libc::EWOULDBLOCK if matches!(doing, "open" | "create") => DiskErrorKind::Locked,
-            libc::EIO | libc::EBADMSG | libc::EUCLEAN | libc::ENODATA | libc::EREMOTEIO | libc::EILSEQ => {
-                DiskErrorKind::Medium
-            }
+            libc::EIO
+            | libc::EBADMSG
+            | libc::EUCLEAN
+            | libc::ENODATA
+            | libc::EREMOTEIO
+            | libc::EILSEQ => DiskErrorKind::Medium,
             _ => DiskErrorKind::Other,
         };
-        Self {
-            errno: Some(errno),
-            ..Self::new(kind, doing, path)
-        }
+        Self { errno: Some(errno), ..Self::new(kind, doing, path) }
     }
 
     /// The same error with the byte range it concerns.
@@ -124,20 +121,16 @@ impl DiskError {
     }
 
     fn detail_text(&self) -> String {
-        self.detail
-            .as_ref()
-            .map_or(String::new(), |detail| format!(" ({detail})"))
+        self.detail.as_ref().map_or(String::new(), |detail| format!(" ({detail})"))
     }
 
     fn at_text(&self) -> String {
-        self.range.map_or(String::new(), |(offset, bytes)| {
-            format!(" ({bytes} bytes at offset {offset})")
-        })
+        self.range
+            .map_or(String::new(), |(offset, bytes)| format!(" ({bytes} bytes at offset {offset})"))
     }
 
     fn errno_text(&self) -> String {
-        self.errno
-            .map_or(String::new(), |errno| format!(" (errno {errno})"))
+        self.errno.map_or(String::new(), |errno| format!(" (errno {errno})"))
     }
 
     fn kind_text(&self) -> &'static str {
@@ -167,7 +160,8 @@ impl DiskError {
             }
             // Files are allocated before they are written.
             DiskErrorKind::Full if self.doing == "write" => {
-                "the file has its space already, so what lies below its file system is full: extend the thin pool, or \
+                "the file has its space already, so what lies below its file system is full: \
+                 extend the thin pool, or \
                  free space where the file system copies on write"
             }
             DiskErrorKind::Full => "free space or choose a smaller database",
@@ -179,8 +173,12 @@ impl DiskError {
             }
             DiskErrorKind::Unsupported => "run `plimsoll probe` on the path to see what works",
             DiskErrorKind::Locked => "stop the other run or choose another path",
-            DiskErrorKind::Short => "the file is shorter than its header says; run `plimsoll verify` on it",
-            DiskErrorKind::Medium => "the storage cannot read or write this place; see the kernel log",
+            DiskErrorKind::Short => {
+                "the file is shorter than its header says; run `plimsoll verify` on it"
+            }
+            DiskErrorKind::Medium => {
+                "the storage cannot read or write this place; see the kernel log"
+            }
             DiskErrorKind::Occupied => {
                 "check that nobody needs it, wipe it yourself (`wipefs`), and name its serial"
             }

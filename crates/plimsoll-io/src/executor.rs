@@ -1,10 +1,12 @@
-//! A single-threaded executor: tasks, timers, and the disk's completions reaped before every task poll.
+//! A single-threaded executor: tasks, timers, and the disk's completions reaped before every task
+//! poll.
 //!
-//! Tasks run first come, first served. In virtual time the executor moves the clock to the next timer or completion when
-//! no task is ready, so a run is a pure function of its inputs. In real time it sleeps in [`Disk::wait`].
+//! Tasks run first come, first served. In virtual time the executor moves the clock to the next
+//! timer or completion when no task is ready, so a run is a pure function of its inputs. In real
+//! time it sleeps in [`Disk::wait`].
 //!
-//! One executor hosts any number of engine instances. Nothing here is shared between threads but the ready queue: what another
-//! thread wakes ends the executor's sleep.
+//! One executor hosts any number of engine instances. Nothing here is shared between threads but
+//! the ready queue: what another thread wakes ends the executor's sleep.
 
 mod inbox;
 mod ready;
@@ -29,8 +31,8 @@ pub(crate) use self::reply::reply;
 use crate::host::thread_busy_ns;
 use crate::{Clock, Disk, Nanos};
 
-/// How long a task runs before it lets others run when it is asked to breathe: well below what one poll may take, because what comes
-/// next takes time too.
+/// How long a task runs before it lets others run when it is asked to breathe: well below what one
+/// poll may take, because what comes next takes time too.
 const BREATH_NS: Nanos = 20_000;
 
 type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
@@ -64,23 +66,24 @@ struct Shared {
 /// How the executor itself did: without this nobody can tell a slow disk from a busy generator.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutorStatistics {
-    /// Time between two looks at the completions of disk and sockets without a sleep in between: whatever completed meanwhile waited.
-    /// A thread that lost its processor is late as much as one that was at work. What the kernel took to take operations over is
-    /// its own, and left out.
+    /// Time between two looks at the completions of disk and sockets without a sleep in between:
+    /// whatever completed meanwhile waited. A thread that lost its processor is late as much as one
+    /// that was at work. What the kernel took to take operations over is its own, and left out.
     pub reap_gap: Histogram,
     /// Task polls.
     pub polls: u64,
     /// Longest single poll.
     pub poll_ns_max: Nanos,
-    /// Processor time of the thread, and what it waited for a processor. A thread that the kernel holds while it hands operations
-    /// over is not busy. Nothing in virtual time.
+    /// Processor time of the thread, and what it waited for a processor. A thread that the kernel
+    /// holds while it hands operations over is not busy. Nothing in virtual time.
     pub busy_ns: Nanos,
 }
 
 /// All tasks wait and nothing will ever wake them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "every task waits and nothing can wake one: no timer, disk completion, socket or thread is due; the simulated power may be off"
+    "every task waits and nothing can wake one: no timer, disk completion, socket or thread is \
+     due; the simulated power may be off"
 )]
 pub struct Stalled;
 
@@ -116,10 +119,7 @@ impl Executor {
 
     /// What tasks use to spawn, sleep and read the clock.
     pub fn handle(&self) -> Handle {
-        Handle {
-            shared: Rc::downgrade(&self.shared),
-            clock: self.shared.clock.clone(),
-        }
+        Handle { shared: Rc::downgrade(&self.shared), clock: self.shared.clock.clone() }
     }
 
     /// Statistics since the last call.
@@ -139,7 +139,8 @@ impl Executor {
         Ok(join.take().expect("the task has just finished"))
     }
 
-    /// Does one step: reap, then poll one ready task, or else wait for time, disk or whoever else wakes a task.
+    /// Does one step: reap, then poll one ready task, or else wait for time, disk or whoever else
+    /// wakes a task.
     fn turn(&self) -> Result<(), Stalled> {
         let shared = &self.shared;
         shared.note_look();
@@ -155,7 +156,8 @@ impl Executor {
 
 impl Drop for Executor {
     fn drop(&mut self) {
-        // Tasks hold handles and engine state that may point back here: free them while everything still stands.
+        // Tasks hold handles and engine state that may point back here: free them while everything
+        // still stands.
         loop {
             let tasks = std::mem::take(&mut *self.shared.tasks.borrow_mut());
             if tasks.is_empty() {
@@ -169,9 +171,13 @@ impl Shared {
     fn poll_task(&self, id: TaskId) {
         let (mut future, waker) = {
             let mut tasks = self.tasks.borrow_mut();
-            let Some(task) = tasks.get_mut(&id) else { return };
+            let Some(task) = tasks.get_mut(&id) else {
+                return;
+            };
             task.waker.queued.store(false, Ordering::Release);
-            let Some(future) = task.future.take() else { return };
+            let Some(future) = task.future.take() else {
+                return;
+            };
             (future, task.waker.clone())
         };
         let started = self.clock.now();
@@ -257,7 +263,8 @@ impl Shared {
             self.clock.advance_to(next.max(self.clock.now()));
         } else {
             self.ready.announce_sleep();
-            let is_awaited = timer.is_some() || self.disk.in_flight() > 0 || self.ready.is_awaited();
+            let is_awaited =
+                timer.is_some() || self.disk.in_flight() > 0 || self.ready.is_awaited();
             let is_idle = self.ready.is_empty();
             if is_idle && is_awaited {
                 self.sleep(timer);
@@ -286,9 +293,7 @@ pub struct Handle {
 
 impl Handle {
     fn shared(&self) -> Rc<Shared> {
-        self.shared
-            .upgrade()
-            .expect("tasks do not outlive their executor")
+        self.shared.upgrade().expect("tasks do not outlive their executor")
     }
 
     /// Counts what is awaited from other threads and from the network.
@@ -311,13 +316,10 @@ impl Handle {
         self.shared().take_statistics()
     }
 
-    /// Starts a task. Dropping the returned handle lets it run on by itself. After the executor is gone nothing is started.
+    /// Starts a task. Dropping the returned handle lets it run on by itself. After the executor is
+    /// gone nothing is started.
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
-        let state = Rc::new(RefCell::new(JoinState {
-            value: None,
-            waker: None,
-            finished: false,
-        }));
+        let state = Rc::new(RefCell::new(JoinState { value: None, waker: None, finished: false }));
         let Some(shared) = self.shared.upgrade() else {
             return JoinHandle { state };
         };
@@ -333,29 +335,16 @@ impl Handle {
                 waker.wake();
             }
         });
-        let waker = Arc::new(TaskWaker {
-            id,
-            ready: shared.ready.clone(),
-            queued: AtomicBool::new(true),
-        });
-        shared.tasks.borrow_mut().insert(
-            id,
-            Task {
-                future: Some(future),
-                waker,
-            },
-        );
+        let waker =
+            Arc::new(TaskWaker { id, ready: shared.ready.clone(), queued: AtomicBool::new(true) });
+        shared.tasks.borrow_mut().insert(id, Task { future: Some(future), waker });
         shared.ready.push(id);
         JoinHandle { state }
     }
 
     /// Sleeps until the clock shows `deadline`.
     pub fn sleep_until(&self, deadline: Nanos) -> Sleep {
-        Sleep {
-            handle: self.clone(),
-            deadline,
-            timer: None,
-        }
+        Sleep { handle: self.clone(), deadline, timer: None }
     }
 
     /// Sleeps for a while.
@@ -363,10 +352,11 @@ impl Handle {
         self.sleep_until(self.now() + duration_ns)
     }
 
-    /// Lets others run if this task has been running for a while; for loops that may go on for long without waiting. In virtual time a
-    /// task takes no time at all, so that nothing happens.
+    /// Lets others run if this task has been running for a while; for loops that may go on for long
+    /// without waiting. In virtual time a task takes no time at all, so that nothing happens.
     pub async fn breathe(&self) {
-        let long_ago = |shared: Rc<Shared>| self.now().saturating_sub(shared.poll_started.get()) >= BREATH_NS;
+        let long_ago =
+            |shared: Rc<Shared>| self.now().saturating_sub(shared.poll_started.get()) >= BREATH_NS;
         if !self.clock.is_virtual() && self.shared.upgrade().is_some_and(long_ago) {
             self.yield_now().await;
         }
@@ -403,10 +393,7 @@ impl Future for Sleep {
                 id
             }
         };
-        shared
-            .timer_wakers
-            .borrow_mut()
-            .insert(id, context.waker().clone());
+        shared.timer_wakers.borrow_mut().insert(id, context.waker().clone());
         Poll::Pending
     }
 }

@@ -1,9 +1,10 @@
-//! The asynchronous face of a disk: [`Files`] opens, [`File`] reads and writes. A dropped future abandons the answer,
-//! not the operation: the disk keeps the memory until the device is done with it.
+//! The asynchronous face of a disk: [`Files`] opens, [`File`] reads and writes. A dropped future
+//! abandons the answer, not the operation: the disk keeps the memory until the device is done with
+//! it.
 //!
-//! A file is closed by [`File::close`], which says when that is done, or when the last clone of it is dropped: an error on
-//! any path may not leave a file open, because an open file is a locked one. A file whose opening was abandoned is closed as
-//! soon as it is open.
+//! A file is closed by [`File::close`], which says when that is done, or when the last clone of it
+//! is dropped: an error on any path may not leave a file open, because an open file is a locked
+//! one. A file whose opening was abandoned is closed as soon as it is open.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -13,8 +14,8 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use crate::{
-    Action, Answer, Buffer, Context, Disk, DiskError, Durability, Entry, FileId, OpenMode, Opened, Operation,
-    Purpose,
+    Action, Answer, Buffer, Context, Disk, DiskError, Durability, Entry, FileId, OpenMode, Opened,
+    Operation, Purpose,
 };
 
 struct Slot<T> {
@@ -44,18 +45,15 @@ impl<T> Future for Pending<T> {
 
 type Answered = Result<Answer, DiskError>;
 
-/// Submits an operation; its answer becomes what `make` makes of it. The completion holds nothing of the disk it waits on: a disk whose
-/// queue held itself would never be freed.
+/// Submits an operation; its answer becomes what `make` makes of it. The completion holds nothing
+/// of the disk it waits on: a disk whose queue held itself would never be freed.
 fn start_as<T: 'static>(
     disk: &dyn Disk,
     action: Action,
     context: Context,
     make: impl FnOnce(Answered) -> T + 'static,
 ) -> Pending<T> {
-    let slot = Rc::new(RefCell::new(Slot {
-        result: None,
-        waker: None,
-    }));
+    let slot = Rc::new(RefCell::new(Slot { result: None, waker: None }));
     let filled = slot.clone();
     let completion = Box::new(move |outcome: crate::Outcome| {
         let made = make(outcome.result);
@@ -65,11 +63,7 @@ fn start_as<T: 'static>(
             waker.wake();
         }
     });
-    disk.submit(Operation {
-        action,
-        context,
-        completion,
-    });
+    disk.submit(Operation { action, context, completion });
     Pending { slot }
 }
 
@@ -106,11 +100,9 @@ impl Files {
         context: Context,
     ) -> Result<File, DiskError> {
         let path = path.as_ref().to_owned();
-        let action = Action::Open {
-            path: path.clone(),
-            mode,
-        };
-        // The answer is a file from the moment it arrives: one that nobody waits for any more is closed again.
+        let action = Action::Open { path: path.clone(), mode };
+        // The answer is a file from the moment it arrives: one that nobody waits for any more is
+        // closed again.
         let disk = Rc::downgrade(&self.disk);
         let file_of = move |answered: Answered| {
             answered.map(|answer| match answer {
@@ -123,7 +115,11 @@ impl Files {
     }
 
     /// Whether the path can be opened for reading.
-    pub async fn exists(&self, path: impl AsRef<Path>, context: Context) -> Result<bool, DiskError> {
+    pub async fn exists(
+        &self,
+        path: impl AsRef<Path>,
+        context: Context,
+    ) -> Result<bool, DiskError> {
         match self.open(path, OpenMode::Read, context).await {
             Ok(file) => file.close(context).await.map(|()| true),
             Err(error) if error.kind == crate::DiskErrorKind::NotFound => Ok(false),
@@ -133,49 +129,22 @@ impl Files {
 
     /// Renames a file, replacing the target.
     pub async fn rename(&self, from: &Path, to: &Path, context: Context) -> Result<(), DiskError> {
-        self.done(
-            Action::Rename {
-                from: from.to_owned(),
-                to: to.to_owned(),
-            },
-            context,
-        )
-        .await
+        self.done(Action::Rename { from: from.to_owned(), to: to.to_owned() }, context).await
     }
 
     /// Deletes a file.
     pub async fn delete(&self, path: &Path, context: Context) -> Result<(), DiskError> {
-        self.done(
-            Action::Delete {
-                path: path.to_owned(),
-            },
-            context,
-        )
-        .await
+        self.done(Action::Delete { path: path.to_owned() }, context).await
     }
 
     /// Makes the names in a directory durable.
     pub async fn sync_directory(&self, path: &Path, context: Context) -> Result<(), DiskError> {
-        self.done(
-            Action::SyncDirectory {
-                path: path.to_owned(),
-            },
-            context,
-        )
-        .await
+        self.done(Action::SyncDirectory { path: path.to_owned() }, context).await
     }
 
     /// The names in a directory, sorted.
     pub async fn list(&self, path: &Path, context: Context) -> Result<Vec<Entry>, DiskError> {
-        match start(
-            &*self.disk,
-            Action::List {
-                path: path.to_owned(),
-            },
-            context,
-        )
-        .await?
-        {
+        match start(&*self.disk, Action::List { path: path.to_owned() }, context).await? {
             Answer::Entries(entries) => Ok(entries),
             other => unreachable!("list was answered by {other:?}"),
         }
@@ -214,12 +183,7 @@ impl File {
             file: opened.file,
             is_closed: Cell::new(false),
         });
-        Self {
-            disk,
-            path,
-            opened,
-            closing,
-        }
+        Self { disk, path, opened, closing }
     }
 
     /// Its path.
@@ -244,15 +208,8 @@ impl File {
         buffer: Buffer,
         context: Context,
     ) -> impl Future<Output = Result<Buffer, DiskError>> + use<> {
-        let pending = start(
-            &*self.disk,
-            Action::Read {
-                file: self.opened.file,
-                offset,
-                buffer,
-            },
-            context,
-        );
+        let pending =
+            start(&*self.disk, Action::Read { file: self.opened.file, offset, buffer }, context);
         async move { pending.await.map(expect_buffer) }
     }
 
@@ -264,12 +221,7 @@ impl File {
         durability: Durability,
         context: Context,
     ) -> impl Future<Output = Result<Buffer, DiskError>> + use<> {
-        let action = Action::Write {
-            file: self.opened.file,
-            offset,
-            buffer,
-            durability,
-        };
+        let action = Action::Write { file: self.opened.file, offset, buffer, durability };
         let pending = start(&*self.disk, action, context);
         async move { pending.await.map(expect_buffer) }
     }
@@ -280,37 +232,18 @@ impl File {
 
     /// Makes the file at least this long.
     pub async fn extend(&self, length_bytes: u64, context: Context) -> Result<(), DiskError> {
-        self.done(
-            Action::Extend {
-                file: self.opened.file,
-                length_bytes,
-            },
-            context,
-        )
-        .await
+        self.done(Action::Extend { file: self.opened.file, length_bytes }, context).await
     }
 
     /// Makes data and length durable.
     pub async fn sync(&self, context: Context) -> Result<(), DiskError> {
-        self.done(
-            Action::SyncFile {
-                file: self.opened.file,
-            },
-            context,
-        )
-        .await
+        self.done(Action::SyncFile { file: self.opened.file }, context).await
     }
 
     /// Closes the file; other clones of this handle become useless.
     pub async fn close(&self, context: Context) -> Result<(), DiskError> {
         self.closing.is_closed.set(true);
-        self.done(
-            Action::Close {
-                file: self.opened.file,
-            },
-            context,
-        )
-        .await
+        self.done(Action::Close { file: self.opened.file }, context).await
     }
 }
 

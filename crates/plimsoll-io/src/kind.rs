@@ -1,4 +1,5 @@
-//! What an operation does, without its arguments: for counters, traces, fault filters and latency rules.
+//! What an operation does, without its arguments: for counters, traces, fault filters and latency
+//! rules.
 
 use crate::{Action, OpenMode};
 
@@ -52,10 +53,7 @@ impl Action {
     /// What the action does, without its arguments.
     pub fn kind(&self) -> OperationKind {
         match self {
-            Action::Open {
-                mode: OpenMode::Create,
-                ..
-            } => OperationKind::Create,
+            Action::Open { mode: OpenMode::Create, .. } => OperationKind::Create,
             Action::Open { .. } => OperationKind::Open,
             Action::Extend { .. } => OperationKind::Extend,
             Action::Read { .. } => OperationKind::Read,

@@ -1,8 +1,9 @@
-//! The seams of Plimsoll: disk, network, clock, executor, randomness. The only crate that touches the operating system.
+//! The seams of Plimsoll: disk, network, clock, executor, randomness. The only crate that touches
+//! the operating system.
 //!
-//! The engine is handed a [`Disk`], a [`Clock`] and a [`Random`] and never asks where they come from. The same engine
-//! therefore runs on a real disk in real time, on a disk in memory that tears writes and loses power in virtual time,
-//! and later on a modelled array.
+//! The engine is handed a [`Disk`], a [`Clock`] and a [`Random`] and never asks where they come
+//! from. The same engine therefore runs on a real disk in real time, on a disk in memory that tears
+//! writes and loses power in virtual time, and later on a modelled array.
 
 mod arena;
 mod blockdevice;
@@ -42,25 +43,27 @@ pub use clock::{Clock, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, UtcAnchor
 pub use companion::{Companion, CompanionError};
 pub use counting::CountingAllocator;
 pub use disk::{
-    Action, Answer, Completion, Context, Disk, DiskFacts, Durability, Entry, FileId, InstanceId, OpenMode,
-    Opened, Operation, Outcome, Purpose,
+    Action, Answer, Completion, Context, Disk, DiskFacts, Durability, Entry, FileId, InstanceId,
+    OpenMode, Opened, Operation, Outcome, Purpose,
 };
 pub use error::{DiskError, DiskErrorKind};
-pub use executor::{Executor, ExecutorStatistics, Handle, Inbox, InboxSender, JoinHandle, Stalled, inbox};
+pub use executor::{
+    Executor, ExecutorStatistics, Handle, Inbox, InboxSender, JoinHandle, Stalled, inbox,
+};
 pub use file::{File, Files};
 pub use host::{
-    BlockDevice, CpuTicks, DeviceTotals, HostFiles, HostTotals, MemoryState, NetworkTotals, PagingTotals,
-    PressureTotals, ProcessTotals, SystemTotals, read_text,
+    BlockDevice, CpuTicks, DeviceTotals, HostFiles, HostTotals, MemoryState, NetworkTotals,
+    PagingTotals, PressureTotals, ProcessTotals, SystemTotals, read_text,
 };
 pub use kind::OperationKind;
 pub use memory::{
-    AfterLook, Coding, Effect, FaultRule, Filter, Latency, LatencyPlan, LatencyRule, Loss, MemoryDisk,
-    MemoryOptions, Stage, TraceEntry, Tracking,
+    AfterLook, Coding, Effect, FaultRule, Filter, Latency, LatencyPlan, LatencyRule, Loss,
+    MemoryDisk, MemoryOptions, Stage, TraceEntry, Tracking,
 };
 pub use net::{
     Listener, MESSAGE_BYTES_MAX, Messages, Network, NetworkFuture, RealNetwork, RealNetworkOptions,
-    SharedStream, SimulatedHost, SimulatedNetwork, Stream, StreamError, WatchMethod, WireOptions, close,
-    flush, is_loopback, read, read_exact, write, write_all,
+    SharedStream, SimulatedHost, SimulatedNetwork, Stream, StreamError, WatchMethod, WireOptions,
+    close, flush, is_loopback, read, read_exact, write, write_all,
 };
 #[cfg(feature = "tls")]
 pub use net::{TlsClient, TlsServer};
@@ -69,7 +72,9 @@ pub use posix::Caching;
 pub use probe::{Probe, ProbedDevice, ProbedDirectIo, ProbedFileSystem, ProbedMethod, probe};
 pub use random::Random;
 pub use real::{DurableBy, Method, MethodChoice, RealDisk, RealDiskOptions};
-pub use recorded::{CompletedIo, Interval, Observer, PendingIo, Recorded, Series, SeriesKey, TracedIo};
+pub use recorded::{
+    CompletedIo, Interval, Observer, PendingIo, Recorded, Series, SeriesKey, TracedIo,
+};
 pub use sparse::{Content, Delta, Runs, Sparse, first_difference};
 pub use stop::StopSignal;
 pub use sync::{Notify, Permit, Permits, either, within};

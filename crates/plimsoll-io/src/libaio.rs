@@ -1,10 +1,12 @@
-//! Transfers by the kernel's older asynchronous I/O (io_submit), through raw system calls: the method where io_uring is
-//! forbidden. File syncs go to threads of their own.
+//! Transfers by the kernel's older asynchronous I/O (io_submit), through raw system calls: the
+//! method where io_uring is forbidden. File syncs go to threads of their own.
 //!
-//! Source: io_submit(2), io_getevents(2), and the completion ring the kernel maps at the context's address (fs/aio.c,
-//! `struct aio_ring`), which is only looked at to know without a system call whether anything has completed.
+//! Source: io_submit(2), io_getevents(2), and the completion ring the kernel maps at the context's
+//! address (fs/aio.c, `struct aio_ring`), which is only looked at to know without a system call
+//! whether anything has completed.
 //!
-//! Limit: io_submit may wait for the device, when its queue is full or the file system must read metadata first.
+//! Limit: io_submit may wait for the device, when its queue is full or the file system must read
+//! metadata first.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -109,7 +111,8 @@ impl LibaioQueue {
         }
         loop {
             let mut no_time = timespec_of(0);
-            // SAFETY: the array holds as many events as are asked for, the timeout lives through the call.
+            // SAFETY: the array holds as many events as are asked for, the timeout lives through
+            // the call.
             let count = unsafe {
                 libc::syscall(
                     libc::SYS_io_getevents,
@@ -122,10 +125,12 @@ impl LibaioQueue {
             };
             let count = usize::try_from(count).unwrap_or(0);
             self.under_way -= count;
-            done.extend(events[..count].iter().map(|event| Transferred {
-                tag: event.data as u32,
-                result: event.result as i32,
-            }));
+            done.extend(
+                events[..count].iter().map(|event| Transferred {
+                    tag: event.data as u32,
+                    result: event.result as i32,
+                }),
+            );
             if count < events.len() {
                 break;
             }
@@ -164,19 +169,22 @@ impl TransferQueue for LibaioQueue {
     }
 
     fn flush(&mut self) {
-        let mut blocks: Vec<*mut libc::iocb> = self.queued.iter_mut().map(std::ptr::from_mut).collect();
+        let mut blocks: Vec<*mut libc::iocb> =
+            self.queued.iter_mut().map(std::ptr::from_mut).collect();
         let mut rest = &mut blocks[..];
         while !rest.is_empty() {
-            // SAFETY: each pointer names a block of `queued`, which the kernel has copied when the call returns; the memory in
-            // it is kept by whoever pushed it.
-            let taken =
-                unsafe { libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr()) };
+            // SAFETY: each pointer names a block of `queued`, which the kernel has copied when the
+            // call returns; the memory in it is kept by whoever pushed it.
+            let taken = unsafe {
+                libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr())
+            };
             match usize::try_from(taken) {
                 Ok(taken) if taken > 0 => {
                     self.under_way += taken;
                     rest = &mut rest[taken..];
                 }
-                // The first block is the one refused; it is an error of its operation, also when it is EAGAIN.
+                // The first block is the one refused; it is an error of its operation, also when it
+                // is EAGAIN.
                 _ => {
                     let errno = if taken < 0 { last_errno() } else { libc::EAGAIN };
                     // SAFETY: the pointer names a block of `queued`.
@@ -203,7 +211,8 @@ impl TransferQueue for LibaioQueue {
 
     fn wait(&mut self, timeout_ns: Option<Nanos>) {
         if self.ring_readable {
-            // Completions reaped since the last sleep have left their mark; it must not end this one.
+            // Completions reaped since the last sleep have left their mark; it must not end this
+            // one.
             self.completed.drain();
         }
         if !self.ready() {
@@ -233,23 +242,22 @@ impl TransferQueue for LibaioQueue {
 
 impl Drop for LibaioQueue {
     fn drop(&mut self) {
-        // Destroying a context waits for its transfers. With one that hangs the context is left to the end of the process.
+        // Destroying a context waits for its transfers. With one that hangs the context is left to
+        // the end of the process.
         if self.under_way == 0 {
-            // SAFETY: the context was made by io_setup and is destroyed once; the ring is not looked at again.
+            // SAFETY: the context was made by io_setup and is destroyed once; the ring is not
+            // looked at again.
             unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
         }
     }
 }
 
-/// Sleeps until one of the descriptors is readable or the time is over; a signal also ends the sleep.
+/// Sleeps until one of the descriptors is readable or the time is over; a signal also ends the
+/// sleep.
 fn wait_any(descriptors: &[RawFd], timeout_ns: Option<Nanos>) {
     let mut interest: Vec<libc::pollfd> = descriptors
         .iter()
-        .map(|fd| libc::pollfd {
-            fd: *fd,
-            events: libc::POLLIN,
-            revents: 0,
-        })
+        .map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 })
         .collect();
     let timeout = timeout_ns.map(timespec_of);
     let timeout_pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -268,7 +276,8 @@ fn wait_any(descriptors: &[RawFd], timeout_ns: Option<Nanos>) {
 mod tests {
     use super::*;
 
-    /// Why: on a kernel whose ring cannot be looked at, whatever was under way passed for ready, so that the thread never slept.
+    /// Why: on a kernel whose ring cannot be looked at, whatever was under way passed for ready, so
+    /// that the thread never slept.
     #[test]
     fn nothing_is_ready_while_nothing_has_completed() {
         let wakeup = Arc::new(Wakeup::new().expect("descriptors are left"));
@@ -281,10 +290,7 @@ mod tests {
         assert!(!queue.ready(), "the transfer has not completed");
         let started = Instant::now();
         queue.wait(Some(20_000_000));
-        assert!(
-            started.elapsed() >= Duration::from_millis(20),
-            "it sleeps as long as told"
-        );
+        assert!(started.elapsed() >= Duration::from_millis(20), "it sleeps as long as told");
         queue.under_way = 0;
     }
 }

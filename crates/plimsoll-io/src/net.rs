@@ -1,21 +1,28 @@
 //! The network seam: ordered byte streams between named places, every operation asynchronous.
 //!
-//! Whatever speaks over a network is written against [`Network`], [`Listener`] and [`Stream`]. A stream is what libraries expect too:
-//! `AsyncRead` and `AsyncWrite`, of which only the traits are used here, with no runtime behind them. There are
-//! - [`RealNetwork`]: TCP of this machine, watched by the ring of the real disk or, where there is none, by a thread;
-//! - [`SimulatedNetwork`]: delay, bandwidth, loss, resets and partitions on the executor's clock, all decided by its random source;
+//! Whatever speaks over a network is written against [`Network`], [`Listener`] and [`Stream`]. A
+//! stream is what libraries expect too: `AsyncRead` and `AsyncWrite`, of which only the traits are
+//! used here, with no runtime behind them. There are
+//! - [`RealNetwork`]: TCP of this machine, watched by the ring of the real disk or, where there is
+//!   none, by a thread;
+//! - [`SimulatedNetwork`]: delay, bandwidth, loss, resets and partitions on the executor's clock,
+//!   all decided by its random source;
 //! - [`TlsClient`] and [`TlsServer`], which put TLS on a stream of either (feature `tls`).
 //!
 //! Contract:
-//! - bytes arrive in the order they were sent, each once, or the stream is reset and no more arrive;
-//! - a completed write means "taken over", never "arrived": only an answer from the other side tells that. What was taken over is on its
-//!   way for certain after a flush;
-//! - after the peer has closed, what it sent before is still received, and then the end, again and again;
-//! - a stream that is dropped is closed. Writing to an end that is gone resets the writer's stream, once the bytes get there;
+//! - bytes arrive in the order they were sent, each once, or the stream is reset and no more
+//!   arrive;
+//! - a completed write means "taken over", never "arrived": only an answer from the other side
+//!   tells that. What was taken over is on its way for certain after a flush;
+//! - after the peer has closed, what it sent before is still received, and then the end, again and
+//!   again;
+//! - a stream that is dropped is closed. Writing to an end that is gone resets the writer's stream,
+//!   once the bytes get there;
 //! - a stream that was reset says so for ever; its end is never taken for an orderly one;
 //! - a read or write that is dropped while it waits has taken nothing and given nothing.
 //!
-//! One task reads a stream at a time and one writes it; [`SharedStream`] is one stream for two tasks.
+//! One task reads a stream at a time and one writes it; [`SharedStream`] is one stream for two
+//! tasks.
 
 mod address;
 mod epoll;
@@ -71,8 +78,8 @@ pub trait Listener {
     fn address(&self) -> &str;
 }
 
-/// One end of an ordered byte stream in both directions. Errors are [`StreamError`]s inside `std::io::Error`; see
-/// [`StreamError::of`].
+/// One end of an ordered byte stream in both directions. Errors are [`StreamError`]s inside
+/// `std::io::Error`; see [`StreamError::of`].
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
     /// The name of the other side, for messages.
     fn peer(&self) -> &str;

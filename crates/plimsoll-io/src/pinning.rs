@@ -3,7 +3,8 @@
 use std::io;
 use std::mem;
 
-/// The numbers of the processors that the calling thread may run on, lowest first; none where the kernel does not say.
+/// The numbers of the processors that the calling thread may run on, lowest first; none where the
+/// kernel does not say.
 pub fn allowed_processors() -> Vec<usize> {
     // SAFETY: an all-zero set is a valid value of that plain C structure.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
@@ -14,8 +15,7 @@ pub fn allowed_processors() -> Vec<usize> {
     }
     let all = 0..libc::CPU_SETSIZE as usize;
     // SAFETY: the number is below the size of the set.
-    all.filter(|processor| unsafe { libc::CPU_ISSET(*processor, &set) })
-        .collect()
+    all.filter(|processor| unsafe { libc::CPU_ISSET(*processor, &set) }).collect()
 }
 
 /// Keeps the calling thread, and the threads that it starts from here on, on one processor.

@@ -1,8 +1,9 @@
-//! Seeded randomness. One seed decides a simulated run; children are derived by name, so adding a consumer does not
-//! disturb the others.
+//! Seeded randomness. One seed decides a simulated run; children are derived by name, so adding a
+//! consumer does not disturb the others.
 //!
-//! Generator: xoshiro256++ (Blackman and Vigna, 2019), seeded through splitmix64. Written here because a recorded seed
-//! must give the same run in every later version, which no library promises.
+//! Generator: xoshiro256++ (Blackman and Vigna, 2019), seeded through splitmix64. Written here
+//! because a recorded seed must give the same run in every later version, which no library
+//! promises.
 
 /// A deterministic random source.
 #[derive(Clone, Debug)]
@@ -27,7 +28,8 @@ impl Random {
         Self { state, seed }
     }
 
-    /// An independent generator named `name`; the same name gives the same child however much this one was used.
+    /// An independent generator named `name`; the same name gives the same child however much this
+    /// one was used.
     pub fn child(&self, name: &str) -> Self {
         let mut mixed = self.seed ^ 0xA076_1D64_78BD_642F;
         for byte in name.bytes() {
@@ -45,7 +47,8 @@ impl Random {
         result
     }
 
-    /// A uniform number in `0..bound` (Lemire's multiply-shift; the bias is below 2^-64 times `bound`).
+    /// A uniform number in `0..bound` (Lemire's multiply-shift; the bias is below 2^-64 times
+    /// `bound`).
     ///
     /// # Panics
     /// When `bound` is zero.
@@ -59,8 +62,8 @@ impl Random {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// An exponentially distributed number with mean 1, from arithmetic that IEEE 754 fixes to the last bit: no library
-    /// logarithm, so a seed gives the same numbers on every machine.
+    /// An exponentially distributed number with mean 1, from arithmetic that IEEE 754 fixes to the
+    /// last bit: no library logarithm, so a seed gives the same numbers on every machine.
     pub fn exponential(&mut self) -> f64 {
         negative_logarithm(1.0 - self.unit())
     }
@@ -88,8 +91,6 @@ fn negative_logarithm(unit: f64) -> f64 {
     let ratio = (mantissa - 1.0) / (mantissa + 1.0);
     let square = ratio * ratio;
     // ratio <= 1/3, so twelve terms leave an error below 1e-12.
-    let series = (0..12)
-        .rev()
-        .fold(0.0, |sum, term| sum * square + 1.0 / f64::from(2 * term + 1));
+    let series = (0..12).rev().fold(0.0, |sum, term| sum * square + 1.0 / f64::from(2 * term + 1));
     -(exponent as f64 * LN_2 + 2.0 * ratio * series)
 }

@@ -1,12 +1,14 @@
-//! A decorator that measures: every completed operation is counted by instance, database, purpose and kind, with its
-//! latency and its response time, and shown to an observer. Disk latency is measured here and nowhere else.
+//! A decorator that measures: every completed operation is counted by instance, database, purpose
+//! and kind, with its latency and its response time, and shown to an observer. Disk latency is
+//! measured here and nowhere else.
 //!
-//! *Latency* runs from submission to completion as the disk below reports them, *response* from the intended start. Both
-//! are kept for successful operations only; failures are counted. What has been submitted and not completed is kept
-//! too, so that an operation that never completes is reported long before it could be measured.
+//! *Latency* runs from submission to completion as the disk below reports them, *response* from the
+//! intended start. Both are kept for successful operations only; failures are counted. What has
+//! been submitted and not completed is kept too, so that an operation that never completes is
+//! reported long before it could be measured.
 //!
-//! Cost: one boxed completion per operation, two clock readings of the disk's kind, and counters; tables grow to the depth of the
-//! queue and the number of kinds in use, and then no more.
+//! Cost: one boxed completion per operation, two clock readings of the disk's kind, and counters;
+//! tables grow to the depth of the queue and the number of kinds in use, and then no more.
 
 mod ledger;
 
@@ -17,11 +19,13 @@ use std::rc::Rc;
 pub use ledger::{CompletedIo, Interval, PendingIo, Series, SeriesKey, TracedIo};
 
 use crate::{
-    Action, Answer, Buffer, Clock, Disk, DiskFacts, FileId, Nanos, Operation, OperationKind, Outcome,
+    Action, Answer, Buffer, Clock, Disk, DiskFacts, FileId, Nanos, Operation, OperationKind,
+    Outcome,
 };
 use ledger::{Ledger, Started};
 
-/// Sees every completed operation. Called from [`Disk::reap`] before the operation's own completion; must be quick.
+/// Sees every completed operation. Called from [`Disk::reap`] before the operation's own
+/// completion; must be quick.
 pub trait Observer {
     /// An operation has completed.
     fn completed(&self, io: &CompletedIo<'_>);
@@ -52,11 +56,7 @@ impl<D: Disk> Recorded<D> {
 
     fn build(disk: D, clock: Rc<Clock>, observer: Option<Rc<dyn Observer>>) -> Self {
         let ledger = RefCell::new(Ledger::new(clock.now()));
-        Self {
-            disk,
-            clock,
-            record: Rc::new(Record { ledger, observer }),
-        }
+        Self { disk, clock, record: Rc::new(Record { ledger, observer }) }
     }
 
     /// The disk below.
@@ -75,8 +75,8 @@ impl<D: Disk> Recorded<D> {
         before.map_or(Vec::new(), |before| self.record.ledger.borrow().pending(before))
     }
 
-    /// Keeps a trace of the next completions, at most `capacity` between two calls of [`Recorded::take_trace`].
-    /// Zero ends it.
+    /// Keeps a trace of the next completions, at most `capacity` between two calls of
+    /// [`Recorded::take_trace`]. Zero ends it.
     pub fn trace(&self, capacity: usize) {
         self.record.ledger.borrow_mut().trace(capacity);
     }
@@ -112,10 +112,9 @@ impl Record {
 /// File, offset and length of an action, as far as it has them.
 fn place_of(action: &Action) -> (Option<FileId>, u64, u64) {
     match action {
-        Action::Read { file, offset, buffer }
-        | Action::Write {
-            file, offset, buffer, ..
-        } => (Some(*file), *offset, buffer.len() as u64),
+        Action::Read { file, offset, buffer } | Action::Write { file, offset, buffer, .. } => {
+            (Some(*file), *offset, buffer.len() as u64)
+        }
         Action::Extend { file, .. } | Action::SyncFile { file } | Action::Close { file } => {
             (Some(*file), 0, 0)
         }
@@ -137,11 +136,7 @@ fn path_of(action: &Action) -> Option<Rc<Path>> {
 
 impl<D: Disk> Disk for Recorded<D> {
     fn submit(&self, operation: Operation) {
-        let Operation {
-            action,
-            context,
-            completion,
-        } = operation;
+        let Operation { action, context, completion } = operation;
         let (file, offset, length_bytes) = place_of(&action);
         let slot = self.record.ledger.borrow_mut().start(Started {
             kind: action.kind(),
@@ -152,8 +147,9 @@ impl<D: Disk> Disk for Recorded<D> {
             length_bytes,
             submitted: self.clock.now(),
         });
-        // Weak, because the disk below may outlive this one with operations in its queue, such as the closes of files dropped last:
-        // they must not keep the observer, and whoever waits for it to go, for as long as that disk lives.
+        // Weak, because the disk below may outlive this one with operations in its queue, such as
+        // the closes of files dropped last: they must not keep the observer, and whoever waits for
+        // it to go, for as long as that disk lives.
         let record = Rc::downgrade(&self.record);
         let completion = Box::new(move |outcome: Outcome| {
             if let Some(record) = record.upgrade() {
@@ -161,11 +157,7 @@ impl<D: Disk> Disk for Recorded<D> {
             }
             completion(outcome);
         });
-        self.disk.submit(Operation {
-            action,
-            context,
-            completion,
-        });
+        self.disk.submit(Operation { action, context, completion });
     }
 
     fn reap(&self) -> usize {

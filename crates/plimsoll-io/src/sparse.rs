@@ -1,8 +1,10 @@
-//! Files that are never stored: their content is a pure function of the offset, and only what was written is kept.
+//! Files that are never stored: their content is a pure function of the offset, and only what was
+//! written is kept.
 //!
-//! A [`Content`] generates what nobody has written. A [`Delta`] keeps what was written as the difference against the
-//! generated content, so that a database of a terabyte under load fits into memory. Both work in units, usually pages.
-//! The coding must be lossless: a benchmark that returned approximate pages would measure its own mistakes.
+//! A [`Content`] generates what nobody has written. A [`Delta`] keeps what was written as the
+//! difference against the generated content, so that a database of a terabyte under load fits into
+//! memory. Both work in units, usually pages. The coding must be lossless: a benchmark that
+//! returned approximate pages would measure its own mistakes.
 
 use std::sync::Arc;
 
@@ -13,8 +15,8 @@ pub trait Content: Send + Sync {
     /// Content is generated and kept in blocks of this many bytes, usually the page size.
     fn unit_bytes(&self) -> usize;
 
-    /// Writes the content at `offset` into `bytes`: always exactly one unit at a multiple of the unit.
-    /// The same offset gives the same bytes for ever.
+    /// Writes the content at `offset` into `bytes`: always exactly one unit at a multiple of the
+    /// unit. The same offset gives the same bytes for ever.
     fn fill(&self, offset: u64, bytes: &mut [u8]);
 
     /// What is known of the unit at `offset` without making it.
@@ -52,10 +54,7 @@ pub struct Sparse {
 impl Sparse {
     /// Content with the default coding, [`Runs`].
     pub fn new(content: Arc<dyn Content>) -> Self {
-        Self {
-            content,
-            delta: Arc::new(Runs),
-        }
+        Self { content, delta: Arc::new(Runs) }
     }
 }
 
@@ -131,7 +130,8 @@ fn next_run(generated: &[u8], written: &[u8], from: usize) -> Option<(usize, usi
     Some((start, end))
 }
 
-/// Where two stretches of one length first differ. Most of a page is equal, so whole words are compared first.
+/// Where two stretches of one length first differ. Most of a page is equal, so whole words are
+/// compared first.
 pub fn first_difference(left: &[u8], right: &[u8]) -> Option<usize> {
     const WORD: usize = 32;
     let (lefts, rights) = (left.as_chunks::<WORD>().0, right.as_chunks::<WORD>().0);

@@ -1,5 +1,5 @@
-//! Asks work to stop, from any thread, and shows whether it is still alive: work that goes on looks at the signal many times a
-//! second.
+//! Asks work to stop, from any thread, and shows whether it is still alive: work that goes on looks
+//! at the signal many times a second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,8 @@ impl StopSignal {
         self.wanted.store(true, Ordering::Release);
     }
 
-    /// Whether the work was asked to stop. Only the work itself asks this: each question is its heartbeat.
+    /// Whether the work was asked to stop. Only the work itself asks this: each question is its
+    /// heartbeat.
     pub fn is_wanted(&self) -> bool {
         self.asked_count.fetch_add(1, Ordering::Relaxed);
         self.was_asked()

@@ -1,5 +1,5 @@
-//! Waiting inside one executor: a condition ([`Notify`]) and shared permits ([`Permits`]). Both are first come, first
-//! served, so a simulated run is the same every time.
+//! Waiting inside one executor: a condition ([`Notify`]) and shared permits ([`Permits`]). Both are
+//! first come, first served, so a simulated run is the same every time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
@@ -22,8 +22,8 @@ pub struct Notify {
 
 /// Wakers in the order in which their tasks first came.
 ///
-/// A task that gave up and waits again is here more than once until the next tidying. Nobody is taken out when it gives up: a task
-/// keeps its first place, which waking it twice does not change.
+/// A task that gave up and waits again is here more than once until the next tidying. Nobody is
+/// taken out when it gives up: a task keeps its first place, which waking it twice does not change.
 #[derive(Default)]
 struct Waiting {
     wakers: Vec<Waker>,
@@ -32,7 +32,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Adds one more; every so often takes out what is there twice, so that the list stays in proportion to the tasks in it.
+    /// Adds one more; every so often takes out what is there twice, so that the list stays in
+    /// proportion to the tasks in it.
     fn push(&mut self, waker: &Waker) {
         if self.wakers.len() >= TIDY_FROM.max(2 * self.tidy_count) {
             let mut seen = HashSet::with_capacity(self.wakers.len());
@@ -59,10 +60,7 @@ impl Notify {
 
     /// Completes at the next [`Notify::notify_all`] after this call.
     pub fn notified(&self) -> Notified<'_> {
-        Notified {
-            notify: self,
-            since_epoch: self.epoch.get(),
-        }
+        Notified { notify: self, since_epoch: self.epoch.get() }
     }
 }
 
@@ -109,10 +107,7 @@ impl Permits {
 
     /// Waits for a permit, in order of arrival.
     pub fn acquire(&self) -> Acquire {
-        Acquire {
-            shared: self.shared.clone(),
-            ticket: None,
-        }
+        Acquire { shared: self.shared.clone(), ticket: None }
     }
 
     /// Permits nobody holds.
@@ -153,9 +148,7 @@ impl Future for Acquire {
                 state.queue.pop_front();
             }
             state.wake_first();
-            return Poll::Ready(Permit {
-                shared: self.shared.clone(),
-            });
+            return Poll::Ready(Permit { shared: self.shared.clone() });
         }
         match self.ticket {
             None => {
@@ -198,8 +191,13 @@ impl Drop for Permit {
 }
 
 /// What the future gives, or `None` when that takes longer; then it is dropped.
-pub async fn within<T>(handle: &Handle, duration_ns: Nanos, future: impl Future<Output = T>) -> Option<T> {
-    let (mut future, mut sleep) = (std::pin::pin!(future), std::pin::pin!(handle.sleep(duration_ns)));
+pub async fn within<T>(
+    handle: &Handle,
+    duration_ns: Nanos,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    let (mut future, mut sleep) =
+        (std::pin::pin!(future), std::pin::pin!(handle.sleep(duration_ns)));
     std::future::poll_fn(|context| {
         if let Poll::Ready(value) = future.as_mut().poll(context) {
             return Poll::Ready(Some(value));

@@ -9,7 +9,8 @@ const BYTES_MAX: u64 = 1 << 20;
 /// The text of a small file.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the file: not there, not readable, too large, or no text.
+/// A sentence that says what is wrong with the file: not there, not readable, too large, or no
+/// text.
 pub fn read_text_file(path: &Path) -> Result<String, String> {
     let failed = |reason: String| format!("{} cannot be read: {reason}", path.display());
     let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! Transfers by a pool of threads, one blocking system call each: the method that works everywhere, also where containers
-//! forbid io_uring and libaio. It costs two thread switches per I/O.
+//! Transfers by a pool of threads, one blocking system call each: the method that works everywhere,
+//! also where containers forbid io_uring and libaio. It costs two thread switches per I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::transfer::{Transfer, TransferKind, TransferQueue, Transferred};
 /// A transfer as it travels to a worker.
 pub(crate) struct Errand(pub(crate) Transfer);
 
-// SAFETY: the pointer inside is only used by the one worker that runs the errand; who pushed it leaves the memory alone until
-// the errand has come back (the contract of `TransferQueue::push`).
+// SAFETY: the pointer inside is only used by the one worker that runs the errand; who pushed it
+// leaves the memory alone until the errand has come back (the contract of `TransferQueue::push`).
 unsafe impl Send for Errand {}
 
 /// See the module text.
@@ -24,10 +24,7 @@ pub(crate) struct ThreadQueue {
 impl ThreadQueue {
     /// A pool of at most `threads_max` threads, started as they are needed.
     pub(crate) fn new(threads_max: usize, wakeup: Arc<Wakeup>) -> Self {
-        Self {
-            crew: Crew::new("plimsoll-io", threads_max, wakeup.clone(), run_errand),
-            wakeup,
-        }
+        Self { crew: Crew::new("plimsoll-io", threads_max, wakeup.clone(), run_errand), wakeup }
     }
 }
 
@@ -61,11 +58,7 @@ impl TransferQueue for ThreadQueue {
 
 /// Sleeps until the wake-up rings or the time is over; a signal also ends the sleep.
 fn wait_readable(wakeup: &Wakeup, timeout_ns: Option<Nanos>) {
-    let mut interest = libc::pollfd {
-        fd: wakeup.fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
+    let mut interest = libc::pollfd { fd: wakeup.fd(), events: libc::POLLIN, revents: 0 };
     let timeout = timeout_ns.map(timespec_of);
     let timeout_pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: one pollfd is passed and the timeout, if any, lives through the call.
@@ -76,14 +69,10 @@ fn wait_readable(wakeup: &Wakeup, timeout_ns: Option<Nanos>) {
 }
 
 pub(crate) fn run_errand(Errand(transfer): Errand) -> Transferred {
-    let Transfer {
-        fd, offset, memory, ..
-    } = transfer;
-    let (start, length_bytes, offset) = (memory.start.cast(), memory.length_bytes as usize, offset as i64);
-    let vector = libc::iovec {
-        iov_base: start,
-        iov_len: length_bytes,
-    };
+    let Transfer { fd, offset, memory, .. } = transfer;
+    let (start, length_bytes, offset) =
+        (memory.start.cast(), memory.length_bytes as usize, offset as i64);
+    let vector = libc::iovec { iov_base: start, iov_len: length_bytes };
     // SAFETY: whoever pushed the transfer keeps memory and descriptor valid until it has come back.
     let result = unsafe {
         match transfer.kind {

@@ -1,9 +1,10 @@
 //! A decorator that makes a disk slower than it is: at most so many transfers and bytes per second.
 //!
-//! A schedule hands out start times: each read or write may start when the one before has used up its share, its share
-//! being the longer of one operation at the operation rate and its bytes at the byte rate. What may not start yet is held
-//! here in order of arrival. Unused time is saved up to `burst_ns` and no longer. Other operations pass at once, but a
-//! close stays behind the transfers held before it. Latency counts from submission here, so the wait is part of it.
+//! A schedule hands out start times: each read or write may start when the one before has used up
+//! its share, its share being the longer of one operation at the operation rate and its bytes at
+//! the byte rate. What may not start yet is held here in order of arrival. Unused time is saved up
+//! to `burst_ns` and no longer. Other operations pass at once, but a close stays behind the
+//! transfers held before it. Latency counts from submission here, so the wait is part of it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -42,7 +43,8 @@ pub struct Throttled<D> {
 
 #[derive(Default)]
 struct Gate {
-    /// When the next transfer may start, with the fraction of a nanosecond so that rates are exact in the long run.
+    /// When the next transfer may start, with the fraction of a nanosecond so that rates are exact
+    /// in the long run.
     free_at_ns: f64,
     held: VecDeque<(Nanos, Operation)>,
 }
@@ -58,12 +60,7 @@ impl<D: Disk> Throttled<D> {
             rates.into_iter().flatten().all(|rate| rate > 0.0),
             "a rate of zero would never let anything start"
         );
-        Self {
-            disk,
-            clock,
-            limits,
-            gate: RefCell::default(),
-        }
+        Self { disk, clock, limits, gate: RefCell::default() }
     }
 
     /// The disk below.
@@ -121,15 +118,9 @@ impl<D: Disk> Disk for Throttled<D> {
         };
         let completion = operation.completion;
         let completion = Box::new(move |outcome: Outcome| {
-            completion(Outcome {
-                submitted: now,
-                ..outcome
-            });
+            completion(Outcome { submitted: now, ..outcome });
         });
-        let held = Operation {
-            completion,
-            ..operation
-        };
+        let held = Operation { completion, ..operation };
         self.gate.borrow_mut().held.push_back((start, held));
     }
 
@@ -164,9 +155,7 @@ impl<D: Disk> Disk for Throttled<D> {
         .into_iter()
         .flatten()
         .collect();
-        facts
-            .remarks
-            .push(format!("throttled on purpose to {}", limits.join(" and ")));
+        facts.remarks.push(format!("throttled on purpose to {}", limits.join(" and ")));
         facts
     }
 

@@ -1,6 +1,8 @@
-//! How reads, writes and file syncs reach the kernel: the one thing in which the methods of a real disk differ.
+//! How reads, writes and file syncs reach the kernel: the one thing in which the methods of a real
+//! disk differ.
 //!
-//! Everything else (files, names, error texts, short transfers, the order of close) is written once, in `real`.
+//! Everything else (files, names, error texts, short transfers, the order of close) is written
+//! once, in `real`.
 
 use std::os::fd::RawFd;
 
@@ -43,11 +45,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// No memory, for syncs.
-    pub(crate) const NONE: Memory = Memory {
-        start: std::ptr::null_mut(),
-        length_bytes: 0,
-        registered_index: None,
-    };
+    pub(crate) const NONE: Memory =
+        Memory { start: std::ptr::null_mut(), length_bytes: 0, registered_index: None };
 }
 
 /// A transfer that has come back.
@@ -74,10 +73,7 @@ impl Refusal {
             libc::EAGAIN => "the system's limit is used up",
             _ => "refused",
         };
-        Self {
-            reason: format!("{call}: {meaning} (errno {errno})"),
-            errno: Some(errno),
-        }
+        Self { reason: format!("{call}: {meaning} (errno {errno})"), errno: Some(errno) }
     }
 }
 
@@ -89,8 +85,8 @@ pub(crate) trait TransferQueue {
     /// Queues a transfer.
     ///
     /// # Safety
-    /// Memory and descriptor of the transfer stay valid until its tag has been collected, and at most `capacity` transfers are
-    /// pushed and not collected.
+    /// Memory and descriptor of the transfer stay valid until its tag has been collected, and at
+    /// most `capacity` transfers are pushed and not collected.
     unsafe fn push(&mut self, transfer: Transfer);
 
     /// Hands what was queued to the kernel.
@@ -102,15 +98,20 @@ pub(crate) trait TransferQueue {
     /// Moves finished transfers to `done`.
     fn collect(&mut self, done: &mut Vec<Transferred>);
 
-    /// Flushes, then sleeps until something is ready, the disk's wake-up rings, or the time is over (`None`: no limit). May
-    /// return early.
+    /// Flushes, then sleeps until something is ready, the disk's wake-up rings, or the time is over
+    /// (`None`: no limit). May return early.
     fn wait(&mut self, timeout_ns: Option<Nanos>);
 
     /// Makes memory known to the kernel under an index; the error is an error number.
     ///
     /// # Safety
     /// The memory stays allocated as long as this queue lives.
-    unsafe fn register(&mut self, _index: u16, _start: *mut u8, _length_bytes: usize) -> Result<(), i32> {
+    unsafe fn register(
+        &mut self,
+        _index: u16,
+        _start: *mut u8,
+        _length_bytes: usize,
+    ) -> Result<(), i32> {
         Err(libc::EOPNOTSUPP)
     }
 
@@ -129,6 +130,7 @@ pub(crate) trait TransferQueue {
         Vec::new()
     }
 
-    /// Waits at most `patience_ns` for transfers under way after the last were handed over; answers whether none is left.
+    /// Waits at most `patience_ns` for transfers under way after the last were handed over; answers
+    /// whether none is left.
     fn finish(&mut self, patience_ns: Nanos) -> bool;
 }

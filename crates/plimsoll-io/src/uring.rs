@@ -1,11 +1,13 @@
-//! Transfers by io_uring, the method with the least cost per I/O. The same ring watches the sockets of the network.
+//! Transfers by io_uring, the method with the least cost per I/O. The same ring watches the sockets
+//! of the network.
 //!
-//! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2). Wanted is a ring of one issuer with deferred
-//! completion work (Linux 6.1), so that completions are processed when this thread asks and never interrupt it; older
-//! kernels get a plainer ring, with a remark. A kernel without waiting by timeout (before 5.11) is refused.
+//! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2). Wanted is a ring of one
+//! issuer with deferred completion work (Linux 6.1), so that completions are processed when this
+//! thread asks and never interrupt it; older kernels get a plainer ring, with a remark. A kernel
+//! without waiting by timeout (before 5.11) is refused.
 //!
-//! When io_uring_enter answers EAGAIN, EBUSY, EINTR or ENOMEM it has taken nothing: what was queued stays queued and is handed
-//! over again. No transfer that the kernel has taken is ever repeated.
+//! When io_uring_enter answers EAGAIN, EBUSY, EINTR or ENOMEM it has taken nothing: what was queued
+//! stays queued and is handed over again. No transfer that the kernel has taken is ever repeated.
 
 use std::collections::VecDeque;
 use std::io;
@@ -50,7 +52,11 @@ pub(crate) struct UringQueue {
 
 impl UringQueue {
     /// Sets up a ring for `depth` transfers; what is less than wanted is added to `remarks`.
-    pub(crate) fn open(depth: u32, wakeup: Arc<Wakeup>, remarks: &mut Vec<String>) -> Result<Self, Refusal> {
+    pub(crate) fn open(
+        depth: u32,
+        wakeup: Arc<Wakeup>,
+        remarks: &mut Vec<String>,
+    ) -> Result<Self, Refusal> {
         let mut ring = build_ring_within_limits(depth, remarks)?;
         if !(ring.params().is_feature_ext_arg() && ring.params().is_feature_nodrop()) {
             return Err(Refusal {
@@ -59,9 +65,7 @@ impl UringQueue {
             });
         }
         prove(&mut ring).map_err(|error| Refusal::by_kernel("io_uring_enter", errno_of(&error)))?;
-        let registered = ring
-            .submitter()
-            .register_buffers_sparse(CHUNKS_REGISTERED_MAX as u32);
+        let registered = ring.submitter().register_buffers_sparse(CHUNKS_REGISTERED_MAX as u32);
         if let Err(error) = &registered {
             remarks.push(format!(
                 "io_uring without registered memory: the kernel refuses it (errno {})",
@@ -100,7 +104,8 @@ impl UringQueue {
         self.enter();
     }
 
-    /// Hands over what is queued and lets the kernel finish completion work that waits for this thread.
+    /// Hands over what is queued and lets the kernel finish completion work that waits for this
+    /// thread.
     fn enter(&mut self) {
         loop {
             if let Err(error) = self.ring.submit() {
@@ -128,7 +133,10 @@ impl UringQueue {
 
     fn work_waits(&mut self) -> bool {
         let submission = self.ring.submission();
-        submission.taskrun() || submission.cq_overflow() || !submission.is_empty() || !self.later.is_empty()
+        submission.taskrun()
+            || submission.cq_overflow()
+            || !submission.is_empty()
+            || !self.later.is_empty()
     }
 
     fn wakeup_seen(&mut self, result: i32, flags: u32) {
@@ -150,9 +158,9 @@ fn entry_of(transfer: &Transfer) -> squeue::Entry {
         _ => 0,
     };
     match (transfer.kind, transfer.memory.registered_index) {
-        (TransferKind::Read, Some(index)) => opcode::ReadFixed::new(fd, start, length, index)
-            .offset(offset)
-            .build(),
+        (TransferKind::Read, Some(index)) => {
+            opcode::ReadFixed::new(fd, start, length, index).offset(offset).build()
+        }
         (TransferKind::Read, None) => opcode::Read::new(fd, start, length).offset(offset).build(),
         (TransferKind::Write | TransferKind::WriteDurable, Some(index)) => {
             opcode::WriteFixed::new(fd, start, length, index)
@@ -160,11 +168,12 @@ fn entry_of(transfer: &Transfer) -> squeue::Entry {
                 .rw_flags(durable_flag)
                 .build()
         }
-        (TransferKind::Write | TransferKind::WriteDurable, None) => opcode::Write::new(fd, start, length)
-            .offset(offset)
-            .rw_flags(durable_flag)
-            .build(),
-        (TransferKind::SyncContent, _) => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
+        (TransferKind::Write | TransferKind::WriteDurable, None) => {
+            opcode::Write::new(fd, start, length).offset(offset).rw_flags(durable_flag).build()
+        }
+        (TransferKind::SyncContent, _) => {
+            opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build()
+        }
         (TransferKind::SyncEverything, _) => opcode::Fsync::new(fd).build(),
     }
 }
@@ -203,10 +212,7 @@ impl TransferQueue for UringQueue {
                 }),
                 tag => {
                     self.under_way -= 1;
-                    done.push(Transferred {
-                        tag: tag as u32,
-                        result: completion.result(),
-                    });
+                    done.push(Transferred { tag: tag as u32, result: completion.result() });
                 }
             }
         }
@@ -233,24 +239,22 @@ impl TransferQueue for UringQueue {
         }
     }
 
-    unsafe fn register(&mut self, index: u16, start: *mut u8, length_bytes: usize) -> Result<(), i32> {
+    unsafe fn register(
+        &mut self,
+        index: u16,
+        start: *mut u8,
+        length_bytes: usize,
+    ) -> Result<(), i32> {
         if !self.buffers_registrable {
             return Err(libc::EOPNOTSUPP);
         }
-        let memory = libc::iovec {
-            iov_base: start.cast(),
-            iov_len: length_bytes,
-        };
+        let memory = libc::iovec { iov_base: start.cast(), iov_len: length_bytes };
         // SAFETY: the caller keeps the memory as long as this queue lives.
-        unsafe {
-            self.ring
-                .submitter()
-                .register_buffers_update(u32::from(index), &[memory], None)
-        }
-        .map_err(|error| {
-            self.buffers_registrable = false;
-            errno_of(&error)
-        })
+        unsafe { self.ring.submitter().register_buffers_update(u32::from(index), &[memory], None) }
+            .map_err(|error| {
+                self.buffers_registrable = false;
+                errno_of(&error)
+            })
     }
 
     /// One poll that reports every change is known since Linux 5.13, and so is what this asks for.
@@ -260,14 +264,16 @@ impl TransferQueue for UringQueue {
 
     fn order(&mut self, order: Order) {
         let entry = match order {
-            Order::Begin(key, fd) => opcode::PollAdd::new(Fd(fd), WATCHED_EVENTS | libc::EPOLLET as u32)
-                .multi(true)
-                .build()
-                .user_data(SOCKET_BIT | key),
+            Order::Begin(key, fd) => {
+                opcode::PollAdd::new(Fd(fd), WATCHED_EVENTS | libc::EPOLLET as u32)
+                    .multi(true)
+                    .build()
+                    .user_data(SOCKET_BIT | key)
+            }
             // Removing a poll fails while an event of it is on its way; cancelling does not.
-            Order::End(key) => opcode::AsyncCancel::new(SOCKET_BIT | key)
-                .build()
-                .user_data(LET_GO_TAG),
+            Order::End(key) => {
+                opcode::AsyncCancel::new(SOCKET_BIT | key).build().user_data(LET_GO_TAG)
+            }
         };
         self.push_entry(&entry);
     }
@@ -293,23 +299,27 @@ impl TransferQueue for UringQueue {
 
 impl Drop for UringQueue {
     fn drop(&mut self) {
-        // Closing a ring leaves the release of its memory to a kernel thread; doing it here lets a file system be unmounted
-        // directly after. With a transfer that hangs it would hang too.
+        // Closing a ring leaves the release of its memory to a kernel thread; doing it here lets a
+        // file system be unmounted directly after. With a transfer that hangs it would hang too.
         if self.under_way == 0 && self.buffers_registrable {
             let _ = self.ring.submitter().unregister_buffers();
         }
     }
 }
 
-/// The deepest ring up to `depth` for which memory may be locked: recent kernels count a ring's own memory too.
+/// The deepest ring up to `depth` for which memory may be locked: recent kernels count a ring's own
+/// memory too.
 fn build_ring_within_limits(depth: u32, remarks: &mut Vec<String>) -> Result<IoUring, Refusal> {
     let mut smaller = depth;
     loop {
         match build_ring(smaller, remarks) {
-            Err(refusal) if refusal.errno == Some(libc::ENOMEM) && smaller / 2 >= DEPTH_MIN => smaller /= 2,
+            Err(refusal) if refusal.errno == Some(libc::ENOMEM) && smaller / 2 >= DEPTH_MIN => {
+                smaller /= 2
+            }
             Ok(ring) if smaller < depth => {
                 remarks.push(format!(
-                    "io_uring holds {smaller} transfers at once instead of {depth}: lockable memory is {}",
+                    "io_uring holds {smaller} transfers at once instead of {depth}: lockable \
+                     memory is {}",
                     lockable_memory()
                 ));
                 return Ok(ring);
@@ -322,27 +332,17 @@ fn build_ring_within_limits(depth: u32, remarks: &mut Vec<String>) -> Result<IoU
 /// The best ring this kernel has.
 fn build_ring(depth: u32, remarks: &mut Vec<String>) -> Result<IoUring, Refusal> {
     let mut newest = IoUring::builder();
-    newest
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_taskrun_flag()
-        .setup_submit_all();
+    newest.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_submit_all();
     let refused = match newest.setup_clamp().dontfork().build(depth) {
         Ok(ring) => return Ok(ring),
         Err(error) => error,
     };
     if errno_of(&refused) == libc::EINVAL {
         let mut cooperative = IoUring::builder();
-        cooperative
-            .setup_coop_taskrun()
-            .setup_taskrun_flag()
-            .setup_submit_all();
+        cooperative.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
         for (mut builder, lacking) in [
             (cooperative, "deferred completion work (before Linux 6.1)"),
-            (
-                IoUring::builder(),
-                "cooperative completion work (before Linux 5.19)",
-            ),
+            (IoUring::builder(), "cooperative completion work (before Linux 5.19)"),
         ] {
             if let Ok(ring) = builder.setup_clamp().dontfork().build(depth) {
                 remarks.push(format!("io_uring without {lacking}: more cost per I/O"));
@@ -360,7 +360,9 @@ fn prove(ring: &mut IoUring) -> io::Result<()> {
     unsafe { ring.submission().push(&nothing) }.map_err(io::Error::other)?;
     ring.submit_and_wait(1)?;
     match ring.completion().next() {
-        Some(completion) if completion.user_data() == PROOF_TAG && completion.result() == 0 => Ok(()),
+        Some(completion) if completion.user_data() == PROOF_TAG && completion.result() == 0 => {
+            Ok(())
+        }
         _ => Err(io::Error::from_raw_os_error(libc::EIO)),
     }
 }
@@ -369,7 +371,8 @@ fn prove(ring: &mut IoUring) -> io::Result<()> {
 fn tolerate(error: &io::Error) {
     match errno_of(error) {
         libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY => {}
-        // The host is short of memory: asking again at once would only take the processor from whoever gives some back.
+        // The host is short of memory: asking again at once would only take the processor from
+        // whoever gives some back.
         libc::ENOMEM | libc::ENOBUFS => std::thread::sleep(NO_MEMORY_PAUSE),
         errno => panic!("io_uring_enter refuses our requests: errno {errno}"),
     }
@@ -379,16 +382,11 @@ fn tolerate(error: &io::Error) {
 mod tests {
     use super::*;
 
-    /// Why: a host that is short of memory for a moment ended the run with a panic. What is queued stays queued.
+    /// Why: a host that is short of memory for a moment ended the run with a panic. What is queued
+    /// stays queued.
     #[test]
     fn a_kernel_without_memory_is_asked_again() {
-        for errno in [
-            libc::ENOMEM,
-            libc::ENOBUFS,
-            libc::EAGAIN,
-            libc::EBUSY,
-            libc::EINTR,
-        ] {
+        for errno in [libc::ENOMEM, libc::ENOBUFS, libc::EAGAIN, libc::EBUSY, libc::EINTR] {
             tolerate(&io::Error::from_raw_os_error(errno));
         }
     }

@@ -5,10 +5,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use plimsoll_io::{
-    Clock, Disk, DiskFacts, Executor, NANOS_PER_MILLISECOND, Nanos, Operation, RealDisk, RealDiskOptions,
+    Clock, Disk, DiskFacts, Executor, NANOS_PER_MILLISECOND, Nanos, Operation, RealDisk,
+    RealDiskOptions,
 };
 
-/// A disk whose kernel holds the thread for a while whenever it is looked at, as a full queue or a FUSE server does.
+/// A disk whose kernel holds the thread for a while whenever it is looked at, as a full queue or a
+/// FUSE server does.
 struct Holding {
     disk: Rc<RealDisk>,
     held: Cell<Nanos>,
@@ -23,8 +25,7 @@ impl Disk for Holding {
     fn reap(&self) -> usize {
         let started = Instant::now();
         std::thread::sleep(Duration::from_nanos(HELD_NS));
-        self.held
-            .set(self.held.get() + started.elapsed().as_nanos() as Nanos);
+        self.held.set(self.held.get() + started.elapsed().as_nanos() as Nanos);
         self.disk.reap()
     }
     fn wait(&self, deadline: Option<Nanos>) {
@@ -47,15 +48,14 @@ impl Disk for Holding {
     }
 }
 
-/// Why: the generator was blamed for a disk of 300 IOPS, because the time the kernel held it counted as its own work.
+/// Why: the generator was blamed for a disk of 300 IOPS, because the time the kernel held it
+/// counted as its own work.
 #[test]
 fn time_inside_the_kernel_is_neither_work_nor_lateness() {
     let clock = Rc::new(Clock::real());
-    let real = RealDisk::open(RealDiskOptions::default(), clock.clone()).expect("some method works");
-    let disk = Rc::new(Holding {
-        disk: real,
-        held: Cell::new(0),
-    });
+    let real =
+        RealDisk::open(RealDiskOptions::default(), clock.clone()).expect("some method works");
+    let disk = Rc::new(Holding { disk: real, held: Cell::new(0) });
     let executor = Executor::new(clock, disk.clone());
     let handle = executor.handle();
     executor.take_statistics();
@@ -68,21 +68,19 @@ fn time_inside_the_kernel_is_neither_work_nor_lateness() {
         .expect("nothing waits");
     let statistics = executor.take_statistics();
     assert!(disk.held.get() >= 10 * HELD_NS);
-    assert!(
-        statistics.busy_ns < 5 * HELD_NS,
-        "{} ns of work",
-        statistics.busy_ns
-    );
+    assert!(statistics.busy_ns < 5 * HELD_NS, "{} ns of work", statistics.busy_ns);
     let median_ns = statistics.reap_gap.quantile_ns(0.5);
     assert!(median_ns < HELD_NS / 2, "looks were {median_ns} ns late");
 }
 
-/// Four rounds of 5 ms of work and 20 ms of sleep. Work is busy time and a gap between two looks; sleep is neither, and the
-/// look after a sleep is no gap: gaps of nothing would hide the long ones among them.
+/// Four rounds of 5 ms of work and 20 ms of sleep. Work is busy time and a gap between two looks;
+/// sleep is neither, and the look after a sleep is no gap: gaps of nothing would hide the long ones
+/// among them.
 #[test]
 fn work_is_a_gap_and_sleep_is_none() {
     let clock = Rc::new(Clock::real());
-    let disk = RealDisk::open(RealDiskOptions::default(), clock.clone()).expect("some method works");
+    let disk =
+        RealDisk::open(RealDiskOptions::default(), clock.clone()).expect("some method works");
     let executor = Executor::new(clock, disk);
     let handle = executor.handle();
     executor.take_statistics();

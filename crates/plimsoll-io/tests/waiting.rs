@@ -21,12 +21,7 @@ impl Wake for Named {
 
 fn named(count: usize) -> (Vec<Arc<Named>>, Arc<Mutex<Vec<usize>>>) {
     let woken = Arc::default();
-    let task = |name| {
-        Arc::new(Named {
-            name,
-            woken: Arc::clone(&woken),
-        })
-    };
+    let task = |name| Arc::new(Named { name, woken: Arc::clone(&woken) });
     ((0..count).map(task).collect(), woken)
 }
 
@@ -47,11 +42,7 @@ fn a_wait_that_was_given_up_leaves_nothing() {
         }
     }
     let kept: usize = tasks.iter().map(|task| Arc::strong_count(task) - 1).sum();
-    assert!(
-        kept <= 2 * tasks.len(),
-        "{kept} wakers of {} tasks are kept",
-        tasks.len()
-    );
+    assert!(kept <= 2 * tasks.len(), "{kept} wakers of {} tasks are kept", tasks.len());
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! What a measurement is made of: one histogram configuration for every latency, and the dictionary of sample columns.
+//! What a measurement is made of: one histogram configuration for every latency, and the dictionary
+//! of sample columns.
 //!
-//! This crate is a leaf: it knows no I/O, no clock and no engine. Everybody who times something records into these
-//! types, so that figures from different hosts, databases and phases can be merged without conversion.
+//! This crate is a leaf: it knows no I/O, no clock and no engine. Everybody who times something
+//! records into these types, so that figures from different hosts, databases and phases can be
+//! merged without conversion.
 
 mod histogram;
 mod row;

@@ -1,8 +1,10 @@
-//! One sample as a row, and rows as one buffer per column in the order of [`COLUMNS`](crate::COLUMNS).
+//! One sample as a row, and rows as one buffer per column in the order of
+//! [`COLUMNS`](crate::COLUMNS).
 
 use crate::{COLUMNS, Histogram};
 
-/// One metric of one instance and database over one interval. Fields are the columns of the dictionary.
+/// One metric of one instance and database over one interval. Fields are the columns of the
+/// dictionary.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the dictionary says what each field means")]
 pub struct Row {

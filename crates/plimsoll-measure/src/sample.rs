@@ -1,8 +1,10 @@
-//! The column dictionary: what a sample is made of. Every other place that lists columns reads this one.
+//! The column dictionary: what a sample is made of. Every other place that lists columns reads this
+//! one.
 //!
-//! A sample is one row: over one interval, for one instance and database, one metric. Rows of a metric are present in
-//! every interval, also when nothing happened, because some published statistics are means over samples with the empty
-//! ones counted. Codes are positions in [`METRICS`]; names, not codes, are stored in files.
+//! A sample is one row: over one interval, for one instance and database, one metric. Rows of a
+//! metric are present in every interval, also when nothing happened, because some published
+//! statistics are means over samples with the empty ones counted. Codes are positions in
+//! [`METRICS`]; names, not codes, are stored in files.
 
 /// The type of a column's values, all little-endian and eight bytes wide or less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,42 +41,22 @@ pub struct Column {
     pub meaning: &'static str,
 }
 
-const fn column(name: &'static str, unit: &'static str, kind: ColumnType, meaning: &'static str) -> Column {
-    Column {
-        name,
-        unit,
-        kind,
-        meaning,
-    }
+const fn column(
+    name: &'static str,
+    unit: &'static str,
+    kind: ColumnType,
+    meaning: &'static str,
+) -> Column {
+    Column { name, unit, kind, meaning }
 }
 
 /// The columns, in the order in which buffers are handed over.
 pub const COLUMNS: [Column; 16] = [
-    column(
-        "end_ns",
-        "ns",
-        ColumnType::U64,
-        "end of the interval on the run's monotonic clock",
-    ),
+    column("end_ns", "ns", ColumnType::U64, "end of the interval on the run's monotonic clock"),
     column("interval_ns", "ns", ColumnType::U64, "length of the interval"),
-    column(
-        "phase",
-        "code",
-        ColumnType::U32,
-        "position of the phase in the plan",
-    ),
-    column(
-        "host",
-        "code",
-        ColumnType::U32,
-        "position of the host in the plan",
-    ),
-    column(
-        "instance",
-        "code",
-        ColumnType::U32,
-        "position of the instance in the plan",
-    ),
+    column("phase", "code", ColumnType::U32, "position of the phase in the plan"),
+    column("host", "code", ColumnType::U32, "position of the host in the plan"),
+    column("instance", "code", ColumnType::U32, "position of the instance in the plan"),
     column(
         "database",
         "code",
@@ -87,18 +69,8 @@ pub const COLUMNS: [Column; 16] = [
         ColumnType::U32,
         "position of the workload in the plan, counted from 1; 0 where none is meant",
     ),
-    column(
-        "metric",
-        "code",
-        ColumnType::U32,
-        "what was measured: position in the list of metrics",
-    ),
-    column(
-        "count",
-        "count",
-        ColumnType::U64,
-        "events completed in the interval",
-    ),
+    column("metric", "code", ColumnType::U32, "what was measured: position in the list of metrics"),
+    column("count", "count", ColumnType::U64, "events completed in the interval"),
     column(
         "errors",
         "count",
@@ -114,12 +86,7 @@ pub const COLUMNS: [Column; 16] = [
     ),
     column("latency_ns_max", "ns", ColumnType::U64, "longest latency"),
     column("latency_ns_p50", "ns", ColumnType::U64, "median latency"),
-    column(
-        "latency_ns_p99",
-        "ns",
-        ColumnType::U64,
-        "99th percentile of latency",
-    ),
+    column("latency_ns_p99", "ns", ColumnType::U64, "99th percentile of latency"),
     column(
         "value",
         "see metric",
@@ -166,86 +133,36 @@ pub struct Metric {
     pub meaning: &'static str,
 }
 
-const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meaning: &'static str) -> Metric {
-    Metric {
-        name,
-        kind,
-        unit,
-        meaning,
-    }
+const fn metric(
+    name: &'static str,
+    kind: MetricKind,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Metric {
+    Metric { name, kind, unit, meaning }
 }
 
-/// Everything that is measured. The first entries are the purposes of I/O in the order of the disk seam, timed from
-/// submission to the reaping of the completion.
+/// Everything that is measured. The first entries are the purposes of I/O in the order of the disk
+/// seam, timed from submission to the reaping of the completion.
 pub const METRICS: [Metric; 82] = [
-    metric(
-        "database_read",
-        MetricKind::Transfer,
-        "ns",
-        "database pages read for transactions",
-    ),
+    metric("database_read", MetricKind::Transfer, "ns", "database pages read for transactions"),
     metric(
         "database_write",
         MetricKind::Transfer,
         "ns",
         "database pages written back by the cache",
     ),
-    metric(
-        "maintenance",
-        MetricKind::Transfer,
-        "ns",
-        "background database maintenance",
-    ),
+    metric("maintenance", MetricKind::Transfer, "ns", "background database maintenance"),
     metric("log_write", MetricKind::Transfer, "ns", "log flushes"),
-    metric(
-        "log_format",
-        MetricKind::Transfer,
-        "ns",
-        "log generations written in advance",
-    ),
-    metric(
-        "log_read",
-        MetricKind::Transfer,
-        "ns",
-        "log read for recovery or verification",
-    ),
-    metric(
-        "log_replication",
-        MetricKind::Transfer,
-        "ns",
-        "log read back for further copies",
-    ),
-    metric(
-        "redo",
-        MetricKind::Transfer,
-        "ns",
-        "database pages read by recovery",
-    ),
-    metric(
-        "redo_write",
-        MetricKind::Transfer,
-        "ns",
-        "database pages written by recovery",
-    ),
+    metric("log_format", MetricKind::Transfer, "ns", "log generations written in advance"),
+    metric("log_read", MetricKind::Transfer, "ns", "log read for recovery or verification"),
+    metric("log_replication", MetricKind::Transfer, "ns", "log read back for further copies"),
+    metric("redo", MetricKind::Transfer, "ns", "database pages read by recovery"),
+    metric("redo_write", MetricKind::Transfer, "ns", "database pages written by recovery"),
     metric("backup", MetricKind::Transfer, "ns", "streaming backup reads"),
-    metric(
-        "checksum",
-        MetricKind::Transfer,
-        "ns",
-        "reads that verify page checksums",
-    ),
-    metric(
-        "prepare",
-        MetricKind::Transfer,
-        "ns",
-        "writes that prepare a database",
-    ),
-    metric(
-        "header",
-        MetricKind::Transfer,
-        "ns",
-        "headers, checkpoint and flush map",
-    ),
+    metric("checksum", MetricKind::Transfer, "ns", "reads that verify page checksums"),
+    metric("prepare", MetricKind::Transfer, "ns", "writes that prepare a database"),
+    metric("header", MetricKind::Transfer, "ns", "headers, checkpoint and flush map"),
     metric(
         "metadata",
         MetricKind::Transfer,
@@ -259,18 +176,8 @@ pub const METRICS: [Metric; 82] = [
         "ns",
         "insert transactions, from the intended start to the end of the commit",
     ),
-    metric(
-        "delete",
-        MetricKind::Timing,
-        "ns",
-        "delete transactions, likewise",
-    ),
-    metric(
-        "replace",
-        MetricKind::Timing,
-        "ns",
-        "replace transactions, likewise",
-    ),
+    metric("delete", MetricKind::Timing, "ns", "delete transactions, likewise"),
+    metric("replace", MetricKind::Timing, "ns", "replace transactions, likewise"),
     metric("read", MetricKind::Timing, "ns", "read transactions, likewise"),
     metric(
         "reap_gap",
@@ -322,18 +229,8 @@ pub const METRICS: [Metric; 82] = [
     ),
     metric("cache_used", MetricKind::Level, "byte", "cache in use"),
     metric("cache_limit", MetricKind::Level, "byte", "most the cache may use"),
-    metric(
-        "database_size",
-        MetricKind::Level,
-        "byte",
-        "length of the database file",
-    ),
-    metric(
-        "log_generation",
-        MetricKind::Level,
-        "count",
-        "number of the current log generation",
-    ),
+    metric("database_size", MetricKind::Level, "byte", "length of the database file"),
+    metric("log_generation", MetricKind::Level, "count", "number of the current log generation"),
     metric(
         "executor_busy",
         MetricKind::Level,
@@ -351,13 +248,15 @@ pub const METRICS: [Metric; 82] = [
         "log_flush_wait",
         MetricKind::Timing,
         "ns",
-        "what transactions waited for their commit, that is for the log; lazy commits as short as they are",
+        "what transactions waited for their commit, that is for the log; lazy commits as short as \
+         they are",
     ),
     metric(
         "handing_over",
         MetricKind::Level,
         "ns",
-        "time between asking for I/O and handing it to the kernel, added up over the interval: page reads of the database, log flushes in the row of the log",
+        "time between asking for I/O and handing it to the kernel, added up over the interval: \
+         page reads of the database, log flushes in the row of the log",
     ),
     metric(
         "executor_wait",
@@ -365,12 +264,7 @@ pub const METRICS: [Metric; 82] = [
         "ratio",
         "share of the interval the load generator's thread was ready and had no processor",
     ),
-    metric(
-        "cpu_busy",
-        MetricKind::Level,
-        "ratio",
-        "share of the machine's processor time in use",
-    ),
+    metric("cpu_busy", MetricKind::Level, "ratio", "share of the machine's processor time in use"),
     metric(
         "cpu_stolen",
         MetricKind::Level,
@@ -381,14 +275,10 @@ pub const METRICS: [Metric; 82] = [
         "cpu_throttled",
         MetricKind::Level,
         "ratio",
-        "time a quota of a control group kept this process from its processors, by the interval; each processor counts, so it can exceed 1",
+        "time a quota of a control group kept this process from its processors, by the interval; \
+         each processor counts, so it can exceed 1",
     ),
-    metric(
-        "memory_available",
-        MetricKind::Level,
-        "byte",
-        "memory that could be given to programs",
-    ),
+    metric("memory_available", MetricKind::Level, "byte", "memory that could be given to programs"),
     metric(
         "pressure_io_some",
         MetricKind::Level,
@@ -423,14 +313,11 @@ pub const METRICS: [Metric; 82] = [
         "device_reads",
         MetricKind::Level,
         "count",
-        "reads the block device completed in the interval, whoever asked; this and the rest of device: in the row of database 1 the disk under the databases, in the row of database 0 the disk under the log",
+        "reads the block device completed in the interval, whoever asked; this and the rest of \
+         device: in the row of database 1 the disk under the databases, in the row of database 0 \
+         the disk under the log",
     ),
-    metric(
-        "device_read_bytes",
-        MetricKind::Level,
-        "byte",
-        "bytes read from it in the interval",
-    ),
+    metric("device_read_bytes", MetricKind::Level, "byte", "bytes read from it in the interval"),
     metric(
         "device_read_time",
         MetricKind::Level,
@@ -443,12 +330,7 @@ pub const METRICS: [Metric; 82] = [
         "count",
         "writes the block device completed in the interval",
     ),
-    metric(
-        "device_write_bytes",
-        MetricKind::Level,
-        "byte",
-        "bytes written to it in the interval",
-    ),
+    metric("device_write_bytes", MetricKind::Level, "byte", "bytes written to it in the interval"),
     metric(
         "device_write_time",
         MetricKind::Level,
@@ -461,12 +343,7 @@ pub const METRICS: [Metric; 82] = [
         "count",
         "cache flushes the block device completed in the interval",
     ),
-    metric(
-        "device_flush_time",
-        MetricKind::Level,
-        "ns",
-        "time those flushes took, added up",
-    ),
+    metric("device_flush_time", MetricKind::Level, "ns", "time those flushes took, added up"),
     metric(
         "device_busy",
         MetricKind::Level,
@@ -497,12 +374,7 @@ pub const METRICS: [Metric; 82] = [
         "ratio",
         "share of the machine's processor time idle while some task waited for I/O",
     ),
-    metric(
-        "interrupts",
-        MetricKind::Level,
-        "count",
-        "interrupts served in the interval",
-    ),
+    metric("interrupts", MetricKind::Level, "count", "interrupts served in the interval"),
     metric(
         "context_switches",
         MetricKind::Level,
@@ -527,36 +399,11 @@ pub const METRICS: [Metric; 82] = [
         "ratio",
         "processor time of this process by the interval; each processor counts, so it can exceed 1",
     ),
-    metric(
-        "process_memory",
-        MetricKind::Level,
-        "byte",
-        "memory this process holds",
-    ),
-    metric(
-        "process_threads",
-        MetricKind::Level,
-        "count",
-        "threads of this process",
-    ),
-    metric(
-        "memory_used",
-        MetricKind::Level,
-        "byte",
-        "memory that could not be given to programs",
-    ),
-    metric(
-        "memory_cached",
-        MetricKind::Level,
-        "byte",
-        "content of files in memory",
-    ),
-    metric(
-        "memory_committed",
-        MetricKind::Level,
-        "byte",
-        "memory that programs were promised",
-    ),
+    metric("process_memory", MetricKind::Level, "byte", "memory this process holds"),
+    metric("process_threads", MetricKind::Level, "count", "threads of this process"),
+    metric("memory_used", MetricKind::Level, "byte", "memory that could not be given to programs"),
+    metric("memory_cached", MetricKind::Level, "byte", "content of files in memory"),
+    metric("memory_committed", MetricKind::Level, "byte", "memory that programs were promised"),
     metric(
         "kernel_memory_fixed",
         MetricKind::Level,
@@ -581,12 +428,7 @@ pub const METRICS: [Metric; 82] = [
         "count",
         "pages that held something and were taken for something else in the interval",
     ),
-    metric(
-        "page_faults",
-        MetricKind::Level,
-        "count",
-        "page faults of the machine in the interval",
-    ),
+    metric("page_faults", MetricKind::Level, "count", "page faults of the machine in the interval"),
     metric(
         "major_page_faults",
         MetricKind::Level,
@@ -628,14 +470,12 @@ pub const METRICS: [Metric; 82] = [
         "clock_gap",
         MetricKind::Timing,
         "ns",
-        "time the run did not go on though nothing of its own held it: the process was stopped, or the machine paused",
+        "time the run did not go on though nothing of its own held it: the process was stopped, or \
+         the machine paused",
     ),
 ];
 
 /// The position of a metric in [`METRICS`].
 pub fn metric_code(name: &str) -> Option<u32> {
-    METRICS
-        .iter()
-        .position(|metric| metric.name == name)
-        .map(|position| position as u32)
+    METRICS.iter().position(|metric| metric.name == name).map(|position| position as u32)
 }

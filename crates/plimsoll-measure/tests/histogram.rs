@@ -1,4 +1,5 @@
-//! The histogram is the ground under every published latency, so its exact parts are exact and its buckets tight.
+//! The histogram is the ground under every published latency, so its exact parts are exact and its
+//! buckets tight.
 
 use plimsoll_measure::{HISTOGRAM_MAX_NS, Histogram};
 
@@ -29,10 +30,7 @@ fn merging_two_halves_equals_recording_the_whole() {
         whole.record(latency_ns);
     }
     left.merge(&right);
-    assert_eq!(
-        left.buckets().collect::<Vec<_>>(),
-        whole.buckets().collect::<Vec<_>>()
-    );
+    assert_eq!(left.buckets().collect::<Vec<_>>(), whole.buckets().collect::<Vec<_>>());
     assert_eq!(
         (left.sum_ns(), left.max_ns(), left.count()),
         (whole.sum_ns(), whole.max_ns(), whole.count())
@@ -47,7 +45,8 @@ fn a_latency_over_an_hour_is_counted_and_its_maximum_is_kept() {
     assert_eq!(histogram.max_ns(), 2 * HISTOGRAM_MAX_NS);
 }
 
-/// Why: a soak lasts days, and a counter that is full keeps silent while every percentile goes wrong.
+/// Why: a soak lasts days, and a counter that is full keeps silent while every percentile goes
+/// wrong.
 #[test]
 fn ten_days_at_twenty_thousand_a_second_lose_no_count() {
     const FAST_NS: u64 = 100_000;
@@ -72,18 +71,11 @@ fn ten_days_at_twenty_thousand_a_second_lose_no_count() {
     assert_eq!(days.quantile_ns(0.999), SLOW_NS);
 }
 
-/// Why: a limit of 20 ms was failed by I/O of 19.95 ms, because the bucket reached beyond the longest of them.
+/// Why: a limit of 20 ms was failed by I/O of 19.95 ms, because the bucket reached beyond the
+/// longest of them.
 #[test]
 fn no_percentile_and_no_bucket_exceeds_the_maximum() {
-    for latency_ns in [
-        1_003,
-        10_300,
-        131_500,
-        1_000_001,
-        19_950_000,
-        20_000_000,
-        7_000_000_001,
-    ] {
+    for latency_ns in [1_003, 10_300, 131_500, 1_000_001, 19_950_000, 20_000_000, 7_000_000_001] {
         let mut histogram = Histogram::new();
         (0..1000).for_each(|_| histogram.record(latency_ns));
         for quantile in [0.5, 0.99, 0.9999, 1.0] {
@@ -93,7 +85,8 @@ fn no_percentile_and_no_bucket_exceeds_the_maximum() {
     }
 }
 
-/// Why: the documentation says two significant digits, and fast storage answers in ten microseconds.
+/// Why: the documentation says two significant digits, and fast storage answers in ten
+/// microseconds.
 #[test]
 fn every_latency_from_one_microsecond_on_is_told_within_one_percent() {
     let mut latency_ns = 1_000;
@@ -104,10 +97,7 @@ fn every_latency_from_one_microsecond_on_is_told_within_one_percent() {
         histogram.record(4 * latency_ns);
         let upper_ns = histogram.buckets().next().expect("two were recorded").0;
         let excess = upper_ns as f64 / latency_ns as f64 - 1.0;
-        assert!(
-            (0.0..0.01).contains(&excess),
-            "{latency_ns} ns was told as {upper_ns} ns"
-        );
+        assert!((0.0..0.01).contains(&excess), "{latency_ns} ns was told as {upper_ns} ns");
         latency_ns += 1 + latency_ns / 997;
     }
 }

@@ -1,4 +1,5 @@
-//! Making the files of a run, and how its instance is set up: the same for the work, for its survey and for a rehearsal.
+//! Making the files of a run, and how its instance is set up: the same for the work, for its survey
+//! and for a rehearsal.
 
 use std::rc::Rc;
 
@@ -7,7 +8,9 @@ use plimsoll_engine::instance::{Instance, InstanceOptions, RecoveryReport};
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::{LogTime, PageSize, Signature};
-use plimsoll_io::{Context, Durability, File, Files, Handle, InstanceId, OpenMode, Purpose, Random};
+use plimsoll_io::{
+    Context, Durability, File, Files, Handle, InstanceId, OpenMode, Purpose, Random,
+};
 
 use crate::error::PowercutError;
 use crate::mark::{Label, MARK_BYTES, encode};
@@ -16,18 +19,12 @@ use crate::spec::{LOG_BASE, PowercutSpec};
 
 /// Label of the engine's I/O.
 fn context() -> Context {
-    Context {
-        instance: InstanceId(1),
-        ..Context::default()
-    }
+    Context { instance: InstanceId(1), ..Context::default() }
 }
 
 /// Label of the marks' I/O.
 pub fn mark_context() -> Context {
-    Context {
-        purpose: Purpose::DatabaseWrite,
-        ..context()
-    }
+    Context { purpose: Purpose::DatabaseWrite, ..context() }
 }
 
 fn page_size(spec: &PowercutSpec) -> Result<PageSize, PowercutError> {
@@ -35,8 +32,8 @@ fn page_size(spec: &PowercutSpec) -> Result<PageSize, PowercutError> {
         .ok_or_else(|| PowercutError::Spec("page_bytes must be 4096, 8192, 16384 or 32768".into()))
 }
 
-/// Page images are on: whatever tears, nothing acknowledged may be lost. The log goes round, its segments are whole sectors of any
-/// device.
+/// Page images are on: whatever tears, nothing acknowledged may be lost. The log goes round, its
+/// segments are whole sectors of any device.
 fn options(spec: &PowercutSpec) -> InstanceOptions {
     InstanceOptions {
         context: context(),
@@ -65,10 +62,8 @@ pub async fn create(
 ) -> Result<(Rc<Instance>, Tables, File), PowercutError> {
     let size = page_size(spec)?;
     let marks = create_marks(files, spec).await?;
-    let signature = Signature::new(
-        spec.run as u32,
-        LogTime::from_utc_ns(handle.clock().anchor().utc_ns),
-    );
+    let signature =
+        Signature::new(spec.run as u32, LogTime::from_utc_ns(handle.clock().anchor().utc_ns));
     create_database(files, &spec.database(), size, signature, context()).await?;
     let (instance, _) = open(files, handle, spec).await?;
     let tables = Tables::create(&instance).await?;
@@ -89,20 +84,12 @@ pub async fn open(
 
 /// Every block is written once before the work begins, so that no later write has to allocate.
 async fn create_marks(files: &Files, spec: &PowercutSpec) -> Result<File, PowercutError> {
-    let prepare = Context {
-        purpose: Purpose::Prepare,
-        ..context()
-    };
+    let prepare = Context { purpose: Purpose::Prepare, ..context() };
     let file = files.open(&spec.marks(), OpenMode::Create, prepare).await?;
     let lane_bytes = spec.slots as usize * MARK_BYTES;
     for lane in 0..spec.lanes {
         let mut buffer = file.allocate(lane_bytes);
-        let label = Label {
-            run: spec.run,
-            lane,
-            sequence: 0,
-            started: 0,
-        };
+        let label = Label { run: spec.run, lane, sequence: 0, started: 0 };
         for block in buffer.chunks_exact_mut(MARK_BYTES) {
             encode(label, block);
         }

@@ -15,7 +15,8 @@ use crate::work::work;
 
 fn real(spec: &PowercutSpec) -> Result<(Executor, Files), PowercutError> {
     let clock = Rc::new(Clock::real());
-    // Whether the flag of a write is kept is one of the questions, so it is not exchanged for whatever is faster.
+    // Whether the flag of a write is kept is one of the questions, so it is not exchanged for
+    // whatever is faster.
     let options = RealDiskOptions {
         durable_by: DurableBy::Flag,
         method: MethodChoice::named(&spec.io_method).map_err(PowercutError::Spec)?,
@@ -26,7 +27,8 @@ fn real(spec: &PowercutSpec) -> Result<(Executor, Files), PowercutError> {
     Ok((Executor::new(clock, disk.clone()), Files::new(disk)))
 }
 
-/// Works until told to stop; blocks the calling thread. The directory is there and holds none of the files.
+/// Works until told to stop; blocks the calling thread. The directory is there and holds none of
+/// the files.
 ///
 /// # Errors
 /// What the storage or the engine reports, or a spec that cannot be carried out.

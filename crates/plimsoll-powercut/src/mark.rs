@@ -44,7 +44,8 @@ pub fn encode(label: Label, block: &mut [u8]) {
         sector[20..24].copy_from_slice(&(index as u32).to_le_bytes());
         sector[24..32].copy_from_slice(&label.sequence.to_le_bytes());
         sector[32..40].copy_from_slice(&label.started.to_le_bytes());
-        let seed = label.run ^ label.sequence.rotate_left(20) ^ u64::from(label.lane) << 8 ^ index as u64;
+        let seed =
+            label.run ^ label.sequence.rotate_left(20) ^ u64::from(label.lane) << 8 ^ index as u64;
         Random::from_seed(seed).fill(&mut sector[FILLER]);
         let sum = checksum(&sector[..FILLER.end]);
         sector[FILLER.end..].copy_from_slice(&sum.to_le_bytes());
@@ -61,7 +62,8 @@ pub fn decode(run: u64, lane: u32, block: &[u8]) -> Vec<Option<Label>> {
 }
 
 fn decode_sector(index: u32, sector: &[u8]) -> Option<Label> {
-    let number = |at: usize| u64::from_le_bytes(sector[at..at + 8].try_into().expect("eight bytes"));
+    let number =
+        |at: usize| u64::from_le_bytes(sector[at..at + 8].try_into().expect("eight bytes"));
     let half = |at: usize| u32::from_le_bytes(sector[at..at + 4].try_into().expect("four bytes"));
     let is_whole = sector[..8] == MAGIC && number(FILLER.end) == checksum(&sector[..FILLER.end]);
     (is_whole && half(20) == index).then(|| Label {

@@ -1,6 +1,8 @@
-//! The same work on a disk in memory that keeps or breaks a promise of our choice, with a power cut in virtual time.
+//! The same work on a disk in memory that keeps or breaks a promise of our choice, with a power cut
+//! in virtual time.
 //!
-//! It shows what an audit says of storage that lies, without any storage that does, and needs no rights and no time.
+//! It shows what an audit says of storage that lies, without any storage that does, and needs no
+//! rights and no time.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -9,8 +11,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
 
 use plimsoll_io::{
-    Clock, Disk, Effect, Executor, FaultRule, Files, Loss, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
-    OperationKind, Random, StopSignal, either,
+    Clock, Disk, Effect, Executor, FaultRule, Files, Loss, MemoryDisk, MemoryOptions,
+    NANOS_PER_MILLISECOND, OperationKind, Random, StopSignal, either,
 };
 use serde::{Deserialize, Serialize};
 
@@ -86,10 +88,7 @@ fn lying_disk(spec: &RehearsalSpec) -> Rc<MemoryDisk> {
         Behaviour::Tears => 512,
         _ => 4096,
     };
-    let options = MemoryOptions {
-        atomic_write_bytes,
-        ..MemoryOptions::default()
-    };
+    let options = MemoryOptions { atomic_write_bytes, ..MemoryOptions::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = MemoryDisk::new(clock, Random::from_seed(spec.seed).child("disk"), options);
     disk.create_directory(DIRECTORY);
@@ -113,15 +112,15 @@ fn loss_of(behaviour: Behaviour) -> Loss {
     match behaviour {
         Behaviour::Honest => Loss::Drawn,
         Behaviour::DropsFlushes => Loss::Everything,
-        Behaviour::Tears => Loss::Chance {
-            survival: 1.0,
-            tearing: 1.0,
-        },
+        Behaviour::Tears => Loss::Chance { survival: 1.0, tearing: 1.0 },
         Behaviour::Reorders => Loss::Nothing,
     }
 }
 
-fn work_until_cut(disk: &Rc<MemoryDisk>, spec: &PowercutSpec) -> Result<Vec<Acknowledged>, PowercutError> {
+fn work_until_cut(
+    disk: &Rc<MemoryDisk>,
+    spec: &PowercutSpec,
+) -> Result<Vec<Acknowledged>, PowercutError> {
     let (sender, acknowledged) = channel();
     let witness = Witness {
         acknowledged: sender,

@@ -1,5 +1,5 @@
-//! The two tables: `Commits` with a body that follows from the row's number, and `Twins`, in another tree and another order, written
-//! by the same transaction.
+//! The two tables: `Commits` with a body that follows from the row's number, and `Twins`, in
+//! another tree and another order, written by the same transaction.
 
 use std::rc::Rc;
 
@@ -47,9 +47,7 @@ fn declared(name: &str) -> Result<Table> {
         .column(Column::new("body", ColumnType::LongBinary))
         .primary("primary", &["id"])
         .duplicates("by sequence", &["sequence"]);
-    columns
-        .build()
-        .map_err(|error| EngineError::BadRow(error.to_string()))
+    columns.build().map_err(|error| EngineError::BadRow(error.to_string()))
 }
 
 impl Tables {
@@ -70,27 +68,26 @@ impl Tables {
     }
 
     /// Writes a row and its twin; the first round of a ring inserts, every further one replaces.
-    pub async fn write(&self, transaction: &Transaction, spec: &PowercutSpec, row: Row) -> Result<()> {
+    pub async fn write(
+        &self,
+        transaction: &Transaction,
+        spec: &PowercutSpec,
+        row: Row,
+    ) -> Result<()> {
         let is_new = row.sequence <= spec.rows;
         let body = body_of(spec, row);
-        write_one(
-            &self.commits,
-            transaction,
-            commit_id(row),
-            row,
-            Some(&body),
-            is_new,
-        )
-        .await?;
+        write_one(&self.commits, transaction, commit_id(row), row, Some(&body), is_new).await?;
         write_one(&self.twins, transaction, twin_id(row), row, None, is_new).await
     }
 
     /// Every row of `Commits` with whether its body is what was written.
-    pub async fn commits(&self, transaction: &Transaction, spec: &PowercutSpec) -> Result<Vec<(Row, bool)>> {
+    pub async fn commits(
+        &self,
+        transaction: &Transaction,
+        spec: &PowercutSpec,
+    ) -> Result<Vec<(Row, bool)>> {
         let mut found = Vec::new();
-        let mut cursor = self
-            .commits
-            .scan(transaction, 0, KeyRange::all(), Direction::Forward);
+        let mut cursor = self.commits.scan(transaction, 0, KeyRange::all(), Direction::Forward);
         while let Some(stored) = cursor.next().await? {
             let id = number(&self.commits, transaction, &stored, "id").await?;
             let row = Row {
@@ -109,9 +106,7 @@ impl Tables {
     /// Every row of `Twins`.
     pub async fn twins(&self, transaction: &Transaction) -> Result<Vec<Row>> {
         let mut found = Vec::new();
-        let mut cursor = self
-            .twins
-            .scan(transaction, 0, KeyRange::all(), Direction::Forward);
+        let mut cursor = self.twins.scan(transaction, 0, KeyRange::all(), Direction::Forward);
         while let Some(stored) = cursor.next().await? {
             let id = number(&self.twins, transaction, &stored, "id").await?;
             found.push(Row {
@@ -151,11 +146,8 @@ async fn write_one(
     body: Option<&[u8]>,
     is_new: bool,
 ) -> Result<()> {
-    let (id, sequence, started) = (
-        id.to_le_bytes(),
-        row.sequence.to_le_bytes(),
-        row.started.to_le_bytes(),
-    );
+    let (id, sequence, started) =
+        (id.to_le_bytes(), row.sequence.to_le_bytes(), row.started.to_le_bytes());
     let mut values = vec![
         (table.column("sequence")?, Some(&sequence[..])),
         (table.column("started")?, Some(&started[..])),
@@ -170,7 +162,12 @@ async fn write_one(
     }
 }
 
-async fn number(table: &OpenTable, transaction: &Transaction, row: &StoredRow, column: &str) -> Result<u64> {
+async fn number(
+    table: &OpenTable,
+    transaction: &Transaction,
+    row: &StoredRow,
+    column: &str,
+) -> Result<u64> {
     let bytes = table.value(transaction, row, table.column(column)?).await?;
     let bytes: Option<[u8; 8]> = bytes.and_then(|bytes| bytes.try_into().ok());
     let missing = || EngineError::BadRow(format!("a row has no {column}"));

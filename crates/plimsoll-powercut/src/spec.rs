@@ -52,21 +52,12 @@ impl PowercutSpec {
     /// [`PowercutError::Spec`] with the reason.
     pub fn check(&self) -> Result<(), PowercutError> {
         let wrong = [
-            (
-                self.sessions == 0 || self.sessions > 1000,
-                "sessions must be 1 to 1000",
-            ),
+            (self.sessions == 0 || self.sessions > 1000, "sessions must be 1 to 1000"),
             (self.lanes > 64, "lanes must be at most 64"),
             (self.rows < 2, "rows must be at least 2"),
             // A whole ring is read at once.
-            (
-                self.slots < 2 || self.slots > SLOTS_MAX,
-                "slots must be 2 to 65536",
-            ),
-            (
-                self.row_bytes < 16 || self.row_bytes > ROW_BYTES_MAX,
-                "row_bytes must be 16 to 1000",
-            ),
+            (self.slots < 2 || self.slots > SLOTS_MAX, "slots must be 2 to 65536"),
+            (self.row_bytes < 16 || self.row_bytes > ROW_BYTES_MAX, "row_bytes must be 16 to 1000"),
             (self.unwitnessed_max == 0, "unwitnessed_max must be above zero"),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {

@@ -1,4 +1,5 @@
-//! What is there after the power came back: the database recovered and read, the marks read sector by sector.
+//! What is there after the power came back: the database recovered and read, the marks read sector
+//! by sector.
 //!
 //! A database that cannot be recovered is a finding, not an error; the marks are read all the same.
 
@@ -38,10 +39,7 @@ pub struct SurveyError {
 
 impl SurveyError {
     fn of(error: &PowercutError) -> Self {
-        Self {
-            family: error.family(),
-            text: error.to_string(),
-        }
+        Self { family: error.family(), text: error.to_string() }
     }
 }
 
@@ -124,10 +122,8 @@ async fn read_database(
     let read = read.await;
     let closed = instance.close().await.map_err(PowercutError::from);
     let (commits, twins) = read?;
-    let mut twins: BTreeMap<(u32, u64), u64> = twins
-        .iter()
-        .map(|row| ((row.session, row.slot), row.sequence))
-        .collect();
+    let mut twins: BTreeMap<(u32, u64), u64> =
+        twins.iter().map(|row| ((row.session, row.slot), row.sequence)).collect();
     for (row, is_sound) in commits {
         found.commits.push(CommitFound {
             lane: row.session,
@@ -165,9 +161,7 @@ async fn read_marks(files: &Files, spec: &PowercutSpec) -> Result<Vec<MarkFound>
     let mut found = Vec::new();
     for lane in 0..spec.lanes {
         let buffer = file.allocate(lane_bytes as usize);
-        let buffer = file
-            .read(u64::from(lane) * lane_bytes, buffer, mark_context())
-            .await?;
+        let buffer = file.read(u64::from(lane) * lane_bytes, buffer, mark_context()).await?;
         let blocks = buffer.chunks_exact(MARK_BYTES).enumerate();
         found.extend(blocks.map(|(slot, block)| mark_found(spec.run, lane, slot as u64, block)));
     }
@@ -186,10 +180,7 @@ fn mark_found(run: u64, lane: u32, slot: u64, block: &[u8]) -> MarkFound {
         started: first.map_or(0, |label| label.started),
         sectors: match is_whole {
             true => Vec::new(),
-            false => labels
-                .iter()
-                .map(|label| label.map(|label| label.sequence))
-                .collect(),
+            false => labels.iter().map(|label| label.map(|label| label.sequence)).collect(),
         },
     }
 }

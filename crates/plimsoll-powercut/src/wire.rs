@@ -1,10 +1,12 @@
 //! What the machine under test and its witness say to each other, line by line in ASCII.
 //!
-//! The machine under test: `plimsoll-witness 1 {...}` with the description of its run, then `c` or `m` (commit, mark) with lane,
-//! sequence, number and acknowledgements at its beginning, `tick` when there is nothing to say, and `end` before it leaves of its own will.
-//! The witness: `ready`, or `no` with a reason, then how many lines of this connection lie on its disk.
+//! The machine under test: `plimsoll-witness 1 {...}` with the description of its run, then `c` or
+//! `m` (commit, mark) with lane, sequence, number and acknowledgements at its beginning, `tick`
+//! when there is nothing to say, and `end` before it leaves of its own will. The witness: `ready`,
+//! or `no` with a reason, then how many lines of this connection lie on its disk.
 //!
-//! Both sides are written against the network seam, so that a witness that is slow, silent or gone is simulated in virtual time.
+//! Both sides are written against the network seam, so that a witness that is slow, silent or gone
+//! is simulated in virtual time.
 
 mod hearing;
 mod live;
@@ -48,14 +50,11 @@ struct Lines {
 
 impl Lines {
     fn new() -> Self {
-        Self {
-            buffer: vec![0; RECEIVED_BYTES_MAX],
-            rest: Vec::new(),
-        }
+        Self { buffer: vec![0; RECEIVED_BYTES_MAX], rest: Vec::new() }
     }
 
-    /// The next whole lines, at least one. What is left of a longer line than `rest_max` is none. Dropped while it waits, it has lost
-    /// nothing.
+    /// The next whole lines, at least one. What is left of a longer line than `rest_max` is none.
+    /// Dropped while it waits, it has lost nothing.
     async fn next<S: Stream + ?Sized>(
         &mut self,
         stream: &mut S,
@@ -67,11 +66,8 @@ impl Lines {
                 return Err(NoLines::Closed);
             }
             self.rest.extend(&self.buffer[..count]);
-            let mut lines: Vec<Vec<u8>> = self
-                .rest
-                .split(|byte| *byte == b'\n')
-                .map(<[u8]>::to_vec)
-                .collect();
+            let mut lines: Vec<Vec<u8>> =
+                self.rest.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
             self.rest = lines.pop().unwrap_or_default();
             if !lines.is_empty() {
                 return Ok(lines);

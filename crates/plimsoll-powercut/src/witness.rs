@@ -1,4 +1,5 @@
-//! What a witness is told: each durable thing the moment it is acknowledged, so that somebody else knows it when the power is cut.
+//! What a witness is told: each durable thing the moment it is acknowledged, so that somebody else
+//! knows it when the power is cut.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! The work itself: sessions and lanes, each waiting for its last durable step before it begins the next.
+//! The work itself: sessions and lanes, each waiting for its last durable step before it begins the
+//! next.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,8 +20,9 @@ use crate::witness::{Acknowledged, Kind, Witness};
 
 /// How long a session waits before it looks again whether the witness has caught up.
 const WITNESS_WAIT_NS: Nanos = NANOS_PER_MILLISECOND;
-/// How long lanes of both kinds, lanes that ask for durable writes, and lanes that sync have the marks to themselves, in turn.
-/// A sync of one lane empties the whole cache of a device, and would hide that a durable write of another was left in it.
+/// How long lanes of both kinds, lanes that ask for durable writes, and lanes that sync have the
+/// marks to themselves, in turn. A sync of one lane empties the whole cache of a device, and would
+/// hide that a durable write of another was left in it.
 const TURN_NS: Nanos = 250 * NANOS_PER_MILLISECOND;
 
 /// What all tasks share.
@@ -63,7 +65,8 @@ impl Until {
     }
 }
 
-/// Makes the files and works on them until the time is over, somebody asks to stop or the storage fails.
+/// Makes the files and works on them until the time is over, somebody asks to stop or the storage
+/// fails.
 ///
 /// # Errors
 /// The first error of any task, or of closing.
@@ -76,9 +79,7 @@ pub async fn work(
 ) -> Result<PowercutOutcome, PowercutError> {
     spec.check()?;
     let (instance, tables, marks) = create(&files, &handle, &spec).await?;
-    let lasting = spec
-        .seconds
-        .map(|seconds| (seconds * NANOS_PER_SECOND as f64) as Nanos);
+    let lasting = spec.seconds.map(|seconds| (seconds * NANOS_PER_SECOND as f64) as Nanos);
     let deadline = lasting.map_or(Nanos::MAX, |lasting| handle.now() + lasting);
     let world = Rc::new(World {
         until: Until { stop, deadline },
@@ -151,13 +152,8 @@ impl World {
             Kind::Mark => self.outcome.borrow_mut().marks += 1,
         }
         // A witness that listens no more is noticed by whoever speaks to it, who asks to stop.
-        let _ = self.witness.acknowledged.send(Acknowledged {
-            kind,
-            lane,
-            sequence,
-            number,
-            started,
-        });
+        let _ =
+            self.witness.acknowledged.send(Acknowledged { kind, lane, sequence, number, started });
     }
 
     async fn commit_on(&self, session: u32) -> Result<(), PowercutError> {
@@ -194,7 +190,8 @@ impl World {
         }
     }
 
-    /// Even lanes ask for each write to be durable, odd ones write and sync: both are promises of their own.
+    /// Even lanes ask for each write to be durable, odd ones write and sync: both are promises of
+    /// their own.
     async fn mark_on(&self, lane: u32) -> Result<(), PowercutError> {
         let mut sequence = 0;
         let mut buffer = self.marks.allocate(MARK_BYTES);
@@ -206,19 +203,11 @@ impl World {
             }
             sequence += 1;
             let started = self.acknowledged.get();
-            let label = Label {
-                run: self.spec.run,
-                lane,
-                sequence,
-                started,
-            };
+            let label = Label { run: self.spec.run, lane, sequence, started };
             encode(label, &mut buffer);
             let block = u64::from(lane) * self.spec.slots + sequence % self.spec.slots;
             let offset = block * MARK_BYTES as u64;
-            buffer = self
-                .marks
-                .write(offset, buffer, durability, mark_context())
-                .await?;
+            buffer = self.marks.write(offset, buffer, durability, mark_context()).await?;
             if durability == Durability::Volatile {
                 self.marks.sync(mark_context()).await?;
             }

@@ -1,14 +1,17 @@
-//! A witness and the machine under test on a simulated network: what is answered lies on the disk, whatever the network does.
+//! A witness and the machine under test on a simulated network: what is answered lies on the disk,
+//! whatever the network does.
 //!
-//! The log here is a list whose appends take time and can fail, so that an answer before its time shows.
+//! The log here is a list whose appends take time and can fail, so that an answer before its time
+//! shows.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Clock, Executor, Handle, Latency, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
-    Nanos, Network, Random, SimulatedNetwork, Stream, WireOptions, close, read, write_all,
+    Clock, Executor, Handle, Latency, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
+    NANOS_PER_SECOND, Nanos, Network, Random, SimulatedNetwork, Stream, WireOptions, close, read,
+    write_all,
 };
 use plimsoll_powercut::{Heard, LogFuture, Refused, Teller, WitnessLog, hear};
 
@@ -44,9 +47,7 @@ impl WitnessLog for ListLog {
             if self.text.borrow().len() + lines.len() > self.bytes_max {
                 return Err("the log is full".to_owned());
             }
-            self.text
-                .borrow_mut()
-                .push_str(&String::from_utf8(lines).unwrap());
+            self.text.borrow_mut().push_str(&String::from_utf8(lines).unwrap());
             Ok(())
         })
     }
@@ -66,11 +67,7 @@ impl World {
         let disk = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::default());
         let executor = Executor::new(clock, disk);
         let handle = executor.handle();
-        let network = Rc::new(SimulatedNetwork::new(
-            handle.clone(),
-            Random::from_seed(seed),
-            wire,
-        ));
+        let network = Rc::new(SimulatedNetwork::new(handle.clone(), Random::from_seed(seed), wire));
         let log = Rc::new(ListLog {
             handle: handle.clone(),
             text: RefCell::default(),
@@ -87,12 +84,7 @@ impl World {
                 noted.borrow_mut().push(heard);
             }
         });
-        Self {
-            executor,
-            network,
-            log,
-            endings,
-        }
+        Self { executor, network, log, endings }
     }
 
     fn quiet() -> Self {
@@ -129,8 +121,13 @@ fn line(number: u64) -> String {
     format!("c 0 {number} {number} {}\n", number - 1)
 }
 
-/// Tells lines until the witness is gone or all are told; the highest count it has answered, and why it is gone.
-async fn tell_all(network: Rc<SimulatedNetwork>, handle: Handle, count: u64) -> (u64, Option<String>) {
+/// Tells lines until the witness is gone or all are told; the highest count it has answered, and
+/// why it is gone.
+async fn tell_all(
+    network: Rc<SimulatedNetwork>,
+    handle: Handle,
+    count: u64,
+) -> (u64, Option<String>) {
     let host = network.host("tested");
     let introduced = Teller::introduce(&host, &handle, ADDRESS, GREETING, PATIENCE_NS).await;
     let (mut teller, mut answers) = introduced.map_err(|refused| refused.to_string()).unwrap();
@@ -155,7 +152,8 @@ async fn tell_all(network: Rc<SimulatedNetwork>, handle: Handle, count: u64) -> 
     (confirmed, lost)
 }
 
-/// On a quiet network and on a very bad one everything arrives once, in order, and the farewell is heard.
+/// On a quiet network and on a very bad one everything arrives once, in order, and the farewell is
+/// heard.
 #[test]
 fn all_that_is_told_is_written_down() {
     let bad = WireOptions {
@@ -170,9 +168,8 @@ fn all_that_is_told_is_written_down() {
             let world = World::new(seed, wire.clone(), 1 << 20);
             let (confirmed, lost) = world.run(tell_all(world.network.clone(), world.handle(), 300));
             assert_eq!((confirmed, lost), (300, None));
-            let expected: Vec<_> = (1..=300)
-                .map(|number| line(number).trim_end().to_owned())
-                .collect();
+            let expected: Vec<_> =
+                (1..=300).map(|number| line(number).trim_end().to_owned()).collect();
             assert_eq!(world.log.acknowledgements(), expected);
             let ending = world.ending_after(0);
             assert_eq!((ending.lines, ending.why.as_str()), (300, "stopped"));
@@ -180,7 +177,8 @@ fn all_that_is_told_is_written_down() {
     }
 }
 
-/// An answer before the lines are on the disk would be evidence that is not there: in no moment is more confirmed than written.
+/// An answer before the lines are on the disk would be evidence that is not there: in no moment is
+/// more confirmed than written.
 #[test]
 fn nothing_is_confirmed_before_it_is_written() {
     let world = World::quiet();
@@ -188,9 +186,10 @@ fn nothing_is_confirmed_before_it_is_written() {
     let (network, handle, log) = (world.network.clone(), world.handle(), world.log.clone());
     world.run(async move {
         let host = network.host("tested");
-        let (mut teller, mut answers) = Teller::introduce(&host, &handle, ADDRESS, GREETING, PATIENCE_NS)
-            .await
-            .unwrap_or_else(|refused| panic!("{refused}"));
+        let (mut teller, mut answers) =
+            Teller::introduce(&host, &handle, ADDRESS, GREETING, PATIENCE_NS)
+                .await
+                .unwrap_or_else(|refused| panic!("{refused}"));
         for number in 1..=20 {
             teller.tell(line(number).as_bytes()).await.unwrap();
             let confirmed = answers.next().await.unwrap();
@@ -199,7 +198,8 @@ fn nothing_is_confirmed_before_it_is_written() {
     });
 }
 
-/// The witness's network goes away: the machine under test notices within its patience, and what was confirmed was written.
+/// The witness's network goes away: the machine under test notices within its patience, and what
+/// was confirmed was written.
 #[test]
 fn a_witness_that_vanishes_is_noticed() {
     for parted_ms in [1, 50, 120, 333] {
@@ -226,10 +226,9 @@ fn a_witness_that_vanishes_is_noticed() {
 /// A witness that answers nothing is as good as gone; one that is only slow is not.
 #[test]
 fn a_slow_witness_is_waited_for_and_a_silent_one_is_not() {
-    for (append_ns, expected) in [
-        (20 * NANOS_PER_SECOND, None),
-        (40 * NANOS_PER_SECOND, Some("it does not answer")),
-    ] {
+    for (append_ns, expected) in
+        [(20 * NANOS_PER_SECOND, None), (40 * NANOS_PER_SECOND, Some("it does not answer"))]
+    {
         let world = World::quiet();
         world.log.append_ns.set(append_ns);
         let (_, lost) = world.run(tell_all(world.network.clone(), world.handle(), 30));
@@ -246,17 +245,12 @@ fn a_wrong_greeting_is_no_witness() {
         let (other, host) = (network.host("other"), network.host("tested"));
         let introduce = async |port: u32| {
             let address = format!("other:{port}");
-            Teller::introduce(&host, &handle, &address, GREETING, PATIENCE_NS)
-                .await
-                .err()
+            Teller::introduce(&host, &handle, &address, GREETING, PATIENCE_NS).await.err()
         };
         assert!(matches!(introduce(1).await, Some(Refused::Unreachable(_))));
-        for (port, answer) in [
-            (2, "220 mail.example ESMTP\r\n"),
-            (3, "no: busy\n"),
-            (4, "\n"),
-            (5, "readyx\n"),
-        ] {
+        for (port, answer) in
+            [(2, "220 mail.example ESMTP\r\n"), (3, "no: busy\n"), (4, "\n"), (5, "readyx\n")]
+        {
             let listener = other.listen(&format!("other:{port}")).await.unwrap();
             handle.spawn(async move {
                 let mut stream = listener.accept().await.unwrap();
@@ -266,10 +260,7 @@ fn a_wrong_greeting_is_no_witness() {
             let refused = introduce(port).await;
             assert_eq!(
                 refused,
-                Some(Refused::Answered(
-                    format!("other:{port}"),
-                    answer.trim().to_owned()
-                ))
+                Some(Refused::Answered(format!("other:{port}"), answer.trim().to_owned()))
             );
         }
         let silent = other.listen("other:6").await.unwrap();
@@ -278,7 +269,8 @@ fn a_wrong_greeting_is_no_witness() {
     });
 }
 
-/// Half a message, and then nothing, the end or a reset: what was whole is kept, the rest never becomes a line.
+/// Half a message, and then nothing, the end or a reset: what was whole is kept, the rest never
+/// becomes a line.
 #[test]
 fn half_a_message_is_none() {
     for ends_by in ["silence", "close", "drop"] {
@@ -300,18 +292,13 @@ fn half_a_message_is_none() {
             }
         });
         let expected = if ends_by == "silence" { "silent" } else { "closed" };
-        assert_eq!(
-            world.ending_after(0),
-            Heard {
-                lines: 1,
-                why: expected.to_owned()
-            }
-        );
+        assert_eq!(world.ending_after(0), Heard { lines: 1, why: expected.to_owned() });
         assert_eq!(world.log.acknowledgements(), ["c 0 1 1 0"]);
     }
 }
 
-/// What is no acknowledgement ends the connection and never reaches the log, nor does a line before it in the same breath.
+/// What is no acknowledgement ends the connection and never reaches the log, nor does a line before
+/// it in the same breath.
 #[test]
 fn what_is_no_acknowledgement_is_never_written() {
     let long = "1".repeat(21);
@@ -345,10 +332,7 @@ fn what_is_no_acknowledgement_is_never_written() {
     for (said, why) in [
         ("hello\n".to_owned(), "it was no machine under test"),
         ("x".repeat(3_000_000), "a line without end was sent"),
-        (
-            format!("plimsoll-witness 1 {}\n", " ".repeat(9000)),
-            "it was no machine under test",
-        ),
+        (format!("plimsoll-witness 1 {}\n", " ".repeat(9000)), "it was no machine under test"),
     ] {
         let world = World::quiet();
         let stranger = world.stranger();
@@ -361,7 +345,8 @@ fn what_is_no_acknowledgement_is_never_written() {
     }
 }
 
-/// A log that takes no more ends the connection with its reason; nothing is confirmed that it did not take.
+/// A log that takes no more ends the connection with its reason; nothing is confirmed that it did
+/// not take.
 #[test]
 fn a_full_log_confirms_nothing_more() {
     let world = World::new(1, WireOptions::default(), 500);

@@ -1,7 +1,8 @@
-//! Writes a prepared database to a new file and prints what it holds as JSON, for the reader tests and for measuring.
+//! Writes a prepared database to a new file and prints what it holds as JSON, for the reader tests
+//! and for measuring.
 //!
-//! `prepare_file PATH PAGE_BYTES (records=N | bytes=N) [seed=N] [database=N] [every=N value_bytes=N] [compressible=N]
-//! [block=BYTES] [depth=N]`
+//! `prepare_file PATH PAGE_BYTES (records=N | bytes=N) [seed=N] [database=N] [every=N
+//! value_bytes=N] [compressible=N] [block=BYTES] [depth=N]`
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -44,7 +45,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let database = Arc::new(PreparedDatabase::new(plan)?);
     let (report, method, poll_ns_p99) = write(path, database.clone(), options)?;
     println!(
-        "{{\"pages\": {}, \"records\": {}, \"bytes\": {}, \"seconds\": {}, \"method\": \"{}\", \"poll_us_p99\": {}}}",
+        "{{\"pages\": {}, \"records\": {}, \"bytes\": {}, \"seconds\": {}, \"method\": \"{}\", \
+         \"poll_us_p99\": {}}}",
         database.pages(),
         database.records(),
         report.bytes,
@@ -61,19 +63,13 @@ fn write(
     options: WriteOptions,
 ) -> Result<(WriteReport, String, u64), Box<dyn std::error::Error>> {
     let clock = Rc::new(Clock::real());
-    let disk_options = RealDiskOptions {
-        caching: Caching::AllowBuffered,
-        ..RealDiskOptions::default()
-    };
+    let disk_options =
+        RealDiskOptions { caching: Caching::AllowBuffered, ..RealDiskOptions::default() };
     let disk = RealDisk::open(disk_options, clock.clone())?;
     let (files, method) = (Files::new(disk.clone()), disk.facts().method);
     let executor = Executor::new(clock, disk);
     let handle = executor.handle();
-    let written =
-        executor.run(async move { write_database(&files, &handle, &path, &database, &options).await })?;
-    Ok((
-        written?,
-        method,
-        executor.take_statistics().reap_gap.quantile_ns(0.99),
-    ))
+    let written = executor
+        .run(async move { write_database(&files, &handle, &path, &database, &options).await })?;
+    Ok((written?, method, executor.take_statistics().reap_gap.quantile_ns(0.99)))
 }

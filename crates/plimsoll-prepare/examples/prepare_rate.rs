@@ -15,14 +15,7 @@ fn main() {
         for (name, compressible_percent, long_values) in [
             ("random", 0, None),
             ("half compressible", 50, None),
-            (
-                "long values",
-                0,
-                Some(LongValues {
-                    every: 4,
-                    bytes: 30_000,
-                }),
-            ),
+            ("long values", 0, Some(LongValues { every: 4, bytes: 30_000 })),
         ] {
             let plan = Plan {
                 compressible_percent,

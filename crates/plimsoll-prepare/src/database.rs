@@ -9,7 +9,9 @@ use super::record::{self, RecordColumns, RecordForm};
 use super::value::{self, ValueForm};
 use super::{identity, keys, layout, vacancy};
 use plimsoll_engine::catalog::system::USER_PAGE_MIN;
-use plimsoll_engine::whole_pages::{FRESH_DBTIME_FIRST, KnownPage, PREPARED_FLUSH_TYPE, SystemPages};
+use plimsoll_engine::whole_pages::{
+    FRESH_DBTIME_FIRST, KnownPage, PREPARED_FLUSH_TYPE, SystemPages,
+};
 use plimsoll_engine::{DatabaseHeader, PageNumber, PageSize, Table};
 
 /// A database that exists as a rule. Cheap to clone into every writer.
@@ -35,15 +37,10 @@ impl PreparedDatabase {
         let sized = RecordForm::new(&plan, key, 0);
         let layout = Layout::new(&plan, &sized, USER_PAGE_MIN)?;
         let form = RecordForm::new(&plan, key, layout.records);
-        let value_form = plan
-            .long_values
-            .map(|long_values| ValueForm::new(plan.page_size, long_values));
-        let system = SystemPages::new(
-            plan.page_size,
-            layout.pages,
-            &identity::tables(&plan, &layout),
-            &[],
-        );
+        let value_form =
+            plan.long_values.map(|long_values| ValueForm::new(plan.page_size, long_values));
+        let system =
+            SystemPages::new(plan.page_size, layout.pages, &identity::tables(&plan, &layout), &[]);
         Ok(Self {
             form,
             value_form,
@@ -70,16 +67,15 @@ impl PreparedDatabase {
         self.layout.records
     }
 
-    /// Whether a record was prepared: its number is below [`Self::records`] and its place was not left vacant.
+    /// Whether a record was prepared: its number is below [`Self::records`] and its place was not
+    /// left vacant.
     pub fn has_record(&self, number: u64) -> bool {
         number < self.layout.records
             && vacancy::is_taken(&self.plan, self.per_leaf(), self.vacancy_key_of(number), number)
     }
 
     fn vacancy_key_of(&self, number: u64) -> u64 {
-        self.form
-            .shared_leaf(number)
-            .map_or(self.vacancy_key, |shared| shared.vacancy_key)
+        self.form.shared_leaf(number).map_or(self.vacancy_key, |shared| shared.vacancy_key)
     }
 
     /// Whether any place may be vacant.
@@ -106,19 +102,13 @@ impl PreparedDatabase {
     pub(crate) fn known(&self, page: PageNumber) -> Option<KnownPage> {
         Some(match self.layout.find(page)? {
             (_, layout::Role::Free) => KnownPage::Empty,
-            _ => KnownPage::Sound {
-                flush_type: PREPARED_FLUSH_TYPE,
-            },
+            _ => KnownPage::Sound { flush_type: PREPARED_FLUSH_TYPE },
         })
     }
 
     /// The header of the file as prepared: a clean database that belongs to no log stream yet.
     pub fn header(&self) -> DatabaseHeader {
-        identity::header(
-            &self.plan,
-            self.dbtime(self.pages()) + 1,
-            self.layout.values.object,
-        )
+        identity::header(&self.plan, self.dbtime(self.pages()) + 1, self.layout.values.object)
     }
 
     /// The header as both of its pages hold it.
@@ -131,15 +121,16 @@ impl PreparedDatabase {
         identity::schema(&self.plan)
     }
 
-    /// The bytes of a record as the tree holds them. `version` counts its replacements; prepared records have version 0.
-    /// Numbers from [`Self::records`] on are for records inserted later.
+    /// The bytes of a record as the tree holds them. `version` counts its replacements; prepared
+    /// records have version 0. Numbers from [`Self::records`] on are for records inserted later.
     pub fn record(&self, number: u64, version: u32) -> Vec<u8> {
         let mut bytes = vec![0; self.form.bytes()];
         self.form.write(number, version, &mut bytes);
         bytes
     }
 
-    /// The values of a record, column by column: what an insert or a replacement through the engine sets.
+    /// The values of a record, column by column: what an insert or a replacement through the engine
+    /// sets.
     pub fn record_columns(&self, number: u64, version: u32) -> RecordColumns {
         self.form.columns(number, version)
     }
@@ -164,7 +155,8 @@ impl PreparedDatabase {
         keys::number_key(self.form.permutation.forward(number)).to_vec()
     }
 
-    /// The content a long value of record `number` has in a given version; empty when the plan has no long values.
+    /// The content a long value of record `number` has in a given version; empty when the plan has
+    /// no long values.
     pub fn long_value(&self, number: u64, version: u32) -> Vec<u8> {
         let Some(form) = self.value_form else {
             return Vec::new();

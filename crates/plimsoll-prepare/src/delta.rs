@@ -1,8 +1,9 @@
 //! Keeping a changed page of a prepared database in a few dozen bytes, exactly.
 //!
-//! Nearly everything on such a page is known: the page as prepared, and every record, index entry and chunk of a long value by
-//! its number and version. So the code of a page is a script that rebuilds it, and a residue that corrects what
-//! the script gets wrong. The residue makes the coding exact whatever the page holds; the script only makes it short.
+//! Nearly everything on such a page is known: the page as prepared, and every record, index entry
+//! and chunk of a long value by its number and version. So the code of a page is a script that
+//! rebuilds it, and a residue that corrects what the script gets wrong. The residue makes the
+//! coding exact whatever the page holds; the script only makes it short.
 //!
 //! ```text
 //! page code  = 0x00 residue | kind page number, heading, ghosts, steps, residue
@@ -13,7 +14,8 @@
 //! residue    = the coding of `plimsoll_io::Runs` of the page against what the script gives, checksums aside
 //! ```
 //!
-//! Numbers are LEB128, signed ones zigzag. Only pages whose checksums are right have a script; their checksums are computed, not kept.
+//! Numbers are LEB128, signed ones zigzag. Only pages whose checksums are right have a script;
+//! their checksums are computed, not kept.
 
 mod compose;
 mod ghosts;
@@ -104,11 +106,7 @@ impl Delta for PageDelta {
                 return scripted;
             }
             plain.extend(Runs.encode(generated, written));
-            return if plain.len() < scripted.len() {
-                plain
-            } else {
-                scripted
-            };
+            return if plain.len() < scripted.len() { plain } else { scripted };
         }
         plain.extend(Runs.encode(generated, written));
         plain
@@ -125,21 +123,19 @@ impl Delta for PageDelta {
     fn vouch(&self, coded: &[u8]) -> Option<Vouch> {
         let (kind, mut scripted) = coded.split_first()?;
         let flush_type = kind & FLUSH_TYPE_MASK;
-        (kind & SOUND != 0)
-            .then(|| KnownPage::Sound { flush_type }.vouch(take_number(&mut scripted) as PageNumber))
+        (kind & SOUND != 0).then(|| {
+            KnownPage::Sound { flush_type }.vouch(take_number(&mut scripted) as PageNumber)
+        })
     }
 }
 
 /// The kind of code of a page with a sound structure and right checksums under this number.
 fn kind_of(view: &PageView<'_>, page: PageNumber) -> u8 {
-    if is_sound_under(view.bytes(), page) {
-        SOUND | view.flush_type()
-    } else {
-        SCRIPTED
-    }
+    if is_sound_under(view.bytes(), page) { SOUND | view.flush_type() } else { SCRIPTED }
 }
 
-/// The number under which the page's checksums are right. It enters only their XOR half, so it can be read out of them.
+/// The number under which the page's checksums are right. It enters only their XOR half, so it can
+/// be read out of them.
 fn page_number(page: &[u8]) -> Option<PageNumber> {
     let (sums, stored) = (page_checksums(page, 0), stored_checksums(page));
     let number = (stored[0] ^ sums[0]) as u32;
@@ -149,11 +145,7 @@ fn page_number(page: &[u8]) -> Option<PageNumber> {
 }
 
 fn block_count(page: &[u8]) -> usize {
-    if page.len() > PageSize::KIB_8.bytes() {
-        4
-    } else {
-        1
-    }
+    if page.len() > PageSize::KIB_8.bytes() { 4 } else { 1 }
 }
 
 /// Makes the checksum fields equal, so that they leave no residue.

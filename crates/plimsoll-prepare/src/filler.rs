@@ -1,8 +1,10 @@
-//! Filler: words that are a pure function of a 64-bit key and a counter, fast enough to write at the speed of a disk.
+//! Filler: words that are a pure function of a 64-bit key and a counter, fast enough to write at
+//! the speed of a disk.
 //!
-//! One word is the folded 128-bit product of a counter sequence with itself under a mask (the mixing step of the wyhash
-//! family; constants chosen here). It need not resist an attacker, only a storage array's compression and deduplication.
-//! The same arithmetic is repeated in the Python reader tests, so it can never change under existing databases.
+//! One word is the folded 128-bit product of a counter sequence with itself under a mask (the
+//! mixing step of the wyhash family; constants chosen here). It need not resist an attacker, only a
+//! storage array's compression and deduplication. The same arithmetic is repeated in the Python
+//! reader tests, so it can never change under existing databases.
 
 use plimsoll_engine::whole_pages::with_best_kernel;
 
@@ -22,8 +24,9 @@ pub(super) fn word(key: u64, index: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Fills `bytes`: the first `random_bytes` (rounded down to words) with the key's sequence, the rest with one repeated printable word.
-/// Returns the wrapping sum of all 64-bit little-endian words, the last one padded with zeros.
+/// Fills `bytes`: the first `random_bytes` (rounded down to words) with the key's sequence, the
+/// rest with one repeated printable word. Returns the wrapping sum of all 64-bit little-endian
+/// words, the last one padded with zeros.
 pub(super) fn fill(bytes: &mut [u8], key: u64, random_bytes: usize) -> u64 {
     with_best_kernel(
         #[inline(always)]

@@ -1,4 +1,5 @@
-//! Who a prepared database is: header, signature and times from the plan, and the schema of its table.
+//! Who a prepared database is: header, signature and times from the plan, and the schema of its
+//! table.
 
 use super::filler::{derive, word};
 use super::layout::Layout;
@@ -26,9 +27,9 @@ fn fingerprint(plan: &Plan) -> u64 {
         Extent::Bytes(bytes) => [0, bytes],
         Extent::Records(records) => [1, records],
     };
-    let long_values = plan.long_values.map_or([0, 0], |long_values| {
-        [long_values.every, long_values.bytes.into()]
-    });
+    let long_values = plan
+        .long_values
+        .map_or([0, 0], |long_values| [long_values.every, long_values.bytes.into()]);
     let words = [
         plan.seed,
         plan.database.into(),
@@ -41,11 +42,11 @@ fn fingerprint(plan: &Plan) -> u64 {
         u64::from(plan.secondary == Secondary::Unique),
         plan.free_pages.into(),
     ];
-    // Databases without vacancies, or without shared leaves, are who they were before there could be any.
+    // Databases without vacancies, or without shared leaves, are who they were before there could
+    // be any.
     let vacancy = (plan.vacancy_percent > 0).then_some(plan.vacancy_percent.into());
-    let shared = plan
-        .sharing
-        .map(|sharing| [u64::MAX, sharing.seed, sharing.leaves_per_million.into()]);
+    let shared =
+        plan.sharing.map(|sharing| [u64::MAX, sharing.seed, sharing.leaves_per_million.into()]);
     let words = words.into_iter().chain(extent).chain(long_values).chain(vacancy);
     let words = words.chain(shared.into_iter().flatten());
     words.fold(0, derive)
@@ -94,10 +95,7 @@ pub(super) fn schema(plan: &Plan) -> Table {
 
 /// Tables as the catalog lists them.
 pub(super) fn tables(plan: &Plan, layout: &Layout) -> Vec<PlacedTable> {
-    let place = Place {
-        object: layout.table.object,
-        root: layout.table.root,
-    };
+    let place = Place { object: layout.table.object, root: layout.table.root };
     let secondary_roots: Vec<PageNumber> = layout.index.iter().map(|index| index.root).collect();
     let mut tables = system_tables().to_vec();
     tables.push(PlacedTable::new(

@@ -10,7 +10,8 @@ pub(super) const KEY_PREFIX_BYTES: usize = 4;
 /// Bytes of a normalised record number.
 pub(super) const NUMBER_KEY_BYTES: usize = 9;
 
-/// The normalised key of a record number (or of a scatter value): segment mark, then big-endian with the sign bit turned.
+/// The normalised key of a record number (or of a scatter value): segment mark, then big-endian
+/// with the sign bit turned.
 pub(super) fn number_key(number: u64) -> [u8; NUMBER_KEY_BYTES] {
     let mut key = [0x7F; NUMBER_KEY_BYTES];
     key[1..].copy_from_slice(&(number ^ 1 << 63).to_be_bytes());

@@ -1,12 +1,14 @@
-//! Where everything lies, in closed form: given the number of records, every page's role follows by arithmetic.
+//! Where everything lies, in closed form: given the number of records, every page's role follows by
+//! arithmetic.
 //!
 //! ```text
 //! 1 .. system end | table: root, OE, AE, leaves, branch levels | index: root, OE, AE, leaves, branch levels, free |
 //!                 | long values: root, OE, AE, leaves, branch levels, free | free pages of the table |
 //! ```
 //!
-//! The table owns everything from its root to the end of the file; the index and the long values own their part of it. Each
-//! space tree therefore has one entry. The database root owns the whole file and has nothing free.
+//! The table owns everything from its root to the end of the file; the index and the long values
+//! own their part of it. Each space tree therefore has one entry. The database root owns the whole
+//! file and has nothing free.
 
 use super::keys::{KEY_PREFIX_BYTES, NUMBER_KEY_BYTES, TAG_BYTES, node_space_bytes, number_key};
 use super::plan::{Extent, LongValues, PAGES_MAX, Plan, PlanError, RECORD_NUMBER_MAX, Secondary};
@@ -22,7 +24,8 @@ const CHILD_BYTES: usize = 4;
 const PAGES_MIN: u64 = 254;
 /// Stands for the form of values where there are none.
 const NO_VALUES: LongValues = LongValues { every: 1, bytes: 1 };
-/// Free pages an index or a long-value tree gets at least, the least ESE asks for when a tree grows.
+/// Free pages an index or a long-value tree gets at least, the least ESE asks for when a tree
+/// grows.
 const SHARE_PAGES_MIN: u32 = 16;
 
 /// What the leaves of a tree hold.
@@ -48,7 +51,9 @@ impl Leaves {
     /// Shows the first key of leaf `leaf`, which is the separator of the leaf before.
     pub(super) fn with_first_key(&self, leaf: u64, show: impl FnOnce(&[u8])) {
         match self {
-            Leaves::Records(per_leaf) | Leaves::Entries(per_leaf) => show(&number_key(leaf * per_leaf)),
+            Leaves::Records(per_leaf) | Leaves::Entries(per_leaf) => {
+                show(&number_key(leaf * per_leaf))
+            }
             Leaves::Values(form) => show(&form.first_key(leaf)),
         }
     }
@@ -129,11 +134,8 @@ impl Tree {
     ) -> Option<Tree> {
         let fan_out = fan_out(plan, &leaves);
         let leaf_first = root + 3;
-        let mut below = Below {
-            first: leaf_first,
-            pages: u32::try_from(leaf_count).ok()?,
-            span: 1,
-        };
+        let mut below =
+            Below { first: leaf_first, pages: u32::try_from(leaf_count).ok()?, span: 1 };
         let mut next = u64::from(leaf_first) + leaf_count;
         let mut levels = Vec::new();
         while below.pages > root_fan_out(plan, &leaves) {
@@ -141,11 +143,7 @@ impl Tree {
             let first = page_number(next)?;
             levels.push(Level { first, below });
             next += u64::from(pages);
-            below = Below {
-                first,
-                pages,
-                span: below.span * u64::from(fan_out),
-            };
+            below = Below { first, pages, span: below.span * u64::from(fan_out) };
         }
         let used_pages = page_number(next)? - root;
         Some(Tree {
@@ -208,7 +206,8 @@ fn page_number(number: u64) -> Option<PageNumber> {
 fn fan_out(plan: &Plan, leaves: &Leaves) -> u32 {
     let prefix_bytes = leaves.prefix().len();
     let key_words = if prefix_bytes > 0 { 4 } else { 2 };
-    let entry_bytes = TAG_BYTES + key_words + leaves.separator_bytes_max() - prefix_bytes + CHILD_BYTES;
+    let entry_bytes =
+        TAG_BYTES + key_words + leaves.separator_bytes_max() - prefix_bytes + CHILD_BYTES;
     let space_bytes = node_space_bytes(plan.page_size, prefix_bytes);
     filled(space_bytes, plan.branch_fill_percent, entry_bytes, 2)
 }
@@ -236,7 +235,11 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Lays out the plan behind a system region that ends before `first_page`.
-    pub(super) fn new(plan: &Plan, form: &RecordForm, first_page: PageNumber) -> Result<Layout, PlanError> {
+    pub(super) fn new(
+        plan: &Plan,
+        form: &RecordForm,
+        first_page: PageNumber,
+    ) -> Result<Layout, PlanError> {
         let (pages, records) = match plan.extent {
             Extent::Records(records) => {
                 let pages = needed_pages(plan, form, first_page, records);
@@ -262,20 +265,19 @@ impl Layout {
         Ok(layout)
     }
 
-    fn for_records(plan: &Plan, form: &RecordForm, first_page: PageNumber, records: u64) -> Option<Layout> {
+    fn for_records(
+        plan: &Plan,
+        form: &RecordForm,
+        first_page: PageNumber,
+        records: u64,
+    ) -> Option<Layout> {
         if records > RECORD_NUMBER_MAX / 2 {
             return None;
         }
         let per_leaf = form.per_leaf(plan);
         let leaf_count = records.div_ceil(per_leaf);
-        let mut table = Tree::new(
-            plan,
-            USER_OBJECT_MIN,
-            first_page,
-            1,
-            Leaves::Records(per_leaf),
-            leaf_count,
-        )?;
+        let mut table =
+            Tree::new(plan, USER_OBJECT_MIN, first_page, 1, Leaves::Records(per_leaf), leaf_count)?;
         let mut next = first_page + table.used_pages;
         let share = (plan.free_pages / 64).max(SHARE_PAGES_MIN);
         // Numbered in the order of the catalog's rows: table, index, long values.
@@ -293,31 +295,17 @@ impl Layout {
         }
         // The tree is there even without values, so that the engine can add some.
         let form = ValueForm::new(plan.page_size, plan.long_values.unwrap_or(NO_VALUES));
-        let count = plan
-            .long_values
-            .map_or(0, |long_values| value_count(long_values, records));
+        let count = plan.long_values.map_or(0, |long_values| value_count(long_values, records));
         let leaves = Leaves::Values(form);
-        let values = Tree::new(
-            plan,
-            next_object,
-            next,
-            table.root,
-            leaves,
-            form.leaf_count(count),
-        )?;
+        let values =
+            Tree::new(plan, next_object, next, table.root, leaves, form.leaf_count(count))?;
         let values = values.with_free_pages(share)?;
         next = page_number(u64::from(next) + u64::from(values.owned_pages))?;
         table.free_first = next;
         table.free_pages = plan.free_pages;
         let pages = page_number(u64::from(next) + u64::from(plan.free_pages))? - 1;
         table.owned_pages = pages - table.root + 1;
-        Some(Layout {
-            records,
-            pages,
-            table,
-            index,
-            values,
-        })
+        Some(Layout { records, pages, table, index, values })
     }
 
     /// The tree a page belongs to and what it is there; `None` for the pages before the table.
@@ -341,14 +329,21 @@ fn entries_per_leaf(plan: &Plan) -> u64 {
     u64::from(filled(space_bytes, plan.leaf_fill_percent, entry_bytes, 1))
 }
 
-fn needed_pages(plan: &Plan, form: &RecordForm, first_page: PageNumber, records: u64) -> Option<u64> {
+fn needed_pages(
+    plan: &Plan,
+    form: &RecordForm,
+    first_page: PageNumber,
+    records: u64,
+) -> Option<u64> {
     let layout = Layout::for_records(plan, form, first_page, records)?;
     Some(u64::from(layout.pages).max(PAGES_MIN))
 }
 
 /// The most records, at least one, that fit into so many pages.
 fn most_records(plan: &Plan, form: &RecordForm, first_page: PageNumber, pages: u64) -> Option<u64> {
-    let fits = |records| needed_pages(plan, form, first_page, records).is_some_and(|needed| needed <= pages);
+    let fits = |records| {
+        needed_pages(plan, form, first_page, records).is_some_and(|needed| needed <= pages)
+    };
     if !fits(1) {
         return None;
     }

@@ -1,8 +1,10 @@
-//! A seeded permutation of `0..count` that can be inverted, so that an index in scattered order still has closed-form leaves.
+//! A seeded permutation of `0..count` that can be inverted, so that an index in scattered order
+//! still has closed-form leaves.
 //!
-//! The numbers are laid out as a table of `rows` times `columns`, both about the square root of the count; each Feistel round
-//! rotates one coordinate by a hash of the other. A result beyond the count (the table is a little larger) is permuted again until
-//! it is inside, which keeps the whole a permutation and happens rarely.
+//! The numbers are laid out as a table of `rows` times `columns`, both about the square root of the
+//! count; each Feistel round rotates one coordinate by a hash of the other. A result beyond the
+//! count (the table is a little larger) is permuted again until it is inside, which keeps the whole
+//! a permutation and happens rarely.
 
 use super::filler::word;
 
@@ -22,12 +24,7 @@ impl Permutation {
     pub(super) fn new(count: u64, key: u64) -> Self {
         let rows = count.isqrt().max(1);
         let columns = count.div_ceil(rows).max(1);
-        Self {
-            count,
-            rows,
-            columns,
-            key,
-        }
+        Self { count, rows, columns, key }
     }
 
     /// Where `number` goes. Numbers past the count stay where they are.
@@ -65,11 +62,7 @@ impl Permutation {
         for round in (0..ROUNDS).rev() {
             let back = self.columns - self.turn(2 * round + 1, row, self.columns);
             column = rotate(column, back, self.columns);
-            row = rotate(
-                row,
-                self.rows - self.turn(2 * round, column, self.rows),
-                self.rows,
-            );
+            row = rotate(row, self.rows - self.turn(2 * round, column, self.rows), self.rows);
         }
         row * self.columns + column
     }

@@ -24,8 +24,8 @@ pub struct Plan {
     pub compressible_percent: u8,
     /// How full leaf pages of records and index entries are. 100 packs as many as fit.
     pub leaf_fill_percent: u8,
-    /// How many percent of the leaves of records have room for another one; of these, as many percent have room for two, and so on to half
-    /// a leaf. 0 leaves no gaps.
+    /// How many percent of the leaves of records have room for another one; of these, as many
+    /// percent have room for two, and so on to half a leaf. 0 leaves no gaps.
     pub vacancy_percent: u8,
     /// How full branch pages are.
     pub branch_fill_percent: u8,
@@ -33,13 +33,16 @@ pub struct Plan {
     pub secondary: Secondary,
     /// Long values kept outside the records.
     pub long_values: Option<LongValues>,
-    /// Pages left free at the end of the table's extent, for growth. The index and the long values get a share of their own.
+    /// Pages left free at the end of the table's extent, for growth. The index and the long values
+    /// get a share of their own.
     pub free_pages: u32,
-    /// Leaves that are the same in every database made with the same sharing; absent: no two databases have content in common.
+    /// Leaves that are the same in every database made with the same sharing; absent: no two
+    /// databases have content in common.
     pub sharing: Option<Sharing>,
 }
 
-/// Which leaves of records databases of one layout have in common, byte for byte: duplicates for storage that deduplicates.
+/// Which leaves of records databases of one layout have in common, byte for byte: duplicates for
+/// storage that deduplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
     /// Decides which leaves these are and what they hold.
@@ -67,21 +70,16 @@ pub struct RecordShape {
 }
 
 impl RecordShape {
-    /// 15 records of 2,164 bytes on a 32 KiB page: the growth per record seen in published Exchange 2010 qualification runs.
-    pub const EXCHANGE_2010: RecordShape = RecordShape {
-        short_pad_bytes: 200,
-        long_pad_bytes: 1920,
-    };
+    /// 15 records of 2,164 bytes on a 32 KiB page: the growth per record seen in published Exchange
+    /// 2010 qualification runs.
+    pub const EXCHANGE_2010: RecordShape =
+        RecordShape { short_pad_bytes: 200, long_pad_bytes: 1920 };
     /// 8 records of 1,000 bytes on an 8 KiB page.
-    pub const EXCHANGE_2007: RecordShape = RecordShape {
-        short_pad_bytes: 200,
-        long_pad_bytes: 756,
-    };
+    pub const EXCHANGE_2007: RecordShape =
+        RecordShape { short_pad_bytes: 200, long_pad_bytes: 756 };
     /// 4 records of 999 bytes on a 4 KiB page.
-    pub const EXCHANGE_2003: RecordShape = RecordShape {
-        short_pad_bytes: 200,
-        long_pad_bytes: 755,
-    };
+    pub const EXCHANGE_2003: RecordShape =
+        RecordShape { short_pad_bytes: 200, long_pad_bytes: 755 };
 }
 
 /// The secondary index of the table.
@@ -103,7 +101,8 @@ pub struct LongValues {
 }
 
 impl Plan {
-    /// A plan with the defaults of the page size's Exchange edition: full leaves, one index, incompressible, no long values.
+    /// A plan with the defaults of the page size's Exchange edition: full leaves, one index,
+    /// incompressible, no long values.
     pub fn new(page_size: PageSize, extent: Extent, seed: u64) -> Self {
         let shape = match page_size {
             PageSize::KIB_4 => RecordShape::EXCHANGE_2003,
@@ -133,7 +132,8 @@ impl Plan {
 pub enum PlanError {
     /// The file is too short for even one record.
     #[error(
-        "{bytes} bytes are too few for a database of this shape; ask for at least {needed_bytes} or for fewer free pages"
+        "{bytes} bytes are too few for a database of this shape; ask for at least {needed_bytes} \
+         or for fewer free pages"
     )]
     TooSmall {
         /// Asked for.
@@ -143,7 +143,8 @@ pub enum PlanError {
     },
     /// The format cannot number so many pages or records.
     #[error(
-        "{records} records do not fit into one database at this page size; use more databases or larger pages"
+        "{records} records do not fit into one database at this page size; use more databases or \
+         larger pages"
     )]
     TooLarge {
         /// Asked for.
@@ -151,7 +152,8 @@ pub enum PlanError {
     },
     /// A record does not fit a page.
     #[error(
-        "a record of {bytes} bytes is longer than the {bytes_max} a page of this size takes; shorten the pads"
+        "a record of {bytes} bytes is longer than the {bytes_max} a page of this size takes; \
+         shorten the pads"
     )]
     RecordTooLong {
         /// With these pads.
@@ -182,11 +184,15 @@ pub enum PlanError {
         bytes_min: usize,
     },
     /// Index entries or long values of records that are not there.
-    #[error("a database with vacancies has neither index nor long values: some would belong to no record")]
+    #[error(
+        "a database with vacancies has neither index nor long values: some would belong to no \
+         record"
+    )]
     VacantWithOthers,
     /// Long values of no length, or one for every zeroth record.
     #[error(
-        "long values need a length from 1 to {bytes_max} and an interval of at least 1; leave them out for none"
+        "long values need a length from 1 to {bytes_max} and an interval of at least 1; leave them \
+         out for none"
     )]
     LongValues {
         /// The longest allowed.

@@ -7,9 +7,10 @@
 //! {u16 256, u16 place} [{u16 257, u16 place}] | 01 256 LongPad [| 05 u32 long-value id, 257 Body]
 //! ```
 //!
-//! Size is the length of both pads together, Check the wrapping sum of their 64-bit words, so that any reader can tell a damaged
-//! record without this code. A record with a long value has a long pad shorter by what the reference takes: all records
-//! of a database are equally long, which keeps the layout in closed form.
+//! Size is the length of both pads together, Check the wrapping sum of their 64-bit words, so that
+//! any reader can tell a damaged record without this code. A record with a long value has a long
+//! pad shorter by what the reference takes: all records of a database are equally long, which keeps
+//! the layout in closed form.
 
 use super::filler::{derive, fill, word};
 use super::keys::{KEY_PREFIX_BYTES, NUMBER_KEY_BYTES, node_space_bytes};
@@ -22,7 +23,8 @@ const FIXED_END: usize = 37;
 const SHORT_PAD_START: usize = FIXED_END + 2;
 /// Tag-array entry, extended-information byte and long-value id of the Body column.
 const REFERENCE_BYTES: usize = 4 + 1 + 4;
-/// On small pages, marks a tagged value that begins with an extended-information byte; large pages always have one.
+/// On small pages, marks a tagged value that begins with an extended-information byte; large pages
+/// always have one.
 const HAS_EXTENDED_INFO: u16 = 0x4000;
 const TAG_BYTES: usize = 4;
 
@@ -86,7 +88,8 @@ impl SharedLeaves {
     }
 
     fn holds(&self, number: u64) -> bool {
-        word(self.choice_key, number / self.per_leaf) % 1_000_000 < u64::from(self.leaves_per_million)
+        word(self.choice_key, number / self.per_leaf) % 1_000_000
+            < u64::from(self.leaves_per_million)
     }
 }
 
@@ -113,7 +116,8 @@ pub struct RecordColumns {
 
 impl RecordForm {
     pub(super) fn new(plan: &Plan, key: u64, records: u64) -> Self {
-        // The scatter column is part of a record, so databases that share leaves share the permutation too.
+        // The scatter column is part of a record, so databases that share leaves share the
+        // permutation too.
         let permutation_key = match plan.sharing {
             Some(sharing) => derive(derive(sharing.seed, 0), 2),
             None => derive(key, 2),
@@ -134,10 +138,10 @@ impl RecordForm {
         Self { shared, ..form }
     }
 
-    /// The sharing of the leaf on which a record was prepared, if that leaf is shared. Records added later are not.
+    /// The sharing of the leaf on which a record was prepared, if that leaf is shared. Records
+    /// added later are not.
     pub(super) fn shared_leaf(&self, number: u64) -> Option<SharedLeaves> {
-        self.shared
-            .filter(|shared| number < self.records && shared.holds(number))
+        self.shared.filter(|shared| number < self.records && shared.holds(number))
     }
 
     /// Length of every record.
@@ -193,10 +197,14 @@ impl RecordForm {
         self.long_pad_bytes - reference_bytes
     }
 
-    fn fill_pads(&self, number: u64, version: u32, short_pad: &mut [u8], long_pad: &mut [u8]) -> u64 {
-        let database_key = self
-            .shared_leaf(number)
-            .map_or(self.key, |shared| shared.record_key);
+    fn fill_pads(
+        &self,
+        number: u64,
+        version: u32,
+        short_pad: &mut [u8],
+        long_pad: &mut [u8],
+    ) -> u64 {
+        let database_key = self.shared_leaf(number).map_or(self.key, |shared| shared.record_key);
         let key = derive(derive(database_key, number), version.into());
         let random_bytes = |bytes: usize| bytes * self.random_percent / 100;
         let sum = fill(short_pad, derive(key, 1), random_bytes(short_pad.len()));
@@ -223,9 +231,7 @@ impl RecordForm {
 
     /// The number and version a record claims, if it has the form of ours.
     pub(super) fn identify(&self, record: &[u8]) -> Option<(u64, u32)> {
-        (record.len() == self.bytes())
-            .then(|| self.identify_head(record))
-            .flatten()
+        (record.len() == self.bytes()).then(|| self.identify_head(record)).flatten()
     }
 
     /// The number and version that the beginning of a record claims.
@@ -268,9 +274,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
     }
     let pad_bytes = usize::from(plan.shape.long_pad_bytes);
     if plan.long_values.is_some() && pad_bytes < REFERENCE_BYTES {
-        return Err(PlanError::PadTooShort {
-            bytes_min: REFERENCE_BYTES,
-        });
+        return Err(PlanError::PadTooShort { bytes_min: REFERENCE_BYTES });
     }
     Ok(())
 }

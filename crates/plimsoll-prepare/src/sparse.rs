@@ -1,4 +1,5 @@
-//! A prepared database as the content of a sparse file: a disk in memory holds it without storing it.
+//! A prepared database as the content of a sparse file: a disk in memory holds it without storing
+//! it.
 
 use std::sync::Arc;
 

@@ -17,11 +17,7 @@ impl PreparedDatabase {
     /// # Panics
     /// When `bytes` is not one page, or `page` is 0.
     pub fn page(&self, page: PageNumber, bytes: &mut [u8]) {
-        assert_eq!(
-            bytes.len(),
-            self.plan.page_size.bytes(),
-            "a page needs exactly its size"
-        );
+        assert_eq!(bytes.len(), self.plan.page_size.bytes(), "a page needs exactly its size");
         assert!(page > 0, "pages are numbered from 1");
         match self.layout.find(page) {
             Some((_, Role::Free)) => bytes.fill(0),
@@ -41,13 +37,9 @@ impl PreparedDatabase {
 fn write(database: &PreparedDatabase, tree: &Tree, role: Role, page: PageNumber, bytes: &mut [u8]) {
     match role {
         Role::Root => write_root(database, tree, bytes),
-        Role::Owned => write_space(
-            database,
-            tree,
-            page,
-            Some((tree.last_owned(), tree.owned_pages)),
-            bytes,
-        ),
+        Role::Owned => {
+            write_space(database, tree, page, Some((tree.last_owned(), tree.owned_pages)), bytes)
+        }
         Role::Available => {
             let last_free = (tree.free_first + tree.free_pages).wrapping_sub(1);
             let extent = (tree.free_pages > 0).then_some((last_free, tree.free_pages));
@@ -68,37 +60,30 @@ fn builder<'a>(
     bytes: &'a mut [u8],
 ) -> PageBuilder<'a> {
     let size = database.plan.page_size;
-    PageBuilder::new(
-        bytes,
-        size,
-        page,
-        tree.object,
-        flags | tree.leaves.flags(),
-        external,
-    )
+    PageBuilder::new(bytes, size, page, tree.object, flags | tree.leaves.flags(), external)
 }
 
 fn write_root(database: &PreparedDatabase, tree: &Tree, bytes: &mut [u8]) {
-    // As if the tree had been made small and had grown: it asks for a few pages at a time, not for a quarter of what it has.
+    // As if the tree had been made small and had grown: it asks for a few pages at a time, not for
+    // a quarter of what it has.
     let external = space_header(PRIMARY_PAGES.min(tree.owned_pages), tree.parent, tree.root);
     let level = match (tree.leaf_count, tree.levels.len()) {
         (0, _) => page_flags::LEAF,
         (_, 0) => page_flags::PARENT_OF_LEAF,
         _ => 0,
     };
-    let mut page = builder(
-        database,
-        tree,
-        tree.root,
-        page_flags::ROOT | level,
-        &external,
-        bytes,
-    );
+    let mut page = builder(database, tree, tree.root, page_flags::ROOT | level, &external, bytes);
     push_children(&mut page, tree, &tree.top, 0, tree.top.pages, 0);
     page.finish(database.dbtime(tree.root), 0, 0);
 }
 
-fn write_branch(database: &PreparedDatabase, tree: &Tree, level: usize, place: u32, bytes: &mut [u8]) {
+fn write_branch(
+    database: &PreparedDatabase,
+    tree: &Tree,
+    level: usize,
+    place: u32,
+    bytes: &mut [u8],
+) {
     let flags = if level == 0 { page_flags::PARENT_OF_LEAF } else { 0 };
     let Below { pages, .. } = tree.levels[level].below;
     let number = tree.levels[level].first + place;
@@ -106,18 +91,12 @@ fn write_branch(database: &PreparedDatabase, tree: &Tree, level: usize, place: u
     let mut page = builder(database, tree, number, flags, prefix, bytes);
     let first = place * tree.fan_out;
     let end = pages.min(first + tree.fan_out);
-    push_children(
-        &mut page,
-        tree,
-        &tree.levels[level].below,
-        first,
-        end,
-        prefix.len(),
-    );
+    push_children(&mut page, tree, &tree.levels[level].below, first, end, prefix.len());
     page.finish(database.dbtime(number), 0, 0);
 }
 
-/// Points to children `first..end` of a level. The last entry of every branch has an empty key, which means infinity.
+/// Points to children `first..end` of a level. The last entry of every branch has an empty key,
+/// which means infinity.
 fn push_children(
     page: &mut PageBuilder<'_>,
     tree: &Tree,
@@ -150,23 +129,14 @@ fn write_space(
     let flags = page_flags::ROOT | page_flags::LEAF | page_flags::SPACE;
     let mut builder = builder(database, tree, page, flags, &[0; 16], bytes);
     if let Some((last, pages)) = extent {
-        builder
-            .push(0, &last.to_be_bytes(), 4)
-            .copy_from_slice(&pages.to_le_bytes());
+        builder.push(0, &last.to_be_bytes(), 4).copy_from_slice(&pages.to_le_bytes());
     }
     builder.finish(database.dbtime(page), 0, 0);
 }
 
 fn write_leaf(database: &PreparedDatabase, tree: &Tree, leaf: u64, bytes: &mut [u8]) {
     let number = tree.leaf_page(leaf);
-    let mut page = builder(
-        database,
-        tree,
-        number,
-        page_flags::LEAF,
-        tree.leaves.prefix(),
-        bytes,
-    );
+    let mut page = builder(database, tree, number, page_flags::LEAF, tree.leaves.prefix(), bytes);
     match tree.leaves {
         Leaves::Records(per_leaf) => push_records(database, &mut page, leaf, per_leaf),
         Leaves::Entries(per_leaf) => push_entries(database, &mut page, leaf, per_leaf),
@@ -179,8 +149,8 @@ fn write_leaf(database: &PreparedDatabase, tree: &Tree, leaf: u64, bytes: &mut [
 
 fn push_records(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u64, per_leaf: u64) {
     let first = leaf * per_leaf;
-    for number in
-        (first..database.records().min(first + per_leaf)).filter(|number| database.has_record(*number))
+    for number in (first..database.records().min(first + per_leaf))
+        .filter(|number| database.has_record(*number))
     {
         let key = number_key(number);
         let record = page.push(KEY_PREFIX_BYTES, &key[KEY_PREFIX_BYTES..], database.form.bytes());
@@ -198,7 +168,12 @@ fn push_entries(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u
     }
 }
 
-fn push_values(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u64, form: &ValueForm) {
+fn push_values(
+    database: &PreparedDatabase,
+    page: &mut PageBuilder<'_>,
+    leaf: u64,
+    form: &ValueForm,
+) {
     let Some(long_values) = database.plan.long_values else {
         return;
     };
@@ -216,14 +191,7 @@ fn push_values(database: &PreparedDatabase, page: &mut PageBuilder<'_>, leaf: u6
             key[4..].copy_from_slice(&form.offset_of(chunk).to_be_bytes());
             let data = page.push(0, &key, form.length_of(chunk));
             let number = part.value * long_values.every;
-            write_chunk(
-                database.value_key,
-                number,
-                0,
-                chunk,
-                database.random_percent(),
-                data,
-            );
+            write_chunk(database.value_key, number, 0, chunk, database.random_percent(), data);
         }
     }
 }

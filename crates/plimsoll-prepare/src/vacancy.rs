@@ -1,9 +1,11 @@
-//! Which places on the leaves of a prepared table are vacant: what a mail database looks like that has lived for a while.
+//! Which places on the leaves of a prepared table are vacant: what a mail database looks like that
+//! has lived for a while.
 //!
-//! New records that are put beside old ones need leaves with room. In a database where as many records are put into gaps as deletes make, the
-//! number of gaps on a leaf goes up and down by one and settles where every further gap is as likely as the first: a
-//! geometric distribution. That is what is prepared here, so that a run begins where a long one ends. At most half a leaf is vacant, and always
-//! its last places.
+//! New records that are put beside old ones need leaves with room. In a database where as many
+//! records are put into gaps as deletes make, the number of gaps on a leaf goes up and down by one
+//! and settles where every further gap is as likely as the first: a geometric distribution. That is
+//! what is prepared here, so that a run begins where a long one ends. At most half a leaf is
+//! vacant, and always its last places.
 
 use super::filler::{derive, word};
 use super::plan::Plan;

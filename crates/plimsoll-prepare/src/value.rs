@@ -1,7 +1,8 @@
 //! Long values in closed form: which leaf holds which chunks, and the bytes of a chunk.
 //!
-//! A long value is a head node (key: id; data: reference count, length) followed by its chunks (key: id and byte offset). Small
-//! values share a leaf; larger ones take a whole number of leaves, as many chunks in each as fit.
+//! A long value is a head node (key: id; data: reference count, length) followed by its chunks
+//! (key: id and byte offset). Small values share a leaf; larger ones take a whole number of leaves,
+//! as many chunks in each as fit.
 //!
 //! ```text
 //! chunk = "PV" | u16 chunk | u32 version | u64 record number | words of the chunk's own sequence
@@ -96,12 +97,7 @@ impl ValueForm {
         if self.per_leaf > 0 {
             let first = leaf * self.per_leaf;
             return (first..values.min(first + self.per_leaf))
-                .map(|value| Part {
-                    value,
-                    has_head: true,
-                    first_chunk: 0,
-                    chunks: self.chunks,
-                })
+                .map(|value| Part { value, has_head: true, first_chunk: 0, chunks: self.chunks })
                 .collect();
         }
         let (value, place) = (leaf / self.leaves_per_value, leaf % self.leaves_per_value);

@@ -1,8 +1,9 @@
-//! Writing a prepared database to a new file: sequential, in large blocks, several at a time, so that the disk and not the
-//! program decides how long it takes.
+//! Writing a prepared database to a new file: sequential, in large blocks, several at a time, so
+//! that the disk and not the program decides how long it takes.
 //!
-//! The two headers are written last, after everything else is on stable storage. A run that is cancelled, or loses power, leaves
-//! a file whose header is empty: nothing takes it for a database, and nothing is left to resume but to delete it and begin again.
+//! The two headers are written last, after everything else is on stable storage. A run that is
+//! cancelled, or loses power, leaves a file whose header is empty: nothing takes it for a database,
+//! and nothing is left to resume but to delete it and begin again.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -15,7 +16,8 @@ use plimsoll_io::{Buffer, Context, DiskError, Durability, File, Files, Handle, O
 
 use super::PreparedDatabase;
 
-/// Bytes made between two chances for other tasks to run: at most some forty microseconds of work, for a page of index entries.
+/// Bytes made between two chances for other tasks to run: at most some forty microseconds of work,
+/// for a page of index entries.
 const SLICE_BYTES: usize = 32 * 1024;
 
 /// How to write.
@@ -59,7 +61,9 @@ pub enum PrepareError {
     Disk(#[from] DiskError),
     /// The block size does not suit the pages or the device.
     #[error(
-        "blocks of {block_bytes} bytes cannot be written; take a multiple of both the page ({page_bytes} bytes) and the device's unit ({alignment_bytes} bytes), and at least one write in flight"
+        "blocks of {block_bytes} bytes cannot be written; take a multiple of both the page \
+         ({page_bytes} bytes) and the device's unit ({alignment_bytes} bytes), and at least one \
+         write in flight"
     )]
     Blocks {
         /// Asked for.
@@ -76,7 +80,8 @@ type PendingWrite = Pin<Box<dyn Future<Output = Result<Buffer, DiskError>>>>;
 /// Writes the database to `path`, which must not exist. On failure what was begun is deleted.
 ///
 /// # Errors
-/// [`DiskErrorKind::Full`](plimsoll_io::DiskErrorKind::Full) before anything is filled if the space is not there; anything else the disk says.
+/// [`DiskErrorKind::Full`](plimsoll_io::DiskErrorKind::Full) before anything is filled if the space
+/// is not there; anything else the disk says.
 pub async fn write_database(
     files: &Files,
     handle: &Handle,
@@ -85,10 +90,7 @@ pub async fn write_database(
     options: &WriteOptions,
 ) -> Result<WriteReport, PrepareError> {
     let started = handle.now();
-    let context = Context {
-        purpose: Purpose::Prepare,
-        ..options.context
-    };
+    let context = Context { purpose: Purpose::Prepare, ..options.context };
     let file = files.open(path, OpenMode::Create, context).await?;
     let mut written = fill(&file, handle, database, options, context).await;
     let closed = file.close(context).await;
@@ -103,14 +105,12 @@ pub async fn write_database(
         };
     }
     if let Err(error) = written {
-        // The first error is the one to report; a file that cannot be deleted either is still no database.
+        // The first error is the one to report; a file that cannot be deleted either is still no
+        // database.
         let _ = files.delete(path, context).await;
         return Err(error);
     }
-    Ok(WriteReport {
-        bytes: database.file_bytes(),
-        elapsed_ns: handle.now() - started,
-    })
+    Ok(WriteReport { bytes: database.file_bytes(), elapsed_ns: handle.now() - started })
 }
 
 async fn fill(
@@ -122,14 +122,10 @@ async fn fill(
 ) -> Result<(), PrepareError> {
     let (block_bytes, page_bytes) = (options.block_bytes, database.page_size().bytes());
     let alignment_bytes = file.opened().alignment_bytes;
-    let fits =
-        block_bytes.is_multiple_of(page_bytes) && page_bytes.is_multiple_of(alignment_bytes.max(1) as usize);
+    let fits = block_bytes.is_multiple_of(page_bytes)
+        && page_bytes.is_multiple_of(alignment_bytes.max(1) as usize);
     if block_bytes == 0 || options.depth == 0 || !fits {
-        return Err(PrepareError::Blocks {
-            block_bytes,
-            page_bytes,
-            alignment_bytes,
-        });
+        return Err(PrepareError::Blocks { block_bytes, page_bytes, alignment_bytes });
     }
     file.extend(database.file_bytes(), context).await?;
     write_blocks(file, handle, database, options, context).await?;
@@ -166,12 +162,7 @@ async fn write_blocks(
         buffer.set_length(left_bytes.min(options.block_bytes as u64) as usize);
         make_block(handle, database, offset, &mut buffer).await;
         let length_bytes = buffer.len() as u64;
-        in_flight.push_back(Box::pin(file.write(
-            offset,
-            buffer,
-            Durability::Volatile,
-            context,
-        )));
+        in_flight.push_back(Box::pin(file.write(offset, buffer, Durability::Volatile, context)));
         offset += length_bytes;
         if in_flight.len() >= options.depth {
             spare.push(finish_one(&mut in_flight, options).await?);

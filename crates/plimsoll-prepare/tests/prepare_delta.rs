@@ -1,5 +1,5 @@
-//! A simulated terabyte lives on this coding: it must give back every written page exactly, and it must be short for the
-//! pages a workload writes, or the simulation does not fit into memory.
+//! A simulated terabyte lives on this coding: it must give back every written page exactly, and it
+//! must be short for the pages a workload writes, or the simulation does not fit into memory.
 
 use std::sync::Arc;
 
@@ -10,10 +10,7 @@ use plimsoll_prepare::{Extent, LongValues, PageDelta, Plan, PreparedDatabase};
 
 fn database(size: PageSize, records: u64) -> Arc<PreparedDatabase> {
     let plan = Plan {
-        long_values: Some(LongValues {
-            every: 5,
-            bytes: 20_000,
-        }),
+        long_values: Some(LongValues { every: 5, bytes: 20_000 }),
         ..Plan::new(size, Extent::Records(records), 3)
     };
     Arc::new(PreparedDatabase::new(plan).unwrap())
@@ -65,11 +62,7 @@ struct Totals {
 fn run_workload(database: &Arc<PreparedDatabase>, seed: u64, delete_share: f64) -> Totals {
     let size = database.page_size();
     let mut random = Random::from_seed(seed);
-    let mut totals = Totals {
-        coded_bytes: 0,
-        pages: 0,
-        bytes_max: 0,
-    };
+    let mut totals = Totals { coded_bytes: 0, pages: 0, bytes_max: 0 };
     for page in leaves(database, 8) {
         let generated = page_of(database, page);
         let mut written = generated.clone();
@@ -86,7 +79,12 @@ fn run_workload(database: &Arc<PreparedDatabase>, seed: u64, delete_share: f64) 
     totals
 }
 
-fn change_record(database: &PreparedDatabase, bytes: &mut [u8], random: &mut Random, delete_share: f64) {
+fn change_record(
+    database: &PreparedDatabase,
+    bytes: &mut [u8],
+    random: &mut Random,
+    delete_share: f64,
+) {
     let mut page = PageMut::new(bytes, database.page_size());
     let lines = page.view().lines();
     if lines == 0 {
@@ -194,7 +192,9 @@ fn replaced_long_values_are_short() {
             for line in 0..change.view().lines() {
                 let node = change.view().node(line).unwrap();
                 let key = node.key();
-                let Some(offset) = key.get(4..8) else { continue };
+                let Some(offset) = key.get(4..8) else {
+                    continue;
+                };
                 let value = u32::from_be_bytes(key[..4].try_into().unwrap());
                 let offset = u32::from_be_bytes(offset.try_into().unwrap()) as usize;
                 let bytes = node.data.len();
@@ -219,7 +219,8 @@ fn any_bytes_at_all_come_back() {
         match random.below(4) {
             0 => random.fill(&mut written),
             1 => written.fill(0),
-            // Damage that leaves the checksum right: the script is written for nonsense and the residue must mend it.
+            // Damage that leaves the checksum right: the script is written for nonsense and the
+            // residue must mend it.
             2 => {
                 for _ in 0..random.below(40) {
                     let at = random.below(size.bytes() as u64) as usize;

@@ -1,5 +1,6 @@
-//! The engine on a prepared database: regular trees nobody ever inserted into must take inserts, replacements and deletes
-//! like any other, and afterwards still be a database; and what the sparse disk keeps of it must stay small.
+//! The engine on a prepared database: regular trees nobody ever inserted into must take inserts,
+//! replacements and deletes like any other, and afterwards still be a database; and what the sparse
+//! disk keeps of it must stay small.
 
 #[path = "../../plimsoll-engine/tests/support/mod.rs"]
 mod support;
@@ -28,10 +29,7 @@ fn trees(database: &PreparedDatabase) -> (Tree, Tree) {
         let view = plimsoll_engine::page::PageView::new(&page, database.page_size());
         view.object() == 9 && view.is_root()
     });
-    let index = Tree {
-        kind: page_flags::INDEX,
-        ..tree_of(1, index_root.unwrap(), 9)
-    };
+    let index = Tree { kind: page_flags::INDEX, ..tree_of(1, index_root.unwrap(), 9) };
     (table, index)
 }
 
@@ -46,24 +44,12 @@ struct Outcome {
 
 /// Prepares a database, changes it at random through the engine, closes it and checks it.
 fn change_at_random(size: PageSize, records: u64, changes: u64, seed: u64) -> Outcome {
-    let plan = Plan {
-        branch_fill_percent: 10,
-        ..Plan::new(size, Extent::Records(records), seed)
-    };
+    let plan = Plan { branch_fill_percent: 10, ..Plan::new(size, Extent::Records(records), seed) };
     let database = Arc::new(PreparedDatabase::new(plan).unwrap());
-    let setup = Setup {
-        size,
-        cache_frames: 256,
-        page_images: false,
-        ..Setup::default()
-    };
+    let setup = Setup { size, cache_frames: 256, page_images: false, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, MemoryOptions::ram());
-    disk.load_sparse(
-        database_path(1),
-        database.file_bytes(),
-        PreparedContent::sparse(&database),
-    );
+    disk.load_sparse(database_path(1), database.file_bytes(), PreparedContent::sparse(&database));
     let (prepared, changed) = (database.clone(), disk.clone());
     let (report, versions) = run_on(&clock, &disk, move |files, handle| async move {
         let (instance, _) = open(&files, &handle, &setup, seed).await.unwrap();
@@ -88,14 +74,8 @@ fn change_at_random(size: PageSize, records: u64, changes: u64, seed: u64) -> Ou
                     next += 1;
                 }
                 40..60 => {
-                    transaction
-                        .delete(table, &database.record_key(victim))
-                        .await
-                        .unwrap();
-                    transaction
-                        .delete(index, &database.scatter_key(victim))
-                        .await
-                        .unwrap();
+                    transaction.delete(table, &database.record_key(victim)).await.unwrap();
+                    transaction.delete(index, &database.scatter_key(victim)).await.unwrap();
                     versions.remove(&victim);
                 }
                 _ => {
@@ -109,9 +89,8 @@ fn change_at_random(size: PageSize, records: u64, changes: u64, seed: u64) -> Ou
             transaction.commit(Commit::Lazy).await.unwrap();
         }
         instance.close().await.unwrap();
-        let report = verify_deep(&files, &handle, database_path(1), DeepOptions::default())
-            .await
-            .unwrap();
+        let report =
+            verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, seed).await.unwrap();
         let found = dump(&instance, table).await.unwrap();
         for (number, version) in &versions {
@@ -123,12 +102,7 @@ fn change_at_random(size: PageSize, records: u64, changes: u64, seed: u64) -> Ou
     })
     .unwrap();
     let (changed_pages, coded_bytes) = coded(&prepared, &changed.bytes(database_path(1)).unwrap());
-    Outcome {
-        report,
-        versions,
-        changed_pages,
-        coded_bytes,
-    }
+    Outcome { report, versions, changed_pages, coded_bytes }
 }
 
 /// How many pages differ from the prepared ones, and what keeping them takes.
@@ -153,10 +127,7 @@ fn a_changed_prepared_database_is_still_a_database() {
         assert_eq!(outcome.report.findings, [], "{size}");
         assert!(outcome.report.records > outcome.versions.len() as u64);
         let average = outcome.coded_bytes / outcome.changed_pages;
-        println!(
-            "{size}: {} pages changed, {average} bytes each",
-            outcome.changed_pages
-        );
+        println!("{size}: {} pages changed, {average} bytes each", outcome.changed_pages);
         assert!(average <= 200, "{size}: {average} bytes for a changed page");
     }
 }
@@ -171,38 +142,23 @@ fn a_hundred_thousand_changes_leave_a_database() {
     assert!(average <= 200, "{average} bytes for a changed page");
 }
 
-/// Maintenance believes what the sparse disk knows of its pages, and still finds the one that went bad there, among sound and free ones.
+/// Maintenance believes what the sparse disk knows of its pages, and still finds the one that went
+/// bad there, among sound and free ones.
 #[test]
 fn maintenance_finds_a_bad_page_of_a_prepared_database() {
     let size = PageSize::KIB_4;
-    let plan = Plan {
-        free_pages: 200,
-        ..Plan::new(size, Extent::Records(500), 4)
-    };
+    let plan = Plan { free_pages: 200, ..Plan::new(size, Extent::Records(500), 4) };
     let database = Arc::new(PreparedDatabase::new(plan).unwrap());
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 4, MemoryOptions::ram());
-    disk.load_sparse(
-        database_path(1),
-        database.file_bytes(),
-        PreparedContent::sparse(&database),
-    );
+    disk.load_sparse(database_path(1), database.file_bytes(), PreparedContent::sparse(&database));
     let damaged = database.pages() / 3;
-    disk.corrupt(database_path(1), size.offset_of(damaged), |bytes| {
-        bytes[100..120].fill(0x55)
-    });
-    let setup = Setup {
-        size,
-        page_images: false,
-        ..Setup::default()
-    };
+    disk.corrupt(database_path(1), size.offset_of(damaged), |bytes| bytes[100..120].fill(0x55));
+    let setup = Setup { size, page_images: false, ..Setup::default() };
     run_on(&clock, &disk, move |files, handle| async move {
         let (instance, _) = open(&files, &handle, &setup, 4).await.unwrap();
         let progress: Rc<MaintenanceProgress> = Rc::default();
-        let options = MaintenanceOptions {
-            read_bytes: 64 * 1024,
-            pause_ns: 1_000_000,
-        };
+        let options = MaintenanceOptions { read_bytes: 64 * 1024, pause_ns: 1_000_000 };
         let job = handle.spawn(maintain(instance.clone(), 1, options, progress.clone()));
         while progress.passes.get() == 0 {
             handle.sleep(1_000_000).await;
@@ -210,12 +166,7 @@ fn maintenance_finds_a_bad_page_of_a_prepared_database() {
         progress.stop.set(true);
         job.await.unwrap();
         let found = progress.damaged.take();
-        assert!(
-            found
-                .iter()
-                .all(|found| *found == (damaged, PageDamage::Checksum)),
-            "{found:?}"
-        );
+        assert!(found.iter().all(|found| *found == (damaged, PageDamage::Checksum)), "{found:?}");
         assert!(!found.is_empty());
         assert!(progress.pages_checked.get() >= u64::from(database.pages()));
         instance.close().await.unwrap();

@@ -1,5 +1,6 @@
-//! A prepared database is only worth something if the rule that makes its pages makes the same trees that inserting every
-//! record would have made: structure sound, keys complete, content self-checking, every page its own.
+//! A prepared database is only worth something if the rule that makes its pages makes the same
+//! trees that inserting every record would have made: structure sound, keys complete, content
+//! self-checking, every page its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,7 @@ const TABLE_OBJECT: u32 = 8;
 
 fn plan(size: PageSize, records: u64) -> Plan {
     Plan {
-        long_values: Some(LongValues {
-            every: 7,
-            bytes: 3 * size.bytes() as u32,
-        }),
+        long_values: Some(LongValues { every: 7, bytes: 3 * size.bytes() as u32 }),
         free_pages: 40,
         ..Plan::new(size, Extent::Records(records), 11)
     }
@@ -39,14 +37,9 @@ fn nodes(database: &PreparedDatabase, page: u32, found: &mut Vec<(Vec<u8>, Vec<u
         }));
         return 1;
     }
-    assert_eq!(
-        (view.previous(), view.next()),
-        (0, 0),
-        "branch pages have no siblings"
-    );
-    let depths: BTreeSet<usize> = (0..view.lines())
-        .map(|line| nodes(database, view.child(line).unwrap(), found))
-        .collect();
+    assert_eq!((view.previous(), view.next()), (0, 0), "branch pages have no siblings");
+    let depths: BTreeSet<usize> =
+        (0..view.lines()).map(|line| nodes(database, view.child(line).unwrap(), found)).collect();
     assert_eq!(depths.len(), 1, "all leaves are equally deep");
     1 + depths.first().unwrap()
 }
@@ -191,10 +184,7 @@ fn a_file_of_given_length_is_filled_and_never_longer() {
             assert!(database.file_bytes() + size.bytes() as u64 > bytes);
             plan.extent = Extent::Records(database.records() + 60);
             let larger = PreparedDatabase::new(plan).unwrap();
-            assert!(
-                larger.file_bytes() > database.file_bytes(),
-                "{size}: room was wasted"
-            );
+            assert!(larger.file_bytes() > database.file_bytes(), "{size}: room was wasted");
         }
     }
 }
@@ -208,18 +198,10 @@ fn databases_share_no_content_and_one_plan_always_gives_the_same() {
     };
     let first = content(&base);
     assert_eq!(first, content(&base));
-    let other_database = Plan {
-        database: 2,
-        ..base.clone()
-    };
-    let other_seed = Plan {
-        seed: 12,
-        ..base.clone()
-    };
+    let other_database = Plan { database: 2, ..base.clone() };
+    let other_seed = Plan { seed: 12, ..base.clone() };
     let windows = |records: &[Vec<u8>]| -> BTreeSet<Vec<u8>> {
-        let pads = records
-            .iter()
-            .flat_map(|record| record[39..].windows(16).step_by(1));
+        let pads = records.iter().flat_map(|record| record[39..].windows(16).step_by(1));
         pads.map(<[u8]>::to_vec)
             .filter(|window| window.iter().collect::<BTreeSet<_>>().len() > 4)
             .collect()
@@ -229,8 +211,9 @@ fn databases_share_no_content_and_one_plan_always_gives_the_same() {
     }
 }
 
-/// A storage that deduplicates finds exactly the leaves that were asked for, byte for byte with their headers, and no other page of
-/// records: pages carry their number and checksum, so only the same page of another database can be a duplicate.
+/// A storage that deduplicates finds exactly the leaves that were asked for, byte for byte with
+/// their headers, and no other page of records: pages carry their number and checksum, so only the
+/// same page of another database can be a duplicate.
 #[test]
 fn shared_leaves_are_the_same_in_every_database_and_no_other() {
     let with = |database: u32, seed: u64, sharing: Option<Sharing>| {
@@ -245,12 +228,7 @@ fn shared_leaves_are_the_same_in_every_database_and_no_other() {
         };
         PreparedDatabase::new(plan).unwrap()
     };
-    let sharing = |seed| {
-        Some(Sharing {
-            seed,
-            leaves_per_million: 300_000,
-        })
-    };
+    let sharing = |seed| Some(Sharing { seed, leaves_per_million: 300_000 });
     let leaves = |database: &PreparedDatabase| -> BTreeSet<Vec<u8>> {
         let mut page = vec![0; database.page_size().bytes()];
         let mut found = BTreeSet::new();
@@ -293,45 +271,27 @@ fn the_check_column_is_the_sum_of_the_pads() {
             })
             .fold(0u64, u64::wrapping_add);
         assert_eq!(columns.check, sum as i64);
-        assert_ne!(
-            database.record(number, version),
-            database.record(number, version + 1)
-        );
+        assert_ne!(database.record(number, version), database.record(number, version + 1));
     }
 }
 
 #[test]
 fn the_compressible_share_is_what_was_asked_for() {
     for percent in [0, 30, 100] {
-        let plan = Plan {
-            compressible_percent: percent,
-            ..plan(PageSize::KIB_32, 10)
-        };
+        let plan = Plan { compressible_percent: percent, ..plan(PageSize::KIB_32, 10) };
         let columns = PreparedDatabase::new(plan).unwrap().record_columns(3, 0);
-        let repeated = columns
-            .long_pad
-            .windows(16)
-            .filter(|pair| pair[..8] == pair[8..])
-            .count();
+        let repeated = columns.long_pad.windows(16).filter(|pair| pair[..8] == pair[8..]).count();
         let share = repeated as f64 / columns.long_pad.len() as f64;
-        assert!(
-            (share * 100.0 - f64::from(percent)).abs() < 3.0,
-            "{percent}: {share}"
-        );
+        assert!((share * 100.0 - f64::from(percent)).abs() < 3.0, "{percent}: {share}");
     }
 }
 
 #[test]
 fn long_values_of_every_length_keep_their_order() {
     for size in PageSize::ALL {
-        for bytes in [
-            1,
-            15,
-            400,
-            size.bytes() as u32 / 3,
-            size.bytes() as u32,
-            10 * size.bytes() as u32 + 1,
-        ] {
+        for bytes in
+            [1, 15, 400, size.bytes() as u32 / 3, size.bytes() as u32, 10 * size.bytes() as u32 + 1]
+        {
             let mut plan = plan(size, 30);
             plan.long_values = Some(LongValues { every: 7, bytes });
             let database = PreparedDatabase::new(plan).unwrap();
@@ -358,23 +318,17 @@ fn an_empty_table_and_a_missing_index_are_possible() {
 fn the_scatter_column_is_a_permutation_of_any_count() {
     for records in [1, 2, 3, 5, 16, 17, 1000, 4097] {
         let database = PreparedDatabase::new(plan(PageSize::KIB_32, records)).unwrap();
-        let scatters: BTreeSet<i64> = (0..records)
-            .map(|number| database.record_columns(number, 0).scatter)
-            .collect();
+        let scatters: BTreeSet<i64> =
+            (0..records).map(|number| database.record_columns(number, 0).scatter).collect();
         assert!(scatters.into_iter().eq(0..records as i64), "{records} records");
         // The index leaves are made with the inverse.
         let mut entries = Vec::new();
         nodes(&database, roots(&database)[&9], &mut entries);
-        let expected = (0..records).map(|number| (database.scatter_key(number), database.record_key(number)));
-        assert_eq!(
-            entries,
-            BTreeMap::from_iter(expected).into_iter().collect::<Vec<_>>()
-        );
+        let expected =
+            (0..records).map(|number| (database.scatter_key(number), database.record_key(number)));
+        assert_eq!(entries, BTreeMap::from_iter(expected).into_iter().collect::<Vec<_>>());
         // Records inserted later keep their number, so that they append to the index.
-        assert_eq!(
-            database.record_columns(records + 7, 0).scatter,
-            records as i64 + 7
-        );
+        assert_eq!(database.record_columns(records + 7, 0).scatter, records as i64 + 7);
     }
 }
 
@@ -402,22 +356,10 @@ fn impossible_plans_say_what_is_wrong() {
         refused(&|plan| plan.shape.long_pad_bytes = 3),
         PlanError::PadTooShort { .. }
     ));
-    assert!(matches!(
-        refused(&|plan| plan.compressible_percent = 101),
-        PlanError::Percent { .. }
-    ));
-    assert!(matches!(
-        refused(&|plan| plan.leaf_fill_percent = 0),
-        PlanError::Percent { .. }
-    ));
-    assert!(matches!(
-        refused(&|plan| plan.vacancy_percent = 101),
-        PlanError::Percent { .. }
-    ));
-    assert!(matches!(
-        refused(&|plan| plan.vacancy_percent = 10),
-        PlanError::VacantWithOthers
-    ));
+    assert!(matches!(refused(&|plan| plan.compressible_percent = 101), PlanError::Percent { .. }));
+    assert!(matches!(refused(&|plan| plan.leaf_fill_percent = 0), PlanError::Percent { .. }));
+    assert!(matches!(refused(&|plan| plan.vacancy_percent = 101), PlanError::Percent { .. }));
+    assert!(matches!(refused(&|plan| plan.vacancy_percent = 10), PlanError::VacantWithOthers));
     let no_interval = LongValues { every: 0, bytes: 1 };
     assert!(matches!(
         refused(&|plan| plan.long_values = Some(no_interval)),
@@ -425,7 +367,8 @@ fn impossible_plans_say_what_is_wrong() {
     ));
 }
 
-/// Pages are written into memory that held others before: what shines through would make two runs of one seed differ.
+/// Pages are written into memory that held others before: what shines through would make two runs
+/// of one seed differ.
 #[test]
 fn a_page_does_not_depend_on_what_was_in_its_memory() {
     for size in PageSize::ALL {

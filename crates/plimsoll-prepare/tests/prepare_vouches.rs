@@ -1,4 +1,5 @@
-//! Whoever believes a vouch looks no further, so a wrong one would hide damage: what is vouched for is compared with what looking finds.
+//! Whoever believes a vouch looks no further, so a wrong one would hide damage: what is vouched for
+//! is compared with what looking finds.
 
 use std::sync::Arc;
 
@@ -36,17 +37,15 @@ fn check(vouch: Option<Vouch>, bytes: &[u8], size: PageSize, page: PageNumber) -
 
 fn database(size: PageSize) -> Arc<PreparedDatabase> {
     let plan = Plan {
-        long_values: Some(LongValues {
-            every: 5,
-            bytes: 20_000,
-        }),
+        long_values: Some(LongValues { every: 5, bytes: 20_000 }),
         free_pages: 40,
         ..Plan::new(size, Extent::Records(800), 3)
     };
     Arc::new(PreparedDatabase::new(plan).unwrap())
 }
 
-/// Every page of a prepared database is what is said of it, and something is said of all but those of the catalog.
+/// Every page of a prepared database is what is said of it, and something is said of all but those
+/// of the catalog.
 #[test]
 fn prepared_pages_are_what_is_vouched_for() {
     for size in PageSize::ALL {
@@ -102,7 +101,8 @@ fn change(bytes: &mut [u8], size: PageSize, page: PageNumber, random: &mut Rando
     "sound"
 }
 
-/// A code vouches only for what looking at the decoded page finds, whatever was wrong with the page when it was written.
+/// A code vouches only for what looking at the decoded page finds, whatever was wrong with the page
+/// when it was written.
 #[test]
 fn written_pages_are_what_is_vouched_for() {
     for size in PageSize::ALL {

@@ -1,5 +1,5 @@
-//! Writing a prepared database: the file is exactly the rule's pages, it is there after a power cut once the call has
-//! returned, and until then nothing can take it for a database.
+//! Writing a prepared database: the file is exactly the rule's pages, it is there after a power cut
+//! once the call has returned, and until then nothing can take it for a database.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -8,22 +8,19 @@ use std::sync::Arc;
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::{DatabaseHeader, NewValue, PageSize, RecordLayout, encode_record};
 use plimsoll_io::{
-    Clock, Context, DiskErrorKind, Durability, Executor, Files, Loss, MemoryDisk, MemoryOptions, OpenMode,
-    Purpose, Random,
+    Clock, Context, DiskErrorKind, Durability, Executor, Files, Loss, MemoryDisk, MemoryOptions,
+    OpenMode, Purpose, Random,
 };
 use plimsoll_prepare::{
-    Extent, LongValues, Plan, PrepareError, PreparedContent, PreparedDatabase, WriteOptions, WriteReport,
-    write_database,
+    Extent, LongValues, Plan, PrepareError, PreparedContent, PreparedDatabase, WriteOptions,
+    WriteReport, write_database,
 };
 
 const PATH: &str = "/db/one.edb";
 
 fn database(size: PageSize) -> Arc<PreparedDatabase> {
     let plan = Plan {
-        long_values: Some(LongValues {
-            every: 9,
-            bytes: 20_000,
-        }),
+        long_values: Some(LongValues { every: 9, bytes: 20_000 }),
         free_pages: 20,
         ..Plan::new(size, Extent::Records(900), 21)
     };
@@ -44,15 +41,13 @@ fn write(
     let executor = Executor::new(disk.clock().clone(), disk.clone());
     let (handle, files, database) = (executor.handle(), Files::new(disk.clone()), database.clone());
     executor
-        .run(async move { write_database(&files, &handle, Path::new(PATH), &database, &options).await })
+        .run(async move { write_database(&files, &handle, Path::new(PATH), &database,
+            &options).await })
         .unwrap()
 }
 
 fn small_blocks() -> WriteOptions {
-    WriteOptions {
-        block_bytes: 5 * 32 * 1024,
-        ..WriteOptions::default()
-    }
+    WriteOptions { block_bytes: 5 * 32 * 1024, ..WriteOptions::default() }
 }
 
 fn expected_file(database: &PreparedDatabase) -> Vec<u8> {
@@ -74,10 +69,7 @@ fn the_file_is_the_rule_and_survives_a_power_cut() {
         let options = small_blocks();
         let progress = options.progress.clone();
         let report = write(&disk, &database, options).unwrap();
-        assert_eq!(
-            (report.bytes, progress.get()),
-            (database.file_bytes(), database.file_bytes())
-        );
+        assert_eq!((report.bytes, progress.get()), (database.file_bytes(), database.file_bytes()));
         let after_cut = disk.crash_image(Loss::Everything, &mut Random::from_seed(1));
         let found = after_cut.bytes(PATH).expect("the name is durable");
         assert!(found == expected_file(&database), "{size}");
@@ -94,7 +86,8 @@ fn a_power_cut_in_the_middle_leaves_nothing_that_looks_like_a_database() {
         let disk = disk(MemoryOptions::default());
         disk.power_cut_at_event(event);
         let executor = Executor::new(disk.clock().clone(), disk.clone());
-        let (handle, files, database) = (executor.handle(), Files::new(disk.clone()), database.clone());
+        let (handle, files, database) =
+            (executor.handle(), Files::new(disk.clone()), database.clone());
         // After the cut nothing completes any more, so the run stalls.
         let outcome = executor.run(async move {
             write_database(&files, &handle, Path::new(PATH), &database, &small_blocks())
@@ -104,14 +97,13 @@ fn a_power_cut_in_the_middle_leaves_nothing_that_looks_like_a_database() {
         assert!(!matches!(outcome, Ok(true)), "event {event}");
         for seed in 0..4 {
             let image = disk.crash_image(Loss::Drawn, &mut Random::from_seed(seed));
-            let Some(bytes) = image.bytes(PATH) else { continue };
+            let Some(bytes) = image.bytes(PATH) else {
+                continue;
+            };
             halves += 1;
             if DatabaseHeader::choose(&bytes).is_ok() {
                 let body = 2 * 8192..;
-                assert!(
-                    bytes[body.clone()] == expected_file_of(&whole)[body],
-                    "event {event}"
-                );
+                assert!(bytes[body.clone()] == expected_file_of(&whole)[body], "event {event}");
             }
         }
     }
@@ -153,11 +145,7 @@ fn an_existing_file_is_left_alone() {
 #[test]
 fn impossible_blocks_are_refused() {
     for (block_bytes, depth) in [(0, 4), (6000, 4), (1 << 20, 0)] {
-        let options = WriteOptions {
-            block_bytes,
-            depth,
-            ..WriteOptions::default()
-        };
+        let options = WriteOptions { block_bytes, depth, ..WriteOptions::default() };
         let disk = disk(MemoryOptions::default());
         let outcome = write(&disk, &database(PageSize::KIB_4), options);
         assert!(matches!(outcome, Err(PrepareError::Blocks { .. })));
@@ -174,9 +162,8 @@ fn the_engines_own_reader_finds_every_row() {
         let (handle, files) = (executor.handle(), Files::new(disk.clone()));
         let rows = executor
             .run(async move {
-                let reader = DatabaseReader::open(&files, &handle, PATH, WhenDirty::Refuse)
-                    .await
-                    .unwrap();
+                let reader =
+                    DatabaseReader::open(&files, &handle, PATH, WhenDirty::Refuse).await.unwrap();
                 let placed = reader.table("PlimsollMail").unwrap().clone();
                 assert_eq!(placed.table.columns, database.schema().columns);
                 let body = placed.table.column_named("Body").unwrap();
@@ -206,8 +193,10 @@ fn a_record_is_what_the_record_layer_packs_from_its_columns() {
         let layout = RecordLayout::of(&schema);
         for (number, version) in [(0, 0), (1, 0), (9, 4), (899, 1), (900, 0), (5000, 2)] {
             let columns = database.record_columns(number, version);
-            let (number_bytes, scatter) = (columns.number.to_le_bytes(), columns.scatter.to_le_bytes());
-            let (version_bytes, size_bytes) = (columns.version.to_le_bytes(), columns.size.to_le_bytes());
+            let (number_bytes, scatter) =
+                (columns.number.to_le_bytes(), columns.scatter.to_le_bytes());
+            let (version_bytes, size_bytes) =
+                (columns.version.to_le_bytes(), columns.size.to_le_bytes());
             let check = columns.check.to_le_bytes();
             let mut values = vec![
                 (1, NewValue::Bytes(&number_bytes)),
@@ -223,10 +212,7 @@ fn a_record_is_what_the_record_layer_packs_from_its_columns() {
             }
             packed.clear();
             encode_record(&schema, &layout, size, &values, &mut packed).unwrap();
-            assert!(
-                packed == database.record(number, version),
-                "{size} record {number}"
-            );
+            assert!(packed == database.record(number, version), "{size} record {number}");
         }
     }
 }
@@ -257,9 +243,7 @@ fn a_sparse_disk_gives_the_same_file_and_keeps_what_is_written_over_it() {
             );
             plimsoll_engine::set_checksum(&mut page, 40);
             let content = page.to_vec();
-            file.write(41 * 32768, page, Durability::Durable, context)
-                .await
-                .unwrap();
+            file.write(41 * 32768, page, Durability::Durable, context).await.unwrap();
             content
         })
         .unwrap();
@@ -274,26 +258,11 @@ fn other_plans_have_other_identities() {
     let identity = |plan: &Plan| PreparedDatabase::new(plan.clone()).unwrap().header().signature;
     assert_eq!(identity(&plan), identity(&plan.clone()));
     for other in [
-        Plan {
-            seed: 2,
-            ..plan.clone()
-        },
-        Plan {
-            database: 2,
-            ..plan.clone()
-        },
-        Plan {
-            extent: Extent::Records(11),
-            ..plan.clone()
-        },
-        Plan {
-            page_size: PageSize::KIB_8,
-            ..plan.clone()
-        },
-        Plan {
-            compressible_percent: 1,
-            ..plan.clone()
-        },
+        Plan { seed: 2, ..plan.clone() },
+        Plan { database: 2, ..plan.clone() },
+        Plan { extent: Extent::Records(11), ..plan.clone() },
+        Plan { page_size: PageSize::KIB_8, ..plan.clone() },
+        Plan { compressible_percent: 1, ..plan.clone() },
     ] {
         assert_ne!(identity(&plan), identity(&other));
     }

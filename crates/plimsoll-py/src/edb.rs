@@ -1,4 +1,5 @@
-//! Reading databases of any origin: their tables as JSON, one table as pieces of text, and mending what can be mended.
+//! Reading databases of any origin: their tables as JSON, one table as pieces of text, and mending
+//! what can be mended.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -31,16 +32,23 @@ fn raised(error: serde_json::Error) -> PyErr {
 
 /// What a database holds, as JSON; with `counts_rows` every row is read for that. Never writes.
 #[pyfunction]
-pub fn edb_tables(py: Python<'_>, path: PathBuf, reads_dirty: bool, counts_rows: bool) -> PyResult<String> {
+pub fn edb_tables(
+    py: Python<'_>,
+    path: PathBuf,
+    reads_dirty: bool,
+    counts_rows: bool,
+) -> PyResult<String> {
     let stop = StopSignal::default();
     let signal = stop.clone();
-    let thread =
-        std::thread::spawn(move || edb_tables_live(&path, when_dirty(reads_dirty), counts_rows, &signal));
+    let thread = std::thread::spawn(move || {
+        edb_tables_live(&path, when_dirty(reads_dirty), counts_rows, &signal)
+    });
     let file = wait_for(py, thread, &stop, "reading the database")?;
     serde_json::to_string(&file).map_err(raised)
 }
 
-/// Rewrites the pages in which flipped bits can be put right, in place, and says as JSON what was done.
+/// Rewrites the pages in which flipped bits can be put right, in place, and says as JSON what was
+/// done.
 #[pyfunction]
 pub fn edb_repair(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let stop = StopSignal::default();
@@ -68,9 +76,7 @@ impl TableText {
             "csv" => TextFormat::Csv,
             "json" => TextFormat::JsonLines,
             other => {
-                return Err(ConfigError::new_err(format!(
-                    "form is {other}; write csv or json"
-                )));
+                return Err(ConfigError::new_err(format!("form is {other}; write csv or json")));
             }
         };
         let (sender, pieces) = sync_channel(PIECES_AHEAD);

@@ -10,6 +10,5 @@ use crate::errors::raise;
 /// Blanks the start of a block device that holds a database; refused without the device's serial.
 #[pyfunction]
 pub fn erase_device(py: Python<'_>, device: PathBuf, destroy_serials: Vec<String>) -> PyResult<()> {
-    py.detach(|| erase_device_live(&device, destroy_serials))
-        .map_err(|error| raise(&error))
+    py.detach(|| erase_device_live(&device, destroy_serials)).map_err(|error| raise(&error))
 }

@@ -1,6 +1,7 @@
 //! The door between Python and Rust, and nothing else: plain data in, column buffers and JSON out.
 //!
-//! No Python code is ever called from here; every wait releases the interpreter and looks for signals.
+//! No Python code is ever called from here; every wait releases the interpreter and looks for
+//! signals.
 
 mod columns;
 mod edb;

@@ -1,6 +1,8 @@
-//! Durable work whose acknowledgements Python hands to a witness, the survey of what a power cut left, and its rehearsal.
+//! Durable work whose acknowledgements Python hands to a witness, the survey of what a power cut
+//! left, and its rehearsal.
 //!
-//! The work has a thread of its own, as a run has; acknowledgements are taken as soon as there are some.
+//! The work has a thread of its own, as a run has; acknowledgements are taken as soon as there are
+//! some.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -43,15 +45,14 @@ impl Powercut {
         spec.check().map_err(|error| raise(&error))?;
         let (sender, acknowledged) = channel();
         let (stop, confirmed) = (StopSignal::default(), Arc::new(AtomicU64::new(0)));
-        let witness = Witness {
-            acknowledged: sender,
-            confirmed: confirmed.clone(),
-        };
+        let witness = Witness { acknowledged: sender, confirmed: confirmed.clone() };
         let signal = stop.clone();
         let thread = std::thread::Builder::new()
             .name("plimsoll-powercut".into())
             .spawn(move || powercut_live(spec, witness, signal))
-            .map_err(|error| PlimsollError::new_err(format!("no thread could be started: {error}")))?;
+            .map_err(|error| {
+                PlimsollError::new_err(format!("no thread could be started: {error}"))
+            })?;
         Ok(Powercut {
             stop,
             confirmed,
@@ -60,8 +61,8 @@ impl Powercut {
         })
     }
 
-    /// What was made durable since the last call, waiting at most `timeout_s` for the first; `None` when the work is over and all
-    /// was taken.
+    /// What was made durable since the last call, waiting at most `timeout_s` for the first; `None`
+    /// when the work is over and all was taken.
     fn next_acknowledged(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Vec<Line>>> {
         let mut left = Duration::try_from_secs_f64(timeout_s.max(0.0)).unwrap_or(Duration::MAX);
         loop {
@@ -96,22 +97,16 @@ impl Powercut {
 
     /// How the work ended, as JSON; waits for the end. To be asked once.
     fn outcome(&self, py: Python<'_>) -> PyResult<String> {
-        let taken = self
-            .thread
-            .lock()
-            .expect("no panic happens under this lock")
-            .take();
-        let thread = taken.ok_or_else(|| PlimsollError::new_err("the outcome was asked for before"))?;
+        let taken = self.thread.lock().expect("no panic happens under this lock").take();
+        let thread =
+            taken.ok_or_else(|| PlimsollError::new_err("the outcome was asked for before"))?;
         json(&joined(py, thread)?.map_err(|error| raise(&error))?)
     }
 }
 
 impl Powercut {
     fn take(&self, wait: Duration) -> Result<Vec<Line>, RecvTimeoutError> {
-        let acknowledged = self
-            .acknowledged
-            .lock()
-            .expect("no panic happens under this lock");
+        let acknowledged = self.acknowledged.lock().expect("no panic happens under this lock");
         let first = acknowledged.recv_timeout(wait)?;
         let more = acknowledged.try_iter().take(TAKEN_MAX - 1);
         Ok(std::iter::once(first).chain(more).map(line).collect())
@@ -133,7 +128,8 @@ pub fn survey(py: Python<'_>, spec_json: &str) -> PyResult<String> {
     json(&found)
 }
 
-/// Works on a disk in memory that keeps or breaks its promises, cuts its power and lists what is left, as JSON. Touches no disk.
+/// Works on a disk in memory that keeps or breaks its promises, cuts its power and lists what is
+/// left, as JSON. Touches no disk.
 #[pyfunction]
 pub fn rehearse(py: Python<'_>, spec_json: &str) -> PyResult<String> {
     let spec: RehearsalSpec = parsed(spec_json)?;

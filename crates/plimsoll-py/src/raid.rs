@@ -1,4 +1,5 @@
-//! What drives can be bound together: the array model's own answer, for everything that plans arrays.
+//! What drives can be bound together: the array model's own answer, for everything that plans
+//! arrays.
 
 use plimsoll_array::raid::{LEVELS, impossibilities, usable_in_group};
 use pyo3::prelude::*;
@@ -14,8 +15,8 @@ pub fn raid_levels() -> Vec<&'static str> {
 /// Why a group cannot be built: what is wrong, and a hint.
 type Reasons = Vec<(String, &'static str)>;
 
-/// Drives' worth of data in a group of a level with these sets, `None` where it cannot be built, and every reason against it
-/// with a hint.
+/// Drives' worth of data in a group of a level with these sets, `None` where it cannot be built,
+/// and every reason against it with a hint.
 #[pyfunction]
 pub fn raid_group(level: &str, sets: Vec<u32>) -> PyResult<(Option<u32>, Reasons)> {
     let known = LEVELS.iter().find(|(name, _)| *name == level);
@@ -26,9 +27,6 @@ pub fn raid_group(level: &str, sets: Vec<u32>) -> PyResult<(Option<u32>, Reasons
         ))
     })?;
     let reasons = impossibilities(*level, &sets);
-    let reasons = reasons
-        .into_iter()
-        .map(|wrong| (wrong.message, wrong.hint))
-        .collect();
+    let reasons = reasons.into_iter().map(|wrong| (wrong.message, wrong.hint)).collect();
     Ok((usable_in_group(*level, &sets), reasons))
 }

@@ -1,17 +1,22 @@
-//! A run as Python sees it: started by its construction, then asked for samples, events and at last its outcome.
+//! A run as Python sees it: started by its construction, then asked for samples, events and at last
+//! its outcome.
 //!
-//! The run has a thread of its own that never touches Python. Every wait here gives the interpreter free, wakes each
-//! 50 ms and lets Python look for signals, so Ctrl-C is noticed whatever the disk does.
+//! The run has a thread of its own that never touches Python. Every wait here gives the interpreter
+//! free, wakes each 50 ms and lets Python look for signals, so Ctrl-C is noticed whatever the disk
+//! does.
 //!
-//! The outcome comes through a channel and the thread is not joined: where an I/O never returns, the kernel holds the thread that
-//! asked for it until it does, also after everything that the thread had to say.
+//! The outcome comes through a channel and the thread is not joined: where an I/O never returns,
+//! the kernel holds the thread that asked for it until it does, also after everything that the
+//! thread had to say.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::Duration;
 
 use plimsoll_measure::{Row, column_buffers};
-use plimsoll_run::{Event, Output, RunError, RunOutcome, RunSpec, RunWatch, StopSignal, execute_live};
+use plimsoll_run::{
+    Event, Output, RunError, RunOutcome, RunSpec, RunWatch, StopSignal, execute_live,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -62,17 +67,13 @@ impl Run {
             stop,
             samples: Mutex::new(sample_rows),
             events: Mutex::new(event_lines),
-            state: Mutex::new(State {
-                ended,
-                watch,
-                reported: Vec::new(),
-                result: None,
-            }),
+            state: Mutex::new(State { ended, watch, reported: Vec::new(), result: None }),
         })
     }
 
-    /// One buffer per column for the samples that have closed, waiting at most `timeout_s` for the first; an empty list
-    /// when there are none yet, `None` when the run is over and all samples were taken.
+    /// One buffer per column for the samples that have closed, waiting at most `timeout_s` for the
+    /// first; an empty list when there are none yet, `None` when the run is over and all samples
+    /// were taken.
     fn next_samples<'py>(
         &self,
         py: Python<'py>,
@@ -106,9 +107,7 @@ impl Run {
         heard.iter().for_each(|event| state.watch.note(event));
         let reported = std::mem::take(&mut state.reported);
         let lines = heard.iter().chain(&reported).map(serde_json::to_string);
-        lines
-            .collect::<Result<_, _>>()
-            .map_err(|error| PlimsollError::new_err(error.to_string()))
+        lines.collect::<Result<_, _>>().map_err(|error| PlimsollError::new_err(error.to_string()))
     }
 
     /// Asks for a clean stop; returns at once.
@@ -134,7 +133,8 @@ impl Run {
     fn take_rows(&self, wait: Duration) -> Result<Vec<Row>, RecvTimeoutError> {
         let samples = self.samples.lock().expect("no panic happens under this lock");
         let mut rows = match samples.recv_timeout(wait) {
-            // A run that was stopped may leave its end of the channel open: its outcome shows that it is over.
+            // A run that was stopped may leave its end of the channel open: its outcome shows that
+            // it is over.
             Err(RecvTimeoutError::Timeout) if self.is_over_within(Duration::ZERO, wait) => {
                 samples.try_recv().map_err(|_| RecvTimeoutError::Disconnected)?
             }
@@ -144,7 +144,8 @@ impl Run {
         Ok(rows)
     }
 
-    /// Whether the run has ended, or was given up; waits that long. `silent` is how long no heartbeat came meanwhile.
+    /// Whether the run has ended, or was given up; waits that long. `silent` is how long no
+    /// heartbeat came meanwhile.
     fn is_over_within(&self, wait: Duration, silent: Duration) -> bool {
         let mut state = self.state.lock().expect("no panic happens under this lock");
         if state.result.is_some() {
@@ -163,8 +164,9 @@ impl Run {
             Err(RecvTimeoutError::Disconnected) => Err(RunError::Engine(broken.into())),
             Ok(ended) => ended,
         };
-        let written =
-            |outcome| serde_json::to_string(&outcome).map_err(|error| RunError::Engine(error.to_string()));
+        let written = |outcome| {
+            serde_json::to_string(&outcome).map_err(|error| RunError::Engine(error.to_string()))
+        };
         state.result = Some(ended.and_then(written));
         true
     }

@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 
 use crate::errors::{ConfigError, PlimsollError};
 
-/// Simulates a workload on a modelled array, both described in JSON; the outcome is JSON too. Touches no disk.
+/// Simulates a workload on a modelled array, both described in JSON; the outcome is JSON too.
+/// Touches no disk.
 ///
 /// The interpreter is free meanwhile, so several simulations run in parallel threads.
 #[pyfunction]

@@ -7,13 +7,14 @@ use pyo3::prelude::*;
 use crate::errors::{ConfigError, PlimsollError};
 use crate::waiting::wait_for;
 
-/// Measures one point described in JSON and returns its figures as JSON. Writes to the file it is given.
+/// Measures one point described in JSON and returns its figures as JSON. Writes to the file it is
+/// given.
 ///
 /// A thread of its own measures; this one looks for signals meanwhile.
 #[pyfunction]
 pub fn sweep(py: Python<'_>, point_json: &str) -> PyResult<String> {
-    let point: SweepPoint =
-        serde_json::from_str(point_json).map_err(|error| ConfigError::new_err(error.to_string()))?;
+    let point: SweepPoint = serde_json::from_str(point_json)
+        .map_err(|error| ConfigError::new_err(error.to_string()))?;
     let stop = StopSignal::default();
     let signal = stop.clone();
     let thread = std::thread::spawn(move || sweep_live(&point, &signal));

@@ -1,4 +1,5 @@
-//! Verifying files without a run: the same checks as the checksum phase, for any file of the format.
+//! Verifying files without a run: the same checks as the checksum phase, for any file of the
+//! format.
 
 use std::path::PathBuf;
 
@@ -19,9 +20,7 @@ pub fn verify(py: Python<'_>, paths: Vec<PathBuf>, depth: &str) -> PyResult<Stri
         "pages" => Depth::Pages,
         "deep" => Depth::Deep,
         other => {
-            return Err(ConfigError::new_err(format!(
-                "depth is {other}; write pages or deep"
-            )));
+            return Err(ConfigError::new_err(format!("depth is {other}; write pages or deep")));
         }
     };
     let request = VerifyRequest { paths, depth };

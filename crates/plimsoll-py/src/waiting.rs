@@ -1,4 +1,5 @@
-//! Waiting for a thread that works below the door: the interpreter is free meanwhile, and Ctrl-C is noticed.
+//! Waiting for a thread that works below the door: the interpreter is free meanwhile, and Ctrl-C is
+//! noticed.
 
 use std::thread::JoinHandle;
 
@@ -22,6 +23,7 @@ pub fn wait_for<T>(
             return Err(interrupt);
         }
     }
-    let broken = |_| PlimsollError::new_err(format!("{what} broke down; this is a fault of Plimsoll"));
+    let broken =
+        |_| PlimsollError::new_err(format!("{what} broke down; this is a fault of Plimsoll"));
     thread.join().map_err(broken)?.map_err(|error| raise(&error))
 }

@@ -1,4 +1,5 @@
-//! Both sides of the conversation with a witness, each on a thread of its own: Python keeps the log and counts, and does not speak.
+//! Both sides of the conversation with a witness, each on a thread of its own: Python keeps the log
+//! and counts, and does not speak.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_io::{InboxSender, NANOS_PER_SECOND, Nanos, inbox};
 use plimsoll_powercut::{
-    Hearing, HearingEvent, HearingSetup, Refused, Telling, TellingSetup, TellingState, hear_live, tell_live,
+    Hearing, HearingEvent, HearingSetup, Refused, Telling, TellingSetup, TellingState, hear_live,
+    tell_live,
 };
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -36,21 +38,15 @@ impl Witness {
     /// Listens at `address`. Raises OSError when that cannot be.
     #[new]
     fn new(py: Python<'_>, address: String, silence_s: f64) -> PyResult<Self> {
-        let setup = HearingSetup {
-            address,
-            silence_ns: nanos(silence_s),
-        };
+        let setup = HearingSetup { address, silence_ns: nanos(silence_s) };
         let ((told, inner), (ending, inner_ending)) = (inbox(), inbox());
         let (sender, events) = channel();
         start(move || hear_live(setup, inner, inner_ending, sender))?;
         let events = Mutex::new(events);
         match next(py, &events)? {
-            HearingEvent::Listening(Ok(place)) => Ok(Self {
-                told,
-                ending: Mutex::new(Some(ending)),
-                events,
-                place,
-            }),
+            HearingEvent::Listening(Ok(place)) => {
+                Ok(Self { told, ending: Mutex::new(Some(ending)), events, place })
+            }
             HearingEvent::Listening(Err(error)) => Err(PyOSError::new_err(error.to_string())),
             _ => Err(broken()),
         }
@@ -67,8 +63,9 @@ impl Witness {
         self.told.send(Hearing::One);
     }
 
-    /// The next event. "begin": its host and first line, to be noted and answered. "append": lines, to be appended and answered.
-    /// "ended": its host, why, and how many acknowledgements lie on the disk.
+    /// The next event. "begin": its host and first line, to be noted and answered. "append": lines,
+    /// to be appended and answered. "ended": its host, why, and how many acknowledgements lie on
+    /// the disk.
     fn next_event(&self, py: Python<'_>) -> PyResult<Event> {
         Ok(match next(py, &self.events)? {
             HearingEvent::Begin { peer, greeting } => ("begin", peer, greeting, 0),
@@ -85,12 +82,7 @@ impl Witness {
 
     /// Listens no more.
     fn close(&self) {
-        drop(
-            self.ending
-                .lock()
-                .expect("no panic happens under this lock")
-                .take(),
-        );
+        drop(self.ending.lock().expect("no panic happens under this lock").take());
     }
 }
 
@@ -105,15 +97,12 @@ pub struct WitnessLink {
 
 #[pymethods]
 impl WitnessLink {
-    /// Connects and introduces a run by its first line. Raises TimeoutError when nobody answers, ConnectionError when nobody can be
-    /// reached, ValueError with the answer when it is no free witness's.
+    /// Connects and introduces a run by its first line. Raises TimeoutError when nobody answers,
+    /// ConnectionError when nobody can be reached, ValueError with the answer when it is no free
+    /// witness's.
     #[new]
     fn new(py: Python<'_>, address: String, greeting: String, patience_s: f64) -> PyResult<Self> {
-        let setup = TellingSetup {
-            address,
-            greeting,
-            patience_ns: nanos(patience_s),
-        };
+        let setup = TellingSetup { address, greeting, patience_ns: nanos(patience_s) };
         let (letters, inner) = inbox();
         let (state, is_over) = (Arc::<TellingState>::default(), Arc::new(AtomicBool::new(false)));
         let (telling, over) = (state.clone(), is_over.clone());
@@ -123,14 +112,11 @@ impl WitnessLink {
             over.store(true, Ordering::Release);
         })?;
         match next(py, &Mutex::new(answers))? {
-            Ok(is_local) => Ok(Self {
-                letters,
-                state,
-                is_over,
-                is_local,
-            }),
+            Ok(is_local) => Ok(Self { letters, state, is_over, is_local }),
             Err(refused @ Refused::Silent(_)) => Err(PyTimeoutError::new_err(refused.to_string())),
-            Err(refused @ Refused::Unreachable(_)) => Err(PyConnectionError::new_err(refused.to_string())),
+            Err(refused @ Refused::Unreachable(_)) => {
+                Err(PyConnectionError::new_err(refused.to_string()))
+            }
             Err(Refused::Answered(_, answer)) => Err(PyValueError::new_err(answer)),
         }
     }
@@ -182,9 +168,7 @@ fn start(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
     let thread = std::thread::Builder::new().name("plimsoll-witness".into());
     match thread.spawn(work) {
         Ok(_) => Ok(()),
-        Err(error) => Err(PlimsollError::new_err(format!(
-            "no thread could be started: {error}"
-        ))),
+        Err(error) => Err(PlimsollError::new_err(format!("no thread could be started: {error}"))),
     }
 }
 

@@ -1,8 +1,9 @@
 //! What stands behind an instance, and what a phase may ask of it.
 //!
-//! A backend hosts one instance. It says how full its caches and how long its databases are; it times nothing, because disk latency is
-//! measured at the disk and response time by the session that asked. What not every backend can do is a capability: a phase asks
-//! for it and is refused where it is absent.
+//! A backend hosts one instance. It says how full its caches and how long its databases are; it
+//! times nothing, because disk latency is measured at the disk and response time by the session
+//! that asked. What not every backend can do is a capability: a phase asks for it and is refused
+//! where it is absent.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -46,8 +47,8 @@ pub trait Backend: Any {
     /// The databases now.
     fn databases(&self) -> Vec<DatabaseState>;
 
-    /// Pages of each database that were read with a flipped bit which their checksum put right, since it was opened; nothing where
-    /// there are no such checksums.
+    /// Pages of each database that were read with a flipped bit which their checksum put right,
+    /// since it was opened; nothing where there are no such checksums.
     fn pages_corrected(&self) -> Vec<u64> {
         Vec::new()
     }

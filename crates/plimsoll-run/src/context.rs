@@ -1,4 +1,5 @@
-//! What every part of a run is handed: the files, the clock, where results and events go, and whether to stop.
+//! What every part of a run is handed: the files, the clock, where results and events go, and
+//! whether to stop.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -65,12 +66,10 @@ pub struct RunNetwork {
 }
 
 impl RunNetwork {
-    /// A network whose sockets the ring of the disk watches, where there is one; otherwise a thread does.
+    /// A network whose sockets the ring of the disk watches, where there is one; otherwise a thread
+    /// does.
     pub fn new(ring: Option<Rc<RealDisk>>) -> RunNetwork {
-        RunNetwork {
-            ring,
-            open: RefCell::new(None),
-        }
+        RunNetwork { ring, open: RefCell::new(None) }
     }
 
     /// The network.
@@ -82,7 +81,8 @@ impl RunNetwork {
             return Ok(open.clone());
         }
         let made = RealNetwork::open(handle, self.ring.as_deref(), RealNetworkOptions::default());
-        let made: Rc<dyn Network> = Rc::new(made.map_err(|error| RunError::Spec(error.to_string()))?);
+        let made: Rc<dyn Network> =
+            Rc::new(made.map_err(|error| RunError::Spec(error.to_string()))?);
         *self.open.borrow_mut() = Some(made.clone());
         Ok(made)
     }
@@ -96,10 +96,7 @@ impl RunContext {
 
     /// The same context inside a phase.
     pub fn in_phase(&self, name: &str) -> RunContext {
-        RunContext {
-            phase: Some(name.to_owned()),
-            ..self.clone()
-        }
+        RunContext { phase: Some(name.to_owned()), ..self.clone() }
     }
 
     /// Sends an event.
@@ -116,12 +113,15 @@ impl RunContext {
         }
     }
 
-    /// Lays down a value and waits until every shard has laid down its own: all of them, in the order of the shards. Every shard must
-    /// come to the same meetings one after the other.
+    /// Lays down a value and waits until every shard has laid down its own: all of them, in the
+    /// order of the shards. Every shard must come to the same meetings one after the other.
     ///
     /// # Errors
     /// [`RunError::Stopped`] when another shard has failed, or the run should stop.
-    pub async fn gather<T: Clone + Send + Sync + 'static>(&self, own: T) -> Result<Vec<T>, RunError> {
+    pub async fn gather<T: Clone + Send + Sync + 'static>(
+        &self,
+        own: T,
+    ) -> Result<Vec<T>, RunError> {
         let Some(board) = self.shard.board() else {
             return Ok(vec![own]);
         };
@@ -134,9 +134,7 @@ impl RunContext {
             self.check_stop()?;
             // Those who have waited long may wait a little longer.
             let waited_ns = self.handle.now() - begun;
-            self.handle
-                .sleep((waited_ns / 16).clamp(MEET_EVERY_NS_MIN, LOOK_EVERY_NS / 2))
-                .await;
+            self.handle.sleep((waited_ns / 16).clamp(MEET_EVERY_NS_MIN, LOOK_EVERY_NS / 2)).await;
         }
     }
 
@@ -154,11 +152,7 @@ impl RunContext {
     /// # Errors
     /// [`RunError::Stopped`].
     pub fn check_stop(&self) -> Result<(), RunError> {
-        if self.stop.is_wanted() {
-            Err(RunError::Stopped)
-        } else {
-            Ok(())
-        }
+        if self.stop.is_wanted() { Err(RunError::Stopped) } else { Ok(()) }
     }
 
     /// Sleeps until `deadline`, looking for a stop now and then.

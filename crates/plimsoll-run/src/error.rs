@@ -1,4 +1,5 @@
-//! Why a run could not be carried out. A disk that is slow or wrong is not an error of the run: it is its result.
+//! Why a run could not be carried out. A disk that is slow or wrong is not an error of the run: it
+//! is its result.
 
 use plimsoll_engine::error::EngineError;
 use plimsoll_io::{DiskError, Stalled};
@@ -20,19 +21,22 @@ pub enum RunError {
     Stopped,
     /// The user or a signal asked to stop, and an I/O under way does not return.
     #[error(
-        "the run was stopped, and an I/O that was under way has not returned; the databases were left open, and the next run recovers \
+        "the run was stopped, and an I/O that was under way has not returned; the databases were \
+         left open, and the next run recovers \
          them once the storage answers again"
     )]
     Stuck,
     /// An I/O under way does not return, and there is nothing left to wait for.
     #[error(
-        "hung I/O: an I/O that was under way has not returned, and the run was ended without it; the databases were left open, and the \
+        "hung I/O: an I/O that was under way has not returned, and the run was ended without it; \
+         the databases were left open, and the \
          next run recovers them once the storage answers again"
     )]
     HungIo,
     /// The cache did not fill.
     #[error(
-        "after {waited_s:.0} s the cache of instance {instance} holds {used_percent} % of its limit and not {wanted_percent} %; \
+        "after {waited_s:.0} s the cache of instance {instance} holds {used_percent} % of its \
+         limit and not {wanted_percent} %; \
          give the warm-up more time, take a smaller cache or more sessions"
     )]
     CacheNotWarm {
@@ -47,7 +51,8 @@ pub enum RunError {
     },
     /// The rate of a load is not known yet.
     #[error(
-        "workload {workload} aims at database I/O, but what a transaction makes was never measured; put a warm_up phase \
+        "workload {workload} aims at database I/O, but what a transaction makes was never \
+         measured; put a warm_up phase \
          with this workload before the first measure phase"
     )]
     NotCalibrated {
@@ -56,7 +61,8 @@ pub enum RunError {
     },
     /// A rate cannot be measured because nothing happens.
     #[error(
-        "no transaction of workload {workload} was completed while its rate was to be measured; is the storage stuck, or the target too low?"
+        "no transaction of workload {workload} was completed while its rate was to be measured; is \
+         the storage stuck, or the target too low?"
     )]
     NothingArrives {
         /// Which workload.
@@ -64,7 +70,8 @@ pub enum RunError {
     },
     /// A rate cannot be measured because the cache holds everything.
     #[error(
-        "workload {workload} makes no database I/O, so no rate makes its target; take larger databases or a smaller cache"
+        "workload {workload} makes no database I/O, so no rate makes its target; take larger \
+         databases or a smaller cache"
     )]
     NoDatabaseIo {
         /// Which workload.
@@ -72,7 +79,8 @@ pub enum RunError {
     },
     /// The load writes too little log.
     #[error(
-        "after {waited_s:.0} s an instance has written {written_count} of {wanted_count} logs; give the phase more time, ask for \
+        "after {waited_s:.0} s an instance has written {written_count} of {wanted_count} logs; \
+         give the phase more time, ask for \
          fewer logs or take more sessions"
     )]
     TooFewLogs {
@@ -84,7 +92,10 @@ pub enum RunError {
         wanted_count: u64,
     },
     /// A phase asks for what the backend of an instance cannot do.
-    #[error("instance {instance} is {backend}, which cannot be backed up or recovered; take backend engine")]
+    #[error(
+        "instance {instance} is {backend}, which cannot be backed up or recovered; take backend \
+         engine"
+    )]
     Unable {
         /// Which instance.
         instance: String,
@@ -112,7 +123,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The family a caller can react to: "config", "disk", "corruption", "stopped", "service", "overloaded" or "other".
+    /// The family a caller can react to: "config", "disk", "corruption", "stopped", "service",
+    /// "overloaded" or "other".
     pub fn family(&self) -> &'static str {
         match self {
             RunError::Spec(_)

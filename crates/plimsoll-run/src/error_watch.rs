@@ -1,4 +1,5 @@
-//! Counts every error the disk reports and puts it into the log the moment it happens, whatever the engine makes of it.
+//! Counts every error the disk reports and puts it into the log the moment it happens, whatever the
+//! engine makes of it.
 
 use std::rc::Rc;
 
@@ -18,23 +19,20 @@ pub struct ErrorWatch {
 impl ErrorWatch {
     /// Counts in `recorder` and tells `output`.
     pub fn new(clock: Rc<Clock>, recorder: Rc<Recorder>, output: Output) -> ErrorWatch {
-        ErrorWatch {
-            clock,
-            recorder,
-            output,
-        }
+        ErrorWatch { clock, recorder, output }
     }
 }
 
 impl Observer for ErrorWatch {
     fn completed(&self, completed: &CompletedIo<'_>) {
         let Some(error) = completed.error else { return };
-        // That a path names nothing is an answer: the engine asks for files that may or may not be there.
+        // That a path names nothing is an answer: the engine asks for files that may or may not be
+        // there.
         if error.kind == DiskErrorKind::NotFound {
             return;
         }
-        // What somebody else holds, or what is full, ends the run all the same, but is no fault of the storage: whoever counts
-        // errors in the log of events must be able to tell.
+        // What somebody else holds, or what is full, ends the run all the same, but is no fault of
+        // the storage: whoever counts errors in the log of events must be able to tell.
         let kind = if error.kind.accuses_storage() {
             self.recorder.record_error(key_of(&completed.io.key));
             "io_error"

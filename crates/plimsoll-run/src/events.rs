@@ -43,13 +43,6 @@ impl Event {
         text: String,
     ) -> Event {
         let anchor = clock.anchor();
-        Event {
-            time_ns: anchor.monotonic_ns,
-            utc_ns: anchor.utc_ns,
-            level,
-            kind,
-            phase,
-            text,
-        }
+        Event { time_ns: anchor.monotonic_ns, utc_ns: anchor.utc_ns, level, kind, phase, text }
     }
 }

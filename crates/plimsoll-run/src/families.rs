@@ -24,7 +24,8 @@ impl RunSpec {
     /// Reads a spec and checks what the types cannot.
     ///
     /// # Errors
-    /// [`RunError::Spec`] with what is wrong. The user's plan was checked before, so this is a second line of defence.
+    /// [`RunError::Spec`] with what is wrong. The user's plan was checked before, so this is a
+    /// second line of defence.
     pub fn from_json(text: &str) -> Result<RunSpec, RunError> {
         RunSpec::from_json_for(text, &built_in())
     }

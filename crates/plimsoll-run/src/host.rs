@@ -1,5 +1,6 @@
-//! What the machine did between two samples, put into the same rows as everything else: processor time and time withheld,
-//! pressure, memory, paging, this process, the network, and the block devices under databases and logs.
+//! What the machine did between two samples, put into the same rows as everything else: processor
+//! time and time withheld, pressure, memory, paging, this process, the network, and the block
+//! devices under databases and logs.
 //!
 //! Only in real time: a simulated run has no machine. What the kernel does not say gets no row.
 
@@ -44,7 +45,8 @@ struct Readings {
 /// See the module text.
 pub struct HostWatch {
     files: HostFiles,
-    /// Which of several threads this is, counted from 1. The first one watches the machine, the others themselves alone.
+    /// Which of several threads this is, counted from 1. The first one watches the machine, the
+    /// others themselves alone.
     thread: Option<u32>,
     before: RefCell<Readings>,
 }
@@ -55,10 +57,7 @@ impl HostWatch {
         let files = HostFiles::of_this_machine();
         let mut places = Vec::new();
         for (number, instance) in spec.instances.iter().enumerate() {
-            let rows = [
-                (LOG_ROW, &instance.log_directory),
-                (DATABASE_ROW, &instance.directory),
-            ];
+            let rows = [(LOG_ROW, &instance.log_directory), (DATABASE_ROW, &instance.directory)];
             for (row, directory) in rows {
                 if let Some(device) = BlockDevice::under(directory) {
                     places.push(Place {
@@ -71,11 +70,7 @@ impl HostWatch {
             }
         }
         let totals = files.read();
-        HostWatch {
-            files,
-            thread,
-            before: RefCell::new(Readings { totals, places }),
-        }
+        HostWatch { files, thread, before: RefCell::new(Readings { totals, places }) }
     }
 
     /// The devices, for the outcome.
@@ -108,8 +103,11 @@ impl HostWatch {
         note_activity(recorder, &before.totals, &now, interval_ns as f64);
         before.totals = now;
         for place in &mut before.places {
-            // A device that went away leaves its last figures: the I/O errors beside them tell more.
-            let Some(now) = place.device.read() else { continue };
+            // A device that went away leaves its last figures: the I/O errors beside them tell
+            // more.
+            let Some(now) = place.device.read() else {
+                continue;
+            };
             note_device(
                 recorder,
                 (place.instance, place.row),
@@ -146,22 +144,14 @@ fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, inte
         // At least one tick: two samples can be closer together than the kernel counts.
         let total = now.total.saturating_sub(before.total).max(1) as f64;
         set("cpu_busy", now.busy.saturating_sub(before.busy) as f64 / total);
-        set(
-            "cpu_stolen",
-            now.stolen.saturating_sub(before.stolen) as f64 / total,
-        );
+        set("cpu_stolen", now.stolen.saturating_sub(before.stolen) as f64 / total);
         set("cpu_user", now.user.saturating_sub(before.user) as f64 / total);
-        set(
-            "cpu_kernel",
-            now.kernel.saturating_sub(before.kernel) as f64 / total,
-        );
-        set(
-            "cpu_waiting",
-            now.waiting.saturating_sub(before.waiting) as f64 / total,
-        );
+        set("cpu_kernel", now.kernel.saturating_sub(before.kernel) as f64 / total);
+        set("cpu_waiting", now.waiting.saturating_sub(before.waiting) as f64 / total);
     }
-    let share_ns =
-        |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?) as f64 / interval_ns);
+    let share_ns = |before: Option<u64>, now: Option<u64>| {
+        Some(now?.saturating_sub(before?) as f64 / interval_ns)
+    };
     if let Some(share) = share_ns(before.throttled_ns, now.throttled_ns) {
         set("cpu_throttled", share);
     }
@@ -170,19 +160,13 @@ fn note_machine(recorder: &Recorder, before: &HostTotals, now: &HostTotals, inte
         set("pressure_io_some", share_us(before.io_some_us, now.io_some_us));
         set("pressure_io_full", share_us(before.io_full_us, now.io_full_us));
         set("pressure_cpu_some", share_us(before.cpu_some_us, now.cpu_some_us));
-        set(
-            "pressure_memory_some",
-            share_us(before.memory_some_us, now.memory_some_us),
-        );
-        set(
-            "pressure_memory_full",
-            share_us(before.memory_full_us, now.memory_full_us),
-        );
+        set("pressure_memory_some", share_us(before.memory_some_us, now.memory_some_us));
+        set("pressure_memory_full", share_us(before.memory_full_us, now.memory_full_us));
     }
 }
 
-/// A part of an interval. The kernel's totals and our clock are not read at the same moment, so that it can come out a little above
-/// the whole, which it is then.
+/// A part of an interval. The kernel's totals and our clock are not read at the same moment, so
+/// that it can come out a little above the whole, which it is then.
 fn share_of_us(part_us: u64, interval_ns: f64) -> f64 {
     (part_us as f64 * 1000.0 / interval_ns).min(1.0)
 }
@@ -202,19 +186,13 @@ fn note_activity(recorder: &Recorder, before: &HostTotals, now: &HostTotals, int
     let grown = |before: u64, now: u64| now.saturating_sub(before);
     if let (Some(before), Some(now)) = (before.system, now.system) {
         set("interrupts", grown(before.interrupts, now.interrupts));
-        set(
-            "context_switches",
-            grown(before.context_switches, now.context_switches),
-        );
+        set("context_switches", grown(before.context_switches, now.context_switches));
         set("tasks_running", now.tasks_running);
         set("tasks_blocked", now.tasks_blocked);
     }
     if let (Some(before), Some(now)) = (before.paging, now.paging) {
         set("page_faults", grown(before.page_faults, now.page_faults));
-        set(
-            "major_page_faults",
-            grown(before.major_page_faults, now.major_page_faults),
-        );
+        set("major_page_faults", grown(before.major_page_faults, now.major_page_faults));
         set("pages_repurposed", grown(before.repurposed, now.repurposed));
         set("pages_swapped", grown(before.swapped, now.swapped));
     }
@@ -225,10 +203,7 @@ fn note_activity(recorder: &Recorder, before: &HostTotals, now: &HostTotals, int
         set("process_threads", now.threads);
     }
     if let (Some(before), Some(now)) = (before.network, now.network) {
-        set(
-            "network_received",
-            grown(before.received_bytes, now.received_bytes),
-        );
+        set("network_received", grown(before.received_bytes, now.received_bytes));
         set("network_sent", grown(before.sent_bytes, now.sent_bytes));
     }
 }
@@ -256,9 +231,6 @@ fn note_device(
         set("device_flush_time", grown_ns(before, now));
     }
     set("device_busy", grown_ns(before.busy_ms, now.busy_ms) / interval_ns);
-    set(
-        "device_queue",
-        grown_ns(before.queued_ms, now.queued_ms) / interval_ns,
-    );
+    set("device_queue", grown_ns(before.queued_ms, now.queued_ms) / interval_ns);
     set("device_in_flight", now.in_flight as f64);
 }

@@ -1,4 +1,5 @@
-//! A run on the disks of this machine, in real time, on one thread or several; or on a modelled array, if the spec describes one.
+//! A run on the disks of this machine, in real time, on one thread or several; or on a modelled
+//! array, if the spec describes one.
 
 use std::rc::Rc;
 
@@ -26,17 +27,24 @@ fn durable_by(name: Option<&str>) -> Result<DurableBy, RunError> {
     }
 }
 
-/// Carries out a run on real storage, or on the array the spec describes; blocks the calling thread until it is over.
+/// Carries out a run on real storage, or on the array the spec describes; blocks the calling thread
+/// until it is over.
 ///
 /// # Errors
-/// When the way of doing I/O that was asked for does not exist here. All later errors are part of the outcome.
-pub fn execute_live(mut spec: RunSpec, output: Output, stop: StopSignal) -> Result<RunOutcome, RunError> {
+/// When the way of doing I/O that was asked for does not exist here. All later errors are part of
+/// the outcome.
+pub fn execute_live(
+    mut spec: RunSpec,
+    output: Output,
+    stop: StopSignal,
+) -> Result<RunOutcome, RunError> {
     if let Some(modelled) = spec.modelled.take() {
         return execute_modelled(&built_in(), spec, &modelled, output, stop);
     }
     let options = RealDiskOptions {
         method: MethodChoice::named(&spec.io_method).map_err(RunError::Spec)?,
-        // Where a file system refuses direct I/O it is done buffered, with a remark: a result that says so is worth more than none.
+        // Where a file system refuses direct I/O it is done buffered, with a remark: a result that
+        // says so is worth more than none.
         caching: Caching::AllowBuffered,
         durable_by: durable_by(spec.durable_writes.as_deref())?,
         destroy_serials: spec.destroy_serials.clone(),

@@ -1,6 +1,7 @@
-//! Loads at work, the same for every workload family. Sessions do one task after the other; arrivals come by a schedule and take a free
-//! session of the pool that all arrival loads of a run share. Either way a demand says what is to be done and when, a service carries
-//! it out, and the response time is recorded from the intended start.
+//! Loads at work, the same for every workload family. Sessions do one task after the other;
+//! arrivals come by a schedule and take a free session of the pool that all arrival loads of a run
+//! share. Either way a demand says what is to be done and when, a service carries it out, and the
+//! response time is recorded from the intended start.
 
 mod arrivals;
 mod pair;
@@ -38,18 +39,13 @@ impl Drive {
     /// How a load starts, before anything about it was measured. A search warms up with sessions.
     pub fn first(spec: &LoadSpec) -> Drive {
         match spec {
-            LoadSpec::Sessions(spec) => Drive::Sessions {
-                count: spec.sessions,
-                shared: spec.shared,
-            },
-            LoadSpec::Search(spec) => Drive::Sessions {
-                count: spec.sessions,
-                shared: spec.shared,
-            },
-            LoadSpec::Rate(spec) => Drive::Arrivals {
-                per_s: spec.transactions_per_s,
-                spacing: spec.spacing,
-            },
+            LoadSpec::Sessions(spec) => {
+                Drive::Sessions { count: spec.sessions, shared: spec.shared }
+            }
+            LoadSpec::Search(spec) => Drive::Sessions { count: spec.sessions, shared: spec.shared },
+            LoadSpec::Rate(spec) => {
+                Drive::Arrivals { per_s: spec.transactions_per_s, spacing: spec.spacing }
+            }
             LoadSpec::TargetIops(spec) => Drive::Arrivals {
                 per_s: spec.target_iops / spec.io_per_transaction_assumed,
                 spacing: spec.spacing,
@@ -75,8 +71,8 @@ pub trait RunningLoad {
     /// The error that ended a session, if one did.
     fn failure(&self) -> Option<RunError>;
 
-    /// Stops all sessions after their current tasks; the first error that one of them met is returned. Whoever gives up waiting
-    /// may ask again: sessions that have ended are known.
+    /// Stops all sessions after their current tasks; the first error that one of them met is
+    /// returned. Whoever gives up waiting may ask again: sessions that have ended are known.
     fn stop(&mut self) -> Work<'_, Result<(), RunError>>;
 }
 
@@ -101,11 +97,16 @@ pub struct LoadStart<'a> {
 }
 
 impl LoadStart<'_> {
-    /// What stands behind an instance, as its family knows it; `what` names what the load needs, such as "files".
+    /// What stands behind an instance, as its family knows it; `what` names what the load needs,
+    /// such as "files".
     ///
     /// # Errors
     /// When the instance holds something else.
-    pub fn backend_of<B: Backend>(&self, instance: &LoadInstance, what: &str) -> Result<Rc<B>, RunError> {
+    pub fn backend_of<B: Backend>(
+        &self,
+        instance: &LoadInstance,
+        what: &str,
+    ) -> Result<Rc<B>, RunError> {
         let found = instance.backend.clone().into_any().downcast::<B>();
         found.map_err(|_| self.holds_no(instance, what))
     }
@@ -137,7 +138,12 @@ impl LoadStart<'_> {
         Rc::new(Shared::new(self.run, self.number as u32 + 1, service))
     }
 
-    fn start_sessions<P: Pair>(&self, pair: P, count: u32, one_pool: bool) -> (Box<dyn RunningLoad>, String) {
+    fn start_sessions<P: Pair>(
+        &self,
+        pair: P,
+        count: u32,
+        one_pool: bool,
+    ) -> (Box<dyn RunningLoad>, String) {
         let demands = sessions::demands(&pair, count, one_pool, &self.random);
         let shared = self.shared(pair.into_service());
         let tasks = sessions::start(&shared, demands);

@@ -1,7 +1,9 @@
-//! A run on a modelled array, in virtual time: the engine and the load are the real ones, the storage is not there.
+//! A run on a modelled array, in virtual time: the engine and the load are the real ones, the
+//! storage is not there.
 //!
-//! Prepared databases are kept sparsely, so that preparing takes no time and a terabyte little memory. The array counts
-//! from zero at the beginning of each phase, and what it counted is part of the phase's result. Same spec, same bytes.
+//! Prepared databases are kept sparsely, so that preparing takes no time and a terabyte little
+//! memory. The array counts from zero at the beginning of each phase, and what it counted is part
+//! of the phase's result. Same spec, same bytes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,7 +45,8 @@ impl PhaseWatch for Watched {
 /// Carries out a run on its modelled array.
 ///
 /// # Errors
-/// When the array cannot be built or carries what it cannot hold. All later errors are part of the outcome.
+/// When the array cannot be built or carries what it cannot hold. All later errors are part of the
+/// outcome.
 pub fn execute_modelled(
     families: &Families,
     mut spec: RunSpec,
@@ -53,10 +56,7 @@ pub fn execute_modelled(
 ) -> Result<RunOutcome, RunError> {
     let clock = Rc::new(Clock::simulated());
     let random = Random::from_seed(spec.seed);
-    let options = MemoryOptions {
-        coding: Coding::Ahead,
-        ..MemoryOptions::ram()
-    };
+    let options = MemoryOptions { coding: Coding::Ahead, ..MemoryOptions::ram() };
     let memory = MemoryDisk::new(clock.clone(), random.child("memory"), options);
     load_databases(families, &memory, &mut spec)?;
     let mut checked = modelled.array.clone();
@@ -65,9 +65,7 @@ pub fn execute_modelled(
     let array = Array::new(&modelled.array, &random.child("array"))
         .map_err(|errors| RunError::Spec(errors.to_string()))?;
     let places = modelled.places.iter();
-    let folders = places
-        .map(|place| (place.directory.clone(), place.volume))
-        .collect();
+    let folders = places.map(|place| (place.directory.clone(), place.volume)).collect();
     let disk = Rc::new(ModelledDisk::new(memory, clock.clone(), array, folders));
     let watched = Watched {
         disk: disk.clone(),
@@ -83,7 +81,11 @@ pub fn execute_modelled(
 }
 
 /// Puts every database of the spec in place as a rule, as if it had been prepared.
-fn load_databases(families: &Families, memory: &MemoryDisk, spec: &mut RunSpec) -> Result<(), RunError> {
+fn load_databases(
+    families: &Families,
+    memory: &MemoryDisk,
+    spec: &mut RunSpec,
+) -> Result<(), RunError> {
     for instance in &mut spec.instances {
         let family = families.of_instance(instance).map_err(RunError::Spec)?;
         memory.create_directory(&instance.directory);

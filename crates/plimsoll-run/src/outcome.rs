@@ -71,8 +71,8 @@ pub struct ChecksumReport {
     pub path: std::path::PathBuf,
     /// Pages read.
     pub pages_seen: u64,
-    /// Pages whose checksum is wrong beyond repair, that cannot be read, that are missing, or that were never written though they are in
-    /// use; and damaged copies of the header.
+    /// Pages whose checksum is wrong beyond repair, that cannot be read, that are missing, or that
+    /// were never written though they are in use; and damaged copies of the header.
     pub bad: u64,
     /// Pages with one flipped bit.
     pub correctable: u64,
@@ -292,10 +292,7 @@ pub struct ErrorReport {
 
 impl From<&RunError> for ErrorReport {
     fn from(error: &RunError) -> ErrorReport {
-        ErrorReport {
-            family: error.family(),
-            text: error.to_string(),
-        }
+        ErrorReport { family: error.family(), text: error.to_string() }
     }
 }
 

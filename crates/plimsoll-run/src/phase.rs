@@ -1,4 +1,5 @@
-//! The phases of a run, each a function of the run state it works on. What a phase found goes into the outcome.
+//! The phases of a run, each a function of the run state it works on. What a phase found goes into
+//! the outcome.
 
 mod audit;
 mod backup;
@@ -34,31 +35,26 @@ pub async fn act(
 ) -> Result<PhaseResult, RunError> {
     match action {
         PhaseAction::Prepare {} => prepare::act(state).await,
-        PhaseAction::WarmUp {
-            cache_percent,
-            timeout_s,
-        } => warm_up::act(state, sampler, name, cache_percent, timeout_s).await,
+        PhaseAction::WarmUp { cache_percent, timeout_s } => {
+            warm_up::act(state, sampler, name, cache_percent, timeout_s).await
+        }
         PhaseAction::Precondition(spec) => precondition::act(state, sampler, name, spec).await,
-        PhaseAction::Soak {
-            duration_s,
-            until_utc_s,
-        } => soak::act(state, name, duration_s, until_utc_s).await,
+        PhaseAction::Soak { duration_s, until_utc_s } => {
+            soak::act(state, name, duration_s, until_utc_s).await
+        }
         PhaseAction::Measure { duration_s } => measure::act(state, name, duration_s).await,
         PhaseAction::Search { duration_s } => search::act(state, sampler, name, duration_s).await,
-        PhaseAction::Backup {
-            read_bytes,
-            reads_in_flight,
-        } => backup::act(state, name, read_bytes, reads_in_flight).await,
-        PhaseAction::GenerateLogs {
-            logs_count,
-            timeout_s,
-        } => generate_logs::act(state, name, logs_count, timeout_s).await,
+        PhaseAction::Backup { read_bytes, reads_in_flight } => {
+            backup::act(state, name, read_bytes, reads_in_flight).await
+        }
+        PhaseAction::GenerateLogs { logs_count, timeout_s } => {
+            generate_logs::act(state, name, logs_count, timeout_s).await
+        }
         PhaseAction::Recover {} => recover::act(state, name).await,
         PhaseAction::Audit {} => audit::act(state, name).await,
         PhaseAction::Stop {} => stop::act(state).await,
-        PhaseAction::Checksum {
-            read_bytes,
-            reads_in_flight,
-        } => checksum::act(state, read_bytes, reads_in_flight).await,
+        PhaseAction::Checksum { read_bytes, reads_in_flight } => {
+            checksum::act(state, read_bytes, reads_in_flight).await
+        }
     }
 }

@@ -1,7 +1,9 @@
-//! The processors of a modelled host: each transaction occupies one of them for a stated time before it touches the disk.
+//! The processors of a modelled host: each transaction occupies one of them for a stated time
+//! before it touches the disk.
 //!
-//! In virtual time code takes no time at all; what it would have taken is charged here, so that a modelled run on very fast
-//! storage is limited by what limits a real one. The time is a stated constant, not a measurement.
+//! In virtual time code takes no time at all; what it would have taken is charged here, so that a
+//! modelled run on very fast storage is limited by what limits a real one. The time is a stated
+//! constant, not a measurement.
 
 use std::cell::RefCell;
 
@@ -17,10 +19,7 @@ pub struct Processors {
 impl Processors {
     /// So many processors, each transaction `transaction_ns` long.
     pub fn new(count: u32, transaction_ns: Nanos) -> Processors {
-        Processors {
-            free_at: RefCell::new(vec![0; count.max(1) as usize]),
-            transaction_ns,
-        }
+        Processors { free_at: RefCell::new(vec![0; count.max(1) as usize]), transaction_ns }
     }
 
     /// Waits for a processor and occupies it for one transaction.

@@ -1,5 +1,5 @@
-//! Where everything that is timed is counted: per instance, database, workload and metric, once for the sample that is
-//! running and once for the whole phase.
+//! Where everything that is timed is counted: per instance, database, workload and metric, once for
+//! the sample that is running and once for the whole phase.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,7 +10,8 @@ use serde::Serialize;
 use plimsoll_io::{Nanos, OperationKind, Purpose, SeriesKey};
 use plimsoll_measure::{Histogram, METRICS, Metric, Row, metric_code};
 
-/// What a figure belongs to. `instance` is a position in the plan; `database` and `workload` count from 1, 0 is none.
+/// What a figure belongs to. `instance` is a position in the plan; `database` and `workload` count
+/// from 1, 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Position of the instance.
@@ -179,10 +180,7 @@ pub type StepFigures = BTreeMap<Key, Histogram>;
 impl Recorder {
     /// A recorder that knows these metrics besides those of the dictionary.
     pub fn with_metrics(extra: Vec<Metric>) -> Recorder {
-        Recorder {
-            extra,
-            ..Recorder::default()
-        }
+        Recorder { extra, ..Recorder::default() }
     }
 
     /// The position of a metric among those of the dictionary and the further ones.
@@ -281,7 +279,8 @@ impl Recorder {
             .collect()
     }
 
-    /// Closes the running sample of a shard and returns what it counted, for those who put the shards together.
+    /// Closes the running sample of a shard and returns what it counted, for those who put the
+    /// shards together.
     pub fn take_part(&self, now: Nanos) -> (Nanos, u32, Vec<(Key, SampleFigures)>) {
         let interval_ns = now - self.sample_started.replace(now);
         let mut slots = self.slots.borrow_mut();
@@ -302,12 +301,8 @@ impl Recorder {
     pub fn mark_step(&self) -> StepFigures {
         self.stepping.set(true);
         let mut slots = self.slots.borrow_mut();
-        let counted = slots
-            .iter_mut()
-            .filter(|(_, slot)| slot.step.latencies.count() > 0);
-        counted
-            .map(|(key, slot)| (*key, std::mem::take(&mut slot.step).latencies))
-            .collect()
+        let counted = slots.iter_mut().filter(|(_, slot)| slot.step.latencies.count() > 0);
+        counted.map(|(key, slot)| (*key, std::mem::take(&mut slot.step).latencies)).collect()
     }
 
     /// Sets no more marks.
@@ -316,7 +311,8 @@ impl Recorder {
         self.stepping.set(false);
     }
 
-    /// Begins a phase: the figures of the one before are returned, its last sample must have been taken.
+    /// Begins a phase: the figures of the one before are returned, its last sample must have been
+    /// taken.
     pub fn begin_phase(&self, phase: u32) -> Vec<PhaseFigures> {
         let before = self.phase.replace(phase);
         let mut slots = self.slots.borrow_mut();

@@ -1,10 +1,11 @@
-//! A run from beginning to end: phase after phase, then a clean stop whatever happened, then the outcome.
+//! A run from beginning to end: phase after phase, then a clean stop whatever happened, then the
+//! outcome.
 
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Clock, CompletedIo, Disk, Executor, Files, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Observer,
-    Recorded, StopSignal, ThrottleLimits, Throttled,
+    Clock, CompletedIo, Disk, Executor, Files, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos,
+    Observer, Recorded, StopSignal, ThrottleLimits, Throttled,
 };
 
 use crate::RunError;
@@ -27,7 +28,8 @@ use crate::state::RunState;
 use crate::storage::{PhaseWatch, Storage};
 use crate::timeout::{Waits, is_stuck, unless_stuck, why_given_up};
 
-/// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the outcome.
+/// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the
+/// outcome.
 pub fn execute(
     spec: RunSpec,
     clock: Rc<Clock>,
@@ -60,14 +62,7 @@ pub fn execute_on(
     stop: StopSignal,
 ) -> RunOutcome {
     let families = families.clone();
-    execute_shard(
-        families,
-        Rc::new(spec),
-        clock,
-        storage,
-        (output, stop),
-        Shard::only(),
-    )
+    execute_shard(families, Rc::new(spec), clock, storage, (output, stop), Shard::only())
 }
 
 /// Carries out what of a run is one shard's, on the calling thread.
@@ -79,12 +74,7 @@ pub fn execute_shard(
     (output, stop): (Output, StopSignal),
     shard: Shard,
 ) -> RunOutcome {
-    let Storage {
-        disk,
-        ring,
-        watch: array,
-        processors,
-    } = storage;
+    let Storage { disk, ring, watch: array, processors } = storage;
     let recorder = Rc::new(Recorder::with_metrics(families.metrics()));
     let watch = Rc::new(ErrorWatch::new(clock.clone(), recorder.clone(), output.clone()));
     let stalls = Rc::new(StallLog::new(waits_for_writes(&families, &spec)));
@@ -119,7 +109,8 @@ pub fn execute_shard(
     // Asked at the end, because a disk learns of fallbacks when files are opened.
     let facts = throttled.facts();
     if is_stuck(&record, &clock, hung_after_ms) {
-        // Taking a disk down waits for what is under way. This one is left to the end of the process, and its I/O to the kernel.
+        // Taking a disk down waits for what is under way. This one is left to the end of the
+        // process, and its I/O to the kernel.
         std::mem::forget((executor, disk));
     }
     RunOutcome {
@@ -162,7 +153,8 @@ impl Observer for Watchers {
 /// Time that a throttled disk may make up for afterwards.
 const THROTTLE_BURST_NS: u64 = 100 * NANOS_PER_MILLISECOND;
 
-/// The disk behind the ceiling the plan sets, if it sets one. The wait lies above the recorder: disk latency is that of the disk.
+/// The disk behind the ceiling the plan sets, if it sets one. The wait lies above the recorder:
+/// disk latency is that of the disk.
 fn throttle_to_plan_limits(
     spec: &RunSpec,
     shard: &Shard,
@@ -202,8 +194,8 @@ impl RunProgress {
         }
     }
 
-    /// The time of a phase is over: what its sessions still finish counts for no phase, as its time does not either. Rows of it bear
-    /// the second number after those of the plan.
+    /// The time of a phase is over: what its sessions still finish counts for no phase, as its time
+    /// does not either. Rows of it bear the second number after those of the plan.
     fn end_phase(&mut self, state: &RunState) {
         if !state.running.is_empty() {
             self.begin_phase(state, state.spec.phases.len() as u32 + 1);
@@ -223,12 +215,8 @@ async fn follow_plan(
     host: Option<Rc<HostWatch>>,
 ) -> (RunProgress, Result<(), RunError>) {
     state.expect_rows();
-    let sampler = Rc::new(Sampler::new(
-        state.spec.clone(),
-        state.run.clone(),
-        state.backends.clone(),
-        host,
-    ));
+    let sampler =
+        Rc::new(Sampler::new(state.spec.clone(), state.run.clone(), state.backends.clone(), host));
     // The sampler has no end of its own; it goes with the executor.
     drop(state.run.handle.spawn(sampler.clone().beat()));
     let spec = state.spec.clone();
@@ -240,11 +228,7 @@ async fn follow_plan(
         }
     }
     if let Err(error) = &ended {
-        let level = if matches!(error, RunError::Stopped) {
-            Level::Warning
-        } else {
-            Level::Error
-        };
+        let level = if matches!(error, RunError::Stopped) { Level::Warning } else { Level::Error };
         if state.run.shard.fail(error) {
             state.run.report(level, "run_ended_early", error.to_string());
         }
@@ -283,14 +267,13 @@ async fn follow_phase(
         Err(error) => (PhaseResult::default(), Err(error)),
     };
     finish_phase(progress, state, phase, complete, found);
-    state
-        .run
-        .report_once(Level::Info, "phase_ended", format!("{kind} ended"));
+    state.run.report_once(Level::Info, "phase_ended", format!("{kind} ended"));
     state.run = outside;
     ended
 }
 
-/// Lets sessions finish that the phase does not want, then enters it and does what it is for; `None` when that was given up.
+/// Lets sessions finish that the phase does not want, then enters it and does what it is for;
+/// `None` when that was given up.
 async fn enter_and_act(
     state: &mut RunState,
     sampler: &Sampler,
@@ -302,7 +285,9 @@ async fn enter_and_act(
     progress.end_phase(state);
     let staying = stay(state, phase);
     let leaving = state.set_load(&phase.name, &staying);
-    if let Err(error) = unless_stuck(&outside, hung_after_ms, Waits::HopefullyUntil(0), leaving).await? {
+    if let Err(error) =
+        unless_stuck(&outside, hung_after_ms, Waits::HopefullyUntil(0), leaving).await?
+    {
         return Some(Err(error));
     }
     let entered = sampler.close_together(false, || progress.begin_phase(state, number as u32));
@@ -344,11 +329,7 @@ fn enter_phase(state: &mut RunState, progress: &mut RunProgress, phase: &PhaseSp
         result: PhaseResult::default(),
     });
     state.run = state.run.in_phase(&phase.name);
-    state.run.report_once(
-        Level::Info,
-        "phase_started",
-        format!("{} started", phase.action.name()),
-    );
+    state.run.report_once(Level::Info, "phase_started", format!("{} started", phase.action.name()));
 }
 
 fn finish_phase(
@@ -358,11 +339,7 @@ fn finish_phase(
     complete: bool,
     found: PhaseResult,
 ) {
-    if let Some(outcome) = progress
-        .phases
-        .last_mut()
-        .filter(|outcome| outcome.name == phase.name)
-    {
+    if let Some(outcome) = progress.phases.last_mut().filter(|outcome| outcome.name == phase.name) {
         outcome.end_ns = state.run.handle.now();
         outcome.complete = complete;
         outcome.result = found;
@@ -370,7 +347,8 @@ fn finish_phase(
     }
 }
 
-/// Stops all sessions and closes what is open, as far as the disk allows; the first error stays the one reported.
+/// Stops all sessions and closes what is open, as far as the disk allows; the first error stays the
+/// one reported.
 async fn close_after_failure(
     state: &mut RunState,
     sampler: &Sampler,
@@ -406,14 +384,12 @@ async fn close_after_failure(
     if closed.is_none() {
         report_left_open(&run);
     }
-    let found = PhaseResult {
-        databases,
-        ..PhaseResult::default()
-    };
+    let found = PhaseResult { databases, ..PhaseResult::default() };
     finish_phase(progress, state, &closing, matches!(closed, Some(Ok(_))), found);
 }
 
 fn report_left_open(run: &RunContext) {
-    let text = "an I/O does not return; the databases are left open, and the next run recovers them";
+    let text =
+        "an I/O does not return; the databases are left open, and the next run recovers them";
     run.report(Level::Error, "left_open", text.into());
 }

@@ -1,5 +1,5 @@
-//! Writes a file front to back, some writes at a time: how files without an engine are prepared, so that no later write meets an
-//! unwritten extent and no read a hole.
+//! Writes a file front to back, some writes at a time: how files without an engine are prepared, so
+//! that no later write meets an unwritten extent and no read a hole.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,8 @@ use crate::context::RunContext;
 const WRITE_BYTES: u64 = 1 << 20;
 const IN_FLIGHT: usize = 8;
 
-/// Writes `size_bytes` in pieces of whole units and makes them durable; `fill` puts into a piece what belongs at its offset.
+/// Writes `size_bytes` in pieces of whole units and makes them durable; `fill` puts into a piece
+/// what belongs at its offset.
 ///
 /// # Errors
 /// What the disk reports, or a wish to stop.

@@ -1,6 +1,8 @@
-//! What to run, as plain data. Every value is present: defaults live in `python/plimsoll/settings.py` and nowhere else.
+//! What to run, as plain data. Every value is present: defaults live in
+//! `python/plimsoll/settings.py` and nowhere else.
 //!
-//! Unknown keys are refused, so that a plan written for a later version does not quietly run as something else.
+//! Unknown keys are refused, so that a plan written for a later version does not quietly run as
+//! something else.
 
 mod load;
 mod modelled;
@@ -34,9 +36,11 @@ pub struct RunSpec {
     pub hung_after_ms: u64,
     /// How I/O is done: "auto", "io_uring", "libaio" or "threads".
     pub io_method: String,
-    /// How writes are made durable: "faster", "dsync" or "fdatasync"; absent: whichever is faster on the device.
+    /// How writes are made durable: "faster", "dsync" or "fdatasync"; absent: whichever is faster
+    /// on the device.
     pub durable_writes: Option<String>,
-    /// Reads and writes the run does at most in a second, to limit the load on storage that others use too.
+    /// Reads and writes the run does at most in a second, to limit the load on storage that others
+    /// use too.
     pub max_iops: Option<f64>,
     /// MiB the run reads and writes at most in a second.
     pub max_mib_per_s: Option<f64>,
@@ -92,7 +96,8 @@ pub struct InstanceSpec {
     pub backend: String,
     /// Directory of the databases.
     pub directory: PathBuf,
-    /// Whether databases may be there that their last run has not closed: whole ones are recovered, begun ones are prepared again.
+    /// Whether databases may be there that their last run has not closed: whole ones are recovered,
+    /// begun ones are prepared again.
     pub unfinished: bool,
     /// Directory of log and checkpoint, and of whatever else is no database.
     pub log_directory: PathBuf,
@@ -100,7 +105,8 @@ pub struct InstanceSpec {
     pub weight: Option<f64>,
     /// The databases.
     pub databases: Vec<DatabaseSpec>,
-    /// Everything else, which only the family of its backend knows and which refuses what it does not know.
+    /// Everything else, which only the family of its backend knows and which refuses what it does
+    /// not know.
     #[serde(flatten)]
     pub options: Options,
 }
@@ -144,7 +150,10 @@ impl InstanceSpec {
     }
 }
 
-fn read_options<T: DeserializeOwned>(options: &Options, whose: impl Fn() -> String) -> Result<T, String> {
+fn read_options<T: DeserializeOwned>(
+    options: &Options,
+    whose: impl Fn() -> String,
+) -> Result<T, String> {
     let options = serde_json::Value::Object(options.clone());
     T::deserialize(options).map_err(|error| format!("{}: {error}", whose()))
 }
@@ -211,13 +220,12 @@ pub enum PhaseAction {
     Prepare {},
     /// Waits until every cache holds this share of its limit.
     WarmUp { cache_percent: u32, timeout_s: f64 },
-    /// Lets the workloads run in rounds until their database IOPS keep steady, or the rounds are over.
+    /// Lets the workloads run in rounds until their database IOPS keep steady, or the rounds are
+    /// over.
     Precondition(PreconditionSpec),
-    /// Lets the workloads run without being measured, for so long and then until a moment in UTC, where one is given.
-    Soak {
-        duration_s: f64,
-        until_utc_s: Option<f64>,
-    },
+    /// Lets the workloads run without being measured, for so long and then until a moment in UTC,
+    /// where one is given.
+    Soak { duration_s: f64, until_utc_s: Option<f64> },
     /// Lets the workloads run.
     Measure { duration_s: f64 },
     /// Looks for the highest rate that keeps the limits of its workload, and stays at it.
@@ -248,7 +256,8 @@ pub struct PreconditionSpec {
     pub window_rounds: u32,
     /// How far the rounds of a window may lie apart, as a share of their mean.
     pub range_percent: f64,
-    /// How much the straight line through them may rise or fall over the window, as a share of their mean.
+    /// How much the straight line through them may rise or fall over the window, as a share of
+    /// their mean.
     pub slope_percent: f64,
 }
 
@@ -274,7 +283,9 @@ impl PhaseAction {
     /// How long it may last by its own time; nothing for what is done when it is done.
     pub fn lasts_s(&self) -> f64 {
         match self {
-            PhaseAction::WarmUp { timeout_s, .. } | PhaseAction::GenerateLogs { timeout_s, .. } => *timeout_s,
+            PhaseAction::WarmUp { timeout_s, .. } | PhaseAction::GenerateLogs { timeout_s, .. } => {
+                *timeout_s
+            }
             PhaseAction::Measure { duration_s } | PhaseAction::Search { duration_s } => *duration_s,
             PhaseAction::Precondition(spec) => spec.round_s * f64::from(spec.rounds_max),
             // It looks at nothing but the time, which may be one of the calendar.
@@ -305,9 +316,11 @@ impl RunSpec {
     /// Reads a spec and checks what the types cannot, all but what only families know.
     ///
     /// # Errors
-    /// [`RunError::Spec`] with what is wrong. The people's plan was checked before, so this is a second line of defence.
+    /// [`RunError::Spec`] with what is wrong. The people's plan was checked before, so this is a
+    /// second line of defence.
     pub(crate) fn read(text: &str) -> Result<RunSpec, RunError> {
-        let spec: RunSpec = serde_json::from_str(text).map_err(|error| RunError::Spec(error.to_string()))?;
+        let spec: RunSpec =
+            serde_json::from_str(text).map_err(|error| RunError::Spec(error.to_string()))?;
         spec.check().map_err(RunError::Spec)?;
         Ok(spec)
     }
@@ -331,17 +344,14 @@ impl RunSpec {
                 self.hosts.len()
             ));
         }
-        self.instances
-            .iter()
-            .try_for_each(|instance| self.check_instance(instance))?;
-        self.workloads
-            .iter()
-            .try_for_each(|workload| self.check_workload(workload))?;
+        self.instances.iter().try_for_each(|instance| self.check_instance(instance))?;
+        self.workloads.iter().try_for_each(|workload| self.check_workload(workload))?;
         self.check_threads()?;
         self.phases.iter().try_for_each(|phase| self.check_phase(phase))
     }
 
-    /// How many threads carry the instances: an instance lives on one, and virtual time knows one only.
+    /// How many threads carry the instances: an instance lives on one, and virtual time knows one
+    /// only.
     pub fn threads_count(&self) -> usize {
         match self.modelled {
             Some(_) => 1,
@@ -349,7 +359,8 @@ impl RunSpec {
         }
     }
 
-    /// The thread of each instance, counted from 0: in the order of the plan, each goes to the one that has the fewest databases.
+    /// The thread of each instance, counted from 0: in the order of the plan, each goes to the one
+    /// that has the fewest databases.
     pub(crate) fn threads_of_instances(&self) -> Vec<usize> {
         let mut databases = vec![0; self.threads_count()];
         let place = |instance: &InstanceSpec| {
@@ -361,7 +372,8 @@ impl RunSpec {
         self.instances.iter().map(place).collect()
     }
 
-    /// Sessions that are one pool over several instances are shared out between the threads of these: each needs one.
+    /// Sessions that are one pool over several instances are shared out between the threads of
+    /// these: each needs one.
     fn check_threads(&self) -> Result<(), String> {
         let shards = self.threads_of_instances();
         for workload in &self.workloads {
@@ -375,7 +387,8 @@ impl RunSpec {
                 .collect();
             if (count as usize) < threads.len() {
                 return Err(format!(
-                    "workload {} shares {count} sessions between instances on {} threads; take at least {} sessions, or fewer threads",
+                    "workload {} shares {count} sessions between instances on {} threads; take at \
+                     least {} sessions, or fewer threads",
                     workload.name,
                     threads.len(),
                     threads.len()
@@ -393,13 +406,8 @@ impl RunSpec {
                 instance.target
             ));
         }
-        if instance
-            .weight
-            .is_some_and(|weight| !(weight.is_finite() && weight > 0.0))
-        {
-            return Err(format!(
-                "instance {name} has a weight that is no number above zero"
-            ));
+        if instance.weight.is_some_and(|weight| !(weight.is_finite() && weight > 0.0)) {
+            return Err(format!("instance {name} has a weight that is no number above zero"));
         }
         if instance.databases.is_empty() || instance.databases.len() > 250 {
             return Err(format!(
@@ -412,10 +420,7 @@ impl RunSpec {
 
     fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
         let name = &workload.name;
-        workload
-            .load
-            .check()
-            .map_err(|error| format!("workload {name}: {error}"))?;
+        workload.load.check().map_err(|error| format!("workload {name}: {error}"))?;
         if workload.instances.is_empty() {
             return Err(format!("workload {name} has no instances"));
         }
@@ -434,28 +439,25 @@ impl RunSpec {
         for wanted in &phase.workloads {
             let found = self.workloads.iter().find(|workload| &workload.name == wanted);
             loads.push(found.ok_or_else(|| {
-                format!(
-                    "phase {} names workload {wanted}, which is not in the list",
-                    phase.name
-                )
+                format!("phase {} names workload {wanted}, which is not in the list", phase.name)
             })?);
         }
         for load in loads.iter().filter(|load| load.load.counts_database_io()) {
             let others = loads.iter().filter(|other| other.name != load.name);
             for other in others {
-                if let Some(shared) = load.instances.iter().find(|name| other.instances.contains(name)) {
+                if let Some(shared) =
+                    load.instances.iter().find(|name| other.instances.contains(name))
+                {
                     return Err(format!(
-                        "workload {} aims at database I/O, but {} works on instance {shared} at the same time in phase {} \
+                        "workload {} aims at database I/O, but {} works on instance {shared} at \
+                         the same time in phase {} \
                          and no one could tell whose I/O it is; give them instances of their own",
                         load.name, other.name, phase.name
                     ));
                 }
             }
         }
-        let searches = loads
-            .iter()
-            .filter(|load| matches!(load.load, LoadSpec::Search(_)))
-            .count();
+        let searches = loads.iter().filter(|load| matches!(load.load, LoadSpec::Search(_))).count();
         if matches!(phase.action, PhaseAction::Search { .. }) && searches != 1 {
             return Err(format!(
                 "phase {} searches, so exactly one of its workloads must say search; {searches} do",

@@ -1,9 +1,10 @@
 //! The longest transactions of every phase, each with the stamps that say where its time went.
 //!
-//! A transaction knows when it began, when it turned to its commit and when it was done. Which I/O held it up is found among
-//! the I/O of its database and of its log: the one that covers most of the time in question. That need not be its own:
-//! several sessions wait for one page or one flush, and what they wait for is what matters. At most one stall for each
-//! instance and sample is kept, so that one bad second does not hide all others.
+//! A transaction knows when it began, when it turned to its commit and when it was done. Which I/O
+//! held it up is found among the I/O of its database and of its log: the one that covers most of
+//! the time in question. That need not be its own: several sessions wait for one page or one flush,
+//! and what they wait for is what matters. At most one stall for each instance and sample is kept,
+//! so that one bad second does not hide all others.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -35,9 +36,7 @@ pub struct IoStamps {
 impl IoStamps {
     /// How much of the time from `start` to `end` it was under way.
     fn cover_ns(&self, start: Nanos, end: Nanos) -> Nanos {
-        self.completed_ns
-            .min(end)
-            .saturating_sub(self.asked_ns.max(start))
+        self.completed_ns.min(end).saturating_sub(self.asked_ns.max(start))
     }
 }
 
@@ -101,12 +100,10 @@ pub struct StallLog {
 }
 
 impl StallLog {
-    /// An empty log for a run. Of each instance it is told whether its transactions wait for their page writes.
+    /// An empty log for a run. Of each instance it is told whether its transactions wait for their
+    /// page writes.
     pub fn new(waits_for_writes: Vec<bool>) -> StallLog {
-        StallLog {
-            waits_for_writes,
-            entries: RefCell::default(),
-        }
+        StallLog { waits_for_writes, entries: RefCell::default() }
     }
 
     /// Looks at a finished transaction; cheap unless it is the longest of its sample so far.
@@ -136,13 +133,12 @@ impl StallLog {
         let mut entries = self.entries.borrow_mut();
         let ended = std::mem::take(&mut entries.sample);
         entries.kept.extend(ended.into_values());
-        entries
-            .kept
-            .sort_by_key(|stall| (std::cmp::Reverse(stall.length_ns()), stall.begun_ns));
+        entries.kept.sort_by_key(|stall| (std::cmp::Reverse(stall.length_ns()), stall.begun_ns));
         entries.kept.truncate(STALLS_MAX);
     }
 
-    /// Begins a phase and returns the stalls of the one before, longest first; its last sample must have been closed.
+    /// Begins a phase and returns the stalls of the one before, longest first; its last sample must
+    /// have been closed.
     pub fn begin_phase(&self, phase: u32) -> Vec<Stall> {
         let mut entries = self.entries.borrow_mut();
         entries.phase = phase;
@@ -164,7 +160,9 @@ impl Observer for StallLog {
         let InstanceId(instance) = key.instance;
         let counts = match key.purpose {
             Purpose::DatabaseRead | Purpose::LogWrite => true,
-            Purpose::DatabaseWrite => self.waits_for_writes.get(usize::from(instance)) == Some(&true),
+            Purpose::DatabaseWrite => {
+                self.waits_for_writes.get(usize::from(instance)) == Some(&true)
+            }
             _ => false,
         };
         if !counts {
@@ -215,7 +213,13 @@ impl TransactionWatch {
     }
 
     /// Notes a committed transaction on the database at `position`, which ends now.
-    pub fn committed(&self, position: usize, operation: &'static str, begun: Nanos, commit_begun: Nanos) {
+    pub fn committed(
+        &self,
+        position: usize,
+        operation: &'static str,
+        begun: Nanos,
+        commit_begun: Nanos,
+    ) {
         let (database, finished) = (position as u32 + 1, self.now());
         let key = Key::new(self.instance, database, "log_flush_wait");
         self.recorder.record(key, finished - commit_begun);
@@ -226,7 +230,6 @@ impl TransactionWatch {
     /// Notes a task on the database at `position` that waits for no commit and ends now.
     pub fn done(&self, position: usize, operation: &'static str, begun: Nanos) {
         let (database, finished) = (position as u32 + 1, self.now());
-        self.stalls
-            .note(self.instance, database, operation, [begun, finished, finished]);
+        self.stalls.note(self.instance, database, operation, [begun, finished, finished]);
     }
 }

@@ -1,5 +1,5 @@
-//! What happened between two marks of the recorder, as those need it who set a rate: how many transactions were done, how
-//! much database I/O they made, and how long it took.
+//! What happened between two marks of the recorder, as those need it who set a rate: how many
+//! transactions were done, how much database I/O they made, and how long it took.
 
 use plimsoll_measure::{Histogram, metric_code};
 

@@ -23,20 +23,12 @@ pub struct Storage {
 impl Storage {
     /// A disk that cannot watch sockets and that nobody models.
     pub fn of(disk: Rc<dyn Disk>) -> Storage {
-        Storage {
-            disk,
-            ring: None,
-            watch: None,
-            processors: Processors::new(1, 0),
-        }
+        Storage { disk, ring: None, watch: None, processors: Processors::new(1, 0) }
     }
 
     /// A disk of this machine, whose ring watches sockets too.
     pub fn on_ring(disk: Rc<RealDisk>) -> Storage {
-        Storage {
-            ring: Some(disk.clone()),
-            ..Storage::of(disk)
-        }
+        Storage { ring: Some(disk.clone()), ..Storage::of(disk) }
     }
 }
 

@@ -1,8 +1,10 @@
-//! A run watched from outside, because its own thread may be held by the kernel. Some ways of doing I/O wait for the storage while they
-//! hand a request over (libaio on a file system that is frozen); then the run can neither report the I/O nor notice that it should stop.
+//! A run watched from outside, because its own thread may be held by the kernel. Some ways of doing
+//! I/O wait for the storage while they hand a request over (libaio on a file system that is
+//! frozen); then the run can neither report the I/O nor notice that it should stop.
 //!
-//! The caller keeps the progress of the run from its events. When the heartbeat is missing for long enough, that is reported; when a stop
-//! was asked for, this progress stands in for the outcome: what was measured is in the samples, distributions are lost with the thread.
+//! The caller keeps the progress of the run from its events. When the heartbeat is missing for long
+//! enough, that is reported; when a stop was asked for, this progress stands in for the outcome:
+//! what was measured is in the samples, distributions are lost with the thread.
 
 use std::time::Duration;
 
@@ -37,10 +39,7 @@ impl RunWatch {
     /// Begins to follow a run.
     pub fn of(spec: &RunSpec, stop: StopSignal) -> RunWatch {
         let clock = Clock::real();
-        let kinds = spec
-            .phases
-            .iter()
-            .map(|phase| (phase.name.clone(), phase.action.name()));
+        let kinds = spec.phases.iter().map(|phase| (phase.name.clone(), phase.action.name()));
         RunWatch {
             kinds: kinds.collect(),
             io_method: spec.io_method.clone(),
@@ -84,8 +83,8 @@ impl RunWatch {
         }
     }
 
-    /// Counts a time in which nothing came; what there is to report, once. Time is counted by the caller, so that a process
-    /// that is stopped as a whole is not taken for one that hangs.
+    /// Counts a time in which nothing came; what there is to report, once. Time is counted by the
+    /// caller, so that a process that is stopped as a whole is not taken for one that hangs.
     pub fn wait(&mut self, waited: Duration) -> Option<Event> {
         let heartbeats = self.stop.heartbeat_count();
         if self.is_virtual || heartbeats != self.heartbeats {
@@ -98,14 +97,16 @@ impl RunWatch {
         }
         self.is_reported = true;
         let text = format!(
-            "the run itself has not gone on for more than {} ms: an I/O does not return, and neither does the call that asks for it",
+            "the run itself has not gone on for more than {} ms: an I/O does not return, and \
+             neither does the call that asks for it",
             self.hung_after.as_millis()
         );
         let phase = self.phases.last().map(|phase| phase.name.clone());
         Some(Event::now(&self.clock, Level::Error, "hung_io", phase, text))
     }
 
-    /// What stands in for the outcome of a run that was asked to stop and does not notice; `None` while it may still notice.
+    /// What stands in for the outcome of a run that was asked to stop and does not notice; `None`
+    /// while it may still notice.
     pub fn given_up(&mut self) -> Option<RunOutcome> {
         let timeout = STOPPING_TIMEOUT.min(self.hung_after);
         if !self.stop.was_asked() || self.silent < timeout || self.phases.is_empty() {
@@ -124,7 +125,8 @@ impl RunWatch {
             virtual_time: false,
             io_method: self.io_method.clone(),
             io_remarks: vec![
-                "the thread of the run is held by the kernel; its distributions and what it chose are lost"
+                "the thread of the run is held by the kernel; its distributions and what it chose \
+                 are lost"
                     .into(),
             ],
             io_choices: Vec::new(),

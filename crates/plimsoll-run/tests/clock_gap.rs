@@ -1,6 +1,7 @@
 //! A process that was stopped for a while, or whose machine was paused: the gap is named as that.
 //!
-//! Why it matters: whatever was under way looks as slow as the gap was long, and the log or the disk was blamed for it.
+//! Why it matters: whatever was under way looks as slow as the gap was long, and the log or the
+//! disk was blamed for it.
 
 #[path = "load/support.rs"]
 #[expect(dead_code, reason = "each program uses its part of the support")]
@@ -11,8 +12,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use plimsoll_io::{
-    Buffer, Clock, Disk, DiskFacts, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Nanos, Operation,
-    Random, Tracking,
+    Buffer, Clock, Disk, DiskFacts, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Nanos,
+    Operation, Random, Tracking,
 };
 use serde_json::json;
 
@@ -74,10 +75,7 @@ fn a_gap_in_the_clock_of_the_sampler_is_named() {
     let clock = Rc::new(Clock::real());
     let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), options);
     disk.create_directory("/data/one");
-    let stopped = Rc::new(Stopped {
-        disk,
-        waits: Cell::new(0),
-    });
+    let stopped = Rc::new(Stopped { disk, waits: Cell::new(0) });
     let mut plan = support::spec("raw_files", json!({"sessions": 2, "shared": false}), 4.0);
     plan["sample_interval_ms"] = json!(200);
     let ran = support::run(&clock, stopped.clone(), &plan);
@@ -86,11 +84,7 @@ fn a_gap_in_the_clock_of_the_sampler_is_named() {
     let told = ran.told("clock_gap");
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("was stopped"), "{told:?}");
-    let longest_ns = ran
-        .figures("clock_gap")
-        .iter()
-        .map(|figures| figures.latency_ns_max)
-        .max();
+    let longest_ns = ran.figures("clock_gap").iter().map(|figures| figures.latency_ns_max).max();
     assert!(
         longest_ns.is_some_and(|ns| (1_700_000_000..2_500_000_000).contains(&ns)),
         "{longest_ns:?}"

@@ -1,4 +1,5 @@
-//! The family of files in virtual time: what an access specification asks for is what reaches the disk, and what the disk spoils is found.
+//! The family of files in virtual time: what an access specification asks for is what reaches the
+//! disk, and what the disk spoils is found.
 
 #[path = "load/support.rs"]
 #[expect(dead_code, reason = "each program uses its part of the support")]
@@ -16,7 +17,8 @@ use serde_json::{Value, json};
 use support::{MIB, Ran, constant, run_on};
 
 fn line(share: u32, size: u64, read: u32, random: u32) -> Value {
-    json!({"share_percent": share, "size_bytes": size, "read_percent": read, "random_percent": random,
+    json!({"share_percent": share, "size_bytes": size, "read_percent": read,
+        "random_percent": random,
            "delay_ms": 0, "burst": 1, "align_bytes": 0, "reply_bytes": 0})
 }
 
@@ -30,14 +32,19 @@ fn arrivals(per_s: f64, slots: u32) -> Value {
 
 /// Prepare, ramp up, measure, stop.
 fn spec(access: &[Value], load: Value, seconds: f64) -> Value {
-    let file = |number: u64| json!({"file_name": format!("file{number:03}.dat"), "size_bytes": 4 * MIB, "seed": number, "existing_records": null});
+    let file = |number: u64| {
+        json!({"file_name": format!("file{number:03}.dat"),
+        "size_bytes": 4 * MIB, "seed": number, "existing_records": null})
+    };
     json!({
-        "schema_version": 1, "seed": 1, "sample_interval_ms": 1000, "hung_after_ms": 30000, "io_method": "auto",
+        "schema_version": 1, "seed": 1, "sample_interval_ms": 1000, "hung_after_ms": 30000,
+            "io_method": "auto",
         "destroy_serials": [], "max_iops": null, "max_mib_per_s": null,
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": "/data"}],
         "instances": [{
-            "name": "one", "target": "disk", "backend": "files", "unfinished": false, "directory": "/data/one",
+            "name": "one", "target": "disk", "backend": "files", "unfinished": false,
+                "directory": "/data/one",
             "log_directory": "/data/one", "databases": [file(1)], "data_pattern": 2, "verify": false
         }],
         "workloads": [{
@@ -46,8 +53,10 @@ fn spec(access: &[Value], load: Value, seconds: f64) -> Value {
         }],
         "phases": [
             {"name": "prepare", "action": {"kind": "prepare"}, "workloads": []},
-            {"name": "ramp up", "action": {"kind": "soak", "duration_s": 1.0, "until_utc_s": null}, "workloads": ["mix"]},
-            {"name": "measure", "action": {"kind": "measure", "duration_s": seconds}, "workloads": ["mix"]},
+            {"name": "ramp up", "action": {"kind": "soak", "duration_s": 1.0,
+                "until_utc_s": null}, "workloads": ["mix"]},
+            {"name": "measure", "action": {"kind": "measure", "duration_s": seconds},
+                "workloads": ["mix"]},
             {"name": "stop", "action": {"kind": "stop"}, "workloads": []}
         ]
     })
@@ -63,23 +72,17 @@ fn bytes(ran: &Ran, metric: &str) -> u64 {
     ran.figures(metric).iter().map(|figures| figures.bytes).sum()
 }
 
-/// A closed load keeps its depth on every target: with 2 ms for each transfer, eight slots on each of two files make 8,000 a second.
+/// A closed load keeps its depth on every target: with 2 ms for each transfer, eight slots on each
+/// of two files make 8,000 a second.
 #[test]
 fn depth_is_kept_on_every_target_of_every_worker() {
     let mut spec = spec(&[line(100, 4096, 100, 100)], slots(8), 10.0);
     spec["workloads"][0]["workers"] = json!(2);
     let mut second = spec["instances"][0]["databases"][0].clone();
     second["file_name"] = json!("file002.dat");
-    spec["instances"][0]["databases"]
-        .as_array_mut()
-        .unwrap()
-        .push(second);
+    spec["instances"][0]["databases"].as_array_mut().unwrap().push(second);
     let ran = complete(&constant(2_000_000), &spec);
-    assert!(
-        ran.count("file_read").abs_diff(80_000) <= 16,
-        "{}",
-        ran.count("file_read")
-    );
+    assert!(ran.count("file_read").abs_diff(80_000) <= 16, "{}", ran.count("file_read"));
     assert_eq!(ran.highest_level("in_flight"), 16.0);
     assert_eq!(ran.count("database_read"), ran.count("file_io_4k"));
 }
@@ -97,7 +100,8 @@ fn a_rate_is_held_exactly() {
     assert!((share - 0.8).abs() < 0.02, "{share}");
 }
 
-/// Where the depth is the limit, arrivals wait for a slot, and that wait is told apart from the generator's own delay.
+/// Where the depth is the limit, arrivals wait for a slot, and that wait is told apart from the
+/// generator's own delay.
 #[test]
 fn too_little_depth_shows_as_waiting_for_a_slot() {
     let ran = complete(
@@ -109,7 +113,8 @@ fn too_little_depth_shows_as_waiting_for_a_slot() {
     assert_eq!(ran.quantile_ns(&["arrival_lag"], 0.99), 0);
 }
 
-/// A pair of request and reply is one transaction, timed as a whole; both are transfers of their own.
+/// A pair of request and reply is one transaction, timed as a whole; both are transfers of their
+/// own.
 #[test]
 fn replies_are_part_of_their_transaction() {
     let mut access = line(100, 8192, 100, 100);
@@ -135,7 +140,8 @@ fn blocks_of_4096(latency_ns: u64) -> Rc<MemoryDisk> {
     disk
 }
 
-/// What is shorter than a block of the storage is done as the plan says, and counted: silently, the load would be another one.
+/// What is shorter than a block of the storage is done as the plan says, and counted: silently, the
+/// load would be another one.
 #[test]
 fn sizes_below_the_logical_block_are_refused_rounded_or_changed_in_place() {
     let access = [line(50, 512, 0, 100), line(50, 4096, 0, 100)];
@@ -143,51 +149,35 @@ fn sizes_below_the_logical_block_are_refused_rounded_or_changed_in_place() {
     let refused = run_on(&blocks_of_4096(1_000_000), &spec);
     let text = refused.outcome.error.expect("it cannot be done").text;
     assert!(text.contains("a line of 512 bytes"), "{text}");
-    assert!(
-        text.contains("/data/one/file001.dat, which have 4096 bytes"),
-        "{text}"
-    );
+    assert!(text.contains("/data/one/file001.dat, which have 4096 bytes"), "{text}");
 
     spec["workloads"][0]["below_block"] = json!("round");
     let rounded = complete(&blocks_of_4096(1_000_000), &spec);
-    assert_eq!(
-        bytes(&rounded, "database_write"),
-        4096 * rounded.count("database_write")
-    );
+    assert_eq!(bytes(&rounded, "database_write"), 4096 * rounded.count("database_write"));
     assert_eq!(rounded.count("database_read"), 0);
-    assert!(
-        rounded
-            .count("file_below_block")
-            .abs_diff(rounded.count("file_io_512"))
-            <= 4
-    );
+    assert!(rounded.count("file_below_block").abs_diff(rounded.count("file_io_512")) <= 4);
 
     spec["workloads"][0]["below_block"] = json!("read_modify_write");
     let changed = complete(&blocks_of_4096(1_000_000), &spec);
     let small = changed.count("file_io_512");
     assert!(changed.count("database_read").abs_diff(small) <= 4, "{small}");
-    assert_eq!(
-        bytes(&changed, "database_read"),
-        4096 * changed.count("database_read")
-    );
+    assert_eq!(bytes(&changed, "database_read"), 4096 * changed.count("database_read"));
 }
 
 fn verified(access: &[Value]) -> Value {
     let mut spec = spec(access, slots(8), 4.0);
     spec["instances"][0]["verify"] = json!(true);
-    let checksum = json!({"name": "checksum", "action": {"kind": "checksum", "read_bytes": 65536, "reads_in_flight": 4}, "workloads": []});
+    let checksum = json!({"name": "checksum", "action": {"kind": "checksum", "read_bytes": 65536,
+        "reads_in_flight": 4}, "workloads": []});
     spec["phases"].as_array_mut().unwrap().push(checksum);
     spec
 }
 
-/// Sound storage is never accused, in any data pattern, with transfers that overlap and parts of blocks that are changed.
+/// Sound storage is never accused, in any data pattern, with transfers that overlap and parts of
+/// blocks that are changed.
 #[test]
 fn sound_storage_passes_verification() {
-    let access = [
-        line(40, 512, 50, 100),
-        line(30, 3 * 4096, 50, 60),
-        line(30, 65536, 50, 100),
-    ];
+    let access = [line(40, 512, 50, 100), line(30, 3 * 4096, 50, 60), line(30, 65536, 50, 100)];
     for pattern in 0..3 {
         let mut spec = verified(&access);
         spec["instances"][0]["data_pattern"] = json!(pattern);
@@ -198,28 +188,19 @@ fn sound_storage_passes_verification() {
     }
 }
 
-/// Lost, torn, misplaced and flipped bytes are found where they are read, and the run ends as damaged data.
+/// Lost, torn, misplaced and flipped bytes are found where they are read, and the run ends as
+/// damaged data.
 #[test]
 fn what_the_storage_spoils_is_found() {
-    for effect in [
-        Effect::LoseWrite,
-        Effect::TearWrite,
-        Effect::MisdirectWithinFile,
-        Effect::FlipStored,
-    ] {
+    for effect in
+        [Effect::LoseWrite, Effect::TearWrite, Effect::MisdirectWithinFile, Effect::FlipStored]
+    {
         let disk = constant(1_000_000);
         let rule = FaultRule::new(effect).with_kind(OperationKind::Write);
         disk.inject(rule.with_purpose(Purpose::DatabaseWrite).nth(200));
         let ran = run_on(&disk, &verified(&[line(100, 65536, 50, 100)]));
-        let text = ran
-            .outcome
-            .error
-            .unwrap_or_else(|| panic!("{effect:?} was not found"))
-            .text;
-        assert!(
-            text.contains("is not what was written there"),
-            "{effect:?}: {text}"
-        );
+        let text = ran.outcome.error.unwrap_or_else(|| panic!("{effect:?} was not found")).text;
+        assert!(text.contains("is not what was written there"), "{effect:?}: {text}");
         assert!(text.contains("file001.dat"), "{text}");
     }
 }
@@ -263,41 +244,24 @@ fn impossible_plans_are_refused() {
                 let output = Output { samples, events };
                 let disk: Rc<MemoryDisk> = disk;
                 let clock = disk.clock().clone();
-                let outcome = execute(spec, clock, disk as Rc<dyn Disk>, output, StopSignal::default());
+                let outcome =
+                    execute(spec, clock, disk as Rc<dyn Disk>, output, StopSignal::default());
                 outcome.error.expect("it is wrong").text
             }
         }
     };
     type Change<'a> = &'a dyn Fn(&mut Value);
     let cases: [(Change<'_>, &str); 8] = [
-        (
-            &|plan| plan["workloads"][0]["access"][0]["share_percent"] = json!(90),
-            "add up to 90 %",
-        ),
-        (
-            &|plan| plan["workloads"][0]["access"][0]["colour"] = json!(1),
-            "unknown field `colour`",
-        ),
+        (&|plan| plan["workloads"][0]["access"][0]["share_percent"] = json!(90), "add up to 90 %"),
+        (&|plan| plan["workloads"][0]["access"][0]["colour"] = json!(1), "unknown field `colour`"),
         (
             &|plan| plan["workloads"][0]["access"][0]["size_bytes"] = json!(5 * MIB),
             "do not fit into",
         ),
-        (
-            &|plan| plan["workloads"][0]["workers"] = json!(3),
-            "take a multiple",
-        ),
-        (
-            &|plan| plan["workloads"][0]["load"]["shared"] = json!(true),
-            "one pool of sessions",
-        ),
-        (
-            &|plan| plan["instances"][0]["data_pattern"] = json!(3),
-            "write 0, 1 or 2",
-        ),
-        (
-            &|plan| plan["instances"][0]["page_bytes"] = json!(4096),
-            "unknown field `page_bytes`",
-        ),
+        (&|plan| plan["workloads"][0]["workers"] = json!(3), "take a multiple"),
+        (&|plan| plan["workloads"][0]["load"]["shared"] = json!(true), "one pool of sessions"),
+        (&|plan| plan["instances"][0]["data_pattern"] = json!(3), "write 0, 1 or 2"),
+        (&|plan| plan["instances"][0]["page_bytes"] = json!(4096), "unknown field `page_bytes`"),
         (
             &|plan| plan["instances"][0]["databases"][0]["size_bytes"] = json!(1000),
             "whole number of MiB",
@@ -321,14 +285,12 @@ fn failed(disk: &Rc<MemoryDisk>, spec: &Value) -> plimsoll_run::ErrorReport {
     ran.outcome.error.expect("a reason")
 }
 
-/// What goes wrong below ends the run with its reason: too little room, a read that fails, a file that is gone, one that was cut.
+/// What goes wrong below ends the run with its reason: too little room, a read that fails, a file
+/// that is gone, one that was cut.
 #[test]
 fn faults_end_the_run_with_their_reason() {
     let access = [line(100, 4096, 100, 100)];
-    let full = MemoryOptions {
-        capacity_bytes: Some(MIB),
-        ..MemoryOptions::default()
-    };
+    let full = MemoryOptions { capacity_bytes: Some(MIB), ..MemoryOptions::default() };
     let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(1), full);
     disk.create_directory("/data/one");
     let error = failed(&disk, &spec(&access, slots(4), 5.0));
@@ -336,7 +298,8 @@ fn faults_end_the_run_with_their_reason() {
     assert!(error.text.contains("no space left"), "{}", error.text);
 
     let disk = constant(1_000_000);
-    let rule = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::DatabaseRead);
+    let rule =
+        FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::DatabaseRead);
     disk.inject(rule.nth(500));
     let error = failed(&disk, &spec(&access, slots(4), 5.0));
     assert_eq!(error.family, "disk");
@@ -352,21 +315,16 @@ fn faults_end_the_run_with_their_reason() {
     there["instances"][0]["databases"][0]["size_bytes"] = json!(8 * MIB);
     let error = failed(&disk, &there);
     assert_eq!(error.family, "corruption");
-    assert!(
-        error.text.contains("is shorter than it was prepared"),
-        "{}",
-        error.text
-    );
+    assert!(error.text.contains("is shorter than it was prepared"), "{}", error.text);
 }
 
-/// A file whose preparation was cut off is written again, and one that was prepared is read as it was left: nothing old is accused.
+/// A file whose preparation was cut off is written again, and one that was prepared is read as it
+/// was left: nothing old is accused.
 #[test]
 fn a_run_goes_on_with_what_an_earlier_one_left() {
     let disk = constant(1_000_000);
     disk.inject(
-        FaultRule::new(Effect::Fail(DiskErrorKind::Medium))
-            .with_purpose(Purpose::Prepare)
-            .nth(6),
+        FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::Prepare).nth(6),
     );
     let access = [line(100, 4096, 50, 100)];
     let mut spec = verified(&access);

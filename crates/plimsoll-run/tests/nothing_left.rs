@@ -1,9 +1,12 @@
-//! A run leaves nothing in memory, however it ends: complete, stopped in the middle, or with an I/O that failed.
+//! A run leaves nothing in memory, however it ends: complete, stopped in the middle, or with an I/O
+//! that failed.
 //!
-//! Why it matters: whoever runs plan after plan in one process pays for what each of them leaves, and a listener waits for the end of a channel that
-//! is still held. Buffers are counted by the disk that lent them; tasks, files, instances and recorders hold the disk, its clock or the channels.
-//! Only a run whose I/O hangs is left to the end of the process on purpose (`hung_io.rs`). And a run in which an I/O failed never looks as if nothing
-//! had happened: it ends as failed, or its events tell of the error.
+//! Why it matters: whoever runs plan after plan in one process pays for what each of them leaves,
+//! and a listener waits for the end of a channel that is still held. Buffers are counted by the
+//! disk that lent them; tasks, files, instances and recorders hold the disk, its clock or the
+//! channels. Only a run whose I/O hangs is left to the end of the process on purpose
+//! (`hung_io.rs`). And a run in which an I/O failed never looks as if nothing had happened: it ends
+//! as failed, or its events tell of the error.
 
 #[path = "load/support.rs"]
 #[expect(dead_code, reason = "each program uses its part of the support")]
@@ -13,8 +16,8 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use plimsoll_io::{
-    AfterLook, Disk, DiskErrorKind, Effect, FaultRule, MemoryDisk, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
-    Nanos,
+    AfterLook, Disk, DiskErrorKind, Effect, FaultRule, MemoryDisk, NANOS_PER_MILLISECOND,
+    NANOS_PER_SECOND, Nanos,
 };
 use plimsoll_run::{Ending, Output, RunOutcome, RunSpec, StopSignal, execute};
 use serde_json::{Value, json};
@@ -60,11 +63,7 @@ fn run(spec: &Value, mishap: &Mishap, label: &str) -> (RunOutcome, u64) {
             });
             disk.power_cut_at(*then);
         }
-        Mishap::Failing {
-            nth,
-            kind,
-            is_lasting,
-        } => {
+        Mishap::Failing { nth, kind, is_lasting } => {
             let mut rule = FaultRule::new(Effect::Fail(*kind)).nth(*nth);
             if *is_lasting {
                 rule.limit = u64::MAX;
@@ -78,17 +77,15 @@ fn run(spec: &Value, mishap: &Mishap, label: &str) -> (RunOutcome, u64) {
     let outcome = execute(spec, disk.clock().clone(), disk.clone(), output, stop);
     let mut errors_told = 0;
     // Before the disk goes on: it may hold operations, but nobody whom a listener waits for.
-    assert!(
-        is_closed(&rows, drop),
-        "{label}: somebody still holds the channel of samples"
-    );
+    assert!(is_closed(&rows, drop), "{label}: somebody still holds the channel of samples");
     assert!(
         is_closed(&told, |event| {
             errors_told += u64::from(["io_error", "io_refused"].contains(&event.kind));
         }),
         "{label}: somebody still holds the channel of events"
     );
-    let expected = u64::from(matches!(mishap, Mishap::Failing { .. }) && !disk.injected().is_empty());
+    let expected =
+        u64::from(matches!(mishap, Mishap::Failing { .. }) && !disk.injected().is_empty());
     assert!(errors_told >= expected, "{label}: nobody was told of the error");
     let operations = disk.events() / 2;
     disk.clear_faults();
@@ -104,16 +101,8 @@ fn nothing_is_left(disk: &Rc<MemoryDisk>, label: &str) {
         disk.reap();
     }
     let held = (Rc::strong_count(disk), Rc::strong_count(disk.clock()));
-    assert_eq!(
-        held,
-        (1, 1),
-        "{label}: somebody still holds the disk or its clock"
-    );
-    assert_eq!(
-        disk.lent_bytes(),
-        0,
-        "{label}: bytes that were lent have not come back"
-    );
+    assert_eq!(held, (1, 1), "{label}: somebody still holds the disk or its clock");
+    assert_eq!(disk.lent_bytes(), 0, "{label}: bytes that were lent have not come back");
 }
 
 fn is_closed<T>(receiver: &Receiver<T>, look: impl FnMut(T)) -> bool {
@@ -167,26 +156,19 @@ fn a_run_with_a_failing_io_leaves_nothing() {
             let is_lasting = nth.is_multiple_of(2);
             let kind = KINDS[nth as usize / 2 % KINDS.len()];
             let label = format!("{name}, operation {nth} failing: {kind:?}");
-            let mishap = Mishap::Failing {
-                nth,
-                kind,
-                is_lasting,
-            };
+            let mishap = Mishap::Failing { nth, kind, is_lasting };
             failed += u64::from(run(&spec, &mishap, &label).0.ending == Ending::Failed);
         }
         assert!(failed > 10, "{name}: only {failed} runs failed");
     }
 }
 
-/// The operations near both ends, where most of what opens and closes is, and of the many between them as many again, each in one of the six ways;
-/// the very first in each.
+/// The operations near both ends, where most of what opens and closes is, and of the many between
+/// them as many again, each in one of the six ways; the very first in each.
 #[test]
 #[ignore = "slow: hundreds of operations fail; `make slow`"]
 fn a_run_with_hundreds_of_ios_failing_leaves_nothing_and_tells() {
-    let ways: Vec<_> = KINDS
-        .into_iter()
-        .flat_map(|kind| [(kind, false), (kind, true)])
-        .collect();
+    let ways: Vec<_> = KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]).collect();
     for (name, spec) in specs() {
         let (_, operations) = run(&spec, &Mishap::Nothing, &name);
         let (mut runs, mut failed) = (0, 0);
@@ -195,19 +177,17 @@ fn a_run_with_hundreds_of_ios_failing_leaves_nothing_and_tells() {
             let every = if nth <= 40 { 1 } else { ways.len() as u64 };
             let chosen = (0..ways.len() as u64).filter(|way| (way + nth).is_multiple_of(every));
             for (kind, is_lasting) in chosen.map(|way| ways[way as usize]) {
-                let label = format!("{name}, operation {nth} failing: {kind:?}, lasting {is_lasting}");
-                let mishap = Mishap::Failing {
-                    nth,
-                    kind,
-                    is_lasting,
-                };
+                let label =
+                    format!("{name}, operation {nth} failing: {kind:?}, lasting {is_lasting}");
+                let mishap = Mishap::Failing { nth, kind, is_lasting };
                 let (outcome, _) = run(&spec, &mishap, &label);
                 failed += u64::from(outcome.ending == Ending::Failed);
                 runs += 1;
             }
         }
         println!(
-            "{name}: {operations} operations, {runs} runs, {failed} of them failed, all told of the error"
+            "{name}: {operations} operations, {runs} runs, {failed} of them failed, all told of \
+             the error"
         );
     }
 }

@@ -8,7 +8,8 @@ fn check(rounds: &[f64], range_percent: f64, slope_percent: f64) {
     assert!((found.slope_percent - slope_percent).abs() < 1e-9, "{found:?}");
 }
 
-/// Range and slope are those of the published rule: extremes about the mean, and the ends of the best straight line.
+/// Range and slope are those of the published rule: extremes about the mean, and the ends of the
+/// best straight line.
 #[test]
 fn range_and_slope_are_shares_of_the_mean() {
     check(&[100.0; 5], 0.0, 0.0);
@@ -18,7 +19,8 @@ fn range_and_slope_are_shares_of_the_mean() {
     check(&[95.0, 95.0, 120.0, 95.0, 95.0], 25.0, 0.0);
 }
 
-/// Without I/O nothing is steady: a storage that stands still must not count as one that keeps its rate.
+/// Without I/O nothing is steady: a storage that stands still must not count as one that keeps its
+/// rate.
 #[test]
 fn nothing_is_said_of_nothing() {
     assert!(steadiness(&[]).is_none());

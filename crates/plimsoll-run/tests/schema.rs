@@ -1,4 +1,5 @@
-//! The JSON Schema of a run spec says what is read, no more and no less: Python's own type is held against it.
+//! The JSON Schema of a run spec says what is read, no more and no less: Python's own type is held
+//! against it.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,13 @@ use serde_json::{Value, json};
 mod support;
 
 /// Every object of the schema with the keys of the plan's object at the same place.
-fn compare(schema: &Value, root: &Value, value: &Value, place: &str, unknown: &mut BTreeSet<String>) {
+fn compare(
+    schema: &Value,
+    root: &Value,
+    value: &Value,
+    place: &str,
+    unknown: &mut BTreeSet<String>,
+) {
     let mut schema = schema;
     while let Some(name) = schema["$ref"].as_str() {
         schema = root.pointer(&name[1..]).expect("a reference leads somewhere");
@@ -21,9 +28,7 @@ fn compare(schema: &Value, root: &Value, value: &Value, place: &str, unknown: &m
         // Families may take the same keys and differ in the names of their backends.
         let takes = |each: &Value| {
             let known = |key: &String| each["properties"][key]["enum"].as_array();
-            object
-                .iter()
-                .all(|(key, value)| known(key).is_none_or(|known| known.contains(value)))
+            object.iter().all(|(key, value)| known(key).is_none_or(|known| known.contains(value)))
         };
         schema = alternatives
             .iter()
@@ -41,11 +46,7 @@ fn compare(schema: &Value, root: &Value, value: &Value, place: &str, unknown: &m
                     known => compare(known, root, value, &format!("{place}.{key}"), unknown),
                 }
             }
-            assert_eq!(
-                schema["additionalProperties"],
-                json!(false),
-                "{place} takes anything"
-            );
+            assert_eq!(schema["additionalProperties"], json!(false), "{place} takes anything");
             for required in schema["required"].as_array().into_iter().flatten() {
                 assert!(
                     object.contains_key(required.as_str().unwrap_or_default()),
@@ -62,12 +63,14 @@ fn compare(schema: &Value, root: &Value, value: &Value, place: &str, unknown: &m
     }
 }
 
-/// A key that is read and missing in the schema would be refused by everybody who writes a spec by it.
+/// A key that is read and missing in the schema would be refused by everybody who writes a spec by
+/// it.
 #[test]
 fn the_schema_knows_every_key_of_a_plan() {
     let schema = RunSpec::schema(&built_in());
     let mut plan = support::spec("engine", json!({"sessions": 2, "shared": false}), 1.0);
-    plan["workloads"][0]["locality"] = json!({"folder_records": 0, "batch_operations": 1, "replies": false, "hot_percent": 1, "hot_access_percent": 2});
+    plan["workloads"][0]["locality"] = json!({"folder_records": 0, "batch_operations": 1,
+        "replies": false, "hot_percent": 1, "hot_access_percent": 2});
     plan["instances"][0]["maintenance"] = json!({"throttle_ms": 20, "read_bytes": 262_144});
     let mut unknown = BTreeSet::new();
     compare(&schema, &schema, &plan, "", &mut unknown);
@@ -75,14 +78,16 @@ fn the_schema_knows_every_key_of_a_plan() {
     plan["workloads"][0]["colour"] = json!("red");
     compare(&schema, &schema, &plan, "", &mut unknown);
     assert_eq!(unknown, BTreeSet::from([".workloads.colour".to_owned()]));
-    let backends =
-        |family: usize| &schema["$defs"]["InstanceSpec"]["anyOf"][family]["properties"]["backend"]["enum"];
+    let backends = |family: usize| {
+        &schema["$defs"]["InstanceSpec"]["anyOf"][family]["properties"]["backend"]["enum"]
+    };
     assert_eq!(backends(0), &json!(["engine", "raw_files"]));
     assert_eq!(backends(1), &json!(["files"]));
     assert_eq!(backends(2), &json!(["store"]));
 }
 
-/// What a schema takes, without names, descriptions, ranges and absent values: two schemas of one document are alike in this.
+/// What a schema takes, without names, descriptions, ranges and absent values: two schemas of one
+/// document are alike in this.
 fn shape(schema: &Value, root: &Value) -> Value {
     let mut schema = schema.clone();
     while let Some(name) = schema["$ref"].as_str() {
@@ -100,11 +105,7 @@ fn shape(schema: &Value, root: &Value) -> Value {
             return one_of(each.flatten().cloned().collect());
         }
         shapes.sort_by_key(ToString::to_string);
-        return if shapes.len() == 1 {
-            shapes.remove(0)
-        } else {
-            json!(shapes)
-        };
+        return if shapes.len() == 1 { shapes.remove(0) } else { json!(shapes) };
     }
     if let Some(values) = schema["enum"].as_array() {
         return one_of(values.clone());
@@ -116,10 +117,7 @@ fn shape(schema: &Value, root: &Value) -> Value {
         Value::Array(kinds) => kinds.clone(),
         kind => vec![kind.clone()],
     };
-    let kind = kinds
-        .into_iter()
-        .find(|kind| *kind != json!("null"))
-        .unwrap_or(json!("null"));
+    let kind = kinds.into_iter().find(|kind| *kind != json!("null")).unwrap_or(json!("null"));
     match kind.as_str() {
         Some("array") => json!([shape(&schema["items"], root)]),
         Some("object") => {
@@ -132,7 +130,9 @@ fn shape(schema: &Value, root: &Value) -> Value {
 
 /// A schema with what stands beside the reference to it.
 fn merge(schema: &mut Value, aside: &Value) {
-    if let (Value::Object(all), Value::Object(more)) = (&mut schema["properties"], &aside["properties"]) {
+    if let (Value::Object(all), Value::Object(more)) =
+        (&mut schema["properties"], &aside["properties"])
+    {
         all.extend(more.clone());
     }
 }
@@ -147,8 +147,8 @@ fn one_of(values: Vec<Value>) -> Value {
     json!({ "one of": texts })
 }
 
-/// Python writes what Rust reads: its own type of the run spec, published as a schema, and the one of Rust take the same keys with the same
-/// kinds of values at every place.
+/// Python writes what Rust reads: its own type of the run spec, published as a schema, and the one
+/// of Rust take the same keys with the same kinds of values at every place.
 #[test]
 fn python_and_rust_mean_the_same_run_spec() {
     let published = include_str!("../../../docs/reference/schemas/run-spec.schema.json");
@@ -166,7 +166,9 @@ fn differ(rust: &Value, python: &Value, place: &str, found: &mut Vec<String>) {
             for key in rust.keys().chain(python.keys()).collect::<BTreeSet<_>>() {
                 let (rust, python) = (rust.get(key), python.get(key));
                 match (rust, python) {
-                    (Some(rust), Some(python)) => differ(rust, python, &format!("{place}.{key}"), found),
+                    (Some(rust), Some(python)) => {
+                        differ(rust, python, &format!("{place}.{key}"), found)
+                    }
                     _ => found.push(format!("{place}.{key}: Rust {rust:?}, Python {python:?}")),
                 }
             }

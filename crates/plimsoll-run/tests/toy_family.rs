@@ -1,7 +1,8 @@
-//! A workload family from outside the crate runs end to end in virtual time: what a family is, is said in one place, and no list elsewhere has
-//! to learn of it.
+//! A workload family from outside the crate runs end to end in virtual time: what a family is, is
+//! said in one place, and no list elsewhere has to learn of it.
 //!
-//! The family appends blocks to one file and reads them back. Its service refuses every tenth append, which is counted and ends nothing.
+//! The family appends blocks to one file and reads them back. Its service refuses every tenth
+//! append, which is counted and ends nothing.
 
 #[path = "load/support.rs"]
 #[expect(dead_code, reason = "each program uses its part of the support")]
@@ -15,9 +16,9 @@ use std::sync::mpsc::channel;
 use plimsoll_io::{Context, Durability, File, Nanos, OpenMode, Purpose, Random};
 use plimsoll_measure::{METRICS, Metric, MetricKind};
 use plimsoll_run::{
-    Backend, Book, DatabaseState, Ending, Families, Family, InstanceSpec, Label, LoadStart, Output, Pair,
-    RunContext, RunError, RunOutcome, RunSpec, RunningLoad, Service, StopSignal, Work, WorkloadSpec,
-    execute_for, only,
+    Backend, Book, DatabaseState, Ending, Families, Family, InstanceSpec, Label, LoadStart, Output,
+    Pair, RunContext, RunError, RunOutcome, RunSpec, RunningLoad, Service, StopSignal, Work,
+    WorkloadSpec, execute_for, only,
 };
 use plimsoll_workload::{Demand, Done, Seen, Timed};
 use schemars::{Schema, json_schema};
@@ -28,20 +29,11 @@ const BLOCK_BYTES: u64 = 4096;
 const REFUSED: u32 = 552;
 
 const fn timing(name: &'static str) -> Metric {
-    Metric {
-        name,
-        kind: MetricKind::Timing,
-        unit: "ns",
-        meaning: "of the toy",
-    }
+    Metric { name, kind: MetricKind::Timing, unit: "ns", meaning: "of the toy" }
 }
 
-const OURS: [Metric; 4] = [
-    timing("append"),
-    timing("look_back"),
-    timing("append_sync"),
-    timing("append_refused"),
-];
+const OURS: [Metric; 4] =
+    [timing("append"), timing("look_back"), timing("append_sync"), timing("append_refused")];
 
 /// One file, open.
 struct Tape {
@@ -87,9 +79,7 @@ impl Demand for ToyDemand {
         self.asked += 1;
         let task = match self.asked.is_multiple_of(4) {
             true => ToyTask::LookBack,
-            false => ToyTask::Append {
-                is_refused: self.asked % 10 == 1,
-            },
+            false => ToyTask::Append { is_refused: self.asked % 10 == 1 },
         };
         let intended = seen.map_or(now, |seen| seen.finished + self.think_ns);
         Some(Timed { intended, task })
@@ -112,8 +102,7 @@ impl Service for ToyService {
                 let block = self.tape.blocks.replace(self.tape.blocks.get() + 1);
                 let buffer = file.allocate(BLOCK_BYTES as usize);
                 let context = Context::of(Purpose::DatabaseWrite);
-                file.write(block * BLOCK_BYTES, buffer, Durability::Volatile, context)
-                    .await?;
+                file.write(block * BLOCK_BYTES, buffer, Durability::Volatile, context).await?;
                 let begun = self.run.handle.now();
                 file.sync(context).await?;
                 book.note("append_sync", self.run.handle.now() - begun);
@@ -151,10 +140,7 @@ struct ToyPair {
 
 impl ToyPair {
     fn demand(&self) -> ToyDemand {
-        ToyDemand {
-            asked: 0,
-            think_ns: self.think_ns,
-        }
+        ToyDemand { asked: 0, think_ns: self.think_ns }
     }
 }
 
@@ -188,11 +174,10 @@ struct Toy;
 
 fn think_ns(workload: &WorkloadSpec) -> Result<Nanos, String> {
     match workload.options.iter().collect::<Vec<_>>()[..] {
-        [(key, Value::Number(number))] if key == "think_ns" => Ok(number.as_u64().unwrap_or_default()),
-        _ => Err(format!(
-            "workload {} says something else than think_ns",
-            workload.name
-        )),
+        [(key, Value::Number(number))] if key == "think_ns" => {
+            Ok(number.as_u64().unwrap_or_default())
+        }
+        _ => Err(format!("workload {} says something else than think_ns", workload.name)),
     }
 }
 
@@ -222,7 +207,8 @@ impl Family for Toy {
     }
 
     fn workload_schema(&self) -> Schema {
-        json_schema!({"type": "object", "properties": {"think_ns": {"type": "integer"}}, "required": ["think_ns"]})
+        json_schema!({"type": "object", "properties": {"think_ns": {"type": "integer"}},
+            "required": ["think_ns"]})
     }
 
     fn open<'a>(
@@ -235,18 +221,9 @@ impl Family for Toy {
             let path = instance.database_path(0);
             let context = Context::of(Purpose::Prepare);
             let file = run.files.open(&path, OpenMode::Create, context).await?;
-            file.write(
-                0,
-                file.allocate(BLOCK_BYTES as usize),
-                Durability::Volatile,
-                context,
-            )
-            .await?;
-            let tape: Rc<dyn Backend> = Rc::new(Tape {
-                file,
-                path,
-                blocks: Cell::new(1),
-            });
+            file.write(0, file.allocate(BLOCK_BYTES as usize), Durability::Volatile, context)
+                .await?;
+            let tape: Rc<dyn Backend> = Rc::new(Tape { file, path, blocks: Cell::new(1) });
             Ok(tape)
         })
     }
@@ -288,27 +265,24 @@ fn run(plan: &Value) -> (RunOutcome, Vec<plimsoll_measure::Row>) {
 
 fn count(outcome: &RunOutcome, metric: &str) -> u64 {
     let figures = outcome.figures.iter();
-    let measured = figures.filter(|figures| figures.phase == support::MEASURE && figures.metric == metric);
+    let measured =
+        figures.filter(|figures| figures.phase == support::MEASURE && figures.metric == metric);
     measured.map(|figures| figures.count).sum()
 }
 
-/// Sessions and arrivals serve it as they serve records, its refusals and inner steps are counted under its own names, and a seed decides all.
+/// Sessions and arrivals serve it as they serve records, its refusals and inner steps are counted
+/// under its own names, and a seed decides all.
 #[test]
 fn a_family_from_outside_runs_end_to_end() {
     for load in [json!({"sessions": 2, "shared": true}), rate(100.0, 8)] {
         let (outcome, rows) = run(&plan(load));
         let [appends, looks, syncs, refused] =
-            ["append", "look_back", "append_sync", "append_refused"].map(|name| count(&outcome, name));
+            ["append", "look_back", "append_sync", "append_refused"]
+                .map(|name| count(&outcome, name));
         assert!(appends > 1000, "{appends}");
         assert_eq!(appends, syncs);
-        assert!(
-            (appends / 4..appends / 2).contains(&looks),
-            "{looks} of {appends}"
-        );
-        assert!(
-            (appends / 9..appends / 5).contains(&refused),
-            "{refused} of {appends}"
-        );
+        assert!((appends / 4..appends / 2).contains(&looks), "{looks} of {appends}");
+        assert!((appends / 9..appends / 5).contains(&refused), "{refused} of {appends}");
         let code = METRICS.len() as u32;
         let sampled: u64 = rows
             .iter()
@@ -327,25 +301,24 @@ fn a_family_from_outside_runs_end_to_end() {
 #[test]
 fn phases_know_it_by_its_capabilities() {
     let load = json!({
-        "search": "max", "sessions": 2, "shared": true, "spacing": "regular", "sessions_max": 16, "step_s": 2.0, "settle_s": 0.5,
+        "search": "max", "sessions": 2, "shared": true, "spacing": "regular", "sessions_max": 16,
+            "step_s": 2.0, "settle_s": 0.5,
         "tolerance_percent": 20.0,
-        "criteria": [{"name": "write", "metric": "database_write", "statistic": "mean", "limit": 3.0}]
+        "criteria": [{"name": "write", "metric": "database_write", "statistic": "mean",
+            "limit": 3.0}]
     });
     let mut searching = plan(load);
-    let search =
-        json!({"name": "search", "action": {"kind": "search", "duration_s": 60.0}, "workloads": ["mix"]});
+    let search = json!({"name": "search", "action": {"kind": "search", "duration_s": 60.0},
+        "workloads": ["mix"]});
     searching["phases"].as_array_mut().unwrap().insert(2, search);
     let (outcome, _) = run(&searching);
     let found = outcome.phases[2].result.search.as_ref().expect("a search");
-    assert!(
-        found.steps.iter().all(|step| step.done_per_s > 0.0),
-        "{:?}",
-        found.steps
-    );
+    assert!(found.steps.iter().all(|step| step.done_per_s > 0.0), "{:?}", found.steps);
 
     let families = Families::of(vec![Rc::new(Toy)]);
     let mut backup = plan(json!({"sessions": 2, "shared": true}));
-    backup["phases"][2]["action"] = json!({"kind": "backup", "read_bytes": 65536, "reads_in_flight": 4});
+    backup["phases"][2]["action"] =
+        json!({"kind": "backup", "read_bytes": 65536, "reads_in_flight": 4});
     let spec = RunSpec::from_json_for(&backup.to_string(), &families).expect("the spec is right");
     let disk = constant(2_000_000);
     let (samples, _rows) = channel();
@@ -374,16 +347,22 @@ fn what_no_family_knows_is_refused() {
         read.expect_err("it is wrong").to_string()
     };
     assert!(
-        refusal(&|plan| plan["workloads"][0]["mix"] = json!({})).contains("something else than think_ns")
+        refusal(&|plan| plan["workloads"][0]["mix"] = json!({}))
+            .contains("something else than think_ns")
     );
-    assert!(refusal(&|plan| plan["workloads"][0]["family"] = json!("mail")).contains("write one of toy"));
-    assert!(refusal(&|plan| plan["instances"][0]["backend"] = json!("engine")).contains("write one of tape"));
+    assert!(
+        refusal(&|plan| plan["workloads"][0]["family"] = json!("mail"))
+            .contains("write one of toy")
+    );
+    assert!(
+        refusal(&|plan| plan["instances"][0]["backend"] = json!("engine"))
+            .contains("write one of tape")
+    );
     let records = spec("engine", json!({"sessions": 2, "shared": true}), 1.0);
     assert!(RunSpec::from_json(&records.to_string()).is_ok());
     let mut unknown = records;
     unknown["workloads"][0]["think_ns"] = json!(1);
-    let error = RunSpec::from_json(&unknown.to_string())
-        .expect_err("records do not think so")
-        .to_string();
+    let error =
+        RunSpec::from_json(&unknown.to_string()).expect_err("records do not think so").to_string();
     assert!(error.contains("unknown field `think_ns`"), "{error}");
 }

@@ -1,8 +1,8 @@
-//! Databases of any origin on this machine: which tables they have, a table as text, and mending pages with flipped bits. Only the last
-//! locks the file and writes to it.
+//! Databases of any origin on this machine: which tables they have, a table as text, and mending
+//! pages with flipped bits. Only the last locks the file and writes to it.
 //!
-//! Everything about the file is untrusted: memory stays bounded by a few pages and pieces of text besides the catalog, and damage is an
-//! error that names its place.
+//! Everything about the file is untrusted: memory stays bounded by a few pages and pieces of text
+//! besides the catalog, and damage is an error that names its place.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -134,10 +134,12 @@ async fn count_rows(reader: &DatabaseReader, placed: &PlacedTable) -> Result<u64
     Ok(count)
 }
 
-/// Sends a table as text, piece by piece; whoever takes the pieces sets the pace. Ends early when nobody takes them any more.
+/// Sends a table as text, piece by piece; whoever takes the pieces sets the pace. Ends early when
+/// nobody takes them any more.
 ///
 /// # Errors
-/// When the file cannot be read, is no database or is damaged, has no such table, or the stop was wanted. What was read before is sent.
+/// When the file cannot be read, is no database or is damaged, has no such table, or the stop was
+/// wanted. What was read before is sent.
 pub fn edb_text_live(
     path: PathBuf,
     when_dirty: WhenDirty,
@@ -164,10 +166,12 @@ pub fn edb_text_live(
 /// Rewrites, in place, the pages in which flipped bits can be put right.
 ///
 /// # Errors
-/// When the file cannot be read or written, is in use, is no database, was not shut down cleanly, or the stop was wanted.
+/// When the file cannot be read or written, is in use, is no database, was not shut down cleanly,
+/// or the stop was wanted.
 pub fn edb_repair_live(path: &Path, stop: &StopSignal) -> Result<RepairReport, ToolError> {
     let path = path.to_owned();
-    run_until_stop(stop, move |files, handle| async move {
-        Ok(repair(&files, &handle, &path).await?)
-    })
+    run_until_stop(
+        stop,
+        move |files, handle| async move { Ok(repair(&files, &handle, &path).await?) },
+    )
 }

@@ -49,9 +49,9 @@ fn family_of(error: &ReadError) -> &'static str {
         ReadError::Disk(error) => error.kind.family(),
         ReadError::Dirty { .. } | ReadError::Inherits { .. } | ReadError::Packed { .. } => "config",
         ReadError::Format { fault, .. } => match fault {
-            FormatError::HeaderShort { .. } | FormatError::NotEse { .. } | FormatError::FileType { .. } => {
-                "config"
-            }
+            FormatError::HeaderShort { .. }
+            | FormatError::NotEse { .. }
+            | FormatError::FileType { .. } => "config",
             _ => "corruption",
         },
     }

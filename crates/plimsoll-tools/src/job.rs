@@ -4,15 +4,16 @@ use std::future::Future;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Caching, Clock, Executor, Files, Handle, NANOS_PER_MILLISECOND, Nanos, RealDisk, RealDiskOptions,
-    StopSignal,
+    Caching, Clock, Executor, Files, Handle, NANOS_PER_MILLISECOND, Nanos, RealDisk,
+    RealDiskOptions, StopSignal,
 };
 
 use crate::error::ToolError;
 
 const LOOK_EVERY_NS: Nanos = 50 * NANOS_PER_MILLISECOND;
 
-/// Runs `work` on the disks of this machine, buffered where they take nothing else; blocks the calling thread.
+/// Runs `work` on the disks of this machine, buffered where they take nothing else; blocks the
+/// calling thread.
 ///
 /// # Errors
 /// What the work meets, a disk that cannot be opened at all, or [`ToolError::Stopped`].
@@ -21,10 +22,7 @@ pub fn run_until_stop<T: 'static, F: Future<Output = Result<T, ToolError>> + 'st
     work: impl FnOnce(Files, Handle) -> F + 'static,
 ) -> Result<T, ToolError> {
     let clock = Rc::new(Clock::real());
-    let options = RealDiskOptions {
-        caching: Caching::AllowBuffered,
-        ..RealDiskOptions::default()
-    };
+    let options = RealDiskOptions { caching: Caching::AllowBuffered, ..RealDiskOptions::default() };
     let disk = RealDisk::open(options, clock.clone())?;
     let executor = Executor::new(clock, disk.clone());
     let (handle, files, stop) = (executor.handle(), Files::new(disk), stop.clone());

@@ -22,13 +22,11 @@ pub struct VerifyRequest {
 /// Verifies files; blocks the calling thread until it is done or told to stop.
 ///
 /// # Errors
-/// When the disk cannot be opened at all, or the stop was wanted. A file that cannot be read has a report that says so.
+/// When the disk cannot be opened at all, or the stop was wanted. A file that cannot be read has a
+/// report that says so.
 pub fn verify_live(request: &VerifyRequest, stop: &StopSignal) -> Result<VerifyReport, ToolError> {
     let paths = request.paths.clone();
-    let options = VerifyOptions {
-        depth: request.depth,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions { depth: request.depth, ..VerifyOptions::default() };
     run_until_stop(stop, move |files, handle| async move {
         Ok(verify(&files, &handle, &paths, &options).await)
     })

@@ -1,7 +1,8 @@
 //! What is asked of a service, one task after the other: the pure half of every workload family.
 //!
-//! A demand is driven by feedback: it sees how its last task ended and says what comes next and when. It does no I/O, so the same
-//! seed and the same endings give the same tasks. Carrying tasks out is the other half, the business of a service.
+//! A demand is driven by feedback: it sees how its last task ended and says what comes next and
+//! when. It does no I/O, so the same seed and the same endings give the same tasks. Carrying tasks
+//! out is the other half, the business of a service.
 
 use plimsoll_io::Nanos;
 
@@ -26,7 +27,8 @@ pub enum Done {
 }
 
 impl Done {
-    /// Whether the task is over. Otherwise the demand asks for another in its place, still counted from the same intended start.
+    /// Whether the task is over. Otherwise the demand asks for another in its place, still counted
+    /// from the same intended start.
     pub fn is_final(self) -> bool {
         match self {
             Done::Done | Done::RolledBack | Done::Refused(_) => true,
@@ -62,7 +64,9 @@ pub trait Demand {
     /// What is asked for.
     type Task;
 
-    /// The next task, given how one ended; `None` when nothing more is asked for. Arrivals keep their own schedule: for them `now` is
-    /// the time the task is due, and only tasks that ended without being final are seen.
-    fn next(&mut self, now: Nanos, seen: Option<Seen<'_, Self::Task>>) -> Option<Timed<Self::Task>>;
+    /// The next task, given how one ended; `None` when nothing more is asked for. Arrivals keep
+    /// their own schedule: for them `now` is the time the task is due, and only tasks that ended
+    /// without being final are seen.
+    fn next(&mut self, now: Nanos, seen: Option<Seen<'_, Self::Task>>)
+    -> Option<Timed<Self::Task>>;
 }

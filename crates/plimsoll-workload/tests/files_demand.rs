@@ -1,4 +1,5 @@
-//! The rules of Iometer's workers, on their tasks alone: no storage is needed to tell whether a load is the one that was asked for.
+//! The rules of Iometer's workers, on their tasks alone: no storage is needed to tell whether a
+//! load is the one that was asked for.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -47,19 +48,10 @@ fn file_server() -> Vec<AccessLine> {
 }
 
 fn worker(lines: Vec<AccessLine>, sizes: &[u64]) -> Rc<RefCell<FileWorker>> {
-    let places: Vec<FilePlace> = sizes
-        .iter()
-        .map(|size_bytes| FilePlace {
-            weight: 1.0,
-            size_bytes: *size_bytes,
-        })
-        .collect();
+    let places: Vec<FilePlace> =
+        sizes.iter().map(|size_bytes| FilePlace { weight: 1.0, size_bytes: *size_bytes }).collect();
     let access = Access::new(lines).expect("the lines are right");
-    Rc::new(RefCell::new(FileWorker::new(
-        access,
-        Random::from_seed(7),
-        places.into(),
-    )))
+    Rc::new(RefCell::new(FileWorker::new(access, Random::from_seed(7), places.into())))
 }
 
 fn slot(worker: &Rc<RefCell<FileWorker>>, position: usize) -> FileDemand {
@@ -70,7 +62,8 @@ fn ask(slot: &mut FileDemand, now: Nanos) -> Timed<FileTask> {
     slot.next(now, None).expect("there is always more to do")
 }
 
-/// Without this the mix that a report names would not be the one that was loaded: mean size 11,345.92 bytes, 80 % reads.
+/// Without this the mix that a report names would not be the one that was loaded: mean size
+/// 11,345.92 bytes, 80 % reads.
 #[test]
 fn the_published_pattern_comes_out_in_its_shares() {
     let worker = worker(file_server(), &[64 * MIB]);
@@ -87,10 +80,7 @@ fn the_published_pattern_comes_out_in_its_shares() {
     }
     for line in file_server() {
         let share = f64::from(sizes[&line.size_bytes]) * 100.0 / f64::from(count);
-        assert!(
-            (share - f64::from(line.share_percent)).abs() < 0.5,
-            "{share} of {line:?}"
-        );
+        assert!((share - f64::from(line.share_percent)).abs() < 0.5, "{share} of {line:?}");
     }
     let mean = bytes as f64 / f64::from(count);
     assert!((mean - 11_345.92).abs() < 150.0, "{mean}");
@@ -98,16 +88,11 @@ fn the_published_pattern_comes_out_in_its_shares() {
     assert!((reads - 80.0).abs() < 0.5, "{reads}");
 }
 
-/// Sequential means: where this worker has ended on that target, back to the beginning at the end. Targets do not share the place.
+/// Sequential means: where this worker has ended on that target, back to the beginning at the end.
+/// Targets do not share the place.
 #[test]
 fn sequential_transfers_follow_on_each_target_and_wrap() {
-    let worker = worker(
-        vec![AccessLine {
-            size_bytes: 96 * 1024,
-            ..LINE
-        }],
-        &[MIB, MIB],
-    );
+    let worker = worker(vec![AccessLine { size_bytes: 96 * 1024, ..LINE }], &[MIB, MIB]);
     let (mut first, mut second) = (slot(&worker, 0), slot(&worker, 1));
     let offsets: Vec<u64> = (0..12).map(|_| ask(&mut first, 0).task.request.offset).collect();
     let step = 96 * 1024;
@@ -119,48 +104,23 @@ fn sequential_transfers_follow_on_each_target_and_wrap() {
 /// Boundaries that are no multiple of the size leave holes, as in the original.
 #[test]
 fn transfers_begin_at_multiples_of_the_alignment() {
-    let line = AccessLine {
-        size_bytes: 3000,
-        align_bytes: 4096,
-        ..LINE
-    };
+    let line = AccessLine { size_bytes: 3000, align_bytes: 4096, ..LINE };
     let mut sequential = slot(&worker(vec![line], &[MIB]), 0);
-    let offsets: Vec<u64> = (0..3)
-        .map(|_| ask(&mut sequential, 0).task.request.offset)
-        .collect();
+    let offsets: Vec<u64> = (0..3).map(|_| ask(&mut sequential, 0).task.request.offset).collect();
     assert_eq!(offsets, [0, 4096, 8192]);
-    let mut random = slot(
-        &worker(
-            vec![AccessLine {
-                random_percent: 100,
-                ..line
-            }],
-            &[MIB],
-        ),
-        0,
-    );
+    let mut random = slot(&worker(vec![AccessLine { random_percent: 100, ..line }], &[MIB]), 0);
     for _ in 0..1000 {
         assert_eq!(ask(&mut random, 0).task.request.offset % 4096, 0);
     }
 }
 
-/// A line holds for a burst, and the worker as a whole waits before each: also a slot that becomes free meanwhile.
+/// A line holds for a burst, and the worker as a whole waits before each: also a slot that becomes
+/// free meanwhile.
 #[test]
 fn bursts_keep_a_line_and_delays_hold_the_whole_worker() {
     let lines = vec![
-        AccessLine {
-            share_percent: 50,
-            burst: 4,
-            delay_ms: 10,
-            ..LINE
-        },
-        AccessLine {
-            share_percent: 50,
-            burst: 4,
-            delay_ms: 10,
-            size_bytes: 8192,
-            ..LINE
-        },
+        AccessLine { share_percent: 50, burst: 4, delay_ms: 10, ..LINE },
+        AccessLine { share_percent: 50, burst: 4, delay_ms: 10, size_bytes: 8192, ..LINE },
     ];
     let worker = worker(lines, &[64 * MIB]);
     let mut slots = [slot(&worker, 0), slot(&worker, 0)];
@@ -177,12 +137,7 @@ fn bursts_keep_a_line_and_delays_hold_the_whole_worker() {
 /// Each request of such a line is answered in the opposite direction.
 #[test]
 fn replies_go_the_other_way() {
-    let line = AccessLine {
-        read_percent: 50,
-        reply_bytes: 512,
-        random_percent: 100,
-        ..LINE
-    };
+    let line = AccessLine { read_percent: 50, reply_bytes: 512, random_percent: 100, ..LINE };
     let mut slot = slot(&worker(vec![line], &[MIB]), 0);
     for _ in 0..1000 {
         let task = ask(&mut slot, 0).task;
@@ -195,16 +150,7 @@ fn replies_go_the_other_way() {
 /// The sequential share is drawn for every transfer.
 #[test]
 fn sequential_and_random_transfers_mix() {
-    let mut slot = slot(
-        &worker(
-            vec![AccessLine {
-                random_percent: 40,
-                ..LINE
-            }],
-            &[1024 * MIB],
-        ),
-        0,
-    );
+    let mut slot = slot(&worker(vec![AccessLine { random_percent: 40, ..LINE }], &[1024 * MIB]), 0);
     let (mut end, mut following) = (0, 0_u32);
     for _ in 0..20_000 {
         let request = ask(&mut slot, 0).task.request;
@@ -221,22 +167,9 @@ fn impossible_lines_are_refused() {
     let refused = |lines: Vec<AccessLine>| Access::new(lines).expect_err("it is wrong");
     assert_eq!(refused(Vec::new()), AccessError::Lines(0));
     assert_eq!(
-        refused(vec![AccessLine {
-            share_percent: 99,
-            ..LINE
-        }]),
+        refused(vec![AccessLine { share_percent: 99, ..LINE }]),
         AccessError::SharesSumTo(99)
     );
-    let wrong = refused(vec![
-        LINE,
-        AccessLine {
-            burst: 0,
-            share_percent: 0,
-            ..LINE
-        },
-    ]);
-    assert!(
-        wrong.to_string().starts_with("access line 2 has bursts of 0"),
-        "{wrong}"
-    );
+    let wrong = refused(vec![LINE, AccessLine { burst: 0, share_percent: 0, ..LINE }]);
+    assert!(wrong.to_string().starts_with("access line 2 has bursts of 0"), "{wrong}");
 }

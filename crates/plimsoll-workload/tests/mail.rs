@@ -1,4 +1,5 @@
-//! Users of a mail server: their rates, their order, what their mail is like, and how much of it there is.
+//! Users of a mail server: their rates, their order, what their mail is like, and how much of it
+//! there is.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,8 +7,8 @@ use std::rc::Rc;
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 use plimsoll_workload::mail::{
-    Check, Client, Corpus, Day, Dispatch, Letter, MailDemand, MailHabits, MailTask, OnRead, Part, PartSum,
-    Population, PopulationError, SizeClass,
+    Check, Client, Corpus, Day, Dispatch, Letter, MailDemand, MailHabits, MailTask, OnRead, Part,
+    PartSum, Population, PopulationError, SizeClass,
 };
 use plimsoll_workload::{Demand, Done, Seen};
 
@@ -79,24 +80,17 @@ fn an_even_group_has_one_interval() {
     }
     let first: Vec<u64> = all[..50].iter().map(|(_, user, _)| *user).collect();
     let second: Vec<u64> = all[50..100].iter().map(|(_, user, _)| *user).collect();
-    assert_eq!(
-        first.iter().collect::<BTreeSet<_>>().len(),
-        50,
-        "each user once a round"
-    );
+    assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), 50, "each user once a round");
     assert_ne!(first, second, "and in another order each round");
     for users in 1..40 {
         let round = group(&habits, users, users, habits.gap_ns_mean() as Nanos);
         let once: BTreeSet<u64> = round.iter().map(|(_, user, _)| *user).collect();
-        assert_eq!(
-            (round.len() as u64, once.len() as u64),
-            (users, users),
-            "{users} users"
-        );
+        assert_eq!((round.len() as u64, once.len() as u64), (users, users), "{users} users");
     }
 }
 
-/// Rates of tasks are those stated, in both ways of dispatch; Poisson gaps scatter as exponential ones do.
+/// Rates of tasks are those stated, in both ways of dispatch; Poisson gaps scatter as exponential
+/// ones do.
 #[test]
 fn rates_are_as_stated() {
     for dispatch in [Dispatch::Even, Dispatch::Poisson] {
@@ -108,17 +102,10 @@ fn rates_are_as_stated() {
         }
         for (task, per_day) in &habits.tasks {
             let (found, spread) = (counts[task], 4.0 * (per_day / 200.0).sqrt());
-            assert!(
-                (found - per_day).abs() < spread,
-                "{dispatch:?} {}: {found}",
-                task.name()
-            );
+            assert!((found - per_day).abs() < spread, "{dispatch:?} {}: {found}", task.name());
         }
-        let of_one: Vec<f64> = all
-            .iter()
-            .filter(|(_, user, _)| *user == 5)
-            .map(|(due, _, _)| *due as f64)
-            .collect();
+        let of_one: Vec<f64> =
+            all.iter().filter(|(_, user, _)| *user == 5).map(|(due, _, _)| *due as f64).collect();
         let gaps: Vec<f64> = of_one.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
@@ -143,7 +130,8 @@ fn a_user_does_the_same_on_any_host_and_another_seed_does_not() {
     }
 }
 
-/// A user that is held up does not ask for less: what came due waits in order, and each is counted from the time it was due.
+/// A user that is held up does not ask for less: what came due waits in order, and each is counted
+/// from the time it was due.
 #[test]
 fn a_late_user_has_its_tasks_waiting() {
     let habits = habits(Dispatch::Even);
@@ -156,12 +144,8 @@ fn a_late_user_has_its_tasks_waiting() {
     day.borrow_mut().advance(late, &mut |_| due += 1);
     assert!((10..=12).contains(&due), "{due}");
     assert_eq!(day.borrow().waiting(), due - 1, "the first is under way");
-    let seen = Seen {
-        intended: first.intended,
-        finished: late,
-        task: &first.task,
-        done: Done::Done,
-    };
+    let seen =
+        Seen { intended: first.intended, finished: late, task: &first.task, done: Done::Done };
     let second = demand.next(late, Some(seen)).expect("a day has no end");
     assert!(second.intended > first.intended && second.intended < late);
     assert_eq!((first.task.number, second.task.number), (0, 1));
@@ -176,19 +160,13 @@ fn a_late_user_has_its_tasks_waiting() {
     assert!((99..=101).contains(&again), "{again}");
 }
 
-/// The published users of LoadSim come out of the formula within 2 %, and one whose mail would never end is refused.
+/// The published users of LoadSim come out of the formula within 2 %, and one whose mail would
+/// never end is refused.
 #[test]
 fn the_population_is_that_of_the_published_users() {
     let check = |new, recipients, processed, shares: [f64; 3], sent: f64, received: f64| {
         let [reply, reply_all, forward] = shares;
-        let population = Population {
-            new,
-            recipients,
-            processed,
-            reply,
-            reply_all,
-            forward,
-        };
+        let population = Population { new, recipients, processed, reply, reply_all, forward };
         let found = population.balance().expect("it has a balance");
         for (found, printed) in [(found.sent, sent), (found.received, received)] {
             assert!((found / printed - 1.0).abs() < 0.02, "{found} for {printed}");
@@ -254,10 +232,7 @@ fn every_mistake_is_told() {
         ],
         day_ns: 0,
         recipients: vec![],
-        on_read: OnRead {
-            delete: 1.5,
-            ..OnRead::default()
-        },
+        on_read: OnRead { delete: 1.5, ..OnRead::default() },
         page_rows: 0,
         ..habits(Dispatch::Even)
     };
@@ -278,36 +253,18 @@ fn every_mistake_is_told() {
 
 fn corpus(entropy: u32, duplicates: u32) -> Corpus {
     let sizes = vec![
-        SizeClass {
-            weight: 3.0,
-            body_bytes: 1000,
-            attachment_bytes: 0,
-        },
-        SizeClass {
-            weight: 1.0,
-            body_bytes: 2000,
-            attachment_bytes: 10_000,
-        },
+        SizeClass { weight: 3.0, body_bytes: 1000, attachment_bytes: 0 },
+        SizeClass { weight: 1.0, body_bytes: 2000, attachment_bytes: 10_000 },
     ];
     Corpus::new(42, sizes, entropy, duplicates).expect("it is possible")
 }
 
 fn letter<'a>(id: u64, to: &'a [String], is_meeting: bool) -> Letter<'a> {
-    Letter {
-        id,
-        from: "a@example.org",
-        to,
-        prefix: "",
-        is_meeting,
-    }
+    Letter { id, from: "a@example.org", to, prefix: "", is_meeting }
 }
 
 fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
-    let at = bytes
-        .windows(4)
-        .position(|four| four == b"\r\n\r\n")
-        .expect("headers end")
-        + 4;
+    let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("headers end") + 4;
     bytes.split_at(at)
 }
 
@@ -318,7 +275,8 @@ fn sum(bytes: &[u8]) -> Part {
     part.part()
 }
 
-/// A reader can say of each message whether it is whole, whatever a server has put before it; one flipped bit is seen.
+/// A reader can say of each message whether it is whole, whatever a server has put before it; one
+/// flipped bit is seen.
 #[test]
 fn a_message_carries_its_own_check() {
     let to = ["b@example.org".to_owned(), "c@example.org".to_owned()];
@@ -333,10 +291,7 @@ fn a_message_carries_its_own_check() {
         flipped[body.len() / 2] ^= 1;
         assert_ne!(check.body, sum(&flipped));
         let text = std::str::from_utf8(&mail.bytes).expect("plain text");
-        assert!(
-            text.lines().all(|line| line.len() <= 998),
-            "lines as RFC 5322 allows them"
-        );
+        assert!(text.lines().all(|line| line.len() <= 998), "lines as RFC 5322 allows them");
         assert!(!text.replace("\r\n", "").contains(['\r', '\n']));
         if check.attachment.bytes > 0 {
             let at = text.find("file.bin\"\r\n\r\n").expect("an attachment") + 13;
@@ -349,7 +304,8 @@ fn a_message_carries_its_own_check() {
     assert_eq!(Check::find(b"X-Plimsoll: seed=1 id=zz\r\n\r\n"), None);
 }
 
-/// The stated share of bodies is one of a few, the others are all different, and random letters come as often as stated.
+/// The stated share of bodies is one of a few, the others are all different, and random letters
+/// come as often as stated.
 #[test]
 fn entropy_and_duplicates_are_as_stated() {
     let to = ["b@example.org".to_owned()];
@@ -371,28 +327,19 @@ fn entropy_and_duplicates_are_as_stated() {
         let mut lines = 0;
         for id in 0..200 {
             let mail = corpus.mail(&letter(id, &to, false));
-            for line in split(&mail.bytes)
-                .1
-                .split(|byte| *byte == b'\n')
-                .filter(|line| line.len() == 77)
+            for line in
+                split(&mail.bytes).1.split(|byte| *byte == b'\n').filter(|line| line.len() == 77)
             {
                 lines += 1;
                 random_lines += u32::from(!line.contains(&b' '));
             }
         }
         let share = f64::from(random_lines) / f64::from(lines) * 6.0 / 8.0;
-        assert!(
-            (share - f64::from(entropy) / 100.0).abs() < 0.03,
-            "{share} for {entropy} %"
-        );
+        assert!((share - f64::from(entropy) / 100.0).abs() < 0.03, "{share} for {entropy} %");
     }
     let error = Corpus::new(1, vec![], 10, 10).expect_err("no sizes");
     assert!(error.to_string().contains("at least one class"));
-    let sizes = vec![SizeClass {
-        weight: 1.0,
-        body_bytes: 1,
-        attachment_bytes: 0,
-    }];
+    let sizes = vec![SizeClass { weight: 1.0, body_bytes: 1, attachment_bytes: 0 }];
     let error = Corpus::new(1, sizes, 90, 10).expect_err("too random");
     assert!(error.to_string().contains("take 0 to 75"));
 }

@@ -36,7 +36,11 @@ fn ended(step: Step, result: Result) -> Previous {
 }
 
 /// So many operations of one session; `judge` says how each ends.
-fn run(habits: Habits, count: usize, judge: impl Fn(&Operation) -> Result) -> Vec<(Operation, Result)> {
+fn run(
+    habits: Habits,
+    count: usize,
+    judge: impl Fn(&Operation) -> Result,
+) -> Vec<(Operation, Result)> {
     let mut population = Population::prepared(1_000_000);
     let mut session = Session::new(Random::from_seed(4), habits, 0.0);
     let mut previous = None;
@@ -56,10 +60,9 @@ fn a_batch_stays_in_one_folder_and_the_next_goes_elsewhere() {
     let operations = run(HABITS, 1600, |_| Result::Done);
     let mut folders = Vec::new();
     for batch in operations.chunks(16) {
-        let looked_for = batch
-            .iter()
-            .filter(|(operation, _)| operation.kind != Kind::Insert);
-        let of_batch: BTreeSet<u64> = looked_for.map(|(operation, _)| operation.record / 100).collect();
+        let looked_for = batch.iter().filter(|(operation, _)| operation.kind != Kind::Insert);
+        let of_batch: BTreeSet<u64> =
+            looked_for.map(|(operation, _)| operation.record / 100).collect();
         assert!(of_batch.len() <= 1, "{of_batch:?}");
         folders.extend(of_batch);
     }
@@ -67,7 +70,8 @@ fn a_batch_stays_in_one_folder_and_the_next_goes_elsewhere() {
     assert!(different.len() > 90, "{} folders in 100 batches", different.len());
 }
 
-/// Every read has one reply at most, and replies go where a read has just been: else they would cost reads of their own.
+/// Every read has one reply at most, and replies go where a read has just been: else they would
+/// cost reads of their own.
 #[test]
 fn replies_go_beside_records_read_before_each_once() {
     let mut read: Vec<u64> = Vec::new();
@@ -97,10 +101,7 @@ fn what_finds_no_room_is_appended() {
     let operations = run(HABITS, 10_000, full);
     for pair in operations.windows(2) {
         if pair[0].1 == Result::NoRoom {
-            assert_eq!(
-                (pair[1].0.kind, pair[1].0.placement),
-                (Kind::Insert, Placement::Own)
-            );
+            assert_eq!((pair[1].0.kind, pair[1].0.placement), (Kind::Insert, Placement::Own));
             assert_eq!(pair[1].0.commit, pair[0].0.commit);
         }
     }
@@ -116,33 +117,26 @@ fn what_finds_no_room_is_appended() {
 #[test]
 fn without_locality_records_are_anywhere_and_inserts_append() {
     let operations = run(HABITS.mix.into(), 1000, |_| Result::Done);
-    assert!(
-        operations
-            .iter()
-            .all(|(operation, _)| operation.placement == Placement::Own)
-    );
-    let folders: BTreeSet<u64> = operations
-        .iter()
-        .map(|(operation, _)| operation.record / 100)
-        .collect();
+    assert!(operations.iter().all(|(operation, _)| operation.placement == Placement::Own));
+    let folders: BTreeSet<u64> =
+        operations.iter().map(|(operation, _)| operation.record / 100).collect();
     assert!(folders.len() > 500);
 }
 
 /// Drawing vacant places would cost a page read each for nothing.
 #[test]
 fn vacant_places_are_not_drawn() {
-    let population = Population::with_vacancies(1000, Arc::new(|number: u64| number.is_multiple_of(3)));
+    let population =
+        Population::with_vacancies(1000, Arc::new(|number: u64| number.is_multiple_of(3)));
     let mut random = Random::from_seed(9);
     for _ in 0..1000 {
-        let drawn = population
-            .draw_from(&mut random, 300, 100)
-            .expect("there are records");
+        let drawn = population.draw_from(&mut random, 300, 100).expect("there are records");
         assert!((300..400).contains(&drawn) && drawn.is_multiple_of(3), "{drawn}");
     }
 }
 
-/// Tiers and caches hold what is hot: nine of ten operations must go to a tenth of the records, folders or not, and the hot
-/// set must not wander with the records that are added.
+/// Tiers and caches hold what is hot: nine of ten operations must go to a tenth of the records,
+/// folders or not, and the hot set must not wander with the records that are added.
 #[test]
 fn the_hot_set_gets_its_share() {
     for folder_records in [0, 100] {
@@ -157,16 +151,11 @@ fn the_hot_set_gets_its_share() {
             ..HABITS
         };
         let operations = run(habits, 40_000, |_| Result::Done);
-        let on_records = operations
-            .iter()
-            .filter(|(operation, _)| operation.kind != Kind::Insert);
+        let on_records = operations.iter().filter(|(operation, _)| operation.kind != Kind::Insert);
         let records: Vec<u64> = on_records.map(|(operation, _)| operation.record).collect();
         let hot_count = records.iter().filter(|record| **record < 100_000).count();
         let share = hot_count as f64 / records.len() as f64;
-        assert!(
-            (share - 0.9).abs() < 0.02,
-            "{share} with folders of {folder_records}"
-        );
+        assert!((share - 0.9).abs() < 0.02, "{share} with folders of {folder_records}");
     }
     assert_eq!(Population::prepared(1000).hot_count(10), 100);
 }
@@ -181,14 +170,8 @@ fn an_empty_folder_is_left() {
         _ if live(operation.record) => Result::Done,
         _ => Result::Missing,
     });
-    let longest = done
-        .split(|(_, result)| *result == Result::Done)
-        .map(<[_]>::len)
-        .max();
-    assert!(
-        longest.is_some_and(|longest| longest < 1100),
-        "{longest:?} in a row came to nothing"
-    );
+    let longest = done.split(|(_, result)| *result == Result::Done).map(<[_]>::len).max();
+    assert!(longest.is_some_and(|longest| longest < 1100), "{longest:?} in a row came to nothing");
     let last = &done[done.len() - 5_000..];
     assert!(last.iter().filter(|(_, result)| *result == Result::Done).count() > 1_000);
 }

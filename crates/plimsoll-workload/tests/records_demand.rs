@@ -1,4 +1,5 @@
-//! Tasks on the records of several databases: what came to nothing is repeated where it was, everything else goes where chance says.
+//! Tasks on the records of several databases: what came to nothing is repeated where it was,
+//! everything else goes where chance says.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -35,7 +36,8 @@ fn demand(seed: u64, weights: &[f64]) -> RecordDemand {
     )
 }
 
-/// An arrival that met a deleted record is tried again in the same database: the mix of each database stays the one asked for.
+/// An arrival that met a deleted record is tried again in the same database: the mix of each
+/// database stays the one asked for.
 #[test]
 fn a_repeated_operation_keeps_its_kind_and_its_place() {
     let mut demand = demand(3, &[1.0, 1.0, 1.0, 1.0]);
@@ -45,21 +47,11 @@ fn a_repeated_operation_keeps_its_kind_and_its_place() {
         if first.task.operation.kind == Kind::Insert {
             continue;
         }
-        let seen = Seen {
-            intended: 7,
-            finished: 5_000_000,
-            task: &first.task,
-            done: Done::Missing,
-        };
-        let again = demand
-            .next(5_000_000, Some(seen))
-            .expect("there is always more")
-            .task;
+        let seen =
+            Seen { intended: 7, finished: 5_000_000, task: &first.task, done: Done::Missing };
+        let again = demand.next(5_000_000, Some(seen)).expect("there is always more").task;
         let (was, is) = (first.task.operation, again.operation);
-        assert_eq!(
-            (again.place, is.kind, is.commit),
-            (first.task.place, was.kind, was.commit)
-        );
+        assert_eq!((again.place, is.kind, is.commit), (first.task.place, was.kind, was.commit));
         assert_ne!(is.record, was.record);
     }
 }

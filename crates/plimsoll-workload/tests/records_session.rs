@@ -46,22 +46,16 @@ fn shares_come_out_as_asked() {
     for operation in &operations {
         *counts.entry(operation.kind).or_insert(0u32) += 1;
     }
-    for (kind, percent) in [
-        (Kind::Insert, 40),
-        (Kind::Delete, 20),
-        (Kind::Replace, 5),
-        (Kind::Read, 35),
-    ] {
+    for (kind, percent) in
+        [(Kind::Insert, 40), (Kind::Delete, 20), (Kind::Replace, 5), (Kind::Read, 35)]
+    {
         let share = f64::from(counts[&kind]) / 1000.0;
         assert!(
             (share - f64::from(percent)).abs() < 0.6,
             "{kind:?}: {share} percent instead of {percent}"
         );
     }
-    let lazy = operations
-        .iter()
-        .filter(|operation| operation.commit == Commit::Lazy)
-        .count();
+    let lazy = operations.iter().filter(|operation| operation.commit == Commit::Lazy).count();
     assert!((lazy as f64 / 1000.0 - 70.0).abs() < 0.6, "{lazy} of 100000 lazy");
 }
 
@@ -83,7 +77,8 @@ fn think_time_is_a_multiple_of_the_service_time() {
     assert_eq!(second.intended, 500 + 4_000_000);
 }
 
-/// Missing records must not change the mix: the same kind is tried again, at once, on another record.
+/// Missing records must not change the mix: the same kind is tried again, at once, on another
+/// record.
 #[test]
 fn an_operation_that_found_nothing_is_repeated() {
     let mut population = Population::prepared(1_000_000);
@@ -110,7 +105,8 @@ fn an_operation_that_found_nothing_is_repeated() {
     );
 }
 
-/// Two inserts of one number would be a duplicate key, that is a failure of the load and not of the disk.
+/// Two inserts of one number would be a duplicate key, that is a failure of the load and not of the
+/// disk.
 #[test]
 fn inserted_records_are_new() {
     let mut operations = run(5, 10_000);
@@ -126,14 +122,8 @@ fn inserted_records_are_new() {
 #[test]
 fn impossible_mixes_are_refused() {
     assert_eq!(MIX_2010.check(), Ok(()));
-    let short = Mix {
-        read_percent: 34,
-        ..MIX_2010
-    };
+    let short = Mix { read_percent: 34, ..MIX_2010 };
     assert_eq!(short.check(), Err(MixError::SharesSumTo(99)));
-    let lazy = Mix {
-        lazy_commit_percent: 101,
-        ..MIX_2010
-    };
+    let lazy = Mix { lazy_commit_percent: 101, ..MIX_2010 };
     assert_eq!(lazy.check(), Err(MixError::LazyAbove100(101)));
 }

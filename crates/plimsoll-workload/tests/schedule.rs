@@ -11,7 +11,8 @@ fn due(schedule: &mut Schedule, count: usize) -> Vec<Nanos> {
     (0..count).map(|_| schedule.next_due()).collect()
 }
 
-/// The rate that was asked for is the rate of the test: a per cent off would be a per cent of the users.
+/// The rate that was asked for is the rate of the test: a per cent off would be a per cent of the
+/// users.
 #[test]
 fn the_rate_is_exact_in_the_long_run() {
     let regular = due(&mut schedule(1, Spacing::Regular, 7.0), 7000);
@@ -22,7 +23,8 @@ fn the_rate_is_exact_in_the_long_run() {
     assert!((100_000.0 / seconds - 240.0).abs() < 240.0 * 0.01, "{seconds}");
 }
 
-/// Queues depend on how arrivals bunch: for independent users the gaps' standard deviation is their mean.
+/// Queues depend on how arrivals bunch: for independent users the gaps' standard deviation is their
+/// mean.
 #[test]
 fn poisson_gaps_vary_as_independent_users_do() {
     let due = due(&mut schedule(2, Spacing::Poisson, 1000.0), 50_000);
@@ -33,7 +35,8 @@ fn poisson_gaps_vary_as_independent_users_do() {
     assert!((variation - 1.0).abs() < 0.03, "{variation}");
 }
 
-/// A search tries one rate after the other: what was due at the old one must not be served at the new one.
+/// A search tries one rate after the other: what was due at the old one must not be served at the
+/// new one.
 #[test]
 fn a_new_rate_begins_now() {
     let mut schedule = schedule(4, Spacing::Regular, 10.0);

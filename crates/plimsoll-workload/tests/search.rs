@@ -1,4 +1,5 @@
-//! The search must end at the knee wherever it begins, in few steps: each one takes the storage to its limit.
+//! The search must end at the knee wherever it begins, in few steps: each one takes the storage to
+//! its limit.
 
 use plimsoll_workload::Bisection;
 
@@ -18,22 +19,13 @@ fn search(first: f64, knee: f64) -> (Bisection, Vec<f64>) {
 /// Whoever buys storage by this number wants it within the tolerance, from below.
 #[test]
 fn the_bracket_holds_the_knee() {
-    for (first, knee) in [
-        (100.0, 1234.0),
-        (5000.0, 1234.0),
-        (1234.0, 1234.0),
-        (1.0, 40_000.0),
-    ] {
+    for (first, knee) in [(100.0, 1234.0), (5000.0, 1234.0), (1234.0, 1234.0), (1.0, 40_000.0)] {
         let (search, tried) = search(first, knee);
         let (passed, failed) = (search.passed().unwrap(), search.failed().unwrap());
         assert!(passed <= knee && knee < failed, "{passed} {knee} {failed}");
         assert!(failed <= passed * 1.0201, "{passed} {failed}");
         let most = 8.0 + (knee / first).log2().abs();
-        assert!(
-            (tried.len() as f64) <= most,
-            "{} steps from {first} to {knee}",
-            tried.len()
-        );
+        assert!((tried.len() as f64) <= most, "{} steps from {first} to {knee}", tried.len());
     }
 }
 
@@ -42,11 +34,7 @@ fn the_bracket_holds_the_knee() {
 fn it_gives_up_when_nothing_passes() {
     let (search, tried) = search(1000.0, 0.0);
     assert_eq!(search.passed(), None);
-    assert_eq!(
-        tried.last(),
-        Some(&0.5),
-        "down to where nothing can be measured any more"
-    );
+    assert_eq!(tried.last(), Some(&0.5), "down to where nothing can be measured any more");
     assert!(tried.len() <= 12);
 }
 
@@ -63,7 +51,8 @@ fn nothing_above_a_failed_rate_is_tried_again() {
     }
 }
 
-/// What passed for seconds and fails for minutes is no answer, nor is what was measured before it went wrong.
+/// What passed for seconds and fails for minutes is no answer, nor is what was measured before it
+/// went wrong.
 #[test]
 fn a_rate_that_is_taken_back_is_looked_for_below() {
     let (mut search, _) = search(100.0, 1234.0);
@@ -74,12 +63,7 @@ fn a_rate_that_is_taken_back_is_looked_for_below() {
         assert!(rate < passed);
         previous = Some((rate, rate <= 700.0));
     }
-    let (found, failed) = (
-        search.passed().expect("a rate passes"),
-        search.failed().expect("one fails"),
-    );
-    assert!(
-        found <= 700.0 && 700.0 < failed && failed <= found * 1.0201,
-        "{found} {failed}"
-    );
+    let (found, failed) =
+        (search.passed().expect("a rate passes"), search.failed().expect("one fails"));
+    assert!(found <= 700.0 && 700.0 < failed && failed <= found * 1.0201, "{found} {failed}");
 }

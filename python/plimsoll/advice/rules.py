@@ -1,9 +1,10 @@
 """Best-practice rules as data: what they say, who says it, and the condition that decides.
 
-A rule may be checked in several scopes (a host, a volume, the requirements, a finished run). In each, `when` says whether
-the rule applies and `check` what must hold; both are expressions over the facts of the scope, see `expression.py`. A
-scope without a `check` yields plain advice where it applies; a rule without scopes is advice for a person to weigh.
-The shipped rules are paraphrased from five storage papers; the severity is this project's grading of their wording.
+A rule may be checked in several scopes (a host, a volume, the requirements, a finished run). In
+each, `when` says whether the rule applies and `check` what must hold; both are expressions over the
+facts of the scope, see `expression.py`. A scope without a `check` yields plain advice where it
+applies; a rule without scopes is advice for a person to weigh. The shipped rules are paraphrased
+from five storage papers; the severity is this project's grading of their wording.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ _RULE_FIELDS = {
     "fix": Field(Text(), meaning="how to get there; the recommendation when left out"),
     "source": Field(Text(), required=True, meaning="who says so, and where"),
     "checks": Field(Tables(_CHECK_FIELDS), default=[], meaning="how it is decided"),
-    "decided_with": Field(Text(), meaning="the rule that says the same and whose findings it shares"),
+    "decided_with": Field(
+        Text(), meaning="the rule that says the same and whose findings it shares"
+    ),
 }
 
 
@@ -101,17 +104,26 @@ def read_rules(path: Path = SHIPPED_RULES) -> tuple[Rule, ...]:
     require_kind(document, ("rules",), READERS)
     fields = {
         "name": Field(Text(), required=True, meaning="what to call the rules"),
-        "rules": Field(Tables(_RULE_FIELDS, count_minimum=1, unique="id"), required=True, meaning="at least one"),
+        "rules": Field(
+            Tables(_RULE_FIELDS, count_minimum=1, unique="id"),
+            required=True,
+            meaning="at least one",
+        ),
     }
     collector = Collector(document)
     content = collector.top(fields)
-    rules = [_rule(entry, ("rules", index), collector) for index, entry in enumerate(content["rules"] or [])]
+    rules = [
+        _rule(entry, ("rules", index), collector)
+        for index, entry in enumerate(content["rules"] or [])
+    ]
     primaries = {rule.id for rule in rules if rule.id and not rule.decided_with}
     for index, rule in enumerate(rules):
         place = ("rules", index, "decided_with")
         if rule.decided_with and rule.decided_with not in primaries:
             hint = nearest_names(rule.decided_with, primaries)
-            collector.add(place, f'is "{rule.decided_with}", which is no rule with checks of its own', hint)
+            collector.add(
+                place, f'is "{rule.decided_with}", which is no rule with checks of its own', hint
+            )
         elif rule.decided_with and rule.checks:
             collector.add(place, "stands beside checks of its own", "leave out one of the two")
     collector.raise_if_any()
@@ -124,7 +136,9 @@ def _rule(entry: dict[str, Any], path: KeyPath, collector: Collector) -> Rule:
         place = (*path, "checks", index)
         when_tree = _tree(check["when"], (*place, "when"), collector)
         check_tree = _tree(check["check"], (*place, "check"), collector)
-        checks.append(Check(check["scope"], check["when"] or "", check["check"] or "", when_tree, check_tree))
+        checks.append(
+            Check(check["scope"], check["when"] or "", check["check"] or "", when_tree, check_tree)
+        )
     return Rule(
         id=entry["id"],
         subject=entry["subject"],

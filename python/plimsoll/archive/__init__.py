@@ -1,1 +1,3 @@
-"""Run folders as one archive that a receiver can check, with names taken out where the sender wants that."""
+"""Run folders as one archive that a receiver can check, with names taken out where the sender wants
+that.
+"""

@@ -1,4 +1,6 @@
-"""`plimsoll cost`: what each option costs to buy and run, and whether a vendor's statements follow from its figures."""
+"""`plimsoll cost`: what each option costs to buy and run, and whether a vendor's statements follow
+from its figures.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,22 @@ SHIPPED = "sandisk_2014"
 
 
 def cost(
-    file: Annotated[str, typer.Argument(help=f'A file of kind = "cost", or {SHIPPED} for the shipped analysis.')],
-    steps: Annotated[bool, typer.Option("--steps", help="Show the formula behind every figure.")] = False,
-    as_json_text: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+    file: Annotated[
+        str, typer.Argument(help=f'A file of kind = "cost", or {SHIPPED} for the shipped analysis.')
+    ],
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Show the formula behind every figure.")
+    ] = False,
+    as_json_text: Annotated[
+        bool, typer.Option("--json", help="Print the whole result as JSON.")
+    ] = False,
     html: Annotated[
-        Path | None, typer.Option(help="Also write the result, with every formula, as an HTML page.")
+        Path | None,
+        typer.Option(help="Also write the result, with every formula, as an HTML page."),
     ] = None,
-    xlsx: Annotated[Path | None, typer.Option(help="Also write a workbook with live formulas.")] = None,
+    xlsx: Annotated[
+        Path | None, typer.Option(help="Also write a workbook with live formulas.")
+    ] = None,
 ) -> None:
     """Compare options by purchase, space, power, cooling, failures, and cost per IOPS, user and GB.
 
@@ -37,7 +48,9 @@ def cost(
             plimsoll.SHIPPED_STUDY if file == SHIPPED and not Path(file).exists() else Path(file)
         )
         if html:
-            write_html(html, study.name, cost_sections(study, with_steps=True), f"Source: {study.source}.")
+            write_html(
+                html, study.name, cost_sections(study, with_steps=True), f"Source: {study.source}."
+            )
         if xlsx:
             _write_workbook(xlsx, study)
     except plimsoll.InputError as error:
@@ -58,7 +71,9 @@ def _write_workbook(path: Path, study: plimsoll.CostStudy) -> None:
         path.write_bytes(plimsoll.cost_workbook(study))
     except ImportError as error:
         hint = 'install it with: pip install "plimsoll[report]"'
-        raise plimsoll.InputError(str(path), [Mistake(0, "--xlsx", "needs XlsxWriter", hint)]) from error
+        raise plimsoll.InputError(
+            str(path), [Mistake(0, "--xlsx", "needs XlsxWriter", hint)]
+        ) from error
     except OSError as error:
         message = f"cannot be written: {system_reason(error)}"
         raise plimsoll.InputError(
@@ -70,13 +85,23 @@ def cost_sections(study: plimsoll.CostStudy, with_steps: bool) -> list[Section]:
     """The result as sections for the terminal and the HTML page."""
     names = [cost.option.name for cost in study.options]
     others = [name for name in names if name != study.reference]
-    columns = ["", "Unit", *(f"{name} >" for name in names), *(f"{name} / {study.reference} >" for name in others)]
-    rows = [_summary_row(study, figure, decimals, names, others) for figure, decimals in plimsoll.COST_SUMMARY.items()]
+    columns = [
+        "",
+        "Unit",
+        *(f"{name} >" for name in names),
+        *(f"{name} / {study.reference} >" for name in others),
+    ]
+    rows = [
+        _summary_row(study, figure, decimals, names, others)
+        for figure, decimals in plimsoll.COST_SUMMARY.items()
+    ]
     intro = [f"{study.source}. Prices of {study.price_date}."]
     intro += [f"{cost.option.name}: {cost.option.title}" for cost in study.options]
     sections = [Section("Options", intro, columns, [row for row in rows if row])]
     absences = [
-        f"{cost.option.name}: {text}" for cost in study.options for text in dict.fromkeys(cost.absences.values())
+        f"{cost.option.name}: {text}"
+        for cost in study.options
+        for text in dict.fromkeys(cost.absences.values())
     ]
     if absences:
         sections.append(Section("Not stated", [f"- {absence}" for absence in absences]))
@@ -99,7 +124,12 @@ def _summary_row(
     if known is None:
         return []
     cells = ["not stated" if step is None else f"{step.value:,.{decimals}f}" for step in steps]
-    return [known.title, known.unit, *cells, *(_factor(study.ratio(name, figure)) for name in others)]
+    return [
+        known.title,
+        known.unit,
+        *cells,
+        *(_factor(study.ratio(name, figure)) for name in others),
+    ]
 
 
 def _measurement_section(study: plimsoll.CostStudy, names: list[str], others: list[str]) -> Section:
@@ -107,7 +137,10 @@ def _measurement_section(study: plimsoll.CostStudy, names: list[str], others: li
     columns += [f"{study.reference} better than {name} by >" for name in others]
     rows = []
     for measurement in study.measurements:
-        cells = [f"{measurement.values[name]:,g}" if name in measurement.values else "-" for name in names]
+        cells = [
+            f"{measurement.values[name]:,g}" if name in measurement.values else "-"
+            for name in names
+        ]
         better = [_factor(measurement.improvement(name, study.reference)) for name in others]
         rows.append([measurement.name.replace("_", " "), measurement.unit, *cells, *better])
     note = "Rates compare new over old, latencies old over new; below 1 means worse."
@@ -128,7 +161,13 @@ def _claim_section(claims: tuple[plimsoll.Claim, ...]) -> Section:
     ]
     failed = frozenset(index for index, claim in enumerate(claims) if claim.holds is False)
     note = f"{len(failed)} of {len(claims)} statements do not follow from the figures."
-    return Section("Statements", [note], ("", "Statement", "Stated >", "Computed >", "Off by >", ""), rows, failed)
+    return Section(
+        "Statements",
+        [note],
+        ("", "Statement", "Stated >", "Computed >", "Off by >", ""),
+        rows,
+        failed,
+    )
 
 
 def _consolidation_section(study: plimsoll.CostStudy) -> Section:
@@ -138,7 +177,9 @@ def _consolidation_section(study: plimsoll.CostStudy) -> Section:
     rows = [(name.replace("_", " "), *(f"{side[name]:,g}" for side in sides)) for name in sides[0]]
     notes = []
     if result.virtual_per_physical_after is not None:
-        notes.append(f"{result.virtual_per_physical_after:g} virtual machines per physical item afterwards.")
+        notes.append(
+            f"{result.virtual_per_physical_after:g} virtual machines per physical item afterwards."
+        )
     if result.not_stated:
         notes.append("Not stated, counted as nothing: " + "; ".join(result.not_stated) + ".")
     return Section("Consolidation", notes, ("", "Before >", "After >", "Saved >"), rows)
@@ -147,7 +188,8 @@ def _consolidation_section(study: plimsoll.CostStudy) -> Section:
 def _steps_section(cost: plimsoll.OptionCost) -> Section:
     columns = ("Figure", "Value >", "Unit", "Formula", "Source")
     rows = [
-        (step.title, f"{step.value:,.10g}", step.unit, _formula(step), step.source) for step in cost.figures.values()
+        (step.title, f"{step.value:,.10g}", step.unit, _formula(step), step.source)
+        for step in cost.figures.values()
     ]
     return Section(f"How the figures of {cost.option.name} come about", (), columns, rows)
 

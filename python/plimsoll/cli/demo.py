@@ -18,34 +18,53 @@ from plimsoll.cli.test import instance_rows, loaded
 
 def demo(
     directory: Annotated[Path, typer.Argument(help="A directory on the storage to be tested.")],
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the databases for the next run.")] = False,
-    seconds: Annotated[float, typer.Option(help="How long to measure.")] = settings.DEMO["duration_s"],
-    size_mib: Annotated[int, typer.Option(help="Size of each database.")] = settings.DEMO["database_size_mib"],
-    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(settings.INSTANCE_DEFAULTS["backend"]),
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the databases for the next run.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(help="How long to measure.")] = settings.DEMO[
+        "duration_s"
+    ],
+    size_mib: Annotated[int, typer.Option(help="Size of each database.")] = settings.DEMO[
+        "database_size_mib"
+    ],
+    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(
+        settings.INSTANCE_DEFAULTS["backend"]
+    ),
     stated_limits: Annotated[
         list[str] | None,
-        typer.Option("--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."),
+        typer.Option(
+            "--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for this run; a new one below runs/ if left out.")
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No progress, only warnings and the result.")
+    ] = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Prepare two databases, measure the 2010 mix, stop cleanly, verify every page and print the result.
+    """Prepare two databases, measure the 2010 mix, stop cleanly, verify every page and print the
+    result.
 
-    Exits with 0 whenever a result was produced, so that an honest Fail does not look like a broken build.
+    Exits with 0 whenever a result was produced, so that an honest Fail does not look like a broken
+    build.
     """
     databases, cache_mib = settings.DEMO["instances"], settings.DEMO["cache_mib_max"]
     wanted = {
         "name": "demo",
         "target": [{"name": "target", "path": str(directory)}],
-        "instance": instance_rows(databases, size_mib, backend, settings.DEMO["edition"], cache_mib),
+        "instance": instance_rows(
+            databases, size_mib, backend, settings.DEMO["edition"], cache_mib
+        ),
         "phase": loaded(seconds),
         **stated(stated_limits=stated_limits or None),
     }
     with reading_plan():
         plan = plimsoll.build_plan(wanted)
     listener = showing(quiet=quiet)
-    # Two minutes to see how it works, wherever that is: nobody takes its result for a qualification.
+    # Two minutes to see how it works, wherever that is: nobody takes its result for a
+    # qualification.
     found = options.checked(plan, None, listener, create=True, allow_system_disk=True)
     made_directory = not directory.exists()
     with refusing():

@@ -1,4 +1,6 @@
-"""`plimsoll explain`: what a check, a doubt or a field of the summary means, and what to do when a check fails."""
+"""`plimsoll explain`: what a check, a doubt or a field of the summary means, and what to do when a
+check fails.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from plimsoll.cli.terminal import stop_with
 
 
 def explain(
-    name: Annotated[str | None, typer.Argument(help="A check, a doubt or a field of the summary.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A check, a doubt or a field of the summary.")
+    ] = None,
 ) -> None:
     """Say what a check measures, its limits with their source, and what a failure means.
 
@@ -22,7 +26,9 @@ def explain(
     """
     if name is None:
         typer.echo("\n".join(f"  {known}" for known in plimsoll.explained_names()))
-        typer.echo("\n`plimsoll explain NAME` tells more of one; fields of summary.json have names, too")
+        typer.echo(
+            "\n`plimsoll explain NAME` tells more of one; fields of summary.json have names, too"
+        )
         return
     try:
         typer.echo(plimsoll.explain(name))

@@ -1,4 +1,6 @@
-"""Help in panels: the options that only this command has come first, then those it shares with others, each group under a heading."""
+"""Help in panels: the options that only this command has come first, then those it shares with
+others, each group under a heading.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class PanelCommand(TyperCommand):
             record = parameter.get_help_record(ctx)
             if record is not None:
                 is_argument = parameter.param_type_name == "argument"
-                heading = "Arguments" if is_argument else self.panel_of.get(parameter.name or "", OWN)
+                heading = (
+                    "Arguments" if is_argument else self.panel_of.get(parameter.name or "", OWN)
+                )
                 panels.setdefault(heading, []).append(record)
         for heading, records in panels.items():
             if records:

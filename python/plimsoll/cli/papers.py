@@ -1,4 +1,7 @@
-"""`plimsoll papers`: every published result beside what the modelled array makes of it. Touches no disk."""
+"""`plimsoll papers`: every published result beside what the modelled array makes of it.
+
+Touches no disk.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,12 @@ from plimsoll.inputs.mistakes import Mistake, nearest_names
 
 
 def papers(
-    point: Annotated[list[str] | None, typer.Argument(help="Only these points; all of them when left out.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of figures as JSON.")] = False,
+    point: Annotated[
+        list[str] | None, typer.Argument(help="Only these points; all of them when left out.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a list of figures as JSON.")
+    ] = False,
 ) -> None:
     """Run the published points on the modelled arrays and show published, modelled and error.
 
@@ -30,7 +37,12 @@ def papers(
                 InputError(
                     "options",
                     [
-                        Mistake(0, "point", f'is "{name}", no published point', nearest_names(name, points))
+                        Mistake(
+                            0,
+                            "point",
+                            f'is "{name}", no published point',
+                            nearest_names(name, points),
+                        )
                         for name in wrong
                     ],
                 )

@@ -28,10 +28,14 @@ def prepare(
     quiet: options.Quiet = False,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="DIR", help="Also copy them into a set that later runs can restore."),
+        typer.Option(
+            "--save", metavar="DIR", help="Also copy them into a set that later runs can restore."
+        ),
     ] = None,
 ) -> None:
-    """Make and close the databases of a plan, so that a later run starts at once, or restores them before each run."""
+    """Make and close the databases of a plan, so that a later run starts at once, or restores them
+    before each run.
+    """
     if save is not None:
         with refusing(plimsoll.FolderError):
             plimsoll.may_save(save)
@@ -40,7 +44,12 @@ def prepare(
     plan = plimsoll.bounded(plan, max_mib_per_s=max_mib_per_s)
     listener = showing(quiet=quiet)
     found = options.checked(
-        plan, destroy, listener, create=create, allow_system_disk=allow_system_disk, shows_forecast=dry_run
+        plan,
+        destroy,
+        listener,
+        create=create,
+        allow_system_disk=allow_system_disk,
+        shows_forecast=dry_run,
     )
     if dry_run:
         options.show_forecast(plan, found, as_json=False)
@@ -67,5 +76,7 @@ def _save(found: plimsoll.Preflight, directory: Path) -> None:
             plimsoll.save_set(found.run, directory, say)
     except OSError as error:
         words = system_reason(error)
-        stop_with(exit_codes.USAGE, f"{directory}: {words}; the databases are prepared, nothing is saved")
+        stop_with(
+            exit_codes.USAGE, f"{directory}: {words}; the databases are prepared, nothing is saved"
+        )
     typer.echo(f"saved in {directory}; restore it with `restore_from` in a plan")

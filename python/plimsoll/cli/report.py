@@ -1,4 +1,6 @@
-"""`plimsoll report`: redo summary, verdict and report of a run from its folder, without the disk."""
+"""`plimsoll report`: redo summary, verdict and report of a run from its folder, without the
+disk.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from plimsoll.cli.live import showing
 
 
 def report(
-    run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")], verbose: options.Verbose = False
+    run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    verbose: options.Verbose = False,
 ) -> None:
     """Judge a run again and write its report again, from the files in its folder.
 

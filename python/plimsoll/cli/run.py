@@ -33,7 +33,8 @@ def run(
     start_at: Annotated[
         str | None,
         typer.Option(
-            help="Begin to measure at this moment in UTC, 18:30 or 2026-01-31T18:30:00Z, as other hosts do.",
+            help="Begin to measure at this moment in UTC, 18:30 or 2026-01-31T18:30:00Z, as other "
+            "hosts do.",
             metavar="UTC",
         ),
     ] = None,
@@ -50,7 +51,9 @@ def run(
         plan = plimsoll.read_plan(plan_file, host)
     if start_at is not None:
         if repeat > 1:
-            stop_with(exit_codes.USAGE, "--start-at is one moment; leave out --start-at or --repeat")
+            stop_with(
+                exit_codes.USAGE, "--start-at is one moment; leave out --start-at or --repeat"
+            )
         try:
             plan = plimsoll.wait_until(plan, plimsoll.parse_moment(start_at, datetime.now(UTC)))
         except plimsoll.MomentError as error:

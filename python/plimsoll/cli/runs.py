@@ -35,7 +35,9 @@ KINDS = {True: "qualification", False: "rehearsal", None: "–"}
 
 
 def runs(
-    directory: Annotated[Path, typer.Argument(help="Where to look.", metavar="DIR")] = plimsoll.DEFAULT_PARENT,
+    directory: Annotated[
+        Path, typer.Argument(help="Where to look.", metavar="DIR")
+    ] = plimsoll.DEFAULT_PARENT,
     sort: Annotated[str, typer.Option(help=f"One of {', '.join(SORTS)}.")] = "time",
     reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
@@ -45,23 +47,34 @@ def runs(
     Example: plimsoll runs runs --sort iops
     """
     if sort not in SORTS:
-        stop_with(exit_codes.USAGE, f"--sort {sort}: there is no such column; {nearest_names(sort, SORTS)}")
+        stop_with(
+            exit_codes.USAGE,
+            f"--sort {sort}: there is no such column; {nearest_names(sort, SORTS)}",
+        )
     if not directory.is_dir():
         what = "is a file" if directory.exists() else "does not exist"
         stop_with(exit_codes.USAGE, f"{directory} {what}; name a directory with run folders in it")
     found = ordered(plimsoll.list_runs(directory), sort, reverse=reverse)
     if as_json:
         typer.echo(
-            json.dumps({"schema_version": 1, "runs": [entry.plain() for entry in found]}, indent=2, ensure_ascii=False)
+            json.dumps(
+                {"schema_version": 1, "runs": [entry.plain() for entry in found]},
+                indent=2,
+                ensure_ascii=False,
+            )
         )
         return
     typer.echo("\n".join(lines_of(found)) if found else f"no run below {directory}")
 
 
-def ordered(entries: list[plimsoll.RunEntry], sort: str, *, reverse: bool) -> list[plimsoll.RunEntry]:
+def ordered(
+    entries: list[plimsoll.RunEntry], sort: str, *, reverse: bool
+) -> list[plimsoll.RunEntry]:
     """The entries by a column; what has nothing there comes last either way."""
     key, largest_first = SORTS[sort]
-    known = sorted((entry for entry in entries if getattr(entry, key) is not None), key=attrgetter(key))
+    known = sorted(
+        (entry for entry in entries if getattr(entry, key) is not None), key=attrgetter(key)
+    )
     if largest_first is not reverse:
         known.reverse()
     return known + [entry for entry in entries if getattr(entry, key) is None]
@@ -69,7 +82,20 @@ def ordered(entries: list[plimsoll.RunEntry], sort: str, *, reverse: bool) -> li
 
 def lines_of(entries: list[plimsoll.RunEntry]) -> list[str]:
     """The list for a terminal: figures in columns, what is wrong below its run."""
-    rows = [["run", "began (UTC)", "storage", "test", "result", "kind", "measured", "IOPS", "read ms", "log ms"]]
+    rows = [
+        [
+            "run",
+            "began (UTC)",
+            "storage",
+            "test",
+            "result",
+            "kind",
+            "measured",
+            "IOPS",
+            "read ms",
+            "log ms",
+        ]
+    ]
     for entry in entries:
         began = (entry.start_utc or "")[:16].replace("T", " ")
         measured = duration_shown(entry.measured_s) if entry.measured_s else "–"
@@ -80,7 +106,9 @@ def lines_of(entries: list[plimsoll.RunEntry]) -> list[str]:
                 entry.storage or "–",
                 entry.test or "–",
                 entry.result if entry.state == "ended" and entry.result else (entry.state or "–"),
-                "modelled" if (entry.storage or "").startswith("MODELLED") else KINDS[entry.qualifying],
+                "modelled"
+                if (entry.storage or "").startswith("MODELLED")
+                else KINDS[entry.qualifying],
                 measured,
                 *(shown(getattr(entry, name)) for name in FIGURES),
             ]

@@ -1,7 +1,9 @@
-"""`plimsoll size`: from a requirements file or a few options to capacity, I/O, databases, volumes and servers.
+"""`plimsoll size`: from a requirements file or a few options to capacity, I/O, databases, volumes
+and servers.
 
-Figures go to standard output, as text or JSON; what was written and what is wrong go to standard error. The workbook,
-the report and the run plan are made only when asked for, and only then are their libraries imported.
+Figures go to standard output, as text or JSON; what was written and what is wrong go to standard
+error. The workbook, the report and the run plan are made only when asked for, and only then are
+their libraries imported.
 """
 
 import json
@@ -44,26 +46,52 @@ GIVEN_AS = {
 
 def size(
     requirements: Annotated[
-        Path | None, typer.Argument(metavar="REQUIREMENTS.toml", help="What is asked of the storage.")
+        Path | None,
+        typer.Argument(metavar="REQUIREMENTS.toml", help="What is asked of the storage."),
     ] = None,
     users: Annotated[int | None, typer.Option(help="Mailbox users, growth included.")] = None,
-    quota_mb: Annotated[float | None, typer.Option(help="Mailbox quota, MB of 1024^2 bytes.")] = None,
-    messages_per_day: Annotated[float | None, typer.Option(help="Messages of a user in a day.")] = None,
-    profile: Annotated[str | None, typer.Option(help="A named profile in place of the messages.")] = None,
-    message_kb: Annotated[float | None, typer.Option(help="Mean message size, KB (75 when left out).")] = None,
-    copies: Annotated[int | None, typer.Option(help="Copies of each database, the active one included.")] = None,
-    servers: Annotated[int | None, typer.Option(help="Mailbox servers (as many as copies when left out).")] = None,
-    dag: Annotated[bool | None, typer.Option("--dag/--standalone", help="A group of servers, or one alone.")] = None,
-    max_database_gb: Annotated[float | None, typer.Option(help="Largest database, GB of 1024^3 bytes.")] = None,
-    edition: Annotated[str | None, typer.Option(help="Whose guidance: exchange_2010 to exchange_2019.")] = None,
-    log_rule: Annotated[str | None, typer.Option(help="Log rule: table_17 or section_3_3_2.")] = None,
-    as_published: Annotated[
-        str | None, typer.Option(metavar="PAPER", help="A paper's own rounding and omissions: dell_2010.")
+    quota_mb: Annotated[
+        float | None, typer.Option(help="Mailbox quota, MB of 1024^2 bytes.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write every figure and its steps as JSON.")] = False,
+    messages_per_day: Annotated[
+        float | None, typer.Option(help="Messages of a user in a day.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="A named profile in place of the messages.")
+    ] = None,
+    message_kb: Annotated[
+        float | None, typer.Option(help="Mean message size, KB (75 when left out).")
+    ] = None,
+    copies: Annotated[
+        int | None, typer.Option(help="Copies of each database, the active one included.")
+    ] = None,
+    servers: Annotated[
+        int | None, typer.Option(help="Mailbox servers (as many as copies when left out).")
+    ] = None,
+    dag: Annotated[
+        bool | None, typer.Option("--dag/--standalone", help="A group of servers, or one alone.")
+    ] = None,
+    max_database_gb: Annotated[
+        float | None, typer.Option(help="Largest database, GB of 1024^3 bytes.")
+    ] = None,
+    edition: Annotated[
+        str | None, typer.Option(help="Whose guidance: exchange_2010 to exchange_2019.")
+    ] = None,
+    log_rule: Annotated[
+        str | None, typer.Option(help="Log rule: table_17 or section_3_3_2.")
+    ] = None,
+    as_published: Annotated[
+        str | None,
+        typer.Option(metavar="PAPER", help="A paper's own rounding and omissions: dell_2010."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write every figure and its steps as JSON.")
+    ] = False,
     xlsx: Annotated[Path | None, typer.Option(help="Write a workbook with live formulas.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a report for handing over.")] = None,
-    plan: Annotated[Path | None, typer.Option(help="Write the run plan that would qualify the result.")] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="Write the run plan that would qualify the result.")
+    ] = None,
 ) -> None:
     """Size storage for mailbox users or transactions, with every step shown.
 
@@ -141,8 +169,15 @@ def _wrong_outputs(outputs: dict[str, Path | None], requirements: Path | None) -
             mistakes.append(Mistake(0, option, f"{path.parent} is not a folder", "make it first"))
         elif path.is_dir():
             mistakes.append(Mistake(0, option, f"{path} is a folder", "name a file"))
-        elif requirements is not None and path.exists() and requirements.exists() and path.samefile(requirements):
-            mistakes.append(Mistake(0, option, f"{path} is the requirements file itself", "name another file"))
+        elif (
+            requirements is not None
+            and path.exists()
+            and requirements.exists()
+            and path.samefile(requirements)
+        ):
+            mistakes.append(
+                Mistake(0, option, f"{path} is the requirements file itself", "name another file")
+            )
     return mistakes
 
 
@@ -162,26 +197,43 @@ def _write(
         raise InputError(requirements.name, [Mistake(0, "", str(error), hint)]) from error
     except ValueError as error:
         hint = "leave --as-published out"
-        raise InputError(requirements.name, [Mistake(0, "--as-published", str(error), hint)]) from error
-    for option, path, write in (("--xlsx", xlsx, _workbook), ("--html", html, _report), ("--plan", plan, _plan)):
+        raise InputError(
+            requirements.name, [Mistake(0, "--as-published", str(error), hint)]
+        ) from error
+    for option, path, write in (
+        ("--xlsx", xlsx, _workbook),
+        ("--html", html, _report),
+        ("--plan", plan, _plan),
+    ):
         if path is not None:
             try:
                 write(sizing, path)
             except OSError as error:
                 reason = system_reason(error)
-                raise InputError("options", [Mistake(0, option, f"{path} cannot be written: {reason}", "")]) from error
+                raise InputError(
+                    "options", [Mistake(0, option, f"{path} cannot be written: {reason}", "")]
+                ) from error
             typer.echo(f"wrote {path}", err=True)
     if as_json:
         typer.echo(_as_json(sizing))
     else:
         weighted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = shutil.get_terminal_size((120, 40)).columns
-        typer.echo(plimsoll.sizing_text(sizing, plimsoll.SizingTerminal(min(width, 140), weighted=weighted)))
+        typer.echo(
+            plimsoll.sizing_text(
+                sizing, plimsoll.SizingTerminal(min(width, 140), weighted=weighted)
+            )
+        )
 
 
 def _as_json(sizing: "Sizing") -> str:
-    """A line for each figure: readable in a pager, and ten times as quick to write as an indented tree."""
-    lines = (f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in plimsoll.sizing_data(sizing).items())
+    """A line for each figure: readable in a pager, and ten times as quick to write as an indented
+    tree.
+    """
+    lines = (
+        f"  {json.dumps(key)}: {json.dumps(value)}"
+        for key, value in plimsoll.sizing_data(sizing).items()
+    )
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
@@ -190,7 +242,9 @@ def _workbook(sizing: "Sizing", path: Path) -> None:
         workbook = plimsoll.sizing_workbook(sizing)
     except ImportError as error:
         hint = "install the report extra: pip install 'plimsoll[report]'"
-        raise InputError("options", [Mistake(0, "--xlsx", "needs xlsxwriter, which is not installed", hint)]) from error
+        raise InputError(
+            "options", [Mistake(0, "--xlsx", "needs xlsxwriter, which is not installed", hint)]
+        ) from error
     path.write_bytes(workbook)
 
 

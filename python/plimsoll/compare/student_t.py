@@ -1,7 +1,8 @@
 """Student's t distribution, as far as a confidence interval needs it.
 
-The cumulative distribution is the incomplete beta function, by its continued fraction (Lentz's evaluation, as numerical
-textbooks have it); quantiles are found by bisection. Degrees of freedom need not be whole, because Welch's are not.
+The cumulative distribution is the incomplete beta function, by its continued fraction (Lentz's
+evaluation, as numerical textbooks have it); quantiles are found by bisection. Degrees of freedom
+need not be whole, because Welch's are not.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def _fraction(first: float, second: float, at: float) -> float:
         before = result
         for term in (
             step * (second - step) * at / ((first + 2 * step - 1) * (first + 2 * step)),
-            -(first + step) * (first + second + step) * at / ((first + 2 * step) * (first + 2 * step + 1)),
+            -(first + step)
+            * (first + second + step)
+            * at
+            / ((first + 2 * step) * (first + 2 * step + 1)),
         ):
             denominator = 1 / _kept_from_zero(1 + term * denominator)
             numerator = _kept_from_zero(1 + term / numerator)

@@ -1,7 +1,7 @@
 """The marker of an instance: whose a directory is, and which databases are in it.
 
-A marker may come from anybody, with a disk or in an archive. Only one of the form that everything here relies on is read at all, and what it names
-elsewhere has to name it in turn.
+A marker may come from anybody, with a disk or in an archive. Only one of the form that everything
+here relies on is read at all, and what it names elsewhere has to name it in turn.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def identity_from(content: object) -> Identity | None:
     databases = content.get("databases") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(databases, list):
         return None
-    if not all(isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases):
+    if not all(
+        isinstance(item, dict) and isinstance(item.get("file_name"), str) for item in databases
+    ):
         return None
     return Identity({key: value for key, value in content.items() if key != "databases"}, databases)
 
@@ -113,21 +115,35 @@ def read(directory: Path) -> Marker | None:
         return None
     if not isinstance(content, dict) or content.get("kind") != MARKER_KIND:
         return None
-    identity, state, records = identity_from(content.get("instance")), content.get("state"), content.get("records")
+    identity, state, records = (
+        identity_from(content.get("instance")),
+        content.get("state"),
+        content.get("records"),
+    )
     if identity is None or state not in (CLOSED, IN_USE):
         return None
-    if records is not None and not (isinstance(records, list) and len(records) == len(identity.databases)):
+    if records is not None and not (
+        isinstance(records, list) and len(records) == len(identity.databases)
+    ):
         return None
     return Marker(directory, state, records, identity)
 
 
 def find_databases(path: Path) -> list[Marker]:
     """Our markers directly in `path`, or in the directories there."""
-    candidates = [path, *sorted(child for child in path.iterdir() if child.is_dir())] if path.is_dir() else []
+    candidates = (
+        [path, *sorted(child for child in path.iterdir() if child.is_dir())]
+        if path.is_dir()
+        else []
+    )
     return [marker for directory in candidates if (marker := read(directory)) is not None]
 
 
 def write_for_logs(logs: Path, directory: Path) -> None:
     """Note in a directory of logs, which is there, whose they are."""
-    whose = {"kind": LOGS_KIND, "schema_version": SCHEMA_VERSION, "directory": str(directory.resolve())}
+    whose = {
+        "kind": LOGS_KIND,
+        "schema_version": SCHEMA_VERSION,
+        "directory": str(directory.resolve()),
+    }
     write_json(logs / MARKER, whose)

@@ -1,4 +1,5 @@
-"""A modelled array as the Rust side is given it, key by key as in `crates/plimsoll-array/src/spec.rs`.
+"""A modelled array as the Rust side is given it, key by key as in
+`crates/plimsoll-array/src/spec.rs`.
 
 Sizes are bytes, times nanoseconds, rates bytes per second. Nothing has a default here.
 """

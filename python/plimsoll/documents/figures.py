@@ -1,6 +1,8 @@
-"""Figures of transfers, responses and levels, at each place and in total, as `summary.json` holds them.
+"""Figures of transfers, responses and levels, at each place and in total, as `summary.json` holds
+them.
 
-What another tool reported has gaps where ours has figures: the classes called `Reported...` allow them.
+What another tool reported has gaps where ours has figures: the classes called `Reported...` allow
+them.
 """
 
 from __future__ import annotations
@@ -222,7 +224,9 @@ class Level(Document):
 
 
 class StallLevel(Level):
-    """Page fault stalls per second, and how many samples were higher than 0, as the published reports count them."""
+    """Page fault stalls per second, and how many samples were higher than 0, as the published
+    reports count them.
+    """
 
     samples_count: int | None = None
     samples_above_zero_count: int | None = None

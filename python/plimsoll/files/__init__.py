@@ -1,1 +1,4 @@
-"""Files as such: the run folder, parquet, and text from outside made harmless. Knows nothing of what the files say."""
+"""Files as such: the run folder, parquet, and text from outside made harmless.
+
+Knows nothing of what the files say.
+"""

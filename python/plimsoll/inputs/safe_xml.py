@@ -1,8 +1,9 @@
 """XML from strangers: a tree with line numbers, or an error that names file and line.
 
-Nothing is ever fetched or expanded: a document type is refused as a whole, and with it every entity, so that a bomb of
-nested entities costs nothing. Size, depth and the number of elements are bounded before memory is. Source of the reasons:
-`docs/decisions/untrusted-files.md`. Limit: processing instructions and comments are dropped.
+Nothing is ever fetched or expanded: a document type is refused as a whole, and with it every
+entity, so that a bomb of nested entities costs nothing. Size, depth and the number of elements are
+bounded before memory is. Source of the reasons: `docs/decisions/untrusted-files.md`. Limit:
+processing instructions and comments are dropped.
 """
 
 from __future__ import annotations
@@ -51,10 +52,17 @@ def read_bytes(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
         content = path.read_bytes() if size <= bytes_max else b""
     except OSError as error:
         reason = system_reason(error)
-        raise InputError(str(path), [Mistake(0, "", f"cannot be read: {reason}", "check the path")]) from error
+        raise InputError(
+            str(path), [Mistake(0, "", f"cannot be read: {reason}", "check the path")]
+        ) from error
     if size > bytes_max:
         raise InputError(
-            str(path), [Mistake(0, "", f"is larger than {bytes_max >> 20} MiB, which no report of this kind is")]
+            str(path),
+            [
+                Mistake(
+                    0, "", f"is larger than {bytes_max >> 20} MiB, which no report of this kind is"
+                )
+            ],
         )
     if not content:
         raise InputError(str(path), [Mistake(0, "", "is empty", "export or copy the file again")])
@@ -96,7 +104,9 @@ class _Tree:
         except expat.ExpatError as error:
             what = expat.ErrorString(error.code).lower()
             self._refuse(
-                error.lineno, f"is not well-formed XML: {what}", "the file is damaged or cut off; copy it again"
+                error.lineno,
+                f"is not well-formed XML: {what}",
+                "the file is damaged or cut off; copy it again",
             )
         except (LookupError, ValueError, UnicodeError) as error:
             self._refuse(1, f"cannot be decoded: {error}", "save the file as UTF-8")
@@ -111,9 +121,15 @@ class _Tree:
         self.count += 1
         line = self.parser.CurrentLineNumber
         if len(self.open) >= DEPTH_MAX:
-            self._refuse(line, f"nests elements more than {DEPTH_MAX} deep", "this is no file of the test tool")
+            self._refuse(
+                line,
+                f"nests elements more than {DEPTH_MAX} deep",
+                "this is no file of the test tool",
+            )
         if self.count > ELEMENTS_MAX:
-            self._refuse(line, f"has more than {ELEMENTS_MAX:,} elements", "this is no file of the test tool")
+            self._refuse(
+                line, f"has more than {ELEMENTS_MAX:,} elements", "this is no file of the test tool"
+            )
         element = Element(name.rpartition(":")[2], line, dict(attributes))
         if self.open:
             self.open[-1].children.append(element)
@@ -130,4 +146,8 @@ class _Tree:
 
     def _doctype(self, *_: object) -> NoReturn:
         line = self.parser.CurrentLineNumber
-        self._refuse(line, "declares a document type or an entity", "files of the test tool have none; remove it")
+        self._refuse(
+            line,
+            "declares a document type or an entity",
+            "files of the test tool have none; remove it",
+        )

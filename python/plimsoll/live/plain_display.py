@@ -7,7 +7,11 @@ from typing import Any
 from plimsoll.documents.event import Event
 from plimsoll.live.progress import SHOWN_METRICS, duration_in_words
 
-TITLES = {"database_read": "database reads", "database_write": "database writes", "log_write": "log writes"}
+TITLES = {
+    "database_read": "database reads",
+    "database_write": "database writes",
+    "log_write": "log writes",
+}
 
 
 def metric_title(name: str) -> str:

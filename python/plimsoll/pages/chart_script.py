@@ -1,8 +1,9 @@
 """The libraries that draw the charts, as one script that needs no network.
 
-They come out of the installed `vl-convert` package. Joining them takes seconds, so the result is kept in the user's cache
-folder under the package's version; where that folder cannot be used, they are joined again each time. It is done in a process
-of its own: the package reserves more address space than there is memory, and where that is limited it ends its process.
+They come out of the installed `vl-convert` package. Joining them takes seconds, so the result is
+kept in the user's cache folder under the package's version; where that folder cannot be used, they
+are joined again each time. It is done in a process of its own: the package reserves more address
+space than there is memory, and where that is limited it ends its process.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def _joined() -> str:
     ended = subprocess.run([sys.executable, "-c", JOINING], capture_output=True, check=False)
     if ended.returncode != 0:
         reason = (
-            "the libraries that draw charts could not be joined; they want address space without a limit (ulimit -v)"
+            "the libraries that draw charts could not be joined; they want address space without a "
+            "limit (ulimit -v)"
         )
         raise ScriptError(errno.ENOMEM, reason, "vl-convert")
     return ended.stdout.decode().replace("</script", "<\\/script")

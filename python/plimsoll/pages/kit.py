@@ -64,11 +64,15 @@ def template_environment() -> Environment:
 
 def page_style() -> Markup:
     """The style sheet that every page carries within itself."""
-    return Markup(files("plimsoll.pages").joinpath("templates/page.css").read_text(encoding="utf-8"))
+    return Markup(
+        files("plimsoll.pages").joinpath("templates/page.css").read_text(encoding="utf-8")
+    )
 
 
 def _breakable(text: str) -> Markup:
-    """Text that may be broken behind the slashes of a path, and is not broken elsewhere while there is room."""
+    """Text that may be broken behind the slashes of a path, and is not broken elsewhere while there
+    is room.
+    """
     return Markup("/<wbr>").join(text.split("/"))
 
 

@@ -11,14 +11,17 @@ from plimsoll.documents import run_spec as spec
 def one_after_the_other(
     run_phases: Sequence[spec.PhaseSpec], start_after_s: Mapping[str, float]
 ) -> list[spec.PhaseSpec]:
-    """Phases that let loads begin one after the other, before the first phase that any of them runs in.
+    """Phases that let loads begin one after the other, before the first phase that any of them runs
+    in.
 
     Args:
         run_phases: the phases of the plan.
-        start_after_s: when each load begins, in seconds from the first; those that are not named begin at once.
+        start_after_s: when each load begins, in seconds from the first; those that are not named
+            begin at once.
 
     Returns:
-        The phases with soaks put in between, so that what is measured counts from the last start on.
+        The phases with soaks put in between, so that what is measured counts from the last start
+        on.
     """
     first = next((number for number, phase in enumerate(run_phases) if phase.workloads), None)
     if first is None or not any(start_after_s.get(name) for name in run_phases[first].workloads):

@@ -1,6 +1,7 @@
 """The other two published reports, backup and soft recovery, for runs in which either happened.
 
-Source of the columns: appendices E and F of the EMC VNXe3300 report; sums and averages as in newer reports.
+Source of the columns: appendices E and F of the EMC VNXe3300 report; sums and averages as in newer
+reports.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def backup_sections(summary: Summary) -> list[Table]:
     total = summary.backup_total or backup_total(found)
     assert total is not None
     sums = [total.bytes / MIB, clock(total.seconds), total.mib_per_s_sum]
-    rows.append(["(Average)", total.bytes / MIB / len(found), None, total.mib_per_s_mean, None, None])
+    rows.append(
+        ["(Average)", total.bytes / MIB / len(found), None, total.mib_per_s_mean, None, None]
+    )
     rows.append(["(Sum)", *sums, None, None])
     headings = [
         "Database",
@@ -46,10 +49,15 @@ def backup_sections(summary: Summary) -> list[Table]:
         "Reads in flight, mean",
     ]
     note = (
-        "Databases are read at the same time: the time of all is the longest, the rate of all, which is that of the server, "
+        "Databases are read at the same time: the time of all is the longest, the rate of all, "
+        "which is that of the server, "
         "their sum. Every page was verified, nothing was kept."
     )
-    tables = [Table("Backup statistics", headings, rows, note, decimals=(0, 2, 0, 2, 3, 2), has_total=True)]
+    tables = [
+        Table(
+            "Backup statistics", headings, rows, note, decimals=(0, 2, 0, 2, 3, 2), has_total=True
+        )
+    ]
     return [*tables, *_host(summary.backup_machine, "Host system performance during the backup")]
 
 
@@ -59,14 +67,25 @@ def recovery_sections(summary: Summary) -> list[Table]:
     if not found:
         return []
     keys = ("logs_count", "seconds", "seconds_per_log", "mib_per_s")
-    rows: list[list[Any]] = [[item.instance, *(getattr(item, key) for key in keys)] for item in found]
+    rows: list[list[Any]] = [
+        [item.instance, *(getattr(item, key) for key in keys)] for item in found
+    ]
     if len(found) > 1:
         rows.append(["(Average)", *(_mean(found, key) for key in keys[:3]), None])
-        rows.append(["(Sum)", sum(item.logs_count for item in found), None, None, _sum(found, "mib_per_s")])
+        rows.append(
+            ["(Sum)", sum(item.logs_count for item in found), None, None, _sum(found, "mib_per_s")]
+        )
     headings = ["Instance", "Logs replayed (of 1 MiB)", "Elapsed (s)", "s per log", "MiB/s"]
-    note = "From opening the files until transactions could begin again. MiB are those of log records."
+    note = (
+        "From opening the files until transactions could begin again. MiB are those of log records."
+    )
     statistics = Table(
-        "Soft recovery statistics", headings, rows, note, decimals=(0, 1, 3, 3, 2), has_total=len(found) > 1
+        "Soft recovery statistics",
+        headings,
+        rows,
+        note,
+        decimals=(0, 1, 3, 3, 2),
+        has_total=len(found) > 1,
     )
     host = _host(summary.recovery_machine, "Host system performance during the recovery")
     detailed = [item for item in found if "reads_per_log" in item.given()]
@@ -74,7 +93,10 @@ def recovery_sections(summary: Summary) -> list[Table]:
 
 
 def _for_each_log(found: Sequence[RecoveryFigures]) -> Table:
-    """What recovery did for each log. Pages are mostly found as they should be, so that it reads much and writes little."""
+    """What recovery did for each log.
+
+    Pages are mostly found as they should be, so that it reads much and writes little.
+    """
     keys = (
         "reads_per_log",
         "pages_read_per_log",
@@ -86,7 +108,9 @@ def _for_each_log(found: Sequence[RecoveryFigures]) -> Table:
         "changes_made",
         "faster_than_generated",
     )
-    rows: list[list[Any]] = [[item.instance, *(getattr(item, key) for key in keys)] for item in found]
+    rows: list[list[Any]] = [
+        [item.instance, *(getattr(item, key) for key in keys)] for item in found
+    ]
     headings = [
         "Instance",
         "DB reads",
@@ -100,7 +124,13 @@ def _for_each_log(found: Sequence[RecoveryFigures]) -> Table:
         "Times as fast as the logs were generated",
     ]
     note = "Reads and writes are those of one log. Changes are those of the whole recovery."
-    return Table("Soft recovery I/O for each log", headings, rows, note, decimals=(0, 1, 1, 2, 2, 3, 2, 0, 0, 2))
+    return Table(
+        "Soft recovery I/O for each log",
+        headings,
+        rows,
+        note,
+        decimals=(0, 1, 1, 2, 2, 3, 2, 0, 0, 2),
+    )
 
 
 def _sum(found: Sequence[RecoveryFigures], key: str) -> float | None:

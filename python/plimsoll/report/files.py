@@ -1,4 +1,6 @@
-"""The section "Files": what was asked for, what each user got window by window, depth, and latency by size."""
+"""The section "Files": what was asked for, what each user got window by window, depth, and latency
+by size.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ from plimsoll.plan.load import described
 from plimsoll.report.charts import COLOURS, finished
 from plimsoll.workloads.files.patterns import AccessLine, in_words, patterns
 
-DATA_PATTERNS = ("one byte repeated", "random, the same at every write of a place", "random, new at every write")
+DATA_PATTERNS = (
+    "one byte repeated",
+    "random, the same at every write of a place",
+    "random, new at every write",
+)
 BELOW_BLOCK = {
     "refuse": "none: such a run does not begin",
     "round": "made longer, to whole blocks",
@@ -40,7 +46,15 @@ def _storage(plan: Plan) -> Table:
         if isinstance(item, FilesInstance):
             size = sum(file.size_bytes for file in item.databases)
             verified = "yes" if item.verify else "no"
-            rows.append([item.name, len(item.databases), mib(size), DATA_PATTERNS[item.data_pattern], verified])
+            rows.append(
+                [
+                    item.name,
+                    len(item.databases),
+                    mib(size),
+                    DATA_PATTERNS[item.data_pattern],
+                    verified,
+                ]
+            )
     return Table("Files", ["Instance", "Files", "Size in all", "Content", "Verified"], rows)
 
 
@@ -48,7 +62,10 @@ def _asked(load: FilesWorkload, asked: FilesAsked) -> Table:
     source = patterns()[asked.pattern].source if asked.pattern else ""
     lines = [AccessLine(**line.plain()) for line in load.access]
     rows: list[list[Any]] = [
-        ["Access specification", f"{asked.pattern} ({source})" if asked.pattern else "as the plan states it"],
+        [
+            "Access specification",
+            f"{asked.pattern} ({source})" if asked.pattern else "as the plan states it",
+        ],
         *([f"Line {number}", words] for number, words in enumerate(in_words(lines), 1)),
         ["Load", described(load.load)],
         ["Workers", load.workers],
@@ -80,7 +97,10 @@ def _achieved(figures: FilesFigures) -> Table:
             ["Most in a window of 10 s", windows.max],
             ["Windows outside of the band", f"{windows.outside_count} of {windows.count}"],
         ]
-    note = "Transfers are counted as the specification asked for them; the figures of the disk count what was done."
+    note = (
+        "Transfers are counted as the specification asked for them; the figures of the disk count "
+        "what was done."
+    )
     return Table(f"What was done: {figures.workload}", [], rows, note)
 
 
@@ -98,7 +118,16 @@ def _sizes(figures: FilesFigures) -> Table:
         ]
         for item in figures.sizes
     ]
-    headings = ["Size", "Transfers", "Share %", "Mean ms", "p50 ms", "p95 ms", "p99 ms", "Longest ms"]
+    headings = [
+        "Size",
+        "Transfers",
+        "Share %",
+        "Mean ms",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
+        "Longest ms",
+    ]
     return Table(f"Latency by size: {figures.workload}", headings, rows)
 
 
@@ -123,7 +152,9 @@ def _chart(figures: FilesFigures, number: int) -> Chart:
         .encode(
             x=alt.X("x:N", title="size of the transfer, at most", sort=order),
             y=alt.Y("v:Q", title="ms"),
-            color=alt.Color("w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])),
+            color=alt.Color(
+                "w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])
+            ),
             tooltip=[
                 alt.Tooltip("x:N", title="size"),
                 alt.Tooltip("w:N", title="what"),
@@ -132,4 +163,10 @@ def _chart(figures: FilesFigures, number: int) -> Chart:
         )
     )
     description = ". ".join([title, *words])
-    return Chart(f"files-{number}", title, description, finished(chart, title, words[:1], description), _sizes(figures))
+    return Chart(
+        f"files-{number}",
+        title,
+        description,
+        finished(chart, title, words[:1], description),
+        _sizes(figures),
+    )

@@ -15,7 +15,9 @@ from plimsoll.report.charts import finished, latency_axis, latency_scale, place_
 Point = tuple[str, int, float, float]
 
 
-def render_curve(title: str, points: Sequence[Point], rows: Sequence[Sequence[str]], *, failed: bool) -> str:
+def render_curve(
+    title: str, points: Sequence[Point], rows: Sequence[Sequence[str]], *, failed: bool
+) -> str:
     """The page as text.
 
     Args:
@@ -25,11 +27,16 @@ def render_curve(title: str, points: Sequence[Point], rows: Sequence[Sequence[st
         failed: whether a point failed.
     """
     table = Table(
-        "Every point", list(rows[0]), [list(row) for row in rows[1:]], "Each point has a folder and a report."
+        "Every point",
+        list(rows[0]),
+        [list(row) for row in rows[1:]],
+        "Each point has a folder and a report.",
     )
     best = max(points, key=lambda point: point[2], default=None)
     headline = (
-        f"{best[2]:,.0f} I/O per second at most, {best[0]} at depth {best[1]}" if best else "nothing was measured"
+        f"{best[2]:,.0f} I/O per second at most, {best[0]} at depth {best[1]}"
+        if best
+        else "nothing was measured"
     )
     charts = [_chart(title, points, table)] if points else []
     return render_sheet(
@@ -40,7 +47,8 @@ def render_curve(title: str, points: Sequence[Point], rows: Sequence[Sequence[st
             status="fail" if failed else "neutral",
             headline=headline,
             sentences=[
-                "Latency is the mean of all transfers of a point. No limit was judged but those that were stated."
+                "Latency is the mean of all transfers of a point. No limit was judged but those "
+                "that were stated."
             ],
             warnings=[],
             chapters=[Chapter("curve", "I/O per second against latency", [table], charts)],
@@ -51,11 +59,18 @@ def render_curve(title: str, points: Sequence[Point], rows: Sequence[Sequence[st
 
 def _chart(title: str, points: Sequence[Point], table: Table) -> Chart:
     labels = list(dict.fromkeys(point[0] for point in points))
-    values = [{"x": iops, "v": latency, "w": block, "d": depth} for block, depth, iops, latency in points]
+    values = [
+        {"x": iops, "v": latency, "w": block, "d": depth} for block, depth, iops, latency in points
+    ]
     latencies = [latency for *_, latency in points]
     base = alt.Chart().encode(
         x=alt.X("x:Q", title="I/O per second", scale=alt.Scale(zero=True, padding=12)),
-        y=alt.Y("v:Q", title="mean latency, ms", scale=latency_scale(latencies), axis=latency_axis(latencies)),
+        y=alt.Y(
+            "v:Q",
+            title="mean latency, ms",
+            scale=latency_scale(latencies),
+            axis=latency_axis(latencies),
+        ),
         color=place_colour(labels),
         order=alt.Order("d:Q"),
         tooltip=[
@@ -67,7 +82,9 @@ def _chart(title: str, points: Sequence[Point], table: Table) -> Chart:
     )
     words = [f"block sizes {', '.join(labels)}; each point is a depth, the lowest to the left"]
     chart = alt.layer(
-        base.mark_line(strokeWidth=1.4), base.mark_point(filled=True, size=50), data=alt.Data(values=values)
+        base.mark_line(strokeWidth=1.4),
+        base.mark_point(filled=True, size=50),
+        data=alt.Data(values=values),
     )
     name = "I/O per second against latency"
     description = ". ".join([f"{name}: {title}", *words])

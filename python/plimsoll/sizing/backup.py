@@ -1,9 +1,11 @@
 """How long a backup takes, how large a database a window allows, and how long replay takes.
 
-Source: EMC VNXe3300 report, Tables 7 and 8 and appendix E: 994,882.09 MB read in 4:41:38 at 58.87 MB/s for each
-database, two in parallel; 2.23 s to replay one log. A shipped rate is one array's; state your own measured rates.
+Source: EMC VNXe3300 report, Tables 7 and 8 and appendix E: 994,882.09 MB read in 4:41:38 at 58.87
+MB/s for each database, two in parallel; 2.23 s to replay one log. A shipped rate is one array's;
+state your own measured rates.
 
-Limit: databases backed up in parallel are taken to reach the stated rate each; measure with as many as will run.
+Limit: databases backed up in parallel are taken to reach the stated rate each; measure with as many
+as will run.
 """
 
 from plimsoll.sizing.traced import Amount, Step, amount, ceil, derive
@@ -35,7 +37,10 @@ def backup_hours(database_size_gb: Amount, read_mb_per_s: Amount) -> Step:
 
 
 def backup_window(
-    number_of_databases: Amount, one_database_h: Amount, parallel_count: Amount, server_count: Amount
+    number_of_databases: Amount,
+    one_database_h: Amount,
+    parallel_count: Amount,
+    server_count: Amount,
 ) -> Step:
     """Time to back up everything, a few databases at a time on each server.
 
@@ -50,10 +55,14 @@ def backup_window(
     """
     count = amount(number_of_databases, "database_count", "Databases")
     one = amount(one_database_h, "database_backup_h", "Backup of one database")
-    parallel = amount(parallel_count, "backup_parallel_count", "Databases backed up in parallel on a server")
+    parallel = amount(
+        parallel_count, "backup_parallel_count", "Databases backed up in parallel on a server"
+    )
     servers = amount(server_count, "server_count", "Servers")
     rounds = ceil(ceil(count / servers) / parallel)
-    return derive("backup_window_h", rounds * one, "Full backup of everything", "emc_esrp, appendix E")
+    return derive(
+        "backup_window_h", rounds * one, "Full backup of everything", "emc_esrp, appendix E"
+    )
 
 
 def window_database_size(window_h: Amount, read_mb_per_s: Amount) -> Step:
@@ -94,4 +103,9 @@ def replay_hours(log_growth_mb_per_day: Amount, days: Amount, s_per_log: Amount)
     growth = amount(log_growth_mb_per_day, "log_growth_mb_per_day", "Logs of one database in a day")
     span = amount(days, "replay_days", "Days of logs to replay")
     each = amount(s_per_log, "replay_s_per_log", "Replay of one log")
-    return derive("replay_h", growth * span * each / SECONDS_PER_HOUR, "Replay of those logs", "emc_esrp, Table 8")
+    return derive(
+        "replay_h",
+        growth * span * each / SECONDS_PER_HOUR,
+        "Replay of those logs",
+        "emc_esrp, Table 8",
+    )

@@ -1,9 +1,10 @@
 """TCO-07: what is counted, housed, powered and paid before and after several machines become fewer.
 
-Source: the consolidation the papers show rather than compute: sixteen virtual machines on two cluster nodes (Dell
-MD3000i), mailbox servers as virtual machines (Dell EqualLogic), fewer drives and rack units (SanDisk). Items are
-multiplied and summed; an item that is a virtual machine takes no rack space, power or purchase of its own.
-Limits: a figure nobody stated for an item counts as nothing and is listed, so a saving is never claimed silently.
+Source: the consolidation the papers show rather than compute: sixteen virtual machines on two
+cluster nodes (Dell MD3000i), mailbox servers as virtual machines (Dell EqualLogic), fewer drives
+and rack units (SanDisk). Items are multiplied and summed; an item that is a virtual machine takes
+no rack space, power or purchase of its own. Limits: a figure nobody stated for an item counts as
+nothing and is listed, so a saving is never claimed silently.
 """
 
 from __future__ import annotations
@@ -71,7 +72,12 @@ def consolidate(assets: tuple[Asset, ...]) -> Consolidation:
     28.0
     """
     before, after = _totals(assets, "count_before"), _totals(assets, "count_after")
-    saved = Totals(**{name: getattr(before, name) - getattr(after, name) for name in Totals.__dataclass_fields__})
+    saved = Totals(
+        **{
+            name: getattr(before, name) - getattr(after, name)
+            for name in Totals.__dataclass_fields__
+        }
+    )
     ratio = after.virtual_count / after.physical_count if after.physical_count else None
     not_stated = tuple(
         f"{asset.name}: {name}"

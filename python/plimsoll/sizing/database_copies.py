@@ -1,9 +1,10 @@
 """Copies: which server holds which, what fails over where, and what the survivors must carry.
 
-Sources: EMC VNXe3300 report (at most 16 servers in a group); Dell EqualLogic paper, sections 3.4, 4.3, 4.4 and 5.1;
-PowerVault MD3000i testing (inventory of virtual machines). One server holds at most one copy of a database. Active
-copies are dealt out in turn; the further copies of a database are dealt to varying neighbours, so that the databases of
-a lost server are shared by all survivors and not by one.
+Sources: EMC VNXe3300 report (at most 16 servers in a group); Dell EqualLogic paper, sections 3.4,
+4.3, 4.4 and 5.1; PowerVault MD3000i testing (inventory of virtual machines). One server holds at
+most one copy of a database. Active copies are dealt out in turn; the further copies of a database
+are dealt to varying neighbours, so that the databases of a lost server are shared by all survivors
+and not by one.
 
 Limit: failures of single servers are examined one by one; two at a time are not.
 """
@@ -17,7 +18,9 @@ Layout = Literal["active/active", "active/passive"]
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the copies of one database live, the active one first, then by activation preference."""
+    """Where the copies of one database live, the active one first, then by activation
+    preference.
+    """
 
     database: int
     servers: tuple[int, ...]
@@ -82,7 +85,9 @@ class HostFit:
         return self.vcpu_count > self.thread_count
 
 
-def place_copies(database_count: int, server_count: int, copy_count: int, layout: Layout) -> list[Placement]:
+def place_copies(
+    database_count: int, server_count: int, copy_count: int, layout: Layout
+) -> list[Placement]:
     """Deal the copies of all databases out to the servers.
 
     Args:
@@ -107,8 +112,13 @@ def place_copies(database_count: int, server_count: int, copy_count: int, layout
     placements = []
     for database in range(database_count):
         spread = layout == "active/active"
-        active, turn = (database % server_count, database // server_count) if spread else (0, database)
-        others = [(active + 1 + (turn + step) % neighbours) % server_count for step in range(copy_count - 1)]
+        active, turn = (
+            (database % server_count, database // server_count) if spread else (0, database)
+        )
+        others = [
+            (active + 1 + (turn + step) % neighbours) % server_count
+            for step in range(copy_count - 1)
+        ]
         placements.append(Placement(database, (active, *others)))
     return placements
 
@@ -116,15 +126,16 @@ def place_copies(database_count: int, server_count: int, copy_count: int, layout
 def failover(placements: Sequence[Placement], server_count: int) -> Failover:
     """Fail each server in turn and find the heaviest survivor.
 
-    Each database of the lost server is activated on the holder of a copy that carries the fewest active databases, and
-    by activation preference where several carry as few.
+    Each database of the lost server is activated on the holder of a copy that carries the fewest
+    active databases, and by activation preference where several carry as few.
 
     Args:
         placements: Where the copies live.
         server_count: Servers in the group.
 
     Returns:
-        The counts in normal service and the worst case. A database without another copy is down, not moved.
+        The counts in normal service and the worst case. A database without another copy is down,
+        not moved.
     """
     active, passive = [0] * server_count, [0] * server_count
     for placement in placements:
@@ -138,14 +149,17 @@ def failover(placements: Sequence[Placement], server_count: int) -> Failover:
         for placement in placements:
             holders = placement.servers[1:]
             if placement.servers[0] == failed and holders:
-                counts[min(holders, key=lambda server: (counts[server], holders.index(server)))] += 1
+                counts[
+                    min(holders, key=lambda server: (counts[server], holders.index(server)))
+                ] += 1
         if max(counts) > worst:
             worst, worst_failed = max(counts), failed
     return Failover(tuple(active), tuple(passive), worst, worst_failed)
 
 
 def balanced_server_iops(active_iops: float, passive_iops: float, server_count: int) -> float:
-    """I/O of each server when active and passive copies are spread evenly (Dell EqualLogic paper, section 4.3).
+    """I/O of each server when active and passive copies are spread evenly (Dell EqualLogic paper,
+    section 4.3).
 
     Example:
         >>> balanced_server_iops(449, 322, 2)
@@ -157,7 +171,8 @@ def balanced_server_iops(active_iops: float, passive_iops: float, server_count: 
 def fit_after_host_loss(
     machines: Sequence[Machine], host_memory_gb: float, host_thread_count: int, failed_host: str
 ) -> HostFit:
-    """Move the machines of a lost host to the survivors and add up (MD3000i testing, degraded state).
+    """Move the machines of a lost host to the survivors and add up (MD3000i testing, degraded
+    state).
 
     Args:
         machines: All machines with their hosts.

@@ -1,7 +1,9 @@
-"""The figures every design needs, from requirements to volumes and rates, by the formulas as they are printed.
+"""The figures every design needs, from requirements to volumes and rates, by the formulas as they
+are printed.
 
-The chain of the Dell EqualLogic paper (Tables 14 to 17) for users, and the same chain for a transactional load that is
-not mail. What a paper's own example did differently is in `published.py`, never here.
+The chain of the Dell EqualLogic paper (Tables 14 to 17) for users, and the same chain for a
+transactional load that is not mail. What a paper's own example did differently is in
+`published.py`, never here.
 """
 
 from dataclasses import dataclass, replace
@@ -47,7 +49,8 @@ class Core:
         shared: The answers that several chains begin with.
         load: Steps that describe the load: mailbox and user figures, or transactions.
         log_details: Steps between the load and the log volume.
-        log_rules: The log I/O by each published rule, by name of the rule; one entry for transactions.
+        log_rules: The log I/O by each published rule, by name of the rule; one entry for
+            transactions.
         cache_per_user: Cache by profile; None for transactions.
     """
 
@@ -73,10 +76,16 @@ class Core:
 
 def stated(requirements: Requirements, key: str) -> str:
     """The source of an answer: the file that states it, or the default."""
-    return requirements.name if any(path.startswith(key) for path in requirements.stated) else "default"
+    return (
+        requirements.name
+        if any(path.startswith(key) for path in requirements.stated)
+        else "default"
+    )
 
 
-def givens(requirements: Requirements, moved_fraction: float = 0.0, moved_source: str = "default") -> Givens:
+def givens(
+    requirements: Requirements, moved_fraction: float = 0.0, moved_source: str = "default"
+) -> Givens:
     """Turn the answers that several chains share into steps.
 
     Args:
@@ -84,7 +93,12 @@ def givens(requirements: Requirements, moved_fraction: float = 0.0, moved_source
         moved_fraction: Share of mailboxes moved where the requirements do not say.
         moved_source: Where that share comes from.
     """
-    guidance, copies, logs, backup = requirements.guidance, requirements.copies, requirements.logs, requirements.backup
+    guidance, copies, logs, backup = (
+        requirements.guidance,
+        requirements.copies,
+        requirements.logs,
+        requirements.backup,
+    )
 
     def answer(name: str, value: float, title: str, key: str) -> Step:
         return given(name, value, title, stated(requirements, key))
@@ -104,26 +118,49 @@ def givens(requirements: Requirements, moved_fraction: float = 0.0, moved_source
         max_database_size=or_figure(
             "max_database_size_gb", largest, "Largest database", f"max_database_{copies.mode}_gb"
         ),
-        backup_interval=answer("backup_interval_days", backup.interval_days, "Days between backups", "backup.interval"),
+        backup_interval=answer(
+            "backup_interval_days", backup.interval_days, "Days between backups", "backup.interval"
+        ),
         replay_lag=answer(
-            "replay_lag_days", copies.replay_lag_days, "Replay lag of a lagged copy", "copies.replay_lag"
+            "replay_lag_days",
+            copies.replay_lag_days,
+            "Replay lag of a lagged copy",
+            "copies.replay_lag",
         ),
-        retention=or_figure("retention_days", logs.retention_days, "Days without truncation", "log_retention_days"),
-        moved=given("mailboxes_moved_fraction", share, "Mailboxes moved while logs are held", source),
+        retention=or_figure(
+            "retention_days", logs.retention_days, "Days without truncation", "log_retention_days"
+        ),
+        moved=given(
+            "mailboxes_moved_fraction", share, "Mailboxes moved while logs are held", source
+        ),
         backup_rate=or_figure(
-            "backup_read_mb_per_s", backup.read_rate_mb_per_s, "Backup read rate of one database", "backup_mb_per_s"
+            "backup_read_mb_per_s",
+            backup.read_rate_mb_per_s,
+            "Backup read rate of one database",
+            "backup_mb_per_s",
         ),
-        replay_per_log=or_figure("replay_per_log_s", per_log, "Replay of one log", "replay_s_per_log"),
+        replay_per_log=or_figure(
+            "replay_per_log_s", per_log, "Replay of one log", "replay_s_per_log"
+        ),
     )
 
 
-def grown(requirements: Requirements, name: str, value: float, title: str, key: str, growth: float) -> Step:
+def grown(
+    requirements: Requirements, name: str, value: float, title: str, key: str, growth: float
+) -> Step:
     """An answer with growth added; the bare answer where there is none."""
     if not growth:
         return given(name, value, title, stated(requirements, key))
     ending = next(suffix for suffix in UNIT_SUFFIXES if name.endswith(f"_{suffix}"))
-    today = given(f"{name.removesuffix(ending)}today_{ending}", value, f"{title} today", stated(requirements, key))
-    share = given("growth_fraction", growth, "Growth", stated(requirements, key.split(".")[0] + ".growth"))
+    today = given(
+        f"{name.removesuffix(ending)}today_{ending}",
+        value,
+        f"{title} today",
+        stated(requirements, key),
+    )
+    share = given(
+        "growth_fraction", growth, "Growth", stated(requirements, key.split(".")[0] + ".growth")
+    )
     return derive(name, today * (1 + share), f"{title} with growth", "growth stated")
 
 
@@ -142,7 +179,9 @@ def core_figures(requirements: Requirements) -> Core:
     return _for_transactions(requirements, requirements.transactions)
 
 
-def capacity_of(requirements: Requirements, shared: Givens, count: Step, volume: Step, log: Step) -> Capacity:
+def capacity_of(
+    requirements: Requirements, shared: Givens, count: Step, volume: Step, log: Step
+) -> Capacity:
     """The total capacity with the reserves that were asked for."""
     storage, databases = requirements.storage, requirements.databases
 
@@ -164,7 +203,10 @@ def capacity_of(requirements: Requirements, shared: Givens, count: Step, volume:
         ),
         answer("clone_count", storage.clone_count, "Clones of all volumes", "storage.clone_count"),
         answer(
-            "recovery_database_count", databases.recovery_count, "Databases recovered at once", "databases.recovery"
+            "recovery_database_count",
+            databases.recovery_count,
+            "Databases recovered at once",
+            "databases.recovery",
         ),
         answer(
             "offline_maintenance_count",
@@ -180,14 +222,27 @@ def _count_of(requirements: Requirements, shared: Givens, total: Step, users: St
     window, limits = requirements.backup.window_h, requirements.databases
     by_window = None
     if window is not None:
-        allowed = given("backup_window_allowed_h", window, "Backup window", stated(requirements, "backup.window"))
+        allowed = given(
+            "backup_window_allowed_h",
+            window,
+            "Backup window",
+            stated(requirements, "backup.window"),
+        )
         by_window = window_database_size(allowed, shared.backup_rate)
     least = given(
-        "minimum_database_count", limits.count_min, "Fewest databases", stated(requirements, "databases.count_min")
+        "minimum_database_count",
+        limits.count_min,
+        "Fewest databases",
+        stated(requirements, "databases.count_min"),
     )
     most = None
     if users and limits.users_max is not None:
-        most = given("users_per_database_max_count", limits.users_max, "Most users in a database", requirements.name)
+        most = given(
+            "users_per_database_max_count",
+            limits.users_max,
+            "Most users in a database",
+            requirements.name,
+        )
     return database_count(total, shared.max_database_size, users, most, by_window, least)
 
 
@@ -210,24 +265,40 @@ class UserSteps:
 
         rate = "profile" if users.profile else "messages"
         return cls(
-            grown(requirements, "user_count", users.count, "Users", "users.count", users.growth_fraction),
+            grown(
+                requirements,
+                "user_count",
+                users.count,
+                "Users",
+                "users.count",
+                users.growth_fraction,
+            ),
             answer("mailbox_quota_mb", users.mailbox_quota_mb, "Mailbox quota", "mailbox_quota"),
             answer("messages_per_day", users.messages_per_day, "Messages per user in a day", rate),
             answer("message_kb", users.message_size_kb, "Mean message size", "message_size"),
-            answer("extra_iops_per_user", users.extra_iops_per_user, "Further I/O per user", "extra_iops"),
+            answer(
+                "extra_iops_per_user",
+                users.extra_iops_per_user,
+                "Further I/O per user",
+                "extra_iops",
+            ),
         )
 
 
 @dataclass(frozen=True)
 class UserRates:
-    """The I/O of all users: database I/O, and log I/O by each published rule and by the one chosen."""
+    """The I/O of all users: database I/O, and log I/O by each published rule and by the one
+    chosen.
+    """
 
     database: DatabaseIops
     log_rules: dict[str, Step]
     log_iops: Step
 
 
-def user_rates(requirements: Requirements, users: Users, steps: UserSteps, copies: Step) -> UserRates:
+def user_rates(
+    requirements: Requirements, users: Users, steps: UserSteps, copies: Step
+) -> UserRates:
     """Tables 16 and 17 for the users of a requirements file."""
     guidance, chosen = requirements.guidance, requirements.logs.iops_rule
     one = iops_per_user(
@@ -251,7 +322,9 @@ def _for_users(requirements: Requirements, users: Users) -> Core:
     databases = _count_of(requirements, shared, total, load.count)
     volumes = database_volumes(total, databases, guidance)
     days = log_space_days(shared.retention, shared.backup_interval, shared.replay_lag)
-    logs = log_volume(load.count, databases, load.messages, load.message, days, guidance, shared.moved)
+    logs = log_volume(
+        load.count, databases, load.messages, load.message, days, guidance, shared.moved
+    )
     rates = user_rates(requirements, users, load, shared.copy_count)
     return Core(
         shared=shared,
@@ -270,7 +343,9 @@ def _for_users(requirements: Requirements, users: Users) -> Core:
         database_iops=rates.database.database_iops,
         log_iops=rates.log_iops,
         log_rules=rates.log_rules,
-        capacity=capacity_of(requirements, shared, databases, volumes.database_volume_size, logs.log_volume_size),
+        capacity=capacity_of(
+            requirements, shared, databases, volumes.database_volume_size, logs.log_volume_size
+        ),
         cache_per_user=profile_cache(load.messages, guidance),
     )
 
@@ -292,20 +367,44 @@ class TransactionSteps:
         more, source = load.growth_fraction, requirements.name
         busy = stated(requirements, "transactions.busy")
         return cls(
-            grown(requirements, "transactions_per_second", load.per_second, "Transactions", "transactions.per", more),
-            given("database_ios_per_transaction_count", load.database_ios_each, "Database I/O of one", source),
+            grown(
+                requirements,
+                "transactions_per_second",
+                load.per_second,
+                "Transactions",
+                "transactions.per",
+                more,
+            ),
+            given(
+                "database_ios_per_transaction_count",
+                load.database_ios_each,
+                "Database I/O of one",
+                source,
+            ),
             given("data_size_gb", load.data_size_gb, "Data", source),
             given("log_size_each_kb", load.log_size_each_kb, "Log bytes of one", source),
             given("busy_time_h", load.busy_time_h, "Hours a day at that rate", busy),
-            given("data_growth_fraction", more, "Growth of data", stated(requirements, "transactions.growth")),
+            given(
+                "data_growth_fraction",
+                more,
+                "Growth of data",
+                stated(requirements, "transactions.growth"),
+            ),
         )
 
 
-def _transaction_iops(load: TransactionSteps, copies: Step, guidance: Guidance) -> tuple[Step, Step]:
-    """Database I/O as stated for each transaction, and a log write for each, none saved by group commit."""
+def _transaction_iops(
+    load: TransactionSteps, copies: Step, guidance: Guidance
+) -> tuple[Step, Step]:
+    """Database I/O as stated for each transaction, and a log write for each, none saved by group
+    commit.
+    """
     headroom = guidance.step("iops_headroom_factor")
     database = derive(
-        "database_iops", load.rate * load.ios * headroom, "Database IOPS", "plimsoll: I/O of each transaction"
+        "database_iops",
+        load.rate * load.ios * headroom,
+        "Database IOPS",
+        "plimsoll: I/O of each transaction",
     )
     read_back = (copies - 1) * guidance.step("log_read_fraction")
     source = "plimsoll: one log write for each transaction, none saved by group commit"
@@ -351,14 +450,20 @@ def _for_transactions(requirements: Requirements, transactions: Transactions) ->
         database_iops=rate,
         log_iops=log_rate,
         log_rules={"one_write_each": log_rate},
-        capacity=capacity_of(requirements, shared, databases, volumes.database_volume_size, log_size),
+        capacity=capacity_of(
+            requirements, shared, databases, volumes.database_volume_size, log_size
+        ),
         cache_per_user=None,
     )
 
 
 def with_guidance(requirements: Requirements, guidance: Guidance) -> Requirements:
-    """The same requirements under another edition's figures, limits that its mode cannot keep dropped."""
+    """The same requirements under another edition's figures, limits that its mode cannot keep
+    dropped.
+    """
     limit = guidance.number(f"max_database_{requirements.copies.mode}_gb")
     wanted = requirements.databases.max_size_gb
-    databases = replace(requirements.databases, max_size_gb=None if wanted and wanted > limit else wanted)
+    databases = replace(
+        requirements.databases, max_size_gb=None if wanted and wanted > limit else wanted
+    )
     return replace(requirements, edition=guidance.name, guidance=guidance, databases=databases)

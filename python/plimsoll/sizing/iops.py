@@ -1,8 +1,9 @@
-"""I/O rates: Tables 16 and 17, the two published log rules, headroom, and what measured rates say about users.
+"""I/O rates: Tables 16 and 17, the two published log rules, headroom, and what measured rates say
+about users.
 
-Sources: Dell EqualLogic Exchange 2010 sizing paper, Tables 16 and 17 and section 3.3.2; NetApp TR-3565, Table 2; EMC
-VNXe3300 report. Database I/O and log I/O are stated apart and never added: the published array capabilities already
-contain the log I/O of their test.
+Sources: Dell EqualLogic Exchange 2010 sizing paper, Tables 16 and 17 and section 3.3.2; NetApp
+TR-3565, Table 2; EMC VNXe3300 report. Database I/O and log I/O are stated apart and never added:
+the published array capabilities already contain the log I/O of their test.
 """
 
 from collections.abc import Callable
@@ -46,7 +47,9 @@ def iops_per_user(
         >>> iops_per_user(150, editions()["exchange_2010"], standalone=True).value
         0.18
     """
-    messages = amount(messages_per_day, "messages_per_day", "Messages sent and received by a user in a day")
+    messages = amount(
+        messages_per_day, "messages_per_day", "Messages sent and received by a user in a day"
+    )
     extra = amount(extra_iops_per_user, "extra_iops_per_user", "Further I/O of one user")
     per_message = guidance.step("iops_per_message_ratio")
     rate = messages * per_message
@@ -77,9 +80,14 @@ def database_iops(user_count: Amount, one_user_iops: Amount, guidance: Guidance)
     one = amount(one_user_iops, "iops_per_user", "Database IOPS per user")
     headroom = guidance.step("iops_headroom_factor")
     with_headroom = derive(
-        "headroom_iops_per_user", one * headroom, "Database IOPS per user, with headroom", "emc_esrp, profile"
+        "headroom_iops_per_user",
+        one * headroom,
+        "Database IOPS per user, with headroom",
+        "emc_esrp, profile",
     )
-    total = derive("database_iops", users * one * headroom, "Database IOPS", "dell_eql, Table 16, DBIOP")
+    total = derive(
+        "database_iops", users * one * headroom, "Database IOPS", "dell_eql, Table 16, DBIOP"
+    )
     return DatabaseIops(one, with_headroom, total)
 
 
@@ -96,7 +104,9 @@ def log_iops_table_17(all_database_iops: Amount, copy_count: Amount, guidance: G
     """
     database = amount(all_database_iops, "database_iops", "Database IOPS")
     copies = amount(copy_count, "copy_count", "Copies of each database")
-    writes = database * guidance.step("database_write_fraction") * guidance.step("log_write_fraction")
+    writes = (
+        database * guidance.step("database_write_fraction") * guidance.step("log_write_fraction")
+    )
     reads = database * (copies - 1) * guidance.step("log_read_fraction")
     return derive(
         "table_17_log_iops",
@@ -119,10 +129,14 @@ def log_iops_prose(all_database_iops: Amount, copy_count: Amount, guidance: Guid
     """
     database = amount(all_database_iops, "database_iops", "Database IOPS")
     copies = amount(copy_count, "copy_count", "Copies of each database")
-    writes = database * guidance.step("database_write_fraction") * guidance.step("log_write_fraction")
+    writes = (
+        database * guidance.step("database_write_fraction") * guidance.step("log_write_fraction")
+    )
     return derive(
         "section_3_3_2_log_iops",
-        writes * (1 + (copies - 1) * guidance.step("log_read_fraction")) * guidance.step("iops_headroom_factor"),
+        writes
+        * (1 + (copies - 1) * guidance.step("log_read_fraction"))
+        * guidance.step("iops_headroom_factor"),
         "Log IOPS by section 3.3.2",
         "dell_eql, section 3.3.2",
     )
@@ -143,7 +157,9 @@ def read_write_ratio(reads_iops: Amount, writes_iops: Amount) -> Step:
     """
     reads = amount(reads_iops, "reads_iops", "Reads")
     writes = amount(writes_iops, "writes_iops", "Writes")
-    return derive("read_write_ratio", reads / writes, "Reads for each write", "netapp_3565, Table 2")
+    return derive(
+        "read_write_ratio", reads / writes, "Reads for each write", "netapp_3565, Table 2"
+    )
 
 
 def measured_iops_per_user(total_iops: Amount, user_count: Amount) -> Step:
@@ -155,7 +171,9 @@ def measured_iops_per_user(total_iops: Amount, user_count: Amount) -> Step:
     """
     total = amount(total_iops, "total_iops", "Measured IOPS")
     users = amount(user_count, "user_count", "Users")
-    return derive("measured_iops_per_user", total / users, "Measured IOPS per user", "netapp_3565, Table 2")
+    return derive(
+        "measured_iops_per_user", total / users, "Measured IOPS per user", "netapp_3565, Table 2"
+    )
 
 
 def required_iops(user_count: Amount, one_user_iops: Amount) -> Step:

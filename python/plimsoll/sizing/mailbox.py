@@ -1,7 +1,8 @@
 """What one user needs: the first half of Table 14, and the cache and I/O of a user profile.
 
-Source: Dell EqualLogic Exchange 2010 sizing paper, Table 14 and section 2. White space is one day of mail; the
-dumpster keeps deleted mail for the retention period, and adds single item recovery and calendar logging.
+Source: Dell EqualLogic Exchange 2010 sizing paper, Table 14 and section 2. White space is one day
+of mail; the dumpster keeps deleted mail for the retention period, and adds single item recovery and
+calendar logging.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,11 @@ class MailboxSize:
 
 
 def mailbox_size(
-    mailbox_quota_mb: Amount, messages_per_day: Amount, message_kb: Amount, guidance: Guidance, stage: str = ""
+    mailbox_quota_mb: Amount,
+    messages_per_day: Amount,
+    message_kb: Amount,
+    guidance: Guidance,
+    stage: str = "",
 ) -> MailboxSize:
     """Size one mailbox (Table 14, WSU, DSU and MBU).
 
@@ -30,7 +35,8 @@ def mailbox_size(
         messages_per_day: Messages sent and received by one user in a day.
         message_kb: Mean message size, KB of 1024 bytes.
         guidance: The edition's retention and fractions.
-        stage: A word put into the names where rounded figures stand beside these, such as "_unrounded".
+        stage: A word put into the names where rounded figures stand beside these, such as
+            "_unrounded".
 
     Returns:
         White space, dumpster and mailbox size in MB, unrounded.
@@ -41,10 +47,15 @@ def mailbox_size(
         2356.155
     """
     quota = amount(mailbox_quota_mb, "mailbox_quota_mb", "Mailbox quota")
-    messages = amount(messages_per_day, "messages_per_day", "Messages sent and received by a user in a day")
+    messages = amount(
+        messages_per_day, "messages_per_day", "Messages sent and received by a user in a day"
+    )
     message = amount(message_kb, "message_kb", "Mean message size")
     white_space = derive(
-        f"white_space{stage}_mb", messages * message / BYTES_PER_KB, "White space per user", "dell_eql, Table 14, WSU"
+        f"white_space{stage}_mb",
+        messages * message / BYTES_PER_KB,
+        "White space per user",
+        "dell_eql, Table 14, WSU",
     )
     dumpster = derive(
         f"dumpster{stage}_mb",
@@ -55,7 +66,9 @@ def mailbox_size(
         "dell_eql, Table 14, DSU",
     )
     total = quota + white_space + dumpster
-    size = derive(f"mailbox_size{stage}_mb", total, "Mailbox size per user", "dell_eql, Table 14, MBU")
+    size = derive(
+        f"mailbox_size{stage}_mb", total, "Mailbox size per user", "dell_eql, Table 14, MBU"
+    )
     return MailboxSize(white_space, dumpster, size)
 
 
@@ -69,8 +82,13 @@ def profile_cache(messages_per_day: Amount, guidance: Guidance) -> Step:
     Returns:
         Cache of one user, MB.
     """
-    messages = amount(messages_per_day, "messages_per_day", "Messages sent and received by a user in a day")
+    messages = amount(
+        messages_per_day, "messages_per_day", "Messages sent and received by a user in a day"
+    )
     per_message = guidance.step("cache_mb_per_message")
     return derive(
-        "profile_cache_mb_per_user", messages * per_message, "Database cache by profile, per user", per_message.source
+        "profile_cache_mb_per_user",
+        messages * per_message,
+        "Database cache by profile, per user",
+        per_message.source,
     )

@@ -1,10 +1,14 @@
 """What a paper printed for its own example, rounding and omissions included.
 
-`dell_2010` follows Tables 18 and 19 of the Dell EqualLogic paper, which differ from the paper's own formulas:
+`dell_2010` follows Tables 18 and 19 of the Dell EqualLogic paper, which differ from the paper's own
+formulas:
 
-* the total database size leaves out the 1.2 of Table 14 (11,505 GB instead of 13,806 GB, hence 12 databases, not 14);
-* white space, dumpster, mailbox, database, volume and log sizes are rounded, but the total takes the unrounded mailbox;
-* users per database are rounded before they are multiplied (417, hence 12,510 MB of logs a day, not 12,500);
+* the total database size leaves out the 1.2 of Table 14 (11,505 GB instead of 13,806 GB, hence 12
+  databases, not 14);
+* white space, dumpster, mailbox, database, volume and log sizes are rounded, but the total takes
+  the unrounded mailbox;
+* users per database are rounded before they are multiplied (417, hence 12,510 MB of logs a day, not
+  12,500);
 * the log volume takes 10 % for mailbox moves, which Table 15 does not have.
 
 The paper's second total, 15,780 GB, follows from a log volume rounded up to 49 GB and is not used.
@@ -14,7 +18,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plimsoll.sizing.databases import database_count
-from plimsoll.sizing.formulas import Core, Givens, UserSteps, capacity_of, core_figures, givens, user_rates
+from plimsoll.sizing.formulas import (
+    Core,
+    Givens,
+    UserSteps,
+    capacity_of,
+    core_figures,
+    givens,
+    user_rates,
+)
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.logs import LogVolume, log_space_days, message_size_factor
 from plimsoll.sizing.mailbox import MailboxSize, mailbox_size, profile_cache
@@ -23,7 +35,12 @@ from plimsoll.sizing.traced import Expression, Step, derive, given, round_half_u
 from plimsoll.units import BYTES_PER_KB
 
 DELL_MOVED_FRACTION = 0.1
-EXAMPLE_USERS = {"count": 5000, "mailbox_quota_mb": 2048, "messages_per_day": 150, "message_size_kb": 75}
+EXAMPLE_USERS = {
+    "count": 5000,
+    "mailbox_quota_mb": 2048,
+    "messages_per_day": 150,
+    "message_size_kb": 75,
+}
 EXAMPLE = {
     "title": "Worked example of the Dell EqualLogic paper, Tables 18 and 19",
     "users": EXAMPLE_USERS,
@@ -60,7 +77,8 @@ REASONS = {
     "database_volume_size_gb": "computed from the rounded database size and rounded again",
     "users_per_database_count": "rounded to whole users before it is multiplied",
     "log_growth_mb_per_day": "computed from the rounded users per database",
-    "log_volume_size_gb": "the example adds 10 % for mailbox moves, which Table 15 lacks, and rounds to whole GB",
+    "log_volume_size_gb": "the example adds 10 % for mailbox moves, which Table 15 lacks, and "
+    "rounds to whole GB",
     "total_capacity_gb": "follows from count and rounded volumes",
     "total_capacity_all_copies_gb": "follows from the total of one copy",
 }
@@ -70,7 +88,8 @@ def dell_2010(requirements: Requirements) -> Core:
     """Size mailbox users as Tables 18 and 19 do.
 
     Args:
-        requirements: Checked requirements with users. Mailbox moves count 10 % unless stated otherwise.
+        requirements: Checked requirements with users. Mailbox moves count 10 % unless stated
+            otherwise.
 
     Returns:
         The main figures, rounded where the paper rounds.
@@ -91,7 +110,9 @@ def dell_2010(requirements: Requirements) -> Core:
     databases = database_count(total, shared.max_database_size, minimum_count=least)
     size = _rounded("database_size_gb", total / databases, "Size of one database", "Table 18, IDBS")
     index, free = guidance.step("content_index_factor"), guidance.step("volume_overhead_factor")
-    volume = _rounded("database_volume_size_gb", size * index * free, "Database volume size", "Table 18, DVS")
+    volume = _rounded(
+        "database_volume_size_gb", size * index * free, "Database volume size", "Table 18, DVS"
+    )
     logs = _printed_logs(load, databases, shared, guidance)
     rates = user_rates(requirements, users, load, shared.copy_count)
     return Core(
@@ -116,9 +137,13 @@ def dell_2010(requirements: Requirements) -> Core:
     )
 
 
-def _printed_logs(load: UserSteps, databases: Step, shared: Givens, guidance: Guidance) -> LogVolume:
+def _printed_logs(
+    load: UserSteps, databases: Step, shared: Givens, guidance: Guidance
+) -> LogVolume:
     """Table 19: users rounded before they are multiplied, and mailbox moves on top."""
-    users = _rounded("users_per_database_count", load.count / databases, "Users per database", "Table 19, NDB")
+    users = _rounded(
+        "users_per_database_count", load.count / databases, "Users per database", "Table 19, NDB"
+    )
     per_user = derive(
         "logs_per_user_per_day",
         load.messages * guidance.step("logs_per_message_ratio"),
@@ -148,7 +173,9 @@ def _printed_mailbox(exact: MailboxSize) -> MailboxSize:
     def printed(step: Step) -> Step:
         return _rounded(step.name.replace("_unrounded", ""), step, step.title, "Table 18")
 
-    return MailboxSize(printed(exact.white_space), printed(exact.dumpster), printed(exact.mailbox_size))
+    return MailboxSize(
+        printed(exact.white_space), printed(exact.dumpster), printed(exact.mailbox_size)
+    )
 
 
 PAPERS: dict[str, Callable[[Requirements], Core]] = {"dell_2010": dell_2010}
@@ -175,10 +202,18 @@ def main_steps(core: Core) -> list[Step]:
 
 
 def differences(requirements: Requirements) -> list[Difference]:
-    """Where the paper's example and the paper's formulas part, for these requirements, with the reason."""
+    """Where the paper's example and the paper's formulas part, for these requirements, with the
+    reason.
+    """
     formulas = {step.name: step for step in main_steps(core_figures(requirements))}
     return [
-        Difference(step.name, step.unit, step.value, formulas[step.name].value, REASONS.get(step.name, "follows"))
+        Difference(
+            step.name,
+            step.unit,
+            step.value,
+            formulas[step.name].value,
+            REASONS.get(step.name, "follows"),
+        )
         for step in main_steps(dell_2010(requirements))
         if step.value != formulas[step.name].value
     ]

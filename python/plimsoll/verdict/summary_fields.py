@@ -1,7 +1,7 @@
 """The fields of a summary by the names that limits use, each with every place it occurs at.
 
-`plimsoll.plan.limits` lists the names without a summary, so that a mistake in a plan is found before a run; a test holds the
-two lists together.
+`plimsoll.plan.limits` lists the names without a summary, so that a mistake in a plan is found
+before a run; a test holds the two lists together.
 """
 
 from __future__ import annotations
@@ -44,15 +44,21 @@ def every_field(summary: AnySummary) -> Iterator[tuple[str, str, Value]]:
             if name not in ("workload", "operation"):
                 yield f"{operation.operation}_{name}", scope, value
     names = {(item.instance, item.database): item.name for item in summary.databases}
-    backups = [(names.get((item.instance, item.database), item.instance), item) for item in summary.backups]
+    backups = [
+        (names.get((item.instance, item.database), item.instance), item) for item in summary.backups
+    ]
     yield from _others("backup", BACKUP_FIGURES, backups)
-    yield from _others("recovery", RECOVERY_FIGURES, [(item.instance, item) for item in summary.recoveries])
+    yield from _others(
+        "recovery", RECOVERY_FIGURES, [(item.instance, item) for item in summary.recoveries]
+    )
     for name, value in _run_fields(summary):
         yield name, "run", value
 
 
 def _others(
-    name: str, figures: tuple[str, ...], found: Sequence[tuple[str, ReportedBackup | ReportedRecovery]]
+    name: str,
+    figures: tuple[str, ...],
+    found: Sequence[tuple[str, ReportedBackup | ReportedRecovery]],
 ) -> Iterator[tuple[str, str, Value]]:
     """Backups or recoveries; a run without them has the fields, but nothing measured in them."""
     for figure in figures:
@@ -81,7 +87,10 @@ def _instance_fields(instance: ReportedInstanceFigures) -> Iterator[tuple[str, s
     yield "page_fault_stalls_count", scope, instance.page_fault_stalls_count
     yield "page_fault_stalls_per_s", scope, instance.page_fault_stalls_per_s
     yield "cache_limit_bytes", scope, instance.cache_limit_bytes
-    for name, levels in (("cache_used_bytes", instance.cache_used_bytes), ("in_flight", instance.in_flight)):
+    for name, levels in (
+        ("cache_used_bytes", instance.cache_used_bytes),
+        ("in_flight", instance.in_flight),
+    ):
         for field, value in _levels(levels, name):
             yield field, scope, value
 
@@ -91,7 +100,8 @@ def _run_fields(summary: AnySummary) -> Iterator[tuple[str, Value]]:
     for name, value in total.given().items():
         if name not in (*TOTAL_METRICS, "transactions", "pages_corrected"):
             yield f"total_{name}" if name in TOTAL_SIZES else name, value
-    # Runs of earlier versions did not count them: the field is there, and nothing was measured in it.
+    # Runs of earlier versions did not count them: the field is there, and nothing was measured in
+    # it.
     yield "pages_corrected", total.pages_corrected
     for name, value in total.transactions.given().items():
         # The rate has a name of its own.

@@ -1,1 +1,3 @@
-"""Workload families: what each one adds to a plan, which operations it has and what is stated of its limits."""
+"""Workload families: what each one adds to a plan, which operations it has and what is stated of
+its limits.
+"""

@@ -30,10 +30,7 @@ impl Array {
             for drive_count in &group.sets {
                 members[group.member as usize].sets.push(sets.len() as u32);
                 sets.push(Set {
-                    layout: Layout {
-                        level: group.level,
-                        drive_count: *drive_count,
-                    },
+                    layout: Layout { level: group.level, drive_count: *drive_count },
                     slots: Slots::whole(*drive_count),
                     member: group.member,
                     group: index as u32,
@@ -53,11 +50,8 @@ impl Array {
                 }
             }
         }
-        let pools: Vec<Pool> = spec
-            .pools
-            .iter()
-            .map(|pool| build_pool(pool, spec, &sets))
-            .collect();
+        let pools: Vec<Pool> =
+            spec.pools.iter().map(|pool| build_pool(pool, spec, &sets)).collect();
         let slice_counts: Vec<usize> = pools.iter().map(|pool| pool.slices.len()).collect();
         let mut agenda = Agenda::default();
         for (index, fault) in spec.faults.iter().enumerate() {
@@ -120,27 +114,20 @@ fn build_pool(pool: &PoolSpec, spec: &ArraySpec, sets: &[Set]) -> Pool {
     let mut slices: Vec<Slice> = Vec::new();
     for group in &pool.groups {
         let member = spec.groups[*group as usize].member;
-        let index = slices
-            .iter()
-            .position(|slice| slice.member == member)
-            .unwrap_or_else(|| {
-                slices.push(Slice {
-                    member,
-                    element_bytes: spec.groups[*group as usize].element_bytes,
-                    columns: Vec::new(),
-                });
-                slices.len() - 1
+        let index = slices.iter().position(|slice| slice.member == member).unwrap_or_else(|| {
+            slices.push(Slice {
+                member,
+                element_bytes: spec.groups[*group as usize].element_bytes,
+                columns: Vec::new(),
             });
+            slices.len() - 1
+        });
         for (number, set) in sets.iter().enumerate().filter(|(_, set)| set.group == *group) {
             let columns = (0..set.layout.column_count()).map(|column| (number as u32, column));
             slices[index].columns.extend(columns);
         }
     }
-    Pool {
-        name: pool.name.clone(),
-        slices,
-        page_bytes: pool.page_bytes,
-    }
+    Pool { name: pool.name.clone(), slices, page_bytes: pool.page_bytes }
 }
 
 fn volumes(spec: &ArraySpec, slice_counts: &[usize]) -> Vec<Volume> {
@@ -177,8 +164,9 @@ fn volumes(spec: &ArraySpec, slice_counts: &[usize]) -> Vec<Volume> {
     volumes
 }
 
-/// Gives every volume of a pool its pages, on one box after the other, so that on each box the same share of every volume lies before any
-/// place: a page comes by how far within its volume its middle is.
+/// Gives every volume of a pool its pages, on one box after the other, so that on each box the same
+/// share of every volume lies before any place: a page comes by how far within its volume its
+/// middle is.
 fn spread(volumes: &mut [Volume], pool: u32, page_bytes: u64, slice_count: usize) {
     let mut by_slice: Vec<Vec<(u64, u32, u32)>> = vec![Vec::new(); slice_count];
     for (number, volume) in volumes.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! What the array itself counts, as a storage administrator sees it: by volume and by member. Both add up to what the
-//! hosts count.
+//! What the array itself counts, as a storage administrator sees it: by volume and by member. Both
+//! add up to what the hosts count.
 
 // Circle: what the array completes is what its counters count.
 use super::Completed;

@@ -20,7 +20,8 @@ impl Array {
                 let number = member;
                 let member = &mut self.members[number as usize];
                 member.controllers.fail(self.now, controller);
-                // Without a partner to mirror to, the cache holds nothing that is not on the drives.
+                // Without a partner to mirror to, the cache holds nothing that is not on the
+                // drives.
                 self.write_through_from_now_on(number);
             }
             Fault::CacheLost { member } => self.write_through_from_now_on(member),
@@ -61,8 +62,8 @@ impl Array {
         }
     }
 
-    /// A set's data is gone, and with it what only the cache held: nothing can take it any more, and whoever waits for room in
-    /// the cache would wait for ever.
+    /// A set's data is gone, and with it what only the cache held: nothing can take it any more,
+    /// and whoever waits for room in the cache would wait for ever.
     fn lose_set(&mut self, number: u32) {
         let set = &mut self.sets[number as usize];
         set.is_lost = true;

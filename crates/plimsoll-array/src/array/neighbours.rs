@@ -1,12 +1,14 @@
-//! Other hosts on the same array: streams of requests on volumes of their own, from the beginning to the end.
+//! Other hosts on the same array: streams of requests on volumes of their own, from the beginning
+//! to the end.
 //!
-//! They share drives, cache and controllers with the host whose figures are wanted, and its links where they are said to.
-//! Times between requests are exponential, whatever the array makes of them; but a neighbour with all its requests on their
-//! way makes no more, as an application with so many threads, and what it left out is counted. Nothing of a neighbour
-//! comes out as a happening: whoever drives the array hears only of the host's requests.
+//! They share drives, cache and controllers with the host whose figures are wanted, and its links
+//! where they are said to. Times between requests are exponential, whatever the array makes of
+//! them; but a neighbour with all its requests on their way makes no more, as an application with
+//! so many threads, and what it left out is counted. Nothing of a neighbour comes out as a
+//! happening: whoever drives the array hears only of the host's requests.
 //!
-//! Limits: one rate, one size and one pattern each, from beginning to end; a neighbour spreads its requests over all of its
-//! volume. A provider's cap and the host's own limits do not concern it.
+//! Limits: one rate, one size and one pattern each, from beginning to end; a neighbour spreads its
+//! requests over all of its volume. A provider's cap and the host's own limits do not concern it.
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 
@@ -78,8 +80,7 @@ impl Array {
     /// Lets every neighbour begin.
     pub(super) fn start_neighbours(&mut self) {
         for (number, neighbour) in self.neighbours.iter_mut().enumerate() {
-            self.agenda
-                .at(neighbour.pause_ns(), Event::Neighbour(number as u32));
+            self.agenda.at(neighbour.pause_ns(), Event::Neighbour(number as u32));
         }
     }
 
@@ -112,6 +113,7 @@ impl Array {
 
     /// Whether a request comes over links of its own, which never limit.
     pub(super) fn has_own_links(&self, request: &Request) -> bool {
-        self.is_neighbours(request.volume) && !self.neighbours[request.token as usize].spec.shares_links
+        self.is_neighbours(request.volume)
+            && !self.neighbours[request.token as usize].spec.shares_links
     }
 }

@@ -16,7 +16,8 @@ impl Array {
         worked_on
     }
 
-    /// Whether the host is told of a request through its queue: neighbours have queues of their own.
+    /// Whether the host is told of a request through its queue: neighbours have queues of their
+    /// own.
     pub(super) fn goes_through_queue(&self, slot: u32) -> bool {
         self.queue.is_some() && !self.is_neighbours(self.requests[slot as usize].request.volume)
     }
@@ -28,7 +29,8 @@ impl Array {
         }
     }
 
-    /// A request, or the flush behind it, is done; the host is told of it with all that are in the queue.
+    /// A request, or the flush behind it, is done; the host is told of it with all that are in the
+    /// queue.
     pub(super) fn done_in_queue(&mut self, slot: u32) {
         let queue = self.queue.as_mut().expect("only a queue has such requests");
         if let Some(at) = queue.done(self.now, slot) {

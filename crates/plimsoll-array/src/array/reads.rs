@@ -4,7 +4,8 @@ use super::{Array, Fetch};
 use crate::drive::{Cause, Owner};
 use crate::raid::plan_read;
 
-/// Rows that stay on one side of a mirror while a chunk is read, so that each side is read in long stretches.
+/// Rows that stay on one side of a mirror while a chunk is read, so that each side is read in long
+/// stretches.
 const MIRROR_ROWS: u64 = 16;
 
 impl Array {
@@ -90,11 +91,7 @@ impl Array {
         let volume = &mut self.volumes[number as usize];
         let (fetches, free) = (&mut self.fetches, &mut self.fetches_free);
         let new_slot = || {
-            let fresh = Fetch {
-                volume: number,
-                parts_left: 0,
-                waiters: Vec::new(),
-            };
+            let fresh = Fetch { volume: number, parts_left: 0, waiters: Vec::new() };
             match free.pop() {
                 Some(slot) => {
                     fetches[slot as usize] = fresh;
@@ -168,9 +165,8 @@ impl Array {
 
 /// Adds a part, joined to an earlier one of the same drive that it continues.
 fn add_part(parts: &mut Vec<(u32, u64, u32)>, drive: u32, offset: u64, bytes: u32) {
-    let earlier = parts
-        .iter_mut()
-        .find(|part| part.0 == drive && part.1 + u64::from(part.2) == offset);
+    let earlier =
+        parts.iter_mut().find(|part| part.0 == drive && part.1 + u64::from(part.2) == offset);
     match earlier {
         Some(part) => part.2 += bytes,
         None => parts.push((drive, offset, bytes)),

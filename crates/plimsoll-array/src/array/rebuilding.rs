@@ -9,7 +9,8 @@ impl Array {
     /// Begins to fill the first lost slot of a set if there is a spare.
     pub(super) fn begin_rebuild(&mut self, number: u32) {
         let set = &mut self.sets[number as usize];
-        let lost = (0..set.layout.drive_count).find(|slot| set.slots.state(*slot) == MemberState::Lost);
+        let lost =
+            (0..set.layout.drive_count).find(|slot| set.slots.state(*slot) == MemberState::Lost);
         let Some(slot) = lost else { return };
         let is_busy = set.rebuild.is_some();
         let spare_count = &mut self.spare_counts[set.group as usize];
@@ -20,13 +21,7 @@ impl Array {
         set.slots.change(slot, MemberState::Filling { next_row: 0 });
         set.rebuild_attempts += 1;
         let rate = set.rebuild_bytes_per_second;
-        set.rebuild = Some(Rebuild::new(
-            slot,
-            set.rows_end,
-            set.element_bytes,
-            rate,
-            self.now,
-        ));
+        set.rebuild = Some(Rebuild::new(slot, set.rows_end, set.element_bytes, rate, self.now));
         let attempt = set.rebuild_attempts;
         self.agenda.at(self.now, Event::Rebuild(number, attempt));
     }
@@ -34,7 +29,9 @@ impl Array {
     /// Reads the survivors of the next stretch.
     pub(super) fn rebuild_stretch(&mut self, number: u32, attempt: u32) {
         let set = &mut self.sets[number as usize];
-        let Some(rebuild) = &mut set.rebuild else { return };
+        let Some(rebuild) = &mut set.rebuild else {
+            return;
+        };
         if attempt != set.rebuild_attempts {
             return;
         }
@@ -46,20 +43,19 @@ impl Array {
         if set.layout.is_mirrored() {
             parts.push(slot ^ 1);
         } else {
-            // As if a data element of the row were on the lost drive: the other drives it takes to compute it.
-            let column =
-                (0..set.layout.column_count()).find(|column| set.layout.data_drive(row, *column) == slot);
-            let extent = Extent {
-                column: column.unwrap_or(0),
-                start: 0,
-                bytes: 1,
-            };
+            // As if a data element of the row were on the lost drive: the other drives it takes to
+            // compute it.
+            let column = (0..set.layout.column_count())
+                .find(|column| set.layout.data_drive(row, *column) == slot);
+            let extent = Extent { column: column.unwrap_or(0), start: 0, bytes: 1 };
             if column.is_some() {
                 plan_read(&set.layout, &set.slots, row, extent, false, |other, _, _| {
                     parts.push(other)
                 });
             } else {
-                parts.extend((0..set.layout.column_count()).map(|column| set.layout.data_drive(row, column)));
+                parts.extend(
+                    (0..set.layout.column_count()).map(|column| set.layout.data_drive(row, column)),
+                );
                 parts.retain(|other| set.slots.holds(*other, row));
             }
         }
@@ -74,7 +70,9 @@ impl Array {
 
     pub(super) fn rebuild_part_done(&mut self, number: u32, attempt: u32) {
         let set = &mut self.sets[number as usize];
-        let Some(rebuild) = &mut set.rebuild else { return };
+        let Some(rebuild) = &mut set.rebuild else {
+            return;
+        };
         if attempt != set.rebuild_attempts {
             return;
         }

@@ -1,4 +1,5 @@
-//! What the array tells about itself: counters by volume, member, drive and link, and how busy each stage was.
+//! What the array tells about itself: counters by volume, member, drive and link, and how busy each
+//! stage was.
 
 use plimsoll_io::Nanos;
 use serde::Serialize;
@@ -232,9 +233,7 @@ impl Array {
             volumes: volumes.collect(),
             neighbours: self.neighbour_reports(),
             members: members.collect(),
-            drives: drives
-                .map(|(drive, member)| self.drive_report(drive, *member))
-                .collect(),
+            drives: drives.map(|(drive, member)| self.drive_report(drive, *member)).collect(),
             links: links.collect(),
             cap: self.links.cap_use(self.now).map(|cap| CapReport {
                 utilisation: self.share(cap.busy_ns).min(1.0),

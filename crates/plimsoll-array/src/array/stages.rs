@@ -1,7 +1,9 @@
-//! The stages of the way through an array: how busy each one was, who was there, and which would be first to give way.
+//! The stages of the way through an array: how busy each one was, who was there, and which would be
+//! first to give way.
 //!
-//! The drives of each pool are a stage of their own: volumes of one pool do not wait for the drives of another, so a mean over
-//! both would hide the one that is full. What has failed carries nothing and is left out of a mean.
+//! The drives of each pool are a stage of their own: volumes of one pool do not wait for the drives
+//! of another, so a mean over both would hide the one that is full. What has failed carries nothing
+//! and is left out of a mean.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +19,8 @@ use crate::station::{Station, StationUse};
 /// How busy one stage was.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageUse {
-    /// Drives (of the first pool; those of another are named with it), controllers, links to the array, links to the host; the host,
-    /// the disk queue and the cap where they limit.
+    /// Drives (of the first pool; those of another are named with it), controllers, links to the
+    /// array, links to the host; the host, the disk queue and the cap where they limit.
     pub stage: String,
     /// Mean share of the time, over the stage's servers that work.
     pub utilisation: f64,
@@ -51,15 +53,15 @@ impl Array {
             };
             self.drive_stage(name, pool)
         }));
-        let alone = |busy_ns| Work {
-            busy_ns,
-            neighbour_ns: 0,
-            server_count: 1,
-        };
+        let alone = |busy_ns| Work { busy_ns, neighbour_ns: 0, server_count: 1 };
         let host_busy_ns = self.links.host_busy_ns();
-        stages.extend(host_busy_ns.map(|busy_ns| self.stage("host".to_owned(), alone(busy_ns), None)));
+        stages.extend(
+            host_busy_ns.map(|busy_ns| self.stage("host".to_owned(), alone(busy_ns), None)),
+        );
         let queue_ns = self.queue.as_ref().map(|queue| queue.busy_ns());
-        stages.extend(queue_ns.map(|busy_ns| self.stage("disk queue".to_owned(), alone(busy_ns), None)));
+        stages.extend(
+            queue_ns.map(|busy_ns| self.stage("disk queue".to_owned(), alone(busy_ns), None)),
+        );
         stages.extend(self.links.cap_use(self.now).map(|cap| {
             let waiting = Some(self.together([cap.waiting]));
             let busy_ns = cap.busy_ns.min(self.interval_ns());

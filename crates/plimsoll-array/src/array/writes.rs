@@ -1,4 +1,5 @@
-//! Writes: into the cache when there is room, through to the drives when the cache is not to be trusted.
+//! Writes: into the cache when there is room, through to the drives when the cache is not to be
+//! trusted.
 
 use super::{Array, NO_REQUEST, Piece, RowWrite};
 use crate::cache::DirtyRow;
@@ -27,9 +28,7 @@ impl Array {
         let (offset, bytes) = (pending.request.offset, u64::from(pending.request.bytes));
         let member = pending.member as usize;
         let volume = &mut self.volumes[pending.request.volume as usize];
-        volume
-            .recent
-            .wrote(offset, bytes, self.members[member].cache.recent_bytes);
+        volume.recent.wrote(offset, bytes, self.members[member].cache.recent_bytes);
         let pool = volume.pool;
         let is_neighbours = volume.tenant != Tenant::Host;
         self.cut(pool, pending.slice, pending.address, bytes);
@@ -67,11 +66,7 @@ impl Array {
         self.requests[slot as usize].parts_left = rows.len() as u32;
         let is_neighbours = self.is_neighbours(pending.request.volume);
         for (set, row, extents) in rows {
-            let through = DirtyRow {
-                extents,
-                since_ns: 0,
-                is_neighbours,
-            };
+            let through = DirtyRow { extents, since_ns: 0, is_neighbours };
             self.write_row(set, row, through, slot);
         }
     }
@@ -98,23 +93,13 @@ impl Array {
 
     /// Sends a row to the drives: what has to be read first, then what is written.
     pub(super) fn write_row(&mut self, set_number: u32, row: u64, dirty: DirtyRow, request: u32) {
-        let DirtyRow {
-            extents,
-            since_ns,
-            is_neighbours,
-        } = dirty;
+        let DirtyRow { extents, since_ns, is_neighbours } = dirty;
         let set = &self.sets[set_number as usize];
         let share = self.members[set.member as usize].cache.old_data_share;
         let old_data_known = share > 0.0 && fraction_of(row) < share;
         let element_bytes = set.element_bytes as u32;
-        let plan = plan_write(
-            &set.layout,
-            &set.slots,
-            row,
-            element_bytes,
-            &extents,
-            old_data_known,
-        );
+        let plan =
+            plan_write(&set.layout, &set.slots, row, element_bytes, &extents, old_data_known);
         let counters = &mut self.members[set.member as usize].counters;
         counters.destaged_row_count += 1;
         counters.full_stripe_count += u64::from(plan.strategy == Strategy::FullStripe);
@@ -143,19 +128,9 @@ impl Array {
             }
         };
         for read in &plan.reads {
-            let cause = if read.is_parity {
-                Cause::OldParity
-            } else {
-                Cause::OldData
-            };
+            let cause = if read.is_parity { Cause::OldParity } else { Cause::OldData };
             let offset = base + u64::from(read.start);
-            self.operate(
-                drive_first + read.slot,
-                offset,
-                read.bytes,
-                cause,
-                Owner::RowWrite(slot),
-            );
+            self.operate(drive_first + read.slot, offset, read.bytes, cause, Owner::RowWrite(slot));
         }
         if plan.reads.is_empty() {
             self.issue_row_writes(slot);
@@ -163,9 +138,7 @@ impl Array {
     }
 
     fn issue_row_writes(&mut self, slot: u32) {
-        let row_write = self.row_writes[slot as usize]
-            .as_mut()
-            .expect("its reads have just ended");
+        let row_write = self.row_writes[slot as usize].as_mut().expect("its reads have just ended");
         let writes = std::mem::take(&mut row_write.writes);
         let set = &self.sets[row_write.set as usize];
         let (base, drive_first) = (row_write.row * set.element_bytes, set.drive_first);
@@ -174,11 +147,7 @@ impl Array {
             return;
         }
         for write in writes {
-            let cause = if write.is_parity {
-                Cause::NewParity
-            } else {
-                Cause::NewData
-            };
+            let cause = if write.is_parity { Cause::NewParity } else { Cause::NewData };
             let offset = base + u64::from(write.start);
             self.operate(
                 drive_first + write.slot,
@@ -191,9 +160,8 @@ impl Array {
     }
 
     pub(super) fn row_part_done(&mut self, slot: u32, cause: Cause) {
-        let row_write = self.row_writes[slot as usize]
-            .as_mut()
-            .expect("a part of it was on its way");
+        let row_write =
+            self.row_writes[slot as usize].as_mut().expect("a part of it was on its way");
         if cause.is_write() {
             row_write.writes_left -= 1;
             if row_write.writes_left == 0 {
@@ -208,9 +176,8 @@ impl Array {
     }
 
     fn row_landed(&mut self, slot: u32) {
-        let row_write = self.row_writes[slot as usize]
-            .take()
-            .expect("its last part has just ended");
+        let row_write =
+            self.row_writes[slot as usize].take().expect("its last part has just ended");
         self.row_writes_free.push(slot);
         if row_write.request != NO_REQUEST {
             self.part_done(row_write.request);
@@ -223,9 +190,7 @@ impl Array {
         let bytes = row_write.bytes;
         let stay_ns = u128::from(bytes) * u128::from(self.now) - row_write.since_ns;
         self.members[member as usize].dirty_bytes -= bytes;
-        self.members[member as usize]
-            .dirty
-            .leave(self.now, bytes, stay_ns);
+        self.members[member as usize].dirty.leave(self.now, bytes, stay_ns);
         self.admit_waiting(member);
         self.destage(member);
     }

@@ -1,9 +1,10 @@
 //! Dirty data of one set, kept by row so that neighbours leave together, and how eagerly it leaves.
 //!
-//! Rows are destaged in one direction over the set and then from the start again, so the arms sweep. How many rows are on
-//! their way at once grows linearly with the dirty share of the cache, from nothing at a low mark (linear-threshold
-//! scheduling: Varma and Jacobson, "Destage algorithms for disk arrays with nonvolatile caches", IEEE Transactions on
-//! Computers 1998). A row is never on its way twice at once: its parity would be computed from data in flight.
+//! Rows are destaged in one direction over the set and then from the start again, so the arms
+//! sweep. How many rows are on their way at once grows linearly with the dirty share of the cache,
+//! from nothing at a low mark (linear-threshold scheduling: Varma and Jacobson, "Destage algorithms
+//! for disk arrays with nonvolatile caches", IEEE Transactions on Computers 1998). A row is never
+//! on its way twice at once: its parity would be computed from data in flight.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ pub(crate) struct DirtyRow {
     pub(crate) extents: Vec<Extent>,
     /// For each of its bytes, when it became dirty: the sum.
     pub(crate) since_ns: u128,
-    /// Whether another host made it dirty. Volumes begin at whole MiB, so that hardly any row belongs to two.
+    /// Whether another host made it dirty. Volumes begin at whole MiB, so that hardly any row
+    /// belongs to two.
     pub(crate) is_neighbours: bool,
 }
 
@@ -74,12 +76,14 @@ impl DirtyRows {
         })
     }
 
-    /// Takes the next row of the sweep that is not on its way already: its number and what is dirty.
+    /// Takes the next row of the sweep that is not on its way already: its number and what is
+    /// dirty.
     pub(crate) fn take_next(&mut self) -> Option<(u64, DirtyRow)> {
         let in_flight = &self.in_flight;
         let free = |row: &&u64| !in_flight.contains(row);
         let ahead = self.rows.range(self.sweep..).map(|(row, _)| row).find(free);
-        let row = *ahead.or_else(|| self.rows.range(..self.sweep).map(|(row, _)| row).find(free))?;
+        let row =
+            *ahead.or_else(|| self.rows.range(..self.sweep).map(|(row, _)| row).find(free))?;
         self.sweep = row + 1;
         let dirty = self.rows.remove(&row).expect("it was just found");
         self.in_flight.push(row);
@@ -89,11 +93,11 @@ impl DirtyRows {
     /// A row has reached the drives.
     pub(crate) fn landed(&mut self, row: u64) {
         let position = self.in_flight.iter().position(|other| *other == row);
-        self.in_flight
-            .swap_remove(position.expect("the row was on its way"));
+        self.in_flight.swap_remove(position.expect("the row was on its way"));
     }
 
-    /// Forgets what is dirty and not on its way; gives its bytes and the sum of the moments when they became dirty.
+    /// Forgets what is dirty and not on its way; gives its bytes and the sum of the moments when
+    /// they became dirty.
     pub(crate) fn drop_all(&mut self) -> (u64, u128) {
         let rows = std::mem::take(&mut self.rows);
         let bytes = rows.values().flat_map(|row| &row.extents);
@@ -123,8 +127,8 @@ impl DirtyRows {
 /// Rows of a set that may be on their way at once when `dirty_bytes` are dirty in the whole cache.
 pub(crate) fn destage_limit(cache: &CacheSpec, dirty_bytes: u64, drive_count: u32) -> usize {
     let share = dirty_bytes as f64 / cache.dirty_bytes_max as f64;
-    let urgency =
-        (share - cache.destage_start_share) / (cache.destage_full_share - cache.destage_start_share);
+    let urgency = (share - cache.destage_start_share)
+        / (cache.destage_full_share - cache.destage_start_share);
     if urgency <= 0.0 {
         return 0;
     }

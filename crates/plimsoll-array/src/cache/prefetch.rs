@@ -1,8 +1,9 @@
 //! Sequential readers: noticed by their addresses, served by chunks that are read ahead.
 //!
-//! A reader that has read on several times in sequence without a long pause has its data read in chunks, the one it needs
-//! and some beyond. Requests of one reader may come a little out of order. What was just written in sequence (a log) is
-//! still in memory for a while and can be read back from there.
+//! A reader that has read on several times in sequence without a long pause has its data read in
+//! chunks, the one it needs and some beyond. Requests of one reader may come a little out of order.
+//! What was just written in sequence (a log) is still in memory for a while and can be read back
+//! from there.
 
 use plimsoll_io::Nanos;
 
@@ -45,7 +46,8 @@ pub(crate) struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// Takes note of a read; `Some` when it is served by chunks. `new_slot` gives a fresh chunk slot.
+    /// Takes note of a read; `Some` when it is served by chunks. `new_slot` gives a fresh chunk
+    /// slot.
     pub(crate) fn read(
         &mut self,
         now: Nanos,
@@ -67,11 +69,7 @@ impl Prefetcher {
     fn reader_of(&mut self, now: Nanos, offset: u64, pause_ns_max: Nanos) -> &mut Reader {
         let near = |reader: &Reader| offset <= reader.next && reader.next - offset <= REORDER_BYTES;
         let exact = self.readers.iter().position(|reader| reader.next == offset);
-        let close = || {
-            self.readers
-                .iter()
-                .position(|reader| reader.run_count > 1 && near(reader))
-        };
+        let close = || self.readers.iter().position(|reader| reader.run_count > 1 && near(reader));
         if let Some(index) = exact.or_else(close) {
             let reader = &mut self.readers[index];
             if now - reader.last_seen > pause_ns_max {
@@ -79,17 +77,13 @@ impl Prefetcher {
             }
             return &mut self.readers[index];
         }
-        let fresh = Reader {
-            next: offset,
-            ..Reader::default()
-        };
+        let fresh = Reader { next: offset, ..Reader::default() };
         if self.readers.len() < READER_COUNT_MAX {
             self.readers.push(fresh);
             return self.readers.last_mut().expect("it was just pushed");
         }
-        let oldest = (0..READER_COUNT_MAX)
-            .min_by_key(|index| self.readers[*index].last_seen)
-            .unwrap_or(0);
+        let oldest =
+            (0..READER_COUNT_MAX).min_by_key(|index| self.readers[*index].last_seen).unwrap_or(0);
         self.readers[oldest] = fresh;
         &mut self.readers[oldest]
     }
@@ -120,11 +114,7 @@ impl Reader {
                 None => {
                     let slot = new_slot();
                     ahead.fetch.push((slot, index * spec.chunk_bytes));
-                    self.chunks.push(Chunk {
-                        index,
-                        slot,
-                        is_ready: false,
-                    });
+                    self.chunks.push(Chunk { index, slot, is_ready: false });
                     (slot, false)
                 }
             };
@@ -132,8 +122,7 @@ impl Reader {
                 ahead.wait.push(slot);
             }
         }
-        self.chunks
-            .retain(|chunk| !chunk.is_ready || chunk.index + 2 >= first);
+        self.chunks.retain(|chunk| !chunk.is_ready || chunk.index + 2 >= first);
         ahead
     }
 }

@@ -1,8 +1,8 @@
 //! Where files lie on the volumes: a plain allocator in the place of a file system.
 //!
-//! A file belongs to the volume whose folder holds it and grows in extents behind whatever was allocated last, as on a
-//! freshly formatted volume; what deleted files leave is used again, first fit. Nothing is written for it: the
-//! model knows no metadata.
+//! A file belongs to the volume whose folder holds it and grows in extents behind whatever was
+//! allocated last, as on a freshly formatted volume; what deleted files leave is used again, first
+//! fit. Nothing is written for it: the model knows no metadata.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,9 +26,7 @@ struct FileMap {
 
 impl FileMap {
     fn end(&self) -> u64 {
-        self.extents
-            .last()
-            .map_or(0, |extent| extent.file_offset + extent.bytes)
+        self.extents.last().map_or(0, |extent| extent.file_offset + extent.bytes)
     }
 }
 
@@ -50,7 +48,8 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// Volumes of these sizes; a path lies on the volume of the longest folder it is in, or else on the first.
+    /// Volumes of these sizes; a path lies on the volume of the longest folder it is in, or else on
+    /// the first.
     pub(super) fn new(folders: Vec<(PathBuf, u32)>, capacities: impl Iterator<Item = u64>) -> Self {
         let spaces = capacities.map(|capacity_bytes| Space {
             capacity_bytes,
@@ -68,8 +67,7 @@ impl Placement {
 
     fn volume_of(&self, path: &Path) -> u32 {
         let mine = self.folders.iter().filter(|(folder, _)| path.starts_with(folder));
-        mine.max_by_key(|(folder, _)| folder.components().count())
-            .map_or(0, |(_, volume)| *volume)
+        mine.max_by_key(|(folder, _)| folder.components().count()).map_or(0, |(_, volume)| *volume)
     }
 
     /// The map of a file that was opened, a fresh one when it is new here.
@@ -81,13 +79,7 @@ impl Placement {
         self.next_map += 1;
         let volume = self.volume_of(path);
         self.files.insert(path.to_owned(), map);
-        self.maps.insert(
-            map,
-            FileMap {
-                volume,
-                extents: Vec::new(),
-            },
-        );
+        self.maps.insert(map, FileMap { volume, extents: Vec::new() });
         map
     }
 
@@ -105,11 +97,7 @@ impl Placement {
             return;
         };
         let free = &mut self.spaces[map.volume as usize].free;
-        free.extend(
-            map.extents
-                .drain(..)
-                .map(|extent| (extent.volume_offset, extent.bytes)),
-        );
+        free.extend(map.extents.drain(..).map(|extent| (extent.volume_offset, extent.bytes)));
     }
 
     /// Makes sure that a file has space up to `length_bytes`; false when its volume is full.
@@ -125,25 +113,23 @@ impl Placement {
                 return false;
             };
             match map.extents.last_mut() {
-                Some(last) if last.volume_offset + last.bytes == volume_offset => last.bytes += bytes,
-                _ => map.extents.push(Extent {
-                    file_offset: end,
-                    volume_offset,
-                    bytes,
-                }),
+                Some(last) if last.volume_offset + last.bytes == volume_offset => {
+                    last.bytes += bytes
+                }
+                _ => map.extents.push(Extent { file_offset: end, volume_offset, bytes }),
             }
         }
         true
     }
 
-    /// The stretches of a volume that a stretch of a file is made of; space for it must have been reserved.
+    /// The stretches of a volume that a stretch of a file is made of; space for it must have been
+    /// reserved.
     pub(super) fn stretches(&self, map: u64, offset: u64, bytes: u64) -> (u32, Vec<(u64, u64)>) {
         let map = &self.maps[&map];
         let mut found = Vec::with_capacity(1);
         let (mut at, end) = (offset, offset + bytes);
-        let first = map
-            .extents
-            .partition_point(|extent| extent.file_offset + extent.bytes <= offset);
+        let first =
+            map.extents.partition_point(|extent| extent.file_offset + extent.bytes <= offset);
         for extent in &map.extents[first..] {
             if at >= end {
                 break;

@@ -1,12 +1,15 @@
-//! A hard drive: one arm, one platter angle, a queue inside the drive that serves the nearest first.
+//! A hard drive: one arm, one platter angle, a queue inside the drive that serves the nearest
+//! first.
 //!
-//! An operation costs the drive's command overhead, the seek, the wait for its first sector and the transfer. The queue
-//! picks the operation that can start soonest (Seltzer, Chen and Ousterhout 1990, "shortest positioning time first"),
-//! less a credit for having waited, and after a second of waiting the oldest goes first. A read that goes on where the
-//! last one ended, or shortly behind, finds its data under way into the drive's buffer and runs at media rate; so does
-//! a queued write that goes on.
+//! An operation costs the drive's command overhead, the seek, the wait for its first sector and the
+//! transfer. The queue picks the operation that can start soonest (Seltzer, Chen and Ousterhout
+//! 1990, "shortest positioning time first"), less a credit for having waited, and after a second of
+//! waiting the oldest goes first. A read that goes on where the last one ended, or shortly behind,
+//! finds its data under way into the drive's buffer and runs at media rate; so does a queued write
+//! that goes on.
 //!
-//! Limits: one zone's rate for the whole of a transfer; no faults of single sectors; heads switch in no time.
+//! Limits: one zone's rate for the whole of a transfer; no faults of single sectors; heads switch
+//! in no time.
 
 use std::collections::VecDeque;
 
@@ -109,7 +112,8 @@ impl Hdd {
         }
     }
 
-    /// Ends the operation at work and starts the next; gives the one that ended and the time it took.
+    /// Ends the operation at work and starts the next; gives the one that ended and the time it
+    /// took.
     pub(super) fn finish(
         &mut self,
         now: Nanos,
@@ -117,10 +121,8 @@ impl Hdd {
         patience_ns: i64,
         agenda: &mut Agenda,
     ) -> (DriveOperation, Nanos) {
-        let (done, service_ns) = self
-            .at_work
-            .take()
-            .expect("the wake-up was for the operation at work");
+        let (done, service_ns) =
+            self.at_work.take().expect("the wake-up was for the operation at work");
         if let Some(next) = self.overflow.pop_front() {
             self.queue.push(next);
         }
@@ -136,11 +138,7 @@ impl Hdd {
         let end = operation.offset + u64::from(operation.bytes);
         self.radius = self.mechanics.place(end - 1, 1).radius;
         let time = now + cost.total_ns;
-        self.last = Some(Last {
-            end,
-            time,
-            was_write: operation.cause.is_write(),
-        });
+        self.last = Some(Last { end, time, was_write: operation.cause.is_write() });
         self.at_work = Some((operation, cost.total_ns));
         agenda.at(time, Event::Drive(number, 0));
     }
@@ -158,13 +156,10 @@ impl Hdd {
                 continue;
             }
             let cost = self.cost(now, queued);
-            // 41/4096 is the hundredth of a millisecond per millisecond by which waiting makes an operation cheaper.
+            // 41/4096 is the hundredth of a millisecond per millisecond by which waiting makes an
+            // operation cheaper.
             let credit_ns = ((now - arrived) * 41) >> 12;
-            let patience_ns = if queued.operation.cause.can_wait() {
-                patience_ns
-            } else {
-                0
-            };
+            let patience_ns = if queued.operation.cause.can_wait() { patience_ns } else { 0 };
             let price = cost.position_ns as i64 - credit_ns as i64 + patience_ns;
             if price < best.0 {
                 best = (price, Some((index, cost)));
@@ -172,10 +167,7 @@ impl Hdd {
         }
         let (arrived, index) = oldest;
         if best.1.is_none() || now - arrived > AGE_NS_MAX {
-            return self
-                .queue
-                .get(index)
-                .map(|queued| (index, self.cost(now, queued)));
+            return self.queue.get(index).map(|queued| (index, self.cost(now, queued)));
         }
         best.1
     }
@@ -197,10 +189,7 @@ impl Hdd {
             wait_ns += self.mechanics.revolution_ns();
         }
         let position_ns = self.overhead_ns + seek_ns + wait_ns;
-        Cost {
-            total_ns: position_ns + Nanos::from(queued.place.transfer_ns),
-            position_ns,
-        }
+        Cost { total_ns: position_ns + Nanos::from(queued.place.transfer_ns), position_ns }
     }
 
     /// The cost of an operation that continues the last one, when it does.
@@ -219,16 +208,8 @@ impl Hdd {
         let from = last.time.max(now.saturating_sub(filled_ns));
         let media = from + self.mechanics.transfer_ns(last.end, bytes);
         let interface_ns = (f64::from(operation.bytes) * self.interface_ns_per_byte) as Nanos;
-        let done = media.max(
-            now + if now > last.time {
-                self.overhead_ns + interface_ns
-            } else {
-                0
-            },
-        );
-        Some(Cost {
-            total_ns: (done - now).max(1),
-            position_ns: 0,
-        })
+        let done =
+            media.max(now + if now > last.time { self.overhead_ns + interface_ns } else { 0 });
+        Some(Cost { total_ns: (done - now).max(1), position_ns: 0 })
     }
 }

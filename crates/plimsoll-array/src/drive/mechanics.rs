@@ -1,9 +1,9 @@
 //! Where things are on a hard drive: zones, tracks and the angle of the platter.
 //!
-//! The recording rate falls linearly from the outer to the inner rim in equal rings; data sheets give both ends. Each
-//! address has a radius (share of the stroke from the outer rim) and an angle, both fractions of 2^32, so that positions
-//! are compared in whole numbers and a run is the same on every machine. Rates are sustained rates: head and track
-//! switches are inside them.
+//! The recording rate falls linearly from the outer to the inner rim in equal rings; data sheets
+//! give both ends. Each address has a radius (share of the stroke from the outer rim) and an angle,
+//! both fractions of 2^32, so that positions are compared in whole numbers and a run is the same on
+//! every machine. Rates are sustained rates: head and track switches are inside them.
 
 use plimsoll_io::Nanos;
 

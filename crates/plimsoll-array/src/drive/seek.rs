@@ -1,8 +1,9 @@
 //! How long an arm takes to move: one measured curve, scaled by a drive's average seek.
 //!
-//! Source of the shape: the seek table that DiskSim's extraction tool measured on a 300 GB 10k drive (repository
-//! westerndigitalcorporation/DiskSim, valid/dualseek_example), divided by its mean; the Atlas 10K extraction agrees
-//! within a tenth beyond two hundredths of the stroke. A drive whose table is not published is assumed to have this shape.
+//! Source of the shape: the seek table that DiskSim's extraction tool measured on a 300 GB 10k
+//! drive (repository westerndigitalcorporation/DiskSim, valid/dualseek_example), divided by its
+//! mean; the Atlas 10K extraction agrees within a tenth beyond two hundredths of the stroke. A
+//! drive whose table is not published is assumed to have this shape.
 
 use plimsoll_io::Nanos;
 
@@ -33,7 +34,8 @@ const MANTISSA_BITS: u32 = 5;
 /// Seek time by distance. A distance is a fraction of the full stroke, as `u32` of 2^32.
 #[derive(Clone, Debug)]
 pub struct SeekCurve {
-    /// By the exponent and the first mantissa bits of the distance: fine steps where the curve is steep.
+    /// By the exponent and the first mantissa bits of the distance: fine steps where the curve is
+    /// steep.
     table: Vec<u32>,
 }
 
@@ -65,14 +67,11 @@ fn middle_of(index: u32) -> f64 {
     f64::from(exponent).exp2() * (1.0 + (f64::from(mantissa) + 0.5) / steps)
 }
 
-/// The shape, interpolated over the square root of the distance, as short seeks are ruled by acceleration.
+/// The shape, interpolated over the square root of the distance, as short seeks are ruled by
+/// acceleration.
 fn multiple(share: f64) -> f64 {
     let share = share.min(1.0);
-    let upper = SHAPE
-        .iter()
-        .position(|(x, _)| *x >= share)
-        .unwrap_or(SHAPE.len() - 1)
-        .max(1);
+    let upper = SHAPE.iter().position(|(x, _)| *x >= share).unwrap_or(SHAPE.len() - 1).max(1);
     let ((x0, y0), (x1, y1)) = (SHAPE[upper - 1], SHAPE[upper]);
     let part = (share.sqrt() - x0.sqrt()) / (x1.sqrt() - x0.sqrt());
     y0 + part.clamp(0.0, 1.0) * (y1 - y0)

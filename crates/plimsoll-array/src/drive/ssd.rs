@@ -1,13 +1,16 @@
-//! A flash drive: dies that read, program and erase, a protected write buffer, and the work that writing leaves behind.
+//! A flash drive: dies that read, program and erase, a protected write buffer, and the work that
+//! writing leaves behind.
 //!
-//! A read goes to the dies that hold its units and then over the drive's bus. A write is done when it is in the protected
-//! buffer; its units are programmed later, each on a die of its own, and the buffer holds back new writes when it is
-//! full. Garbage collection is done where it arises: each programmed unit owes a share of moved units (read and programmed
-//! again on the same die) that makes up the write amplification, and each full block owes an erasure. A die serves reads
-//! first but never interrupts a program or an erasure.
+//! A read goes to the dies that hold its units and then over the drive's bus. A write is done when
+//! it is in the protected buffer; its units are programmed later, each on a die of its own, and the
+//! buffer holds back new writes when it is full. Garbage collection is done where it arises: each
+//! programmed unit owes a share of moved units (read and programmed again on the same die) that
+//! makes up the write amplification, and each full block owes an erasure. A die serves reads first
+//! but never interrupts a program or an erasure.
 //!
-//! Structure and default times as in MQSim's example configuration (FAST'18); amplification of a drive in steady state
-//! under uniform writes after Desnoyers, "Analytic modeling of SSD write performance" (SYSTOR 2012).
+//! Structure and default times as in MQSim's example configuration (FAST'18); amplification of a
+//! drive in steady state under uniform writes after Desnoyers, "Analytic modeling of SSD write
+//! performance" (SYSTOR 2012).
 
 use std::collections::VecDeque;
 
@@ -77,22 +80,30 @@ impl Ssd {
         }
     }
 
-    /// Time of the mean die for other hosts since this was last asked. What a write makes the dies do is counted when it enters the
-    /// buffer: afterwards nobody knows whose a unit was.
+    /// Time of the mean die for other hosts since this was last asked. What a write makes the dies
+    /// do is counted when it enters the buffer: afterwards nobody knows whose a unit was.
     pub(super) fn take_neighbour_ns(&mut self) -> Nanos {
         std::mem::take(&mut self.neighbour_ns)
     }
 
-    /// What programming so many units makes the dies do, collection and erasures included, by the mean die.
+    /// What programming so many units makes the dies do, collection and erasures included, by the
+    /// mean die.
     fn owed_ns(&self, unit_count: u32) -> Nanos {
         let spec = &self.spec;
         let moved = (spec.write_amplification - 1.0) * (spec.read_ns + spec.program_ns) as f64;
-        let erased = spec.write_amplification * spec.erase_ns as f64 / f64::from(spec.units_per_block);
+        let erased =
+            spec.write_amplification * spec.erase_ns as f64 / f64::from(spec.units_per_block);
         let unit_ns = spec.program_ns as f64 + moved + erased;
         (f64::from(unit_count) * unit_ns / f64::from(spec.die_count)) as Nanos
     }
 
-    pub(super) fn submit(&mut self, now: Nanos, number: u32, operation: DriveOperation, agenda: &mut Agenda) {
+    pub(super) fn submit(
+        &mut self,
+        now: Nanos,
+        number: u32,
+        operation: DriveOperation,
+        agenda: &mut Agenda,
+    ) {
         if operation.cause.is_write() {
             self.held.push_back(operation);
             self.admit_writes(now, number, agenda);
@@ -106,13 +117,16 @@ impl Ssd {
         operation.offset / unit..=(operation.offset + u64::from(operation.bytes) - 1) / unit
     }
 
-    fn submit_read(&mut self, now: Nanos, number: u32, operation: DriveOperation, agenda: &mut Agenda) {
+    fn submit_read(
+        &mut self,
+        now: Nanos,
+        number: u32,
+        operation: DriveOperation,
+        agenda: &mut Agenda,
+    ) {
         let units = self.units_of(&operation);
         let units_left = (units.end() - units.start() + 1) as u32;
-        let slot = self.activate(Active {
-            operation,
-            units_left,
-        });
+        let slot = self.activate(Active { operation, units_left });
         for unit in units {
             let mixed = unit.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
             let die = (mixed % self.dies.len() as u64) as u32;
@@ -121,11 +135,13 @@ impl Ssd {
         }
     }
 
-    /// Lets writes into the buffer as far as there is room; the units of a write count until they are programmed.
+    /// Lets writes into the buffer as far as there is room; the units of a write count until they
+    /// are programmed.
     fn admit_writes(&mut self, now: Nanos, number: u32, agenda: &mut Agenda) {
         while let Some(operation) = self.held.front() {
             let exact = f64::from(operation.bytes) / f64::from(self.spec.unit_bytes);
-            if self.buffered_units > 0 && self.buffered_units + exact as u64 > self.buffer_units_max {
+            if self.buffered_units > 0 && self.buffered_units + exact as u64 > self.buffer_units_max
+            {
                 return;
             }
             let operation = self.held.pop_front().expect("the front was just seen");
@@ -139,10 +155,7 @@ impl Ssd {
             if operation.is_neighbours {
                 self.neighbour_ns += self.owed_ns(count);
             }
-            let slot = self.activate(Active {
-                operation,
-                units_left: 0,
-            });
+            let slot = self.activate(Active { operation, units_left: 0 });
             self.transfer(now, number, slot, agenda);
         }
     }
@@ -157,17 +170,12 @@ impl Ssd {
     }
 
     fn transfer(&mut self, now: Nanos, number: u32, slot: u32, agenda: &mut Agenda) {
-        let bytes = self.active[slot as usize]
-            .as_ref()
-            .expect("it was just put there")
-            .operation
-            .bytes;
+        let bytes =
+            self.active[slot as usize].as_ref().expect("it was just put there").operation.bytes;
         let start = self.bus_free_at.max(now);
-        self.bus_free_at = start + (f64::from(bytes) * 1e9 / self.spec.bus_bytes_per_second) as Nanos;
-        agenda.at(
-            self.bus_free_at + self.spec.overhead_ns,
-            Event::Drive(number, BUS_WORD + slot),
-        );
+        self.bus_free_at =
+            start + (f64::from(bytes) * 1e9 / self.spec.bus_bytes_per_second) as Nanos;
+        agenda.at(self.bus_free_at + self.spec.overhead_ns, Event::Drive(number, BUS_WORD + slot));
     }
 
     /// How long a unit takes on the channel of its die.
@@ -213,10 +221,7 @@ impl Ssd {
             self.free.push(slot);
             return (Some(active.operation), 0);
         }
-        let work = self.dies[word as usize]
-            .at_work
-            .take()
-            .expect("the wake-up was for its work");
+        let work = self.dies[word as usize].at_work.take().expect("the wake-up was for its work");
         let spec = &self.spec;
         let busy_ns = match work {
             // The die is held until its register has crossed the channel.
@@ -227,9 +232,7 @@ impl Ssd {
         } / u64::from(spec.die_count);
         match work {
             Work::Read(slot) => {
-                let active = self.active[slot as usize]
-                    .as_mut()
-                    .expect("a read of it was at work");
+                let active = self.active[slot as usize].as_mut().expect("a read of it was at work");
                 active.units_left -= 1;
                 if active.operation.is_neighbours {
                     self.neighbour_ns += busy_ns;

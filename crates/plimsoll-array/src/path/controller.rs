@@ -1,4 +1,5 @@
-//! The controllers of one box: processor time for each request, ownership of volumes, failure of one of them.
+//! The controllers of one box: processor time for each request, ownership of volumes, failure of
+//! one of them.
 
 use plimsoll_io::Nanos;
 
@@ -37,7 +38,8 @@ impl Controllers {
         }
     }
 
-    /// When the controller that owns a volume has looked at a request that arrives now; `None` when all are gone.
+    /// When the controller that owns a volume has looked at a request that arrives now; `None` when
+    /// all are gone.
     pub(crate) fn accept(&mut self, now: Nanos, volume: u32, is_neighbours: bool) -> Option<Nanos> {
         let count = self.controllers.len();
         let owner = volume as usize % count;

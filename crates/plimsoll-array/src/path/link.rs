@@ -1,7 +1,8 @@
 //! Links between host and array: each carries one transfer at a time in each direction, in order.
 //!
-//! A request on a link that is lost goes to another one after the path timeout; while no link is left requests wait for
-//! one to return. Limit: no frames, no congestion inside a switch; a link's rate is its payload rate.
+//! A request on a link that is lost goes to another one after the path timeout; while no link is
+//! left requests wait for one to return. Limit: no frames, no congestion inside a switch; a link's
+//! rate is its payload rate.
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 
@@ -121,12 +122,10 @@ impl Links {
         let chosen = match self.policy {
             PathPolicy::Failover => (0..count).find(|index| alive(&self.links, *index)),
             PathPolicy::LeastBusy => {
-                (0..count)
-                    .filter(|index| alive(&self.links, *index))
-                    .min_by_key(|index| {
-                        let link = &self.links[*index as usize];
-                        link.to_array_free_at.max(link.to_host_free_at)
-                    })
+                (0..count).filter(|index| alive(&self.links, *index)).min_by_key(|index| {
+                    let link = &self.links[*index as usize];
+                    link.to_array_free_at.max(link.to_host_free_at)
+                })
             }
             PathPolicy::RoundRobin => {
                 let turn = &mut self.turn[volume as usize];
@@ -143,11 +142,7 @@ impl Links {
 
     /// When it has arrived at the other end.
     pub(crate) fn send(&mut self, now: Nanos, link: u32, way: Way, sent: Sending) -> Nanos {
-        let Sending {
-            ready,
-            bytes,
-            is_neighbours,
-        } = sent;
+        let Sending { ready, bytes, is_neighbours } = sent;
         let transfer_ns = (f64::from(bytes) * self.ns_per_byte) as Nanos;
         let link = &mut self.links[link as usize];
         let free_at = match way {
@@ -172,7 +167,9 @@ impl Links {
 
     /// When a provider's cap lets a request start.
     pub(crate) fn admitted_at(&mut self, now: Nanos, ready: Nanos, bytes: u32) -> Nanos {
-        let Some(cap) = &mut self.cap else { return ready };
+        let Some(cap) = &mut self.cap else {
+            return ready;
+        };
         let admitted = cap.admit(ready, bytes);
         cap.line.pass(now, ready, admitted);
         admitted
@@ -213,9 +210,7 @@ impl Links {
 
     /// Who stood in the lines of one direction.
     pub(crate) fn stations(&self, now: Nanos, way: Way) -> impl Iterator<Item = Station> + '_ {
-        self.links
-            .iter()
-            .map(move |link| link.lines[way as usize].station_at(now))
+        self.links.iter().map(move |link| link.lines[way as usize].station_at(now))
     }
 
     /// How long the host itself took data in, where it limits.
@@ -251,12 +246,14 @@ impl Cap {
         (self.credits + earned).min(self.spec.credit_count_max.max(1.0))
     }
 
-    /// A request costs a credit. Credits come in at the base rate; while there are some, only the burst rate holds back.
+    /// A request costs a credit. Credits come in at the base rate; while there are some, only the
+    /// burst rate holds back.
     fn admit(&mut self, now: Nanos, bytes: u32) -> Nanos {
         let mut start_ns = self.free_at_ns.max(now as f64);
         self.credits = self.credits_at(start_ns);
         if self.credits < 1.0 {
-            let wait_ns = (1.0 - self.credits) / self.spec.operations_per_second * NANOS_PER_SECOND as f64;
+            let wait_ns =
+                (1.0 - self.credits) / self.spec.operations_per_second * NANOS_PER_SECOND as f64;
             start_ns += wait_ns;
             self.busy_ns += wait_ns;
             self.credits = 1.0;

@@ -1,12 +1,15 @@
-//! The queue of a virtual disk: one thread of the host beneath takes its requests in turn, and whoever waits is told of all of them at once,
-//! when the queue has been worked off.
+//! The queue of a virtual disk: one thread of the host beneath takes its requests in turn, and
+//! whoever waits is told of all of them at once, when the queue has been worked off.
 //!
-//! What this does to latency: n requests that were put in together all take the time to notice them, n times the time of one, and the
-//! time to notice the end. A virtual disk measured over depth obeys this from 1 to 32 requests (docs/benchmarks.md), and the process
-//! that waits wakes up once for all of them. A flush goes through the queue like a request. A host has one flush under way at a time;
-//! who wants one meanwhile shares the next with all others, as Linux does for any disk with a volatile cache.
+//! What this does to latency: n requests that were put in together all take the time to notice
+//! them, n times the time of one, and the time to notice the end. A virtual disk measured over
+//! depth obeys this from 1 to 32 requests (docs/benchmarks.md), and the process that waits wakes up
+//! once for all of them. A flush goes through the queue like a request. A host has one flush under
+//! way at a time; who wants one meanwhile shares the next with all others, as Linux does for any
+//! disk with a volatile cache.
 //!
-//! Limits: one queue, one thread; what a request finds below it (cache, drives) takes its time there and is told with the others.
+//! Limits: one queue, one thread; what a request finds below it (cache, drives) takes its time
+//! there and is told with the others.
 
 use plimsoll_io::Nanos;
 
@@ -41,11 +44,8 @@ impl Queue {
 
     /// When a request that is put in at `now` has been worked on.
     pub(crate) fn work_on(&mut self, now: Nanos, bytes: u32, is_write: bool) -> Nanos {
-        let ns_per_byte = if is_write {
-            self.spec.write_ns_per_byte
-        } else {
-            self.spec.read_ns_per_byte
-        };
+        let ns_per_byte =
+            if is_write { self.spec.write_ns_per_byte } else { self.spec.read_ns_per_byte };
         let bytes_ns = (ns_per_byte * f64::from(bytes)) as Nanos;
         self.occupy(now, self.spec.notice_ns, self.spec.request_ns + bytes_ns)
     }
@@ -55,7 +55,8 @@ impl Queue {
         self.flush_wanted.push(slot);
     }
 
-    /// Puts a flush in at `now` where it is wanted and none is under way: the first who waits for it, and when it is done.
+    /// Puts a flush in at `now` where it is wanted and none is under way: the first who waits for
+    /// it, and when it is done.
     pub(crate) fn flush_next(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
         if !self.flushing.is_empty() {
             return None;
@@ -66,7 +67,8 @@ impl Queue {
         Some((leader, self.occupy(now, 0, self.spec.flush_ns)))
     }
 
-    /// The flush under way is over at `now`: whose writes are durable, and when they are told of it.
+    /// The flush under way is over at `now`: whose writes are durable, and when they are told of
+    /// it.
     pub(crate) fn flushed(&mut self, now: Nanos) -> (Vec<u32>, Nanos) {
         (std::mem::take(&mut self.flushing), now + self.spec.durable_ns)
     }
@@ -84,7 +86,8 @@ impl Queue {
         (!std::mem::replace(&mut self.is_watched, true)).then_some(self.free_at)
     }
 
-    /// A request is done at `now`: when to tell of it alone, where nothing else is left in the queue.
+    /// A request is done at `now`: when to tell of it alone, where nothing else is left in the
+    /// queue.
     pub(crate) fn done(&mut self, now: Nanos, slot: u32) -> Option<Nanos> {
         if self.free_at <= now && !self.is_watched {
             return Some(now + self.spec.notice_ns);
@@ -93,7 +96,8 @@ impl Queue {
         None
     }
 
-    /// Looks at `now` whether the queue is worked off: those to tell of, and when; or when to look again.
+    /// Looks at `now` whether the queue is worked off: those to tell of, and when; or when to look
+    /// again.
     pub(crate) fn look(&mut self, now: Nanos) -> Result<(Vec<u32>, Nanos), Nanos> {
         if self.free_at > now {
             return Err(self.free_at);

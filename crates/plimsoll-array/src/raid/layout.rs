@@ -1,8 +1,8 @@
 //! Which drive holds what. Pure arithmetic on one set of drives.
 //!
-//! A set is cut into rows of one element per drive. RAID 5 and 6 rotate parity left-symmetrically: parity moves one drive
-//! to the left with each row and data begins right behind it, so that a long read touches every drive in turn. RAID 10
-//! mirrors neighbours.
+//! A set is cut into rows of one element per drive. RAID 5 and 6 rotate parity left-symmetrically:
+//! parity moves one drive to the left with each row and data begins right behind it, so that a long
+//! read touches every drive in turn. RAID 10 mirrors neighbours.
 
 use crate::spec::RaidLevel;
 
@@ -26,14 +26,17 @@ pub struct Layout {
     pub drive_count: u32,
 }
 
-/// Drives' worth of data a set of `drive_count` holds; `None` where the level cannot be built from that many.
+/// Drives' worth of data a set of `drive_count` holds; `None` where the level cannot be built from
+/// that many.
 pub fn usable_drives(level: RaidLevel, drive_count: u32) -> Option<u32> {
     match level {
         RaidLevel::Raid0 => (drive_count >= 1).then_some(drive_count),
         RaidLevel::Raid1 => (drive_count == 2).then_some(1),
         RaidLevel::Raid5 | RaidLevel::Raid50 => (drive_count >= 3).then(|| drive_count - 1),
         RaidLevel::Raid6 => (drive_count >= 4).then(|| drive_count - 2),
-        RaidLevel::Raid10 => (drive_count >= 4 && drive_count.is_multiple_of(2)).then_some(drive_count / 2),
+        RaidLevel::Raid10 => {
+            (drive_count >= 4 && drive_count.is_multiple_of(2)).then_some(drive_count / 2)
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! What drives can be bound together at all: the one place that knows it, for the check of a description and for those who plan arrays.
+//! What drives can be bound together at all: the one place that knows it, for the check of a
+//! description and for those who plan arrays.
 
 use super::layout::usable_drives;
 use crate::spec::RaidLevel;
@@ -14,7 +15,8 @@ pub const LEVELS: [(&str, RaidLevel); 6] = [
 ];
 
 const SETS_HINT: &str = "RAID 50 has at least two sets, every other level exactly one";
-const DRIVES_HINT: &str = "RAID 0 needs 1 drive, RAID 1 exactly 2, RAID 5 at least 3, RAID 6 at least 4, \
+const DRIVES_HINT: &str = "RAID 0 needs 1 drive, RAID 1 exactly 2, RAID 5 at least 3, RAID 6 at \
+ least 4, \
      RAID 10 an even number from 4, each set of RAID 50 at least 3";
 
 /// Why sets of drives cannot be bound as asked, and what would be possible.
@@ -28,21 +30,16 @@ pub struct Impossible {
 
 /// The name of a level.
 pub fn level_name(level: RaidLevel) -> &'static str {
-    LEVELS
-        .iter()
-        .find(|(_, known)| *known == level)
-        .map_or("RAID", |(name, _)| name)
+    LEVELS.iter().find(|(_, known)| *known == level).map_or("RAID", |(name, _)| name)
 }
 
-/// Everything that keeps `sets`, the drives of each set, from being a group of this level; empty where it can be built.
+/// Everything that keeps `sets`, the drives of each set, from being a group of this level; empty
+/// where it can be built.
 pub fn impossibilities(level: RaidLevel, sets: &[u32]) -> Vec<Impossible> {
     let name = level_name(level);
     let mut found = Vec::new();
-    let is_counted_right = if level == RaidLevel::Raid50 {
-        sets.len() > 1
-    } else {
-        sets.len() == 1
-    };
+    let is_counted_right =
+        if level == RaidLevel::Raid50 { sets.len() > 1 } else { sets.len() == 1 };
     if !is_counted_right {
         found.push(Impossible {
             message: format!("has {} sets, which {name} cannot have", sets.len()),
@@ -65,7 +62,5 @@ pub fn usable_in_group(level: RaidLevel, sets: &[u32]) -> Option<u32> {
     if !impossibilities(level, sets).is_empty() {
         return None;
     }
-    sets.iter()
-        .map(|drive_count| usable_drives(level, *drive_count))
-        .sum()
+    sets.iter().map(|drive_count| usable_drives(level, *drive_count)).sum()
 }

@@ -1,7 +1,7 @@
 //! Filling a spare: surviving drives are read in order, the lost element is computed and written.
 //!
-//! One stretch of rows is on its way at a time; the next starts when the one before is written and the rebuild rate
-//! allows it. Hosts go on meanwhile: rows below the frontier are whole again.
+//! One stretch of rows is on its way at a time; the next starts when the one before is written and
+//! the rebuild rate allows it. Hosts go on meanwhile: rows below the frontier are whole again.
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 
@@ -53,11 +53,7 @@ impl Rebuild {
             stretch_started: now,
             left: 0,
             writing: false,
-            progress: RebuildProgress {
-                started: now,
-                finished: None,
-                row_count: 0,
-            },
+            progress: RebuildProgress { started: now, finished: None, row_count: 0 },
         }
     }
 

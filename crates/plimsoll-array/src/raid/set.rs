@@ -1,4 +1,5 @@
-//! The state of a set's drives: which slots can be read and written, row by row while a spare is being filled.
+//! The state of a set's drives: which slots can be read and written, row by row while a spare is
+//! being filled.
 
 use super::layout::Layout;
 
@@ -26,10 +27,7 @@ pub struct Slots {
 impl Slots {
     /// A whole set.
     pub fn whole(drive_count: u32) -> Self {
-        Self {
-            states: vec![MemberState::Whole; drive_count as usize],
-            impaired_count: 0,
-        }
+        Self { states: vec![MemberState::Whole; drive_count as usize], impaired_count: 0 }
     }
 
     /// Whether every slot is whole.
@@ -62,10 +60,8 @@ impl Slots {
 
     /// The slot that is being filled, if one is.
     pub fn filling(&self) -> Option<u32> {
-        let found = self
-            .states
-            .iter()
-            .position(|state| matches!(state, MemberState::Filling { .. }));
+        let found =
+            self.states.iter().position(|state| matches!(state, MemberState::Filling { .. }));
         found.map(|slot| slot as u32)
     }
 

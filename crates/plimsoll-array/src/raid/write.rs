@@ -1,13 +1,14 @@
 //! What reading and writing part of a row costs, drive by drive. Pure functions.
 //!
-//! A write that covers a row needs no reading. A smaller one must bring parity up to date, either by read-modify-write
-//! (old data and old parity are read) or by reconstruct-write (the rest of the row is read); whichever reads from fewer
-//! drives is taken, read-modify-write when they are equal. Where a drive is lost the way that can be gone is gone: a lost
-//! data element is written by reconstructing parity around it, lost parity is left out, and where neither way is open the
+//! A write that covers a row needs no reading. A smaller one must bring parity up to date, either
+//! by read-modify-write (old data and old parity are read) or by reconstruct-write (the rest of the
+//! row is read); whichever reads from fewer drives is taken, read-modify-write when they are equal.
+//! Where a drive is lost the way that can be gone is gone: a lost data element is written by
+//! reconstructing parity around it, lost parity is left out, and where neither way is open the
 //! whole row is read with as many parities as it takes to compute what is lost.
 //!
-//! Limit: parity is read and written over the hull of the changed ranges of a row, which is more than is needed when two
-//! changes lie far apart within their elements.
+//! Limit: parity is read and written over the hull of the changed ranges of a row, which is more
+//! than is needed when two changes lie far apart within their elements.
 
 use super::layout::Layout;
 use super::set::Slots;
@@ -71,7 +72,8 @@ pub struct RowPlan {
     pub writes: Vec<SlotWrite>,
 }
 
-/// Plans a write of `extents` of a row, which must not overlap. `old_data_known`: the old data need not be read.
+/// Plans a write of `extents` of a row, which must not overlap. `old_data_known`: the old data need
+/// not be read.
 pub fn plan_write(
     layout: &Layout,
     slots: &Slots,
@@ -106,14 +108,17 @@ pub fn plan_write(
 }
 
 impl RowPlan {
-    fn push_write(&mut self, slots: &Slots, row: u64, slot: u32, start: u32, bytes: u32, is_parity: bool) {
+    fn push_write(
+        &mut self,
+        slots: &Slots,
+        row: u64,
+        slot: u32,
+        start: u32,
+        bytes: u32,
+        is_parity: bool,
+    ) {
         if slots.holds(slot, row) {
-            self.writes.push(SlotRead {
-                slot,
-                start,
-                bytes,
-                is_parity,
-            });
+            self.writes.push(SlotRead { slot, start, bytes, is_parity });
         }
     }
 }
@@ -176,8 +181,9 @@ impl<'a> ParityWrite<'a> {
         self.holds(self.data_slot(column))
     }
 
-    /// Read-modify-write needs the old data of every changed column, reconstruct-write that of every column which is not
-    /// covered; where both are open the one that reads from fewer drives is taken, and where neither is, the whole row is read.
+    /// Read-modify-write needs the old data of every changed column, reconstruct-write that of
+    /// every column which is not covered; where both are open the one that reads from fewer drives
+    /// is taken, and where neither is, the whole row is read.
     fn strategy(&self) -> Strategy {
         if self.is_full {
             return Strategy::FullStripe;
@@ -209,11 +215,8 @@ impl<'a> ParityWrite<'a> {
             bytes: self.hull.1 - self.hull.0,
             is_parity,
         };
-        let parities = || {
-            self.parities()
-                .filter(|slot| self.holds(*slot))
-                .map(|slot| hull_of(slot, true))
-        };
+        let parities =
+            || self.parities().filter(|slot| self.holds(*slot)).map(|slot| hull_of(slot, true));
         match strategy {
             Strategy::Plain | Strategy::FullStripe => Vec::new(),
             Strategy::ReconstructWrite => {
@@ -229,25 +232,23 @@ impl<'a> ParityWrite<'a> {
                 data.chain(parities().take(lost_count)).collect()
             }
             Strategy::ReadModifyWrite => {
-                let old = self
-                    .extents
-                    .iter()
-                    .filter(|_| !old_data_known)
-                    .map(|extent| SlotRead {
-                        slot: self.data_slot(extent.column),
-                        start: extent.start,
-                        bytes: extent.bytes,
-                        is_parity: false,
-                    });
+                let old = self.extents.iter().filter(|_| !old_data_known).map(|extent| SlotRead {
+                    slot: self.data_slot(extent.column),
+                    start: extent.start,
+                    bytes: extent.bytes,
+                    is_parity: false,
+                });
                 old.chain(parities()).collect()
             }
         }
     }
 }
 
-/// Plans a read of part of an element: one drive, or what is left of the row where that drive is lost.
+/// Plans a read of part of an element: one drive, or what is left of the row where that drive is
+/// lost.
 ///
-/// `twin` chooses the second drive of a mirrored pair. Sets that have lost more than they can bear are not asked.
+/// `twin` chooses the second drive of a mirrored pair. Sets that have lost more than they can bear
+/// are not asked.
 pub fn plan_read(
     layout: &Layout,
     slots: &Slots,

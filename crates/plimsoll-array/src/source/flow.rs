@@ -1,4 +1,5 @@
-//! Simple streams: so many requests at once (closed), or so many per second whatever happens (open).
+//! Simple streams: so many requests at once (closed), or so many per second whatever happens
+//! (open).
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,8 @@ pub struct ClosedSpec {
     pub think_ns: Nanos,
     /// Whether one thread does the thinking for all of them, one after the other.
     pub is_serial: bool,
-    /// Whether the next requests start only when all of these are done, as a reader does that wants a batch of pages.
+    /// Whether the next requests start only when all of these are done, as a reader does that wants
+    /// a batch of pages.
     pub is_batch: bool,
     /// Share of requests that write.
     pub write_share: f64,
@@ -94,14 +96,7 @@ impl Walk {
         random: &mut Random,
     ) -> Self {
         let pages = (span / page).max(1);
-        Self {
-            volume,
-            start,
-            span,
-            page,
-            pattern,
-            cursor: random.below(pages) / 32 * 32 * page,
-        }
+        Self { volume, start, span, page, pattern, cursor: random.below(pages) / 32 * 32 * page }
     }
 
     /// The next request of `bytes`. `written` is how far the stream it follows has come.
@@ -115,11 +110,7 @@ impl Walk {
         let bytes = bytes.min(self.span);
         let within = match self.pattern {
             Pattern::Sequential => {
-                let at = if self.cursor + bytes > self.span {
-                    0
-                } else {
-                    self.cursor
-                };
+                let at = if self.cursor + bytes > self.span { 0 } else { self.cursor };
                 self.cursor = at + bytes;
                 at
             }
@@ -165,10 +156,7 @@ impl Closed {
             self.batch_done += 1;
             let is_last = self.batch_done == self.spec.depth;
             self.batch_done %= self.spec.depth;
-            return (
-                now + self.spec.think_ns,
-                if is_last { self.spec.depth } else { 0 },
-            );
+            return (now + self.spec.think_ns, if is_last { self.spec.depth } else { 0 });
         }
         if !self.spec.is_serial {
             return (now + self.spec.think_ns, 1);

@@ -1,10 +1,11 @@
 //! Sessions of a database engine, as seen by the disk.
 //!
-//! The thread law: a session reads a page with latency r and then stays away for a fixed processor time plus a multiple
-//! of r, because the transaction goes on to wait for other things the storage does. The published Jetstress runs obey it
-//! over a range of 27 in latency. Our own engine's sessions also wait for the log, in proportion to its latency. Pages are dirtied in proportion to the reads and leave in bursts, sorted, with a limit
-//! on how many are on their way; log records are written one at a time behind each other. Sessions stop when dirty pages
-//! cannot leave.
+//! The thread law: a session reads a page with latency r and then stays away for a fixed processor
+//! time plus a multiple of r, because the transaction goes on to wait for other things the storage
+//! does. The published Jetstress runs obey it over a range of 27 in latency. Our own engine's
+//! sessions also wait for the log, in proportion to its latency. Pages are dirtied in proportion to
+//! the reads and leave in bursts, sorted, with a limit on how many are on their way; log records
+//! are written one at a time behind each other. Sessions stop when dirty pages cannot leave.
 
 use std::collections::VecDeque;
 
@@ -53,7 +54,8 @@ pub struct SessionsSpec {
     pub processor_ns: Nanos,
     /// Time away for each unit of read latency.
     pub latency_factor: f64,
-    /// Time away for each unit of the latency of the last log write: what its durable commits wait for, for each read.
+    /// Time away for each unit of the latency of the last log write: what its durable commits wait
+    /// for, for each read.
     pub log_latency_factor: f64,
     /// Page writes for each read.
     pub writes_per_read: f64,
@@ -158,11 +160,7 @@ impl Sessions {
         }
         let bytes = draw_bytes(self.spec.read_bytes_mean, self.spec.page_bytes, random);
         let request = self.reads.request(bytes, false, 0, random);
-        Some(Work {
-            kind: Kind::Read,
-            actor,
-            request,
-        })
+        Some(Work { kind: Kind::Read, actor, request })
     }
 
     /// A read is done: how long the session stays away.
@@ -213,11 +211,7 @@ impl Sessions {
                 is_durable: false,
                 token: 0,
             };
-            work.push(Work {
-                kind: Kind::Write,
-                actor: 0,
-                request,
-            });
+            work.push(Work { kind: Kind::Write, actor: 0, request });
         }
     }
 
@@ -228,27 +222,16 @@ impl Sessions {
         self.log_waiting -= 1;
         self.log_is_writing = true;
         let bytes = draw_bytes(self.spec.log_write_bytes_mean, 512, random);
-        let request = Request {
-            is_durable: true,
-            ..self.log.request(bytes, true, 0, random)
-        };
+        let request = Request { is_durable: true, ..self.log.request(bytes, true, 0, random) };
         self.log_written = request.offset - self.spec.log_start_bytes + u64::from(request.bytes);
-        work.push(Work {
-            kind: Kind::Log,
-            actor: 0,
-            request,
-        });
+        work.push(Work { kind: Kind::Log, actor: 0, request });
     }
 
     /// A page write is done; gives the sessions that may go on.
     pub(super) fn wrote(&mut self, work: &mut Vec<Work>, random: &mut Random) -> Vec<u32> {
         self.writes_on_way -= 1;
         self.pump(work, random);
-        if self.backlog.is_empty() {
-            std::mem::take(&mut self.parked)
-        } else {
-            Vec::new()
-        }
+        if self.backlog.is_empty() { std::mem::take(&mut self.parked) } else { Vec::new() }
     }
 
     /// An error ends the database: nothing more is asked for.

@@ -65,7 +65,8 @@ struct Class {
     tally: Tally,
 }
 
-/// Timers: the stream in the upper bits, the actor in the lower ones; this actor is the lazy writer.
+/// Timers: the stream in the upper bits, the actor in the lower ones; this actor is the lazy
+/// writer.
 const WRITER: u32 = (1 << 20) - 1;
 
 struct Simulation {
@@ -100,10 +101,7 @@ pub fn simulate(spec: &SimulationSpec) -> Result<Outcome, SpecErrors> {
     }
     simulation.run(spec.warm_up_ns);
     simulation.array.reset_counters();
-    simulation
-        .classes
-        .iter_mut()
-        .for_each(|class| class.tally.clear());
+    simulation.classes.iter_mut().for_each(|class| class.tally.clear());
     simulation.run(spec.warm_up_ns + spec.measure_ns);
     Ok(simulation.outcome(spec.measure_ns))
 }
@@ -115,48 +113,27 @@ impl Simulation {
             StreamSpec::Sessions(spec) => {
                 let sessions = Sessions::new(spec.clone(), &mut random);
                 if let FlushSpec::EveryNs(period) = spec.flush {
-                    self.array
-                        .set_timer(random.below(period.max(1)), timer(index, WRITER));
+                    self.array.set_timer(random.below(period.max(1)), timer(index, WRITER));
                 }
                 let names = ["database_read", "database_write", "log_write"];
                 (Stream::Sessions(Box::new(sessions)), names, spec.session_count)
             }
             StreamSpec::Closed(spec) => {
                 let (start, span) = (spec.start_bytes, spec.span_bytes);
-                let walk = Walk::new(
-                    spec.volume,
-                    start,
-                    span,
-                    spec.page_bytes,
-                    spec.pattern,
-                    &mut random,
-                );
+                let walk =
+                    Walk::new(spec.volume, start, span, spec.page_bytes, spec.pattern, &mut random);
                 let spec = spec.clone();
                 let (class, depth) = (spec.class.clone(), spec.depth);
-                let stream = Closed {
-                    spec,
-                    walk,
-                    busy_until: 0,
-                    batch_done: 0,
-                };
+                let stream = Closed { spec, walk, busy_until: 0, batch_done: 0 };
                 self.classify([class.as_str(); 3]);
                 self.start(index, Stream::Closed(stream), depth, random);
                 return;
             }
             StreamSpec::Open(spec) => {
                 let (start, span) = (spec.start_bytes, spec.span_bytes);
-                let walk = Walk::new(
-                    spec.volume,
-                    start,
-                    span,
-                    spec.page_bytes,
-                    spec.pattern,
-                    &mut random,
-                );
-                let stream = Open {
-                    spec: spec.clone(),
-                    walk,
-                };
+                let walk =
+                    Walk::new(spec.volume, start, span, spec.page_bytes, spec.pattern, &mut random);
+                let stream = Open { spec: spec.clone(), walk };
                 self.classify([spec.class.as_str(); 3]);
                 self.start(index, Stream::Open(stream), 1, random);
                 return;
@@ -168,16 +145,10 @@ impl Simulation {
 
     fn classify(&mut self, names: [&str; 3]) {
         let indices = names.map(|name| {
-            self.classes
-                .iter()
-                .position(|class| class.name == name)
-                .unwrap_or_else(|| {
-                    self.classes.push(Class {
-                        name: name.to_owned(),
-                        tally: Tally::default(),
-                    });
-                    self.classes.len() - 1
-                })
+            self.classes.iter().position(|class| class.name == name).unwrap_or_else(|| {
+                self.classes.push(Class { name: name.to_owned(), tally: Tally::default() });
+                self.classes.len() - 1
+            })
         });
         self.class_of.push(indices);
     }
@@ -185,8 +156,7 @@ impl Simulation {
     /// Actors begin at different moments of the first hundredth of a second.
     fn start(&mut self, index: u32, stream: Stream, actor_count: u32, mut random: Random) {
         for actor in 0..actor_count {
-            self.array
-                .set_timer(random.below(10_000_000), timer(index, actor));
+            self.array.set_timer(random.below(10_000_000), timer(index, actor));
         }
         self.streams.push(stream);
         self.randoms.push(random);
@@ -226,8 +196,7 @@ impl Simulation {
                 if actor == WRITER {
                     sessions.burst(&mut self.work, random);
                     if let FlushSpec::EveryNs(period) = sessions.spec.flush {
-                        self.array
-                            .set_timer(self.array.now() + period, timer(index, WRITER));
+                        self.array.set_timer(self.array.now() + period, timer(index, WRITER));
                     }
                 } else if let Some(work) = sessions.read(actor, random) {
                     self.work.push(work);
@@ -235,7 +204,8 @@ impl Simulation {
                 self.submit_work(index);
             }
             Stream::Closed(closed) => {
-                let bytes = draw_bytes(closed.spec.request_bytes_mean, closed.spec.page_bytes, random);
+                let bytes =
+                    draw_bytes(closed.spec.request_bytes_mean, closed.spec.page_bytes, random);
                 let is_write = random.chance(closed.spec.write_share);
                 let request = Request {
                     is_durable: is_write && closed.spec.is_durable,
@@ -245,27 +215,28 @@ impl Simulation {
             }
             Stream::Open(open) => {
                 let is_write = random.chance(open.spec.write_share);
-                let request = open
-                    .walk
-                    .request(open.spec.request_bytes, is_write, written, random);
+                let request = open.walk.request(open.spec.request_bytes, is_write, written, random);
                 let wait_ns = exponential_ns(open.spec.per_second, random);
-                self.array
-                    .set_timer(self.array.now() + wait_ns, timer(index, actor));
-                if open.spec.pattern != super::Pattern::Behind || written >= open.spec.request_bytes {
+                self.array.set_timer(self.array.now() + wait_ns, timer(index, actor));
+                if open.spec.pattern != super::Pattern::Behind || written >= open.spec.request_bytes
+                {
                     self.submit(index, Kind::Read, actor, request);
                 }
             }
         }
     }
 
-    /// How far the log has come that a stream reads behind: that of the sessions on the same volume.
+    /// How far the log has come that a stream reads behind: that of the sessions on the same
+    /// volume.
     fn log_written(&self, index: u32) -> u64 {
         let volume = match &self.streams[index as usize] {
             Stream::Open(open) if open.spec.pattern == super::Pattern::Behind => open.spec.volume,
             _ => return 0,
         };
         let logs = self.streams.iter().filter_map(|stream| match stream {
-            Stream::Sessions(sessions) if sessions.spec.log_volume == volume => Some(sessions.log_written),
+            Stream::Sessions(sessions) if sessions.spec.log_volume == volume => {
+                Some(sessions.log_written)
+            }
             _ => None,
         });
         logs.max().unwrap_or(0)
@@ -280,7 +251,8 @@ impl Simulation {
         let now = completed.completed;
         let random = &mut self.randoms[index as usize];
         match &mut self.streams[index as usize] {
-            // A database that meets an error is stopped, and whoever waits for an answer that is none goes no further.
+            // A database that meets an error is stopped, and whoever waits for an answer that is
+            // none goes no further.
             Stream::Sessions(sessions) if completed.is_lost => sessions.stop(),
             Stream::Closed(_) if completed.is_lost => {}
             Stream::Sessions(sessions) if sessions.is_stopped => {}
@@ -317,9 +289,7 @@ impl Simulation {
         });
         let classes = self.classes.iter();
         Outcome {
-            classes: classes
-                .map(|class| class.tally.report(&class.name, interval_ns))
-                .collect(),
+            classes: classes.map(|class| class.tally.report(&class.name, interval_ns)).collect(),
             array: self.array.report(),
             park_count: parks.sum(),
             event_count: self.array.event_count(),

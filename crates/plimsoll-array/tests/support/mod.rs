@@ -1,8 +1,10 @@
-//! Small arrays for tests: every figure plain and round, so that expectations can be worked out by hand.
+//! Small arrays for tests: every figure plain and round, so that expectations can be worked out by
+//! hand.
 #![allow(dead_code, reason = "each test file uses its own part of these")]
 
 use plimsoll_array::source::{
-    ClosedSpec, FlushSpec, OpenSpec, Outcome, Pattern, SessionsSpec, SimulationSpec, StreamSpec, simulate,
+    ClosedSpec, FlushSpec, OpenSpec, Outcome, Pattern, SessionsSpec, SimulationSpec, StreamSpec,
+    simulate,
 };
 use plimsoll_array::spec::*;
 use plimsoll_array::{Array, Completed, Happening, Request};
@@ -128,13 +130,7 @@ pub fn group(member: u32, level: RaidLevel, sets: &[u32]) -> GroupSpec {
 }
 
 pub fn volume(name: &str, capacity_bytes: u64) -> VolumeSpec {
-    VolumeSpec {
-        name: name.into(),
-        pool: 0,
-        capacity_bytes,
-        shift_bytes: 0,
-        tenant: Tenant::Host,
-    }
+    VolumeSpec { name: name.into(), pool: 0, capacity_bytes, shift_bytes: 0, tenant: Tenant::Host }
 }
 
 /// One drive and nothing else: no cache, no latency but its own.
@@ -146,14 +142,7 @@ pub fn one_drive(drive: DriveSpec) -> ArraySpec {
 }
 
 pub fn request(offset: u64, bytes: u64, is_write: bool) -> Request {
-    Request {
-        volume: 0,
-        offset,
-        bytes: bytes as u32,
-        is_write,
-        is_durable: false,
-        token: 0,
-    }
+    Request { volume: 0, offset, bytes: bytes as u32, is_write, is_durable: false, token: 0 }
 }
 
 pub fn build(spec: &ArraySpec, seed: u64) -> Array {
@@ -277,9 +266,5 @@ pub fn class(outcome: &Outcome, name: &str) -> (f64, f64) {
 #[track_caller]
 pub fn check_near(measured: f64, expected: f64, share: f64) {
     let error = (measured / expected - 1.0).abs();
-    assert!(
-        error <= share,
-        "{measured} is {:.1} % off {expected}",
-        error * 100.0
-    );
+    assert!(error <= share, "{measured} is {:.1} % off {expected}", error * 100.0);
 }

@@ -1,6 +1,8 @@
-//! Reads a whole database on the real disk as a streaming backup does, to compare with fio reading the same file.
+//! Reads a whole database on the real disk as a streaming backup does, to compare with fio reading
+//! the same file.
 //!
-//! The instance is open and idle; the copy goes nowhere, so only reading and checking are measured. Prints one line of JSON.
+//! The instance is open and idle; the copy goes nowhere, so only reading and checking are measured.
+//! Prints one line of JSON.
 
 use std::rc::Rc;
 
@@ -21,8 +23,8 @@ fn main() -> Result<(), String> {
     };
     let read_bytes = arguments.number("read_bytes")? as usize;
     let clock = Rc::new(Clock::real());
-    let disk =
-        RealDisk::open(RealDiskOptions::default(), clock.clone()).map_err(|error| error.to_string())?;
+    let disk = RealDisk::open(RealDiskOptions::default(), clock.clone())
+        .map_err(|error| error.to_string())?;
     let executor = Executor::new(clock, disk.clone());
     let (files, handle) = (Files::new(disk), executor.handle());
     let line = executor.run(back_up(field, read_bytes, files, handle));
@@ -30,7 +32,12 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-async fn back_up(field: Field, read_bytes: usize, files: Files, handle: Handle) -> Result<String, String> {
+async fn back_up(
+    field: Field,
+    read_bytes: usize,
+    files: Files,
+    handle: Handle,
+) -> Result<String, String> {
     let text = |error: plimsoll_engine::error::EngineError| error.to_string();
     let (instance, _) = field.open(&files, &handle).await.map_err(text)?;
     let began = handle.now();

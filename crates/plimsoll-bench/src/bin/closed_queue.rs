@@ -1,6 +1,7 @@
-//! The toy by which simulators are compared: a closed queue of customers that think and then want one server, first come first
-//! served, with service times of any distribution (M/G/1, here uniform from 1 to 7 ms). It runs on the event queue of the
-//! modelled array. Prints one line of JSON: requests per second of wall time, and the mean response, by which the rivals agree.
+//! The toy by which simulators are compared: a closed queue of customers that think and then want
+//! one server, first come first served, with service times of any distribution (M/G/1, here uniform
+//! from 1 to 7 ms). It runs on the event queue of the modelled array. Prints one line of JSON:
+//! requests per second of wall time, and the mean response, by which the rivals agree.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -19,7 +20,8 @@ fn main() -> Result<(), String> {
     warn_of_debug_build();
     let known = [("customers", "16"), ("requests", "4000000"), ("seed", "1")];
     let arguments = Arguments::read(&known, std::env::args().skip(1))?;
-    let (customers, requests): (u64, u64) = (arguments.number("customers")?, arguments.number("requests")?);
+    let (customers, requests): (u64, u64) =
+        (arguments.number("customers")?, arguments.number("requests")?);
     let mut random = Random::from_seed(arguments.number("seed")?);
     let mut agenda = empty_array();
     let mut asked: Vec<Nanos> = vec![0; customers as usize];
@@ -71,21 +73,32 @@ fn service_ns(random: &mut Random) -> Nanos {
 
 /// An array with one idle drive: of it only the event queue is used.
 fn empty_array() -> Array {
-    let drive = json!({"rotation_rpm": 7200.0, "read_seek_ns": 8e6, "write_seek_ns": 9e6, "outer_bytes_per_second": 1e8,
-        "inner_bytes_per_second": 5e7, "interface_bytes_per_second": 3e8, "overhead_ns": 0, "buffer_bytes": 0,
+    let drive = json!({"rotation_rpm": 7200.0, "read_seek_ns": 8e6, "write_seek_ns": 9e6,
+        "outer_bytes_per_second": 1e8,
+        "inner_bytes_per_second": 5e7, "interface_bytes_per_second": 3e8, "overhead_ns": 0,
+            "buffer_bytes": 0,
         "queue_count_max": 1, "scheduling": "in_order"});
-    let cache = json!({"write_back": false, "dirty_bytes_max": 1, "destage_start_share": 0.1, "destage_full_share": 0.8,
-        "destage_rows_per_drive": 1.0, "read_preference_ns": 0, "old_data_share": 0.0, "recent_bytes": 0, "prefetch": null});
+    let cache = json!({"write_back": false, "dirty_bytes_max": 1, "destage_start_share": 0.1,
+        "destage_full_share": 0.8,
+        "destage_rows_per_drive": 1.0, "read_preference_ns": 0, "old_data_share": 0.0,
+            "recent_bytes": 0, "prefetch": null});
     let spec = json!({
-        "drives": [{"name": "drive", "capacity_bytes": 1_000_000_000_000_u64, "kind": {"hdd": drive}}],
-        "members": [{"controller_count": 1, "slot_count": 1, "read_latency_ns": 0, "write_latency_ns": 0,
-            "latency_ns_per_byte": 0.0, "processor_ns": 0, "processor_count": 1, "failover_ns": 0, "cache": cache}],
-        "groups": [{"name": "group", "member": 0, "drive": "drive", "level": "raid0", "sets": [1], "spare_count": 0,
+        "drives": [{"name": "drive", "capacity_bytes": 1_000_000_000_000_u64,
+            "kind": {"hdd": drive}}],
+        "members": [{"controller_count": 1, "slot_count": 1, "read_latency_ns": 0,
+            "write_latency_ns": 0,
+            "latency_ns_per_byte": 0.0, "processor_ns": 0, "processor_count": 1, "failover_ns": 0,
+                "cache": cache}],
+        "groups": [{"name": "group", "member": 0, "drive": "drive", "level": "raid0", "sets": [1],
+            "spare_count": 0,
             "element_bytes": 65536, "rebuild_bytes_per_second": 0.0}],
-        "pools": [{"name": "pool", "groups": [0], "page_bytes": 1 << 20, "page_order": "volume_by_volume"}],
-        "volumes": [{"name": "volume", "pool": 0, "capacity_bytes": 1 << 30, "shift_bytes": 0, "tenant": "host"}],
+        "pools": [{"name": "pool", "groups": [0], "page_bytes": 1 << 20,
+            "page_order": "volume_by_volume"}],
+        "volumes": [{"name": "volume", "pool": 0, "capacity_bytes": 1 << 30, "shift_bytes": 0,
+            "tenant": "host"}],
         "neighbours": [],
-        "path": {"link_count": 1, "link_bytes_per_second": 1e8, "link_latency_ns": 0, "host_bytes_per_second": null,
+        "path": {"link_count": 1, "link_bytes_per_second": 1e8, "link_latency_ns": 0,
+            "host_bytes_per_second": null,
             "host_latency_ns": 0, "policy": "round_robin", "path_timeout_ns": 0, "cap": null},
         "faults": []
     });

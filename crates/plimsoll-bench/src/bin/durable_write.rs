@@ -1,7 +1,9 @@
-//! Two ways to a durable log write on the real disk: one write with RWF_DSYNC, or a write and then fdatasync.
+//! Two ways to a durable log write on the real disk: one write with RWF_DSYNC, or a write and then
+//! fdatasync.
 //!
-//! Writes of `bytes`, one at a time, onto a file that was written before, as the log does; the ways take turns in batches of `batch`, so that a slow
-//! moment of the disk hits both. Prints one line of JSON with the median and the 99th percentile of each, in microseconds.
+//! Writes of `bytes`, one at a time, onto a file that was written before, as the log does; the ways
+//! take turns in batches of `batch`, so that a slow moment of the disk hits both. Prints one line
+//! of JSON with the median and the 99th percentile of each, in microseconds.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -9,8 +11,8 @@ use std::rc::Rc;
 use plimsoll_bench::arguments::Arguments;
 use plimsoll_bench::processor::warn_of_debug_build;
 use plimsoll_io::{
-    Clock, Context, Durability, DurableBy, Executor, File, Files, Handle, Nanos, OpenMode, Purpose, RealDisk,
-    RealDiskOptions,
+    Clock, Context, Durability, DurableBy, Executor, File, Files, Handle, Nanos, OpenMode, Purpose,
+    RealDisk, RealDiskOptions,
 };
 
 const FILE_BYTES: u64 = 1 << 20;
@@ -24,12 +26,7 @@ struct Setting {
 
 fn main() -> Result<(), String> {
     warn_of_debug_build();
-    let known = [
-        ("directory", "."),
-        ("bytes", "4096"),
-        ("batch", "50"),
-        ("batches", "40"),
-    ];
+    let known = [("directory", "."), ("bytes", "4096"), ("batch", "50"), ("batches", "40")];
     let arguments = Arguments::read(&known, std::env::args().skip(1))?;
     let setting = Setting {
         path: PathBuf::from(arguments.text("directory")).join("durable.log"),
@@ -49,7 +46,8 @@ fn main() -> Result<(), String> {
         (at(0.5), at(0.99))
     });
     println!(
-        "{{\"bytes\": {}, \"flag_us_median\": {:.1}, \"flag_us_p99\": {:.1}, \"sync_us_median\": {:.1}, \"sync_us_p99\": {:.1}}}",
+        "{{\"bytes\": {}, \"flag_us_median\": {:.1}, \"flag_us_p99\": {:.1}, \"sync_us_median\": \
+         {:.1}, \"sync_us_p99\": {:.1}}}",
         setting.bytes, flag.0, flag.1, sync.0, sync.1
     );
     std::fs::remove_file(&setting.path).map_err(|error| error.to_string())
@@ -58,10 +56,7 @@ fn main() -> Result<(), String> {
 /// How long each write of a batch took.
 fn batch(setting: Setting, durable_by: DurableBy) -> Result<Vec<Nanos>, String> {
     let clock = Rc::new(Clock::real());
-    let options = RealDiskOptions {
-        durable_by,
-        ..RealDiskOptions::default()
-    };
+    let options = RealDiskOptions { durable_by, ..RealDiskOptions::default() };
     let disk = RealDisk::open(options, clock.clone()).map_err(|error| error.to_string())?;
     let executor = Executor::new(clock, disk.clone());
     let (files, handle) = (Files::new(disk), executor.handle());
@@ -71,14 +66,14 @@ fn batch(setting: Setting, durable_by: DurableBy) -> Result<Vec<Nanos>, String> 
         .map_err(|error| error.to_string())
 }
 
-async fn write(setting: Setting, files: Files, handle: Handle) -> Result<Vec<Nanos>, plimsoll_io::DiskError> {
+async fn write(
+    setting: Setting,
+    files: Files,
+    handle: Handle,
+) -> Result<Vec<Nanos>, plimsoll_io::DiskError> {
     let context = Context::of(Purpose::LogWrite);
     let is_there = files.exists(&setting.path, context).await?;
-    let mode = if is_there {
-        OpenMode::Write
-    } else {
-        OpenMode::Create
-    };
+    let mode = if is_there { OpenMode::Write } else { OpenMode::Create };
     let file = files.open(&setting.path, mode, context).await?;
     if !is_there {
         format(&file, context).await?;

@@ -1,8 +1,11 @@
-//! What executor and engine cost: processor microseconds per database I/O on a RAM disk that answers at once.
+//! What executor and engine cost: processor microseconds per database I/O on a RAM disk that
+//! answers at once.
 //!
-//! The disk holds a prepared database `ratio` times the cache. The 2010 mix runs at full speed until the cache is full and warm, then for
-//! `seconds`. Everything the process does in that time is counted: transactions, the load that makes them up, log, write-back, checksums,
-//! and the copying that stands for the disk. Memory that the files grow into is touched before. Prints one line of JSON.
+//! The disk holds a prepared database `ratio` times the cache. The 2010 mix runs at full speed
+//! until the cache is full and warm, then for `seconds`. Everything the process does in that time
+//! is counted: transactions, the load that makes them up, log, write-back, checksums, and the
+//! copying that stands for the disk. Memory that the files grow into is touched before. Prints one
+//! line of JSON.
 
 use std::rc::Rc;
 
@@ -13,7 +16,9 @@ use plimsoll_bench::field::{
 };
 use plimsoll_bench::load::{Load, Pace, finish};
 use plimsoll_bench::processor::{processor_ns, warn_of_debug_build};
-use plimsoll_io::{Clock, Executor, Files, Handle, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
+use plimsoll_io::{
+    Clock, Executor, Files, Handle, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random,
+};
 use plimsoll_prepare::{WriteOptions, write_database};
 
 #[derive(Clone, Copy)]
@@ -53,13 +58,13 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// Touches memory and gives it back to the program's allocator, for the files to grow into: what the kernel (and the host of a virtual machine)
-/// takes to hand out a page for the first time is no part of a device. What is returned keeps the allocator from giving it back.
+/// Touches memory and gives it back to the program's allocator, for the files to grow into: what
+/// the kernel (and the host of a virtual machine) takes to hand out a page for the first time is no
+/// part of a device. What is returned keeps the allocator from giving it back.
 fn touch_memory(bytes: u64) -> Vec<Box<[u8]>> {
     let piece_bytes = 32 << 10;
-    let mut pieces: Vec<Box<[u8]>> = (0..bytes / piece_bytes)
-        .map(|_| vec![1; piece_bytes as usize].into())
-        .collect();
+    let mut pieces: Vec<Box<[u8]>> =
+        (0..bytes / piece_bytes).map(|_| vec![1; piece_bytes as usize].into()).collect();
     // The last one lies at the end of the heap.
     pieces.drain(..pieces.len().saturating_sub(1));
     pieces
@@ -77,7 +82,8 @@ async fn measure(
         checkpoint_depth_bytes: CHECKPOINT_DEPTH_BYTES,
     };
     let text = |error: &dyn std::error::Error| error.to_string();
-    let prepared = prepared_2010(setting.cache_bytes * setting.ratio).map_err(|error| text(&error))?;
+    let prepared =
+        prepared_2010(setting.cache_bytes * setting.ratio).map_err(|error| text(&error))?;
     let path = field.database_path();
     let written = write_database(&files, &handle, &path, &prepared, &WriteOptions::default()).await;
     written.map_err(|error| text(&error))?;
@@ -92,18 +98,19 @@ async fn measure(
         handle.sleep(NANOS_PER_SECOND / 100).await;
     }
     let (counts, done, spent, began) = (disk.counts(), load.done(), processor_ns(), handle.now());
-    handle
-        .sleep((setting.seconds * NANOS_PER_SECOND as f64) as u64)
-        .await;
+    handle.sleep((setting.seconds * NANOS_PER_SECOND as f64) as u64).await;
     let counts = disk.counts().since(&counts);
-    let (done, spent_ns, wall_ns) = (load.done() - done, processor_ns() - spent, handle.now() - began);
+    let (done, spent_ns, wall_ns) =
+        (load.done() - done, processor_ns() - spent, handle.now() - began);
     load.stop();
     finish(sessions).await.map_err(|error| text(&error))?;
     instance.close().await.map_err(|error| text(&error))?;
     let operations = counts.database_operations();
     Ok(format!(
-        "{{\"processor_us_per_database_io\": {:.3}, \"database_reads\": {}, \"database_writes\": {}, \"transactions\": {done}, \
-         \"processor_us_per_transaction\": {:.3}, \"log_writes\": {}, \"log_write_bytes\": {}, \"processor_s\": {:.3}, \"wall_s\": {:.3}}}",
+        "{{\"processor_us_per_database_io\": {:.3}, \"database_reads\": {}, \"database_writes\": \
+         {}, \"transactions\": {done}, \
+         \"processor_us_per_transaction\": {:.3}, \"log_writes\": {}, \"log_write_bytes\": {}, \
+         \"processor_s\": {:.3}, \"wall_s\": {:.3}}}",
         spent_ns as f64 / 1e3 / operations as f64,
         counts.database_reads,
         counts.database_writes,

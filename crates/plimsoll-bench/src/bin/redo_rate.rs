@@ -1,7 +1,8 @@
 //! How fast recovery redoes what the mix logged, both at the same read latency in virtual time.
 //!
-//! The 2010 mix runs on a prepared database of which most reads miss the cache, with a checkpoint depth so large that redo has to repeat nearly all of
-//! it. When `generations` are full the power is cut, everything unsynced is lost, and the databases are recovered. The ratio is log redone
+//! The 2010 mix runs on a prepared database of which most reads miss the cache, with a checkpoint
+//! depth so large that redo has to repeat nearly all of it. When `generations` are full the power
+//! is cut, everything unsynced is lost, and the databases are recovered. The ratio is log redone
 //! per second of virtual time over log written per second. Prints one line of JSON.
 
 use std::cell::Cell;
@@ -65,16 +66,11 @@ fn main() -> Result<(), String> {
         sluggish: arguments.decimal("sluggish")?,
     };
     let prepared = prepared_2010(setting.database_bytes).map_err(|error| error.to_string())?;
-    let disk = disk_with(
-        setting,
-        &prepared,
-        arguments.number("read_ms")? * NANOS_PER_MILLISECOND,
-    );
+    let disk = disk_with(setting, &prepared, arguments.number("read_ms")? * NANOS_PER_MILLISECOND);
     let logged = Rc::new(Cell::new(Logged::default()));
     let (cut, told) = (disk.clone(), logged.clone());
-    let work = run_on(&disk, move |files, handle| {
-        generate(setting, prepared, files, handle, cut, told)
-    });
+    let work =
+        run_on(&disk, move |files, handle| generate(setting, prepared, files, handle, cut, told));
     // With the power off everything waits for ever: just what is wanted.
     let _ = work;
     let logged = logged.get();
@@ -83,14 +79,15 @@ fn main() -> Result<(), String> {
     }
     let found = disk.crash_image(Loss::Everything, &mut Random::from_seed(2));
     let recovered = run_on(&found, move |files, handle| recover(setting, files, handle));
-    let (redone_bytes, redo_ns, applied, skipped) = recovered.map_err(|stalled| stalled.to_string())??;
-    let (written, redone) = (
-        logged.bytes as f64 / logged.elapsed_ns as f64,
-        redone_bytes as f64 / redo_ns as f64,
-    );
+    let (redone_bytes, redo_ns, applied, skipped) =
+        recovered.map_err(|stalled| stalled.to_string())??;
+    let (written, redone) =
+        (logged.bytes as f64 / logged.elapsed_ns as f64, redone_bytes as f64 / redo_ns as f64);
     println!(
-        "{{\"ratio\": {:.2}, \"logged_mib\": {:.2}, \"logged_s\": {:.2}, \"transactions\": {}, \"redone_mib\": {:.2}, \
-         \"recovery_s\": {:.2}, \"changes_applied\": {applied}, \"changes_skipped\": {skipped}, \"sessions\": {}, \"sluggish\": {}}}",
+        "{{\"ratio\": {:.2}, \"logged_mib\": {:.2}, \"logged_s\": {:.2}, \"transactions\": {}, \
+         \"redone_mib\": {:.2}, \
+         \"recovery_s\": {:.2}, \"changes_applied\": {applied}, \"changes_skipped\": {skipped}, \
+         \"sessions\": {}, \"sluggish\": {}}}",
         redone / written,
         logged.bytes as f64 / f64::from(1 << 20),
         logged.elapsed_ns as f64 / NANOS_PER_SECOND as f64,
@@ -158,8 +155,13 @@ async fn generate(
     disk.power_lost().await;
 }
 
-/// Recovers and closes; bytes redone, the time until the instance was open, and the changes made and found made.
-async fn recover(setting: Setting, files: Files, handle: Handle) -> Result<(u64, u64, u64, u64), String> {
+/// Recovers and closes; bytes redone, the time until the instance was open, and the changes made
+/// and found made.
+async fn recover(
+    setting: Setting,
+    files: Files,
+    handle: Handle,
+) -> Result<(u64, u64, u64, u64), String> {
     let began = handle.now();
     let opened = setting.field().open(&files, &handle).await;
     let (instance, report) = opened.map_err(|error| error.to_string())?;

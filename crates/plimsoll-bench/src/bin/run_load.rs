@@ -1,8 +1,9 @@
-//! A whole run as a user makes it, prepared, warmed, measured and closed, on the real disk or on one in memory that answers at once;
-//! prints what the measured phase did as one line of JSON.
+//! A whole run as a user makes it, prepared, warmed, measured and closed, on the real disk or on
+//! one in memory that answers at once; prints what the measured phase did as one line of JSON.
 //!
-//! With `per_s` above zero transactions arrive at that rate, otherwise `sessions` sessions go at full speed. Databases are kept, so that
-//! the next run on the same directory opens them. Maintenance is off: what is compared is the load.
+//! With `per_s` above zero transactions arrive at that rate, otherwise `sessions` sessions go at
+//! full speed. Databases are kept, so that the next run on the same directory opens them.
+//! Maintenance is off: what is compared is the load.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -50,7 +51,9 @@ fn main() -> Result<(), String> {
     let output = Output { samples, events };
     let began_ns = processor_ns();
     let outcome = match arguments.text("disk") {
-        "real" => execute_live(spec, output, StopSignal::default()).map_err(|error| error.to_string())?,
+        "real" => {
+            execute_live(spec, output, StopSignal::default()).map_err(|error| error.to_string())?
+        }
         "null" => {
             let clock = Rc::new(Clock::real());
             let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::ram());
@@ -61,9 +64,7 @@ fn main() -> Result<(), String> {
     };
     let used_ns = processor_ns() - began_ns;
     if outcome.ending != Ending::Complete {
-        return Err(outcome
-            .error
-            .map_or("the run did not end".into(), |error| error.text));
+        return Err(outcome.error.map_or("the run did not end".into(), |error| error.text));
     }
     let busy = metric_code("executor_busy");
     let busy: Vec<f64> = rows
@@ -93,32 +94,44 @@ fn spec(arguments: &Arguments) -> Result<RunSpec, String> {
         json!({"sessions": arguments.number("sessions")?, "shared": false})
     };
     let database = json!({
-        "file_name": "database001.edb", "size_bytes": arguments.number("database_mib")? * MIB, "seed": 5,
+        "file_name": "database001.edb", "size_bytes": arguments.number("database_mib")? * MIB,
+            "seed": 5,
         "record_bytes": 2164, "compressible_percent": 0,
         "existing_records": if records > 0 { json!(records) } else { Value::Null }
     });
     let mix = if read_only {
-        json!({"insert_percent": 0, "delete_percent": 0, "replace_percent": 0, "read_percent": 100, "lazy_commit_percent": 70})
+        json!({"insert_percent": 0, "delete_percent": 0, "replace_percent": 0,
+            "read_percent": 100, "lazy_commit_percent": 70})
     } else {
-        json!({"insert_percent": 40, "delete_percent": 20, "replace_percent": 5, "read_percent": 35, "lazy_commit_percent": 70})
+        json!({"insert_percent": 40, "delete_percent": 20, "replace_percent": 5,
+            "read_percent": 35, "lazy_commit_percent": 70})
     };
     let spec = json!({
-        "schema_version": 1, "seed": arguments.number("seed")?, "sample_interval_ms": 1000, "hung_after_ms": 30000,
+        "schema_version": 1, "seed": arguments.number("seed")?, "sample_interval_ms": 1000,
+            "hung_after_ms": 30000,
         "io_method": "auto", "destroy_serials": [],
-        "hosts": [{"name": "local"}], "targets": [{"name": "disk", "host": "local", "path": directory}],
+        "hosts": [{"name": "local"}], "targets": [{"name": "disk", "host": "local",
+            "path": directory}],
         "instances": [{
-            "name": "one", "target": "disk", "backend": arguments.text("backend"), "directory": directory,
+            "name": "one", "target": "disk", "backend": arguments.text("backend"),
+                "directory": directory,
             "log_directory": directory, "page_bytes": 32768, "databases": [database],
             "cache_bytes_min": MIB, "cache_bytes_max": arguments.number("cache_mib")? * MIB,
-            "checkpoint_depth_bytes": 20 * MIB, "circular_log": true, "log_framing": "sector_512", "page_images": false,
-            "copies_count": 1, "maintenance": null, "log_buffer_bytes": MIB, "version_store_bytes_max": 128 * MIB,
-            "extension_pages": 256, "waypoint_generations": 0, "writes_outstanding_max": 32, "unfinished": false
+            "checkpoint_depth_bytes": 20 * MIB, "circular_log": true, "log_framing": "sector_512",
+                "page_images": false,
+            "copies_count": 1, "maintenance": null, "log_buffer_bytes": MIB,
+                "version_store_bytes_max": 128 * MIB,
+            "extension_pages": 256, "waypoint_generations": 0, "writes_outstanding_max": 32,
+                "unfinished": false
         }],
-        "workloads": [{"name": "mix", "instances": ["one"], "sluggish": 0.0, "load": load, "mix": mix}],
+        "workloads": [{"name": "mix", "instances": ["one"], "sluggish": 0.0, "load": load,
+            "mix": mix}],
         "phases": [
             {"name": "prepare", "action": {"kind": "prepare"}, "workloads": []},
-            {"name": "warm", "action": {"kind": "warm_up", "cache_percent": 90, "timeout_s": 600.0}, "workloads": ["mix"]},
-            {"name": "measure", "action": {"kind": "measure", "duration_s": arguments.decimal("seconds")?}, "workloads": ["mix"]},
+            {"name": "warm", "action": {"kind": "warm_up", "cache_percent": 90,
+                "timeout_s": 600.0}, "workloads": ["mix"]},
+            {"name": "measure", "action": {"kind": "measure",
+                "duration_s": arguments.decimal("seconds")?}, "workloads": ["mix"]},
             {"name": "stop", "action": {"kind": "stop"}, "workloads": []}
         ]
     });
@@ -129,7 +142,8 @@ fn report(outcome: &RunOutcome, executor_busy: f64, processor_ns: u64) -> Value 
     let phase = &outcome.phases[MEASURE as usize];
     let seconds = (phase.end_ns - phase.start_ns) as f64 / 1e9;
     let mut found = json!({
-        "seconds": seconds, "method": outcome.io_method, "remarks": outcome.io_remarks, "executor_busy": executor_busy,
+        "seconds": seconds, "method": outcome.io_method, "remarks": outcome.io_remarks,
+            "executor_busy": executor_busy,
         "processor_s_whole_run": processor_ns as f64 / 1e9,
         "records_ever": outcome.phases[3].result.databases[0][0].records_ever,
     });
@@ -148,10 +162,8 @@ fn figures(outcome: &RunOutcome, metric: &str, seconds: f64) -> Value {
     let count: u64 = chosen.iter().map(|figures| figures.count).sum();
     let sum_ns: u64 = chosen.iter().map(|figures| figures.latency_ns_sum).sum();
     let bytes: u64 = chosen.iter().map(|figures| figures.bytes).sum();
-    let mut buckets: Vec<(u64, u64)> = chosen
-        .iter()
-        .flat_map(|figures| figures.buckets.iter().copied())
-        .collect();
+    let mut buckets: Vec<(u64, u64)> =
+        chosen.iter().flat_map(|figures| figures.buckets.iter().copied()).collect();
     buckets.sort_unstable();
     let quantile_us = |share: f64| {
         let mut reached = 0;
@@ -162,9 +174,12 @@ fn figures(outcome: &RunOutcome, metric: &str, seconds: f64) -> Value {
         found.map_or(0.0, |(upper_ns, _)| *upper_ns as f64 / 1e3)
     };
     json!({
-        "count": count, "per_s": count as f64 / seconds, "bytes_mean": bytes as f64 / count.max(1) as f64,
-        "us_mean": sum_ns as f64 / count.max(1) as f64 / 1e3, "us_p50": quantile_us(0.5), "us_p99": quantile_us(0.99),
-        "us_max": chosen.iter().map(|figures| figures.latency_ns_max).max().unwrap_or(0) as f64 / 1e3,
+        "count": count, "per_s": count as f64 / seconds,
+            "bytes_mean": bytes as f64 / count.max(1) as f64,
+        "us_mean": sum_ns as f64 / count.max(1) as f64 / 1e3, "us_p50": quantile_us(0.5),
+            "us_p99": quantile_us(0.99),
+        "us_max": chosen.iter().map(|figures|
+            figures.latency_ns_max).max().unwrap_or(0) as f64 / 1e3,
         "outstanding_mean": sum_ns as f64 / 1e9 / seconds
     })
 }

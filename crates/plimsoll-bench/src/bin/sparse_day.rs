@@ -1,7 +1,9 @@
-//! A database of a terabyte under load in virtual time: simulated hours per wall hour, and what the sparse disk keeps in memory.
+//! A database of a terabyte under load in virtual time: simulated hours per wall hour, and what the
+//! sparse disk keeps in memory.
 //!
-//! Sessions begin transactions of the 2010 mix at fixed intervals, so many that the database I/O comes to about `iops`. Runs for `hours` of virtual
-//! time or `wall_seconds`, whichever ends first, and says which time it really simulated. Prints one line of JSON.
+//! Sessions begin transactions of the 2010 mix at fixed intervals, so many that the database I/O
+//! comes to about `iops`. Runs for `hours` of virtual time or `wall_seconds`, whichever ends first,
+//! and says which time it really simulated. Prints one line of JSON.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -12,8 +14,8 @@ use plimsoll_bench::field::{CHECKPOINT_DEPTH_BYTES, Field, MIX_2010, prepared_20
 use plimsoll_bench::load::{Load, Pace, finish};
 use plimsoll_bench::processor::{memory_bytes, processor_ns, warn_of_debug_build};
 use plimsoll_io::{
-    Clock, Executor, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
-    NANOS_PER_SECOND, Purpose, Random,
+    Clock, Executor, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions,
+    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Purpose, Random,
 };
 use plimsoll_prepare::PreparedContent;
 
@@ -102,19 +104,20 @@ async fn simulate(
     let (warm_ns, warm_bytes) = warm.unwrap_or((0, 0));
     let resident_bytes = memory_bytes("VmRSS");
     let simulated_ns = (handle.now() - began) as f64;
-    let (wall_s, spent_s) = (
-        wall.elapsed().as_secs_f64(),
-        (processor_ns() - spent) as f64 / 1e9,
-    );
+    let (wall_s, spent_s) = (wall.elapsed().as_secs_f64(), (processor_ns() - spent) as f64 / 1e9);
     let (counts, done) = (counted.counts(), load.done());
     load.stop();
     finish(sessions).await.map_err(|error| text(&error))?;
     instance.close().await.map_err(|error| text(&error))?;
     Ok(format!(
-        "{{\"database_bytes\": {}, \"simulated_hours\": {:.4}, \"wall_s\": {wall_s:.1}, \"processor_s\": {spent_s:.1}, \
-         \"simulated_hours_per_wall_hour\": {:.1}, \"simulated_hours_per_processor_hour\": {:.1}, \"database_iops\": {:.1}, \
-         \"transactions\": {done}, \"database_reads\": {}, \"database_writes\": {}, \"disk_stored_bytes\": {}, \
-         \"resident_bytes\": {resident_bytes}, \"warm_hours\": {:.4}, \"warm_resident_bytes\": {warm_bytes}, \
+        "{{\"database_bytes\": {}, \"simulated_hours\": {:.4}, \"wall_s\": {wall_s:.1}, \
+         \"processor_s\": {spent_s:.1}, \
+         \"simulated_hours_per_wall_hour\": {:.1}, \"simulated_hours_per_processor_hour\": {:.1}, \
+         \"database_iops\": {:.1}, \
+         \"transactions\": {done}, \"database_reads\": {}, \"database_writes\": {}, \
+         \"disk_stored_bytes\": {}, \
+         \"resident_bytes\": {resident_bytes}, \"warm_hours\": {:.4}, \"warm_resident_bytes\": \
+         {warm_bytes}, \
          \"resident_bytes_max\": {}}}",
         prepared.file_bytes(),
         simulated_ns / HOUR_NS,

@@ -1,12 +1,13 @@
-//! What a server tells: in answer to a command, or by itself. The grammar is imap-proto's; what it does not know is counted and left out.
+//! What a server tells: in answer to a command, or by itself. The grammar is imap-proto's; what it
+//! does not know is counted and left out.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use imap_proto::rfc4315::UidSetMember;
 use imap_proto::{
-    AttributeValue, Capability, MailboxDatum, NameAttribute, Outcome, Response, ResponseCode, Status,
-    StatusAttribute,
+    AttributeValue, Capability, MailboxDatum, NameAttribute, Outcome, Response, ResponseCode,
+    Status, StatusAttribute,
 };
 use plimsoll_io::StreamError;
 
@@ -135,14 +136,7 @@ impl Told {
         found: &mut Found,
     ) -> Result<Option<Ended>, MailError> {
         match Response::parse(message) {
-            Ok((
-                _,
-                Response::Done {
-                    tag: theirs,
-                    status,
-                    outcome,
-                },
-            )) => {
+            Ok((_, Response::Done { tag: theirs, status, outcome })) => {
                 if theirs.0 != tag {
                     return Err(self.garbled(command, message));
                 }
@@ -217,9 +211,8 @@ impl Told {
                         .iter()
                         .map(|run| u64::from(run.end().saturating_sub(*run.start())) + 1)
                         .sum();
-                    mailbox.exists = mailbox
-                        .exists
-                        .saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
+                    mailbox.exists =
+                        mailbox.exists.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
                     mailbox.expunged_count += count;
                 }
                 found.vanished.extend(uids);
@@ -264,7 +257,9 @@ impl Told {
         let mailbox = self.mailbox.as_mut();
         match (&outcome.code, mailbox) {
             (Some(ResponseCode::Capabilities(all)), _) => self.capabilities = names_of(all),
-            (Some(ResponseCode::UidValidity(value)), Some(mailbox)) => mailbox.uid_validity = *value,
+            (Some(ResponseCode::UidValidity(value)), Some(mailbox)) => {
+                mailbox.uid_validity = *value
+            }
             (Some(ResponseCode::UidNext(value)), Some(mailbox)) => mailbox.uid_next = *value,
             (Some(ResponseCode::HighestModSeq(value)), Some(mailbox)) => {
                 mailbox.highest_modseq = mailbox.highest_modseq.max(*value);
@@ -277,26 +272,16 @@ impl Told {
         let server = self.server.clone();
         match ended {
             Ended::Ok => Ok(()),
-            Ended::No(text) => Err(MailError::No {
-                server,
-                command,
-                text,
-            }),
-            Ended::Bad(text) => Err(MailError::Bad {
-                server,
-                command,
-                text,
-            }),
-            Ended::GoOn => Err(self.garbled(command, b"+ (a wish for more, of which there is none)")),
+            Ended::No(text) => Err(MailError::No { server, command, text }),
+            Ended::Bad(text) => Err(MailError::Bad { server, command, text }),
+            Ended::GoOn => {
+                Err(self.garbled(command, b"+ (a wish for more, of which there is none)"))
+            }
         }
     }
 
     fn bye(&self, command: &'static str, text: String) -> MailError {
-        MailError::Bye {
-            server: self.server.clone(),
-            command,
-            text,
-        }
+        MailError::Bye { server: self.server.clone(), command, text }
     }
 
     /// The stream has ended.
@@ -308,10 +293,7 @@ impl Told {
     }
 
     pub(super) fn closed(&self, command: &'static str) -> MailError {
-        MailError::Closed {
-            server: self.server.clone(),
-            command,
-        }
+        MailError::Closed { server: self.server.clone(), command }
     }
 
     pub(super) fn garbled(&self, command: &'static str, message: &[u8]) -> MailError {
@@ -326,22 +308,15 @@ impl Told {
     pub(super) fn stream_error(&self, command: &'static str, error: StreamError) -> MailError {
         match &self.goodbye {
             Some(text) => self.bye(command, text.clone()),
-            None => MailError::Stream {
-                server: self.server.clone(),
-                command,
-                error,
-            },
+            None => MailError::Stream { server: self.server.clone(), command, error },
         }
     }
 
     pub(super) fn frame_error(&self, command: &'static str, error: FrameError) -> MailError {
         match error {
-            FrameError::TooLong { bytes, limit } => MailError::TooLong {
-                server: self.server.clone(),
-                command,
-                bytes,
-                limit,
-            },
+            FrameError::TooLong { bytes, limit } => {
+                MailError::TooLong { server: self.server.clone(), command, bytes, limit }
+            }
             FrameError::Garbled => self.garbled(command, b"a line or a length that is none"),
         }
     }
@@ -357,11 +332,7 @@ fn names_of(capabilities: &[Capability<'_>]) -> BTreeSet<String> {
 }
 
 fn row(number: u32, values: Vec<AttributeValue<'_>>, contents: Vec<Literal>) -> Row {
-    let mut row = Row {
-        number,
-        contents,
-        ..Row::default()
-    };
+    let mut row = Row { number, contents, ..Row::default() };
     for value in values {
         match value {
             AttributeValue::Uid(uid) => row.uid = Some(uid),

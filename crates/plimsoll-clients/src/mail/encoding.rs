@@ -60,13 +60,9 @@ mod tests {
         assert_eq!(quoted(r#"a "b" \c"#), r#""a \"b\" \\c""#);
         assert_eq!(uid_set(&[1, 2, 3, 7, 9, 10]), "1:3,7,9:10");
         assert_eq!(uid_set(&[u32::MAX]), "4294967295");
-        for (plain, coded) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-        ] {
+        for (plain, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }

@@ -1,4 +1,5 @@
-//! What can go wrong with a mail server: each says which server, at which command, and what to do. Contents and passwords are never part of it.
+//! What can go wrong with a mail server: each says which server, at which command, and what to do.
+//! Contents and passwords are never part of it.
 
 use plimsoll_io::StreamError;
 
@@ -34,7 +35,9 @@ pub enum MailError {
         text: String,
     },
     /// The server does not understand.
-    #[error("{server} does not understand {command}: {text}; report this with the name of the server")]
+    #[error(
+        "{server} does not understand {command}: {text}; report this with the name of the server"
+    )]
     Bad {
         /// Which server.
         server: String,
@@ -44,7 +47,9 @@ pub enum MailError {
         text: String,
     },
     /// The server says goodbye.
-    #[error("{server} ended the session at {command}: {text}; see its log and its limits of connections")]
+    #[error(
+        "{server} ended the session at {command}: {text}; see its log and its limits of connections"
+    )]
     Bye {
         /// Which server.
         server: String,
@@ -55,7 +60,8 @@ pub enum MailError {
     },
     /// No answer in time.
     #[error(
-        "{server} has not answered {command} for {seconds} s; see whether it hangs, or raise the command timeout"
+        "{server} has not answered {command} for {seconds} s; see whether it hangs, or raise the \
+         command timeout"
     )]
     TimedOut {
         /// Which server.
@@ -67,7 +73,8 @@ pub enum MailError {
     },
     /// The bytes are not what the protocol allows.
     #[error(
-        "{server} sent at {command} what is not of its protocol: {what}; is it the right port, and with TLS or without?"
+        "{server} sent at {command} what is not of its protocol: {what}; is it the right port, and \
+         with TLS or without?"
     )]
     Garbled {
         /// Which server.
@@ -79,7 +86,8 @@ pub enum MailError {
     },
     /// More than is taken.
     #[error(
-        "{server} announced {bytes} bytes at {command}, and {limit} are taken; raise the limit, or take smaller messages"
+        "{server} announced {bytes} bytes at {command}, and {limit} are taken; raise the limit, or \
+         take smaller messages"
     )]
     TooLong {
         /// Which server.
@@ -92,7 +100,9 @@ pub enum MailError {
         limit: u64,
     },
     /// The server has no such thing.
-    #[error("{server} does not offer {what}; set the plan to what it offers, or the server to this")]
+    #[error(
+        "{server} does not offer {what}; set the plan to what it offers, or the server to this"
+    )]
     NotOffered {
         /// Which server.
         server: String,
@@ -100,7 +110,9 @@ pub enum MailError {
         what: &'static str,
     },
     /// What was to be sent has no place in the protocol.
-    #[error("{what} holds a line break or a NUL byte, which the protocol does not allow; take another")]
+    #[error(
+        "{what} holds a line break or a NUL byte, which the protocol does not allow; take another"
+    )]
     Unsendable {
         /// What it was.
         what: &'static str,
@@ -110,9 +122,6 @@ pub enum MailError {
 impl MailError {
     /// Whether the connection is of no more use; otherwise the server only said no.
     pub fn is_lost(&self) -> bool {
-        !matches!(
-            self,
-            MailError::No { .. } | MailError::Bad { .. } | MailError::Unsendable { .. }
-        )
+        !matches!(self, MailError::No { .. } | MailError::Bad { .. } | MailError::Unsendable { .. })
     }
 }

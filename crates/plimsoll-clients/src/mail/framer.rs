@@ -1,7 +1,9 @@
-//! Where a response of IMAP ends: lines, with literals in between of as many bytes as were announced.
+//! Where a response of IMAP ends: lines, with literals in between of as many bytes as were
+//! announced.
 //!
-//! Literals that are contents of messages (they follow a `]`) are summed up and dropped; a literal of no bytes stands in their place. Short ones
-//! of other kinds are kept for the grammar. Whatever is announced, no more than the limits is ever held.
+//! Literals that are contents of messages (they follow a `]`) are summed up and dropped; a literal
+//! of no bytes stands in their place. Short ones of other kinds are kept for the grammar. Whatever
+//! is announced, no more than the limits is ever held.
 
 use plimsoll_workload::mail::{Part, PartSum};
 

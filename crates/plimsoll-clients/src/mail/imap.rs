@@ -1,7 +1,9 @@
-//! One IMAP connection (RFC 3501 and the extensions that a server names): one command at a time, its answer, and all that is told in between.
+//! One IMAP connection (RFC 3501 and the extensions that a server names): one command at a time,
+//! its answer, and all that is told in between.
 //!
-//! Every wait has an end: a command without an answer for the stated time gives the connection up. A connection that was given up, or whose
-//! command was dropped half-way, refuses everything that follows.
+//! Every wait has an end: a command without an answer for the stated time gives the connection up.
+//! A connection that was given up, or whose command was dropped half-way, refuses everything that
+//! follows.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -49,7 +51,8 @@ pub struct Imap {
 }
 
 impl Imap {
-    /// Connects, waits for the greeting, begins TLS where it comes then, and asks what the server can do.
+    /// Connects, waits for the greeting, begins TLS where it comes then, and asks what the server
+    /// can do.
     ///
     /// # Errors
     /// When the server cannot be reached, does not greet, or TLS does not come about.
@@ -107,9 +110,7 @@ impl Imap {
         };
         if self.from < self.to {
             // What came in the clear behind the answer must not be taken for what comes under TLS.
-            return Err(self
-                .told
-                .garbled("STARTTLS", b"text in the clear after the answer"));
+            return Err(self.told.garbled("STARTTLS", b"text in the clear after the answer"));
         }
         let timeout = self.options.command_timeout_ns;
         let secured = within(&self.handle, timeout, endpoint.secure(stream)).await;
@@ -177,15 +178,8 @@ impl Imap {
     /// # Errors
     /// When there is none of that name.
     pub async fn select(&mut self, folder: &str) -> Result<Mailbox, MailError> {
-        let condstore = if self.offers("CONDSTORE") {
-            " (CONDSTORE)"
-        } else {
-            ""
-        };
-        self.told.mailbox = Some(Mailbox {
-            name: folder.to_owned(),
-            ..Mailbox::default()
-        });
+        let condstore = if self.offers("CONDSTORE") { " (CONDSTORE)" } else { "" };
+        self.told.mailbox = Some(Mailbox { name: folder.to_owned(), ..Mailbox::default() });
         let text = format!("SELECT {}{condstore}", quoted(folder));
         if let Err(error) = self.command("SELECT", &text, None).await {
             self.told.mailbox = None;
@@ -239,7 +233,8 @@ impl Imap {
         self.command("FETCH", &text, None).await
     }
 
-    /// Messages that are new or have changed since a change was counted, and UIDs that are gone, where the server says so.
+    /// Messages that are new or have changed since a change was counted, and UIDs that are gone,
+    /// where the server says so.
     ///
     /// # Errors
     /// What the connection or the server says.
@@ -282,7 +277,8 @@ impl Imap {
         Ok(all)
     }
 
-    /// The same of all messages from a UID on. The last message comes along in any case, as IMAP defines such a range.
+    /// The same of all messages from a UID on. The last message comes along in any case, as IMAP
+    /// defines such a range.
     ///
     /// # Errors
     /// What the connection or the server says.
@@ -354,7 +350,8 @@ impl Imap {
         Ok(all)
     }
 
-    /// Removes messages that are marked as deleted: these alone where the server can, else all that are marked.
+    /// Removes messages that are marked as deleted: these alone where the server can, else all that
+    /// are marked.
     ///
     /// # Errors
     /// What the connection or the server says.
@@ -409,10 +406,7 @@ impl Imap {
     /// What the connection or the server says.
     pub async fn begin_idle(&mut self) -> Result<(), MailError> {
         if !self.offers("IDLE") {
-            return Err(MailError::NotOffered {
-                server: self.told.server.clone(),
-                what: "IDLE",
-            });
+            return Err(MailError::NotOffered { server: self.told.server.clone(), what: "IDLE" });
         }
         let tag = self.next_tag();
         let line = format!("{tag} IDLE\r\n");
@@ -444,7 +438,8 @@ impl Imap {
         format!("p{}", self.tags)
     }
 
-    /// One command and its answer. A message goes along as a literal: in the same write where the server allows it.
+    /// One command and its answer. A message goes along as a literal: in the same write where the
+    /// server allows it.
     async fn command(
         &mut self,
         name: &'static str,
@@ -452,9 +447,7 @@ impl Imap {
         literal: Option<&[u8]>,
     ) -> Result<Found, MailError> {
         if text.contains(['\r', '\n', '\0']) {
-            return Err(MailError::Unsendable {
-                what: "the name of a folder",
-            });
+            return Err(MailError::Unsendable { what: "the name of a folder" });
         }
         let mut found = Found::default();
         if self.idle_tag.is_some() {
@@ -464,7 +457,8 @@ impl Imap {
         let mut out = format!("{tag} {text}").into_bytes();
         let mut rest = None;
         if let Some(literal) = literal {
-            let at_once = self.offers("LITERAL+") || (self.offers("LITERAL-") && literal.len() <= 4096);
+            let at_once =
+                self.offers("LITERAL+") || (self.offers("LITERAL-") && literal.len() <= 4096);
             let plus = if at_once { "+" } else { "" };
             out.extend_from_slice(format!(" {{{}{plus}}}\r\n", literal.len()).as_bytes());
             match at_once {
@@ -492,8 +486,8 @@ impl Imap {
         self.told.judge(command, ended)
     }
 
-    /// Writes and reads until the command has ended. The stream is put back only then: a connection whose command was late, failed or was dropped
-    /// half-way is gone.
+    /// Writes and reads until the command has ended. The stream is put back only then: a connection
+    /// whose command was late, failed or was dropped half-way is gone.
     async fn exchange(
         &mut self,
         name: &'static str,
@@ -511,9 +505,7 @@ impl Imap {
             loop {
                 self.read_response(&mut stream, name).await?;
                 let literals = self.framer.take_literals();
-                let ended = self
-                    .told
-                    .understand(name, tag, self.framer.message(), literals, found);
+                let ended = self.told.understand(name, tag, self.framer.message(), literals, found);
                 self.framer.begin_next();
                 if let Some(ended) = ended? {
                     return Ok(ended);

@@ -1,6 +1,7 @@
 //! What is known of the folder that is open, and of the folders there are.
 
-/// The open folder. Numbers of messages shift whenever one is expunged, by whomever; only UIDs stay.
+/// The open folder. Numbers of messages shift whenever one is expunged, by whomever; only UIDs
+/// stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mailbox {
     /// Its name.

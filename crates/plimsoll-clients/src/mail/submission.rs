@@ -1,9 +1,13 @@
-//! Delivery: LMTP (RFC 2033), where each recipient is answered for itself, or SMTP submission (RFC 6409), where all are answered together.
+//! Delivery: LMTP (RFC 2033), where each recipient is answered for itself, or SMTP submission (RFC
+//! 6409), where all are answered together.
 //!
-//! A connection is kept for many messages. A recipient that is refused is counted and the others get theirs. When the connection is lost after the message
-//! was sent and before it was answered, nobody knows: that is told apart, because an audit must allow for both.
+//! A connection is kept for many messages. A recipient that is refused is counted and the others
+//! get theirs. When the connection is lost after the message was sent and before it was answered,
+//! nobody knows: that is told apart, because an audit must allow for both.
 
-use plimsoll_io::{Handle, NANOS_PER_SECOND, Nanos, Network, Stream, StreamError, read, within, write_all};
+use plimsoll_io::{
+    Handle, NANOS_PER_SECOND, Nanos, Network, Stream, StreamError, read, within, write_all,
+};
 
 use super::encoding::base64;
 use super::error::MailError;
@@ -67,11 +71,7 @@ impl Reply {
 
     fn text(&self) -> String {
         let said = self.lines.join(" ");
-        format!(
-            "{} {}",
-            self.code,
-            said.chars().take(TEXT_CHARACTERS).collect::<String>()
-        )
+        format!("{} {}", self.code, said.chars().take(TEXT_CHARACTERS).collect::<String>())
     }
 }
 
@@ -147,8 +147,7 @@ impl Submission {
                 return Err(self.not_offered("AUTH PLAIN"));
             }
             let plain = base64(format!("\0{account}\0{password}").as_bytes());
-            self.expect("AUTH", format!("AUTH PLAIN {plain}\r\n").as_bytes())
-                .await?;
+            self.expect("AUTH", format!("AUTH PLAIN {plain}\r\n").as_bytes()).await?;
         }
         Ok(())
     }
@@ -158,11 +157,18 @@ impl Submission {
         self.stream.is_some()
     }
 
-    /// Delivers one message. A server that says no to all recipients is no error: see what is returned.
+    /// Delivers one message. A server that says no to all recipients is no error: see what is
+    /// returned.
     ///
     /// # Errors
-    /// When nothing of the message was sent yet and the connection is lost; the message was certainly not delivered.
-    pub async fn send(&mut self, from: &str, to: &[String], message: &[u8]) -> Result<Delivery, MailError> {
+    /// When nothing of the message was sent yet and the connection is lost; the message was
+    /// certainly not delivered.
+    pub async fn send(
+        &mut self,
+        from: &str,
+        to: &[String],
+        message: &[u8],
+    ) -> Result<Delivery, MailError> {
         let bad = |text: &str| text.contains(['\r', '\n', '\0', '<', '>']);
         if bad(from) || to.iter().any(|to| bad(to)) {
             return Err(MailError::Unsendable { what: "an address" });
@@ -178,23 +184,18 @@ impl Submission {
             }
         };
         if !is_wanted {
-            return Ok(Delivery {
-                recipients,
-                lost: None,
-            });
+            return Ok(Delivery { recipients, lost: None });
         }
         let handed = within(&handle, timeout, self.hand_over(message, &mut recipients)).await;
         let handed = handed.unwrap_or_else(|| Err(self.timed_out("DATA")));
         if handed.is_err() {
             self.stream = None;
         }
-        Ok(Delivery {
-            recipients,
-            lost: handed.err(),
-        })
+        Ok(Delivery { recipients, lost: handed.err() })
     }
 
-    /// Names sender and recipients; whether the server waits for the message. Accepted ones are marked as unknown until the answer is here.
+    /// Names sender and recipients; whether the server waits for the message. Accepted ones are
+    /// marked as unknown until the answer is here.
     async fn offer(
         &mut self,
         from: &str,
@@ -217,7 +218,9 @@ impl Submission {
             match position.checked_sub(1) {
                 None if reply.is_good() => {}
                 None => sender = Some(reply.code),
-                Some(place) if reply.is_good() && sender.is_none() => recipients[place] = Recipient::Unknown,
+                Some(place) if reply.is_good() && sender.is_none() => {
+                    recipients[place] = Recipient::Unknown
+                }
                 Some(place) => recipients[place] = Recipient::Refused(sender.unwrap_or(reply.code)),
             }
             if sender.is_some() && !at_once {
@@ -240,7 +243,11 @@ impl Submission {
         Ok(false)
     }
 
-    async fn hand_over(&mut self, message: &[u8], recipients: &mut [Recipient]) -> Result<(), MailError> {
+    async fn hand_over(
+        &mut self,
+        message: &[u8],
+        recipients: &mut [Recipient],
+    ) -> Result<(), MailError> {
         self.write("DATA", &with_dots_doubled(message)).await?;
         let mut common = None;
         for end in recipients.iter_mut().filter(|end| **end == Recipient::Unknown) {
@@ -273,10 +280,8 @@ impl Submission {
     }
 
     fn offers(&self, extension: &str) -> bool {
-        let mut names = self
-            .extensions
-            .iter()
-            .filter_map(|line| line.split_ascii_whitespace().next());
+        let mut names =
+            self.extensions.iter().filter_map(|line| line.split_ascii_whitespace().next());
         names.any(|name| name == extension)
     }
 
@@ -286,12 +291,8 @@ impl Submission {
             DeliveryProtocol::Smtp => ("EHLO", &b"EHLO plimsoll\r\n"[..]),
         };
         let reply = self.expect(command, line).await?;
-        self.extensions = reply
-            .lines
-            .iter()
-            .skip(1)
-            .map(|line| line.to_ascii_uppercase())
-            .collect();
+        self.extensions =
+            reply.lines.iter().skip(1).map(|line| line.to_ascii_uppercase()).collect();
         Ok(())
     }
 
@@ -302,11 +303,9 @@ impl Submission {
         let reply = self.reply(command).await?;
         match reply.is_good() {
             true => Ok(reply),
-            false => Err(MailError::No {
-                server: self.server.clone(),
-                command,
-                text: reply.text(),
-            }),
+            false => {
+                Err(MailError::No { server: self.server.clone(), command, text: reply.text() })
+            }
         }
     }
 
@@ -367,34 +366,22 @@ impl Submission {
     }
 
     fn stream_error(&self, command: &'static str, error: StreamError) -> MailError {
-        MailError::Stream {
-            server: self.server.clone(),
-            command,
-            error,
-        }
+        MailError::Stream { server: self.server.clone(), command, error }
     }
 
     fn closed(&self, command: &'static str) -> MailError {
-        MailError::Closed {
-            server: self.server.clone(),
-            command,
-        }
+        MailError::Closed { server: self.server.clone(), command }
     }
 
     fn not_offered(&self, what: &'static str) -> MailError {
-        MailError::NotOffered {
-            server: self.server.clone(),
-            what,
-        }
+        MailError::NotOffered { server: self.server.clone(), what }
     }
 
     fn garbled(&self, command: &'static str, message: &[u8]) -> MailError {
         MailError::Garbled {
             server: self.server.clone(),
             command,
-            what: message[..message.len().min(SHOWN_BYTES)]
-                .escape_ascii()
-                .to_string(),
+            what: message[..message.len().min(SHOWN_BYTES)].escape_ascii().to_string(),
         }
     }
 }

@@ -1,20 +1,14 @@
 //! LMTP and SMTP servers that take some recipients and not others, break off, or say no.
 
-use plimsoll_clients::mail::{Delivery, DeliveryProtocol, MailError, Recipient, Security, Submission};
+use plimsoll_clients::mail::{
+    Delivery, DeliveryProtocol, MailError, Recipient, Security, Submission,
+};
 
 use crate::rig::{Party, Peer, SERVER_PEM, TIMEOUT_NS, meet};
 
 async fn submission(party: &Party, protocol: DeliveryProtocol) -> Result<Submission, MailError> {
     let endpoint = party.endpoint(Security::None, SERVER_PEM);
-    Submission::connect(
-        &*party.network,
-        &endpoint,
-        protocol,
-        None,
-        &party.handle,
-        TIMEOUT_NS,
-    )
-    .await
+    Submission::connect(&*party.network, &endpoint, protocol, None, &party.handle, TIMEOUT_NS).await
 }
 
 async fn send(party: &Party, protocol: DeliveryProtocol) -> Result<Delivery, MailError> {
@@ -29,8 +23,7 @@ async fn greet(peer: &mut Peer, hello: &str, extensions: &str) {
     peer.say("220 here\r\n").await;
     let line = peer.line().await;
     assert!(line.starts_with(hello), "{line}");
-    peer.say(&format!("250-here\r\n{extensions}250 8BITMIME\r\n"))
-        .await;
+    peer.say(&format!("250-here\r\n{extensions}250 8BITMIME\r\n")).await;
 }
 
 /// Takes the commands of one message whose recipients are answered like this.
@@ -54,16 +47,13 @@ async fn take_content(peer: &mut Peer) {
         }
         lines.push(line);
     }
-    assert_eq!(
-        lines,
-        ["Subject: x", "", "..dot"],
-        "a dot at a line's begin is doubled"
-    );
+    assert_eq!(lines, ["Subject: x", "", "..dot"], "a dot at a line's begin is doubled");
 }
 
 use Recipient::{Accepted, Refused, Unknown};
 
-/// One of three recipients is refused, one by name and one for the message itself: the others get theirs and each is told apart.
+/// One of three recipients is refused, one by name and one for the message itself: the others get
+/// theirs and each is told apart.
 #[test]
 fn a_refused_recipient_does_not_cost_the_others() {
     let server = async |mut peer: Peer| {
@@ -93,13 +83,11 @@ fn smtp_answers_for_all_at_once() {
         peer.say("221 bye\r\n").await;
     };
     let (sent, _) = meet(server, async |party| send(&party, DeliveryProtocol::Smtp).await);
-    assert_eq!(
-        sent.expect("it was delivered").recipients,
-        [Accepted, Accepted, Refused(451)]
-    );
+    assert_eq!(sent.expect("it was delivered").recipients, [Accepted, Accepted, Refused(451)]);
 }
 
-/// The connection breaks after the message: whether it was delivered nobody knows, and that is what is said.
+/// The connection breaks after the message: whether it was delivered nobody knows, and that is what
+/// is said.
 #[test]
 fn a_break_after_the_message_leaves_the_end_unknown() {
     let server = async |mut peer: Peer| {
@@ -111,10 +99,7 @@ fn a_break_after_the_message_leaves_the_end_unknown() {
     let (sent, _) = meet(server, async |party| send(&party, DeliveryProtocol::Lmtp).await);
     let sent = sent.expect("a part is known");
     assert_eq!(sent.recipients, [Accepted, Refused(550), Unknown]);
-    assert!(matches!(
-        sent.lost,
-        Some(MailError::Closed { command: "DATA", .. })
-    ));
+    assert!(matches!(sent.lost, Some(MailError::Closed { command: "DATA", .. })));
 }
 
 /// Before the message, a break means that nothing was delivered for certain.
@@ -132,7 +117,8 @@ fn a_break_before_the_message_is_certain() {
     ));
 }
 
-/// A server that takes no recipient, no sender or no message is left in a state in which the next message can follow.
+/// A server that takes no recipient, no sender or no message is left in a state in which the next
+/// message can follow.
 #[test]
 fn a_refused_message_leaves_the_connection() {
     let server = async |mut peer: Peer| {
@@ -152,9 +138,7 @@ fn a_refused_message_leaves_the_connection() {
     };
     meet(server, async |party| {
         let to = ["a@x", "b@x", "c@x"].map(str::to_owned);
-        let mut submission = submission(&party, DeliveryProtocol::Lmtp)
-            .await
-            .expect("it greets");
+        let mut submission = submission(&party, DeliveryProtocol::Lmtp).await.expect("it greets");
         for code in [550, 452, 431] {
             let sent = submission.send("me@x", &to, b"x\r\n").await.expect("an answer");
             assert_eq!(sent.recipients, [Refused(code); 3]);
@@ -173,20 +157,15 @@ fn wrong_servers_have_their_names() {
             peer.say(said).await;
             peer.line().await;
         };
-        let (error, _) = meet(server, async |party| {
-            submission(&party, DeliveryProtocol::Smtp).await.err()
-        });
+        let (error, _) =
+            meet(server, async |party| submission(&party, DeliveryProtocol::Smtp).await.err());
         error.expect("it is refused")
     };
-    assert!(matches!(
-        greeted("* OK IMAP4rev1 ready\r\n"),
-        MailError::Garbled { .. }
-    ));
+    assert!(matches!(greeted("* OK IMAP4rev1 ready\r\n"), MailError::Garbled { .. }));
     let error = greeted("421 too many connections\r\n");
     assert!(error.to_string().contains("421 too many connections"), "{error}");
     let silent = async |peer: Peer| peer.handle.sleep(60_000_000_000).await;
-    let (error, _) = meet(silent, async |party| {
-        submission(&party, DeliveryProtocol::Smtp).await.err()
-    });
+    let (error, _) =
+        meet(silent, async |party| submission(&party, DeliveryProtocol::Smtp).await.err());
     assert!(matches!(error, Some(MailError::TimedOut { seconds: 10, .. })));
 }

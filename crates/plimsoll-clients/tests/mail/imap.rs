@@ -1,16 +1,17 @@
-//! IMAP servers that stall, break off, refuse, say goodbye, lie about lengths and change under the client.
+//! IMAP servers that stall, break off, refuse, say goodbye, lie about lengths and change under the
+//! client.
 
 use plimsoll_clients::mail::{MailError, Security};
 use plimsoll_io::{NANOS_PER_SECOND, TlsServer};
 
 use crate::rig::{Peer, SERVER_KEY, SERVER_PEM, STRANGER_PEM, TIMEOUT_NS, meet};
 
-/// The whole of a plain session: what the client asks, what it makes of the answers, and how many writes that takes.
+/// The whole of a plain session: what the client asks, what it makes of the answers, and how many
+/// writes that takes.
 #[test]
 fn a_session_from_greeting_to_goodbye() {
     let server = async |mut peer: Peer| {
-        peer.greet("LITERAL+ SASL-IR AUTH=PLAIN UIDPLUS MOVE IDLE CONDSTORE")
-            .await;
+        peer.greet("LITERAL+ SASL-IR AUTH=PLAIN UIDPLUS MOVE IDLE CONDSTORE").await;
         // The letters are those of NUL u1 NUL secret.
         peer.answer(
             "AUTHENTICATE PLAIN AHUxAHNlY3JldA==",
@@ -19,38 +20,40 @@ fn a_session_from_greeting_to_goodbye() {
         .await;
         peer.answer(
             "LIST",
-            "* LIST (\\HasNoChildren) \"/\" INBOX\r\n* LIST (\\Noselect) \"/\" \"a b\"\r\n{tag} OK\r\n",
+            "* LIST (\\HasNoChildren) \"/\" INBOX\r\n* LIST (\\Noselect) \"/\" \"a b\"\r\n{tag} \
+             OK\r\n",
         )
         .await;
         peer.answer(
             "SELECT \"INBOX\" (CONDSTORE)",
-            "* 3 EXISTS\r\n* OK [UIDVALIDITY 9] ok\r\n* OK [UIDNEXT 12] ok\r\n* OK [HIGHESTMODSEQ 40] ok\r\n{tag} OK done\r\n",
+            "* 3 EXISTS\r\n* OK [UIDVALIDITY 9] ok\r\n* OK [UIDNEXT 12] ok\r\n* OK [HIGHESTMODSEQ \
+             40] ok\r\n{tag} OK done\r\n",
         )
         .await;
         peer.answer(
             "FETCH 1:3 (UID FLAGS INTERNALDATE RFC822.SIZE ENVELOPE)",
-            "* 1 FETCH (UID 4 FLAGS (\\Seen) INTERNALDATE \"01-Jan-2026 00:00:00 +0000\" RFC822.SIZE 100 ENVELOPE (NIL {5}\r\nhello NIL NIL NIL NIL NIL NIL NIL NIL))\r\n* 2 FETCH (UID 7 FLAGS ())\r\n{tag} OK\r\n",
+            "* 1 FETCH (UID 4 FLAGS (\\Seen) INTERNALDATE \"01-Jan-2026 00:00:00 +0000\" \
+             RFC822.SIZE 100 ENVELOPE (NIL {5}\r\nhello NIL NIL NIL NIL NIL NIL NIL NIL))\r\n* 2 \
+             FETCH (UID 7 FLAGS ())\r\n{tag} OK\r\n",
         )
         .await;
         peer.answer(
             "UID FETCH 7 (UID BODY.PEEK[HEADER] BODY.PEEK[1])",
-            "* 2 FETCH (UID 7 BODY[HEADER] {10}\r\nA: b\r\n\r\n\r\n BODY[1] {4}\r\nbody)\r\n{tag} OK\r\n",
+            "* 2 FETCH (UID 7 BODY[HEADER] {10}\r\nA: b\r\n\r\n\r\n BODY[1] {4}\r\nbody)\r\n{tag} \
+             OK\r\n",
         )
         .await;
-        peer.answer("UID STORE 4,7:8 +FLAGS (\\Seen)", "{tag} OK\r\n")
-            .await;
+        peer.answer("UID STORE 4,7:8 +FLAGS (\\Seen)", "{tag} OK\r\n").await;
         let line = peer.answer("APPEND \"Sent\" (\\Seen) {12+}", "").await;
         assert_eq!(peer.bytes(14).await, b"Subject: x\r\n\r\n");
         let tag = line.split(' ').next().unwrap_or_default().to_owned();
         peer.say(&format!("{tag} OK [APPENDUID 1 77] done\r\n")).await;
-        peer.answer("UID SEARCH UNSEEN", "* SEARCH 7 8\r\n{tag} OK\r\n")
-            .await;
+        peer.answer("UID SEARCH UNSEEN", "* SEARCH 7 8\r\n{tag} OK\r\n").await;
         let idle = peer.answer("IDLE", "+ idling\r\n* 4 EXISTS\r\n").await;
         assert_eq!(peer.line().await, "DONE");
         let tag = idle.split(' ').next().unwrap_or_default().to_owned();
         peer.say(&format!("{tag} OK idled\r\n")).await;
-        peer.answer("UID MOVE 7 \"a \\\"b\\\"\"", "* 2 EXPUNGE\r\n{tag} OK\r\n")
-            .await;
+        peer.answer("UID MOVE 7 \"a \\\"b\\\"\"", "* 2 EXPUNGE\r\n{tag} OK\r\n").await;
         peer.answer("LOGOUT", "* BYE bye\r\n{tag} OK\r\n").await;
     };
     let ((), _) = meet(server, async |party| {
@@ -58,31 +61,18 @@ fn a_session_from_greeting_to_goodbye() {
         imap.login("u1", "secret").await.expect("it lets us in");
         assert!(imap.offers("IDLE") && !imap.offers("SASL-IR"));
         let folders = imap.list().await.expect("it lists");
-        assert_eq!(
-            (folders[1].name.as_str(), folders[1].is_selectable),
-            ("a b", false)
-        );
+        assert_eq!((folders[1].name.as_str(), folders[1].is_selectable), ("a b", false));
         let mailbox = imap.select("INBOX").await.expect("it opens");
         assert_eq!(
-            (
-                mailbox.exists,
-                mailbox.uid_validity,
-                mailbox.uid_next,
-                mailbox.highest_modseq
-            ),
+            (mailbox.exists, mailbox.uid_validity, mailbox.uid_next, mailbox.highest_modseq),
             (3, 9, 12, 40)
         );
         let page = imap.page(1..=3).await.expect("it shows");
         assert!(page.rows[0].is_seen() && !page.rows[1].is_seen());
         assert_eq!((page.rows[0].uid, page.rows[0].size_bytes), (Some(4), Some(100)));
         let shown = imap.show(7, "1").await.expect("it shows");
-        let [head, text] = &shown.rows[0].contents[..] else {
-            panic!("two contents")
-        };
-        assert_eq!(
-            (head.section.as_str(), &head.head[..]),
-            ("HEADER", &b"A: b\r\n\r\n\r\n"[..8])
-        );
+        let [head, text] = &shown.rows[0].contents[..] else { panic!("two contents") };
+        assert_eq!((head.section.as_str(), &head.head[..]), ("HEADER", &b"A: b\r\n\r\n\r\n"[..8]));
         assert_eq!((text.section.as_str(), text.whole.bytes), ("1", 4));
         imap.store(&[4, 7, 8], "\\Seen").await.expect("it marks");
         let uid = imap.append("Sent", "\\Seen", b"Subject: x\r\n").await;
@@ -98,24 +88,22 @@ fn a_session_from_greeting_to_goodbye() {
     });
 }
 
-/// A server that lacks extensions gets a literal only when it asks for it, and a move in three steps.
+/// A server that lacks extensions gets a literal only when it asks for it, and a move in three
+/// steps.
 #[test]
 fn a_plain_server_is_spoken_to_plainly() {
     let server = async |mut peer: Peer| {
         peer.say("* OK ready\r\n").await;
-        peer.answer("CAPABILITY", "* CAPABILITY IMAP4rev1\r\n{tag} OK\r\n")
-            .await;
+        peer.answer("CAPABILITY", "* CAPABILITY IMAP4rev1\r\n{tag} OK\r\n").await;
         peer.answer("LOGIN \"u\" \"a\\\"b\"", "{tag} OK\r\n").await;
-        peer.answer("CAPABILITY", "* CAPABILITY IMAP4rev1\r\n{tag} OK\r\n")
-            .await;
+        peer.answer("CAPABILITY", "* CAPABILITY IMAP4rev1\r\n{tag} OK\r\n").await;
         peer.select().await;
         let line = peer.answer("APPEND \"INBOX\" () {3}", "+ go on\r\n").await;
         assert_eq!(peer.bytes(5).await, b"abc\r\n");
         let tag = line.split(' ').next().unwrap_or_default().to_owned();
         peer.say(&format!("{tag} OK\r\n")).await;
         peer.answer("UID COPY 3 \"x\"", "{tag} OK\r\n").await;
-        peer.answer("UID STORE 3 +FLAGS (\\Deleted)", "{tag} OK\r\n")
-            .await;
+        peer.answer("UID STORE 3 +FLAGS (\\Deleted)", "{tag} OK\r\n").await;
         peer.answer("EXPUNGE", "* 3 EXPUNGE\r\n{tag} OK\r\n").await;
     };
     meet(server, async |party| {
@@ -124,10 +112,7 @@ fn a_plain_server_is_spoken_to_plainly() {
         imap.select("INBOX").await.expect("it opens");
         assert_eq!(imap.append("INBOX", "", b"abc").await, Ok(None));
         imap.r#move(&[3], "x").await.expect("it moves");
-        assert!(matches!(
-            imap.begin_idle().await,
-            Err(MailError::NotOffered { .. })
-        ));
+        assert!(matches!(imap.begin_idle().await, Err(MailError::NotOffered { .. })));
     });
 }
 
@@ -144,14 +129,7 @@ fn a_stalled_server_is_given_up_in_time() {
         let mut imap = party.opened().await;
         let error = imap.noop().await.expect_err("it hangs");
         assert!(
-            matches!(
-                error,
-                MailError::TimedOut {
-                    command: "NOOP",
-                    seconds: 10,
-                    ..
-                }
-            ),
+            matches!(error, MailError::TimedOut { command: "NOOP", seconds: 10, .. }),
             "{error}"
         );
         assert!(error.is_lost());
@@ -172,24 +150,12 @@ fn a_slow_server_is_waited_for() {
         peer.say(&format!("{tag} OK\r\n")).await;
     };
     let ((), ended) = meet(server, async |party| {
-        party
-            .imap()
-            .await
-            .expect("it greets")
-            .noop()
-            .await
-            .expect("it answers");
+        party.imap().await.expect("it greets").noop().await.expect("it answers");
     });
     assert!((11 * NANOS_PER_SECOND..11 * NANOS_PER_SECOND + 2_000_000).contains(&ended));
     let late = async |peer: Peer| peer.handle.sleep(60 * NANOS_PER_SECOND).await;
     let (error, _) = meet(late, async |party| party.imap().await.err());
-    assert!(matches!(
-        error,
-        Some(MailError::TimedOut {
-            command: "greeting",
-            ..
-        })
-    ));
+    assert!(matches!(error, Some(MailError::TimedOut { command: "greeting", .. })));
 }
 
 /// A command that meets this in the place of its answer ends as said.
@@ -217,11 +183,7 @@ fn wrong_answers_have_their_names() {
         |error| matches!(error, MailError::No { text, .. } if text == "not now"),
         true,
     );
-    check(
-        "{tag} BAD what?\r\n",
-        |error| matches!(error, MailError::Bad { .. }),
-        true,
-    );
+    check("{tag} BAD what?\r\n", |error| matches!(error, MailError::Bad { .. }), true);
     check(
         "* BYE shutting down\r\n",
         |error| matches!(error, MailError::Bye { text, .. } if text == "shutting down"),
@@ -236,16 +198,7 @@ fn wrong_answers_have_their_names() {
     );
     check(
         "* 1 FETCH (UID 5 BODY[] {1073741824}\r\n",
-        |error| {
-            matches!(
-                error,
-                MailError::TooLong {
-                    bytes: 1_073_741_824,
-                    limit: 1_048_576,
-                    ..
-                }
-            )
-        },
+        |error| matches!(error, MailError::TooLong { bytes: 1_073_741_824, limit: 1_048_576, .. }),
         false,
     );
     check(
@@ -253,19 +206,12 @@ fn wrong_answers_have_their_names() {
         |error| matches!(error, MailError::Garbled { .. }),
         false,
     );
-    check(
-        "p77 OK somebody else's\r\n",
-        |error| matches!(error, MailError::Garbled { .. }),
-        false,
-    );
-    check(
-        "+ more?\r\n",
-        |error| matches!(error, MailError::Garbled { .. }),
-        false,
-    );
+    check("p77 OK somebody else's\r\n", |error| matches!(error, MailError::Garbled { .. }), false);
+    check("+ more?\r\n", |error| matches!(error, MailError::Garbled { .. }), false);
 }
 
-/// A literal that is shorter or longer than announced puts the talk out of step. That ends the connection and is never taken for content.
+/// A literal that is shorter or longer than announced puts the talk out of step. That ends the
+/// connection and is never taken for content.
 #[test]
 fn a_literal_of_the_wrong_length_is_noticed() {
     // Longer: the rest is read as responses, of which it is none.
@@ -306,37 +252,27 @@ fn unsolicited_expunges_shift_numbers() {
     let server = async |mut peer: Peer| {
         peer.greet("").await;
         peer.select().await;
-        peer.answer("NOOP", "* 2 EXPUNGE\r\n* 2 EXPUNGE\r\n{tag} OK\r\n")
-            .await;
-        peer.answer("NOOP", "* VANISHED 30:31\r\n* 9 EXISTS\r\n{tag} OK\r\n")
-            .await;
-        peer.answer(
-            "SELECT",
-            "* 9 EXISTS\r\n* OK [UIDVALIDITY 8] changed\r\n{tag} OK\r\n",
-        )
-        .await;
+        peer.answer("NOOP", "* 2 EXPUNGE\r\n* 2 EXPUNGE\r\n{tag} OK\r\n").await;
+        peer.answer("NOOP", "* VANISHED 30:31\r\n* 9 EXISTS\r\n{tag} OK\r\n").await;
+        peer.answer("SELECT", "* 9 EXISTS\r\n* OK [UIDVALIDITY 8] changed\r\n{tag} OK\r\n").await;
     };
     meet(server, async |party| {
         let mut imap = party.opened().await;
         imap.noop().await.expect("it answers");
         assert_eq!(
-            imap.mailbox()
-                .map(|mailbox| (mailbox.exists, mailbox.expunged_count)),
+            imap.mailbox().map(|mailbox| (mailbox.exists, mailbox.expunged_count)),
             Some((3, 2))
         );
         let found = imap.noop().await.expect("it answers");
         assert_eq!(found.vanished, [30..=31]);
         assert_eq!(imap.mailbox().map(|mailbox| mailbox.exists), Some(9));
         let again = imap.select("INBOX").await.expect("it opens");
-        assert_eq!(
-            (again.uid_validity, again.expunged_count),
-            (8, 0),
-            "the folder was made anew"
-        );
+        assert_eq!((again.uid_validity, again.expunged_count), (8, 0), "the folder was made anew");
     });
 }
 
-/// A command that is dropped half-way leaves an answer on the wire that must not be taken for that of the next.
+/// A command that is dropped half-way leaves an answer on the wire that must not be taken for that
+/// of the next.
 #[test]
 fn a_dropped_command_ends_the_connection() {
     let server = async |mut peer: Peer| {
@@ -355,7 +291,8 @@ fn a_dropped_command_ends_the_connection() {
     });
 }
 
-/// TLS at once and after a greeting; a server that is not who it should be is refused, and so is text smuggled in before TLS.
+/// TLS at once and after a greeting; a server that is not who it should be is refused, and so is
+/// text smuggled in before TLS.
 #[test]
 fn tls_begins_when_it_should_and_refuses_strangers() {
     for (security, trusted) in [
@@ -382,8 +319,7 @@ fn tls_begins_when_it_should_and_refuses_strangers() {
             if security == Security::Tls {
                 peer.greet("").await;
             } else {
-                peer.answer("CAPABILITY", "* CAPABILITY IMAP4rev1 XSECURE\r\n{tag} OK\r\n")
-                    .await;
+                peer.answer("CAPABILITY", "* CAPABILITY IMAP4rev1 XSECURE\r\n{tag} OK\r\n").await;
             }
             peer.answer("NOOP", "{tag} OK\r\n").await;
         };
@@ -412,16 +348,7 @@ fn tls_begins_when_it_should_and_refuses_strangers() {
         let endpoint = party.endpoint(Security::StartTls, SERVER_PEM);
         party.imap_at(&endpoint, 1000).await.err()
     });
-    assert!(
-        matches!(
-            error,
-            Some(MailError::Garbled {
-                command: "STARTTLS",
-                ..
-            })
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, Some(MailError::Garbled { command: "STARTTLS", .. })), "{error:?}");
 }
 
 /// Names and passwords cannot carry a second command.

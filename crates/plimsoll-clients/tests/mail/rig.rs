@@ -24,11 +24,7 @@ pub struct Peer {
 
 impl Peer {
     pub fn on(stream: Box<dyn Stream>, handle: Handle) -> Peer {
-        Peer {
-            stream,
-            handle,
-            buffer: Vec::new(),
-        }
+        Peer { stream, handle, buffer: Vec::new() }
     }
 
     /// The next line without its end; empty when the client is gone.
@@ -63,7 +59,8 @@ impl Peer {
         let _ = write_all(&mut self.stream, text.as_bytes()).await;
     }
 
-    /// Waits for a command that begins like this behind its tag, and answers; `{tag}` stands for its tag.
+    /// Waits for a command that begins like this behind its tag, and answers; `{tag}` stands for
+    /// its tag.
     pub async fn answer(&mut self, command: &str, text: &str) -> String {
         let line = self.line().await;
         let (tag, rest) = line.split_once(' ').unwrap_or((&line, ""));
@@ -76,15 +73,15 @@ impl Peer {
     pub async fn greet(&mut self, capabilities: &str) {
         let all = format!("IMAP4rev1 {capabilities}");
         let all = all.trim_end();
-        self.say(&format!("* OK [CAPABILITY {all}] at your service\r\n"))
-            .await;
+        self.say(&format!("* OK [CAPABILITY {all}] at your service\r\n")).await;
     }
 
     /// Opens a folder of five messages.
     pub async fn select(&mut self) {
         self.answer(
             "SELECT",
-            "* 5 EXISTS\r\n* OK [UIDVALIDITY 7] ok\r\n* OK [UIDNEXT 50] ok\r\n{tag} OK [READ-WRITE] done\r\n",
+            "* 5 EXISTS\r\n* OK [UIDVALIDITY 7] ok\r\n* OK [UIDNEXT 50] ok\r\n{tag} OK \
+             [READ-WRITE] done\r\n",
         )
         .await;
     }
@@ -103,14 +100,12 @@ where
     let disk = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::default());
     let executor = Executor::new(clock, disk);
     let handle = executor.handle();
-    let network = SimulatedNetwork::new(handle.clone(), Random::from_seed(1), WireOptions::default());
+    let network =
+        SimulatedNetwork::new(handle.clone(), Random::from_seed(1), WireOptions::default());
     let (near, far) = (network.host("client"), network.host("server"));
     let work = async move {
         let listener = far.listen(ADDRESS).await.expect("the port is free");
-        let party = Party {
-            network: Rc::new(near),
-            handle: handle.clone(),
-        };
+        let party = Party { network: Rc::new(near), handle: handle.clone() };
         let for_server = handle.clone();
         let serving = handle.spawn(async move {
             let stream = listener.accept().await.expect("a client comes");
@@ -143,11 +138,14 @@ impl Party {
     }
 
     pub async fn imap(&self) -> Result<Imap, MailError> {
-        self.imap_at(&self.endpoint(Security::None, SERVER_PEM), 1 << 20)
-            .await
+        self.imap_at(&self.endpoint(Security::None, SERVER_PEM), 1 << 20).await
     }
 
-    pub async fn imap_at(&self, endpoint: &Endpoint, literal_bytes_max: u64) -> Result<Imap, MailError> {
+    pub async fn imap_at(
+        &self,
+        endpoint: &Endpoint,
+        literal_bytes_max: u64,
+    ) -> Result<Imap, MailError> {
         let options = ImapOptions {
             connect_timeout_ns: TIMEOUT_NS,
             command_timeout_ns: TIMEOUT_NS,

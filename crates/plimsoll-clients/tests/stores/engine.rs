@@ -1,5 +1,5 @@
-//! The store on our own engine, seen as one more kind of database: what all others are held against. It is recovered when it is
-//! opened again, as after a crash.
+//! The store on our own engine, seen as one more kind of database: what all others are held
+//! against. It is recovered when it is opened again, as after a crash.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -45,33 +45,32 @@ fn options(folder: &Path) -> InstanceOptions {
 fn failed(error: ShopError) -> ClientError {
     match error {
         ShopError::NotOurs(text) => ClientError::NotOurs(text),
-        other => ClientError::Database {
-            database: "engine".into(),
-            text: other.to_string(),
-        },
+        other => ClientError::Database { database: "engine".into(), text: other.to_string() },
     }
 }
 
 impl OnEngine {
-    pub async fn open(world: &World, folder: &Path, catalogue: Catalogue) -> Result<OnEngine, ClientError> {
+    pub async fn open(
+        world: &World,
+        folder: &Path,
+        catalogue: Catalogue,
+    ) -> Result<OnEngine, ClientError> {
         let files = Files::new(world.disk.clone());
         let database = folder.join("store.edb");
-        let is_there = files
-            .exists(&database, Context::default())
-            .await
-            .expect("it can be looked for");
+        let is_there =
+            files.exists(&database, Context::default()).await.expect("it can be looked for");
         if !is_there {
             let signature = Signature::new(9, LogTime::from_utc_ns(1_600_000_000_000_000_000));
-            let made = create_database(&files, &database, PageSize::KIB_8, signature, Context::default());
+            let made =
+                create_database(&files, &database, PageSize::KIB_8, signature, Context::default());
             made.await.expect("there is room");
         }
         let mut random = Random::from_seed(5);
-        let opened = Instance::open(files, world.handle.clone(), options(folder), &mut random).await;
+        let opened =
+            Instance::open(files, world.handle.clone(), options(folder), &mut random).await;
         let (instance, _) = opened.expect("it opens");
         if !is_there {
-            Shop::prepare(&instance, &catalogue, &|_, _| {})
-                .await
-                .expect("it is filled");
+            Shop::prepare(&instance, &catalogue, &|_, _| {}).await.expect("it is filled");
         }
         match Shop::open(&instance, catalogue, Box::new(|_, _, _| {})).await {
             Ok(shop) => Ok(OnEngine {
@@ -122,10 +121,8 @@ impl StoreClient for OnEngine {
     fn size_bytes(&self) -> ClientWork<'_, u64> {
         let shop = self.shop();
         let open = shop.instance().store().databases.all();
-        let bytes = open
-            .iter()
-            .map(|database| database.size().file_bytes(database.pages_in_use()))
-            .sum();
+        let bytes =
+            open.iter().map(|database| database.size().file_bytes(database.pages_in_use())).sum();
         Box::pin(std::future::ready(Ok(bytes)))
     }
 

@@ -1,4 +1,5 @@
-//! Stores in databases that are not ours: one suite for all, then what can become of a server. What is not installed is skipped aloud.
+//! Stores in databases that are not ours: one suite for all, then what can become of a server. What
+//! is not installed is skipped aloud.
 #![cfg(all(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
 #![expect(
     clippy::disallowed_methods,

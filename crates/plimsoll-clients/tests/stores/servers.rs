@@ -1,4 +1,5 @@
-//! Real servers for tests: `python3 -m tests.servers` starts and stops them, and is spoken to in lines.
+//! Real servers for tests: `python3 -m tests.servers` starts and stops them, and is spoken to in
+//! lines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,7 +16,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server of its own; `None`, with a line that says how to install it, where it is not there and not required.
+    /// A server of its own; `None`, with a line that says how to install it, where it is not there
+    /// and not required.
     pub fn start(kind: &str) -> Option<Server> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut process = Command::new("python3")
@@ -27,12 +29,7 @@ impl Server {
             .expect("python3 is there");
         let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().expect("it is piped"));
-        let mut server = Server {
-            process,
-            input,
-            output,
-            facts: Value::Null,
-        };
+        let mut server = Server { process, input, output, facts: Value::Null };
         server.facts = server.answer();
         if let Some(missing) = server.facts["missing"].as_str() {
             assert!(server.facts["required"] != Value::Bool(true), "{missing}");
@@ -68,17 +65,11 @@ impl Server {
 
     /// What its administrator says in a database, and is told. One line.
     pub fn sql(&mut self, database: &str, text: &str) -> String {
-        self.tell(&format!("sql {database} {text}"))
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
+        self.tell(&format!("sql {database} {text}")).as_str().unwrap_or_default().to_owned()
     }
 
     pub fn text(&self, fact: &str) -> String {
-        self.facts[fact]
-            .as_str()
-            .expect("a fact of every server")
-            .to_owned()
+        self.facts[fact].as_str().expect("a fact of every server").to_owned()
     }
 
     pub fn port(&self) -> u16 {

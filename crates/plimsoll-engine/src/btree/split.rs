@@ -1,7 +1,9 @@
-//! Making room: one structural step with one new page. A full tree may need several steps; each leaves a sound tree, and the caller tries again.
+//! Making room: one structural step with one new page. A full tree may need several steps; each
+//! leaves a sound tree, and the caller tries again.
 //!
-//! A leaf is split so that both sides, with the node to come, are about equally full; at the right end of the tree the new page takes only
-//! the new node, which keeps trees filled in key order dense.
+//! A leaf is split so that both sides, with the node to come, are about equally full; at the right
+//! end of the tree the new page takes only the new node, which keeps trees filled in key order
+//! dense.
 
 use super::{Path, Tree};
 use crate::PageNumber;
@@ -27,7 +29,8 @@ pub fn node_bytes_max(page_bytes: usize, header_bytes: usize) -> usize {
     page_bytes - header_bytes - 4 - 16
 }
 
-/// Does one step towards room for `coming`, or for a node already there to grow, using the page `new_page`.
+/// Does one step towards room for `coming`, or for a node already there to grow, using the page
+/// `new_page`.
 pub fn make_room(
     batch: &mut Batch<'_>,
     tree: &Tree,
@@ -55,18 +58,18 @@ pub fn make_room(
     push_down_root(batch, tree, new_page)
 }
 
-/// Makes a leaf anew with `key` as its prefix, for a row that does not fit a leaf whose prefix was another row's; that row may have gone. False if
-/// it is so already, or the leaf is a root, which has no prefix.
-pub fn refit_prefix(batch: &mut Batch<'_>, tree: &Tree, leaf: PageNumber, key: &[u8]) -> Step<bool> {
+/// Makes a leaf anew with `key` as its prefix, for a row that does not fit a leaf whose prefix was
+/// another row's; that row may have gone. False if it is so already, or the leaf is a root, which
+/// has no prefix.
+pub fn refit_prefix(
+    batch: &mut Batch<'_>,
+    tree: &Tree,
+    leaf: PageNumber,
+    key: &[u8],
+) -> Step<bool> {
     let (prefix, flags, previous, next, nodes) = batch.with(leaf, |view| {
         let nodes = nodes_from(&view, 0)?;
-        Ok((
-            view.external()?.to_vec(),
-            view.flags(),
-            view.previous(),
-            view.next(),
-            nodes,
-        ))
+        Ok((view.external()?.to_vec(), view.flags(), view.previous(), view.next(), nodes))
     })?;
     if leaf == tree.root || prefix == key {
         return Ok(false);
@@ -100,11 +103,7 @@ fn plan_leaf_split(batch: &Batch<'_>, leaf: PageNumber, coming: Coming<'_>) -> S
         let appends = coming.line == lines && view.next() == 0;
         let left_count = if appends { lines } else { balanced(&view, coming)? };
         // `left_count` counts the coming node if it falls to the left.
-        let line = if coming.line < left_count {
-            left_count - 1
-        } else {
-            left_count
-        };
+        let line = if coming.line < left_count { left_count - 1 } else { left_count };
         let key_of = |position: usize| -> Result<Vec<u8>, crate::page::PageFault> {
             match position.cmp(&coming.line) {
                 std::cmp::Ordering::Less => Ok(view.node(position)?.key()),
@@ -113,7 +112,8 @@ fn plan_leaf_split(batch: &Batch<'_>, leaf: PageNumber, coming: Coming<'_>) -> S
             }
         };
         if left_count == 0 {
-            // An empty page is full only for a node that fits no page; the caller has refused those.
+            // An empty page is full only for a node that fits no page; the caller has refused
+            // those.
             return Ok(SplitPlan {
                 line: 0,
                 separator: coming.key.to_vec(),
@@ -122,11 +122,7 @@ fn plan_leaf_split(batch: &Batch<'_>, leaf: PageNumber, coming: Coming<'_>) -> S
         }
         let (last_left, first_right) = (key_of(left_count - 1)?, key_of(left_count)?);
         let separator = shortest_above(&last_left, &first_right);
-        Ok(SplitPlan {
-            line,
-            separator,
-            prefix: first_right,
-        })
+        Ok(SplitPlan { line, separator, prefix: first_right })
     })
 }
 
@@ -136,15 +132,12 @@ fn plan_even_split(batch: &Batch<'_>, leaf: PageNumber) -> Step<SplitPlan> {
         let line = (view.lines() / 2).max(1);
         let (last_left, first_right) = (view.node(line - 1)?.key(), view.node(line)?.key());
         let separator = shortest_above(&last_left, &first_right);
-        Ok(SplitPlan {
-            line,
-            separator,
-            prefix: first_right,
-        })
+        Ok(SplitPlan { line, separator, prefix: first_right })
     })
 }
 
-/// How many nodes (the coming one among them) stay left so that both sides are about equally full; at least one on each side.
+/// How many nodes (the coming one among them) stay left so that both sides are about equally full;
+/// at least one on each side.
 fn balanced(view: &PageView<'_>, coming: Coming<'_>) -> Result<usize, crate::page::PageFault> {
     let total = view.lines() + 1;
     let mut costs = Vec::with_capacity(total);
@@ -174,11 +167,7 @@ fn balanced(view: &PageView<'_>, coming: Coming<'_>) -> Result<usize, crate::pag
 
 /// The shortest prefix of `above` that is greater than `below`.
 pub fn shortest_above(below: &[u8], above: &[u8]) -> Vec<u8> {
-    let shared = below
-        .iter()
-        .zip(above)
-        .take_while(|(left, right)| left == right)
-        .count();
+    let shared = below.iter().zip(above).take_while(|(left, right)| left == right).count();
     above[..(shared + 1).min(above.len())].to_vec()
 }
 
@@ -186,11 +175,7 @@ fn plan_branch_split(batch: &Batch<'_>, branch: PageNumber) -> Step<SplitPlan> {
     batch.with(branch, |view| {
         let line = (view.lines() / 2).max(1);
         let separator = view.node(line - 1)?.key();
-        Ok(SplitPlan {
-            line,
-            separator,
-            prefix: Vec::new(),
-        })
+        Ok(SplitPlan { line, separator, prefix: Vec::new() })
     })
 }
 
@@ -235,74 +220,36 @@ fn split(
             nodes: moved,
         },
     )?;
-    batch.edit(
-        page,
-        Edit::Truncate {
-            line: plan.line as u16,
-        },
-    )?;
+    batch.edit(page, Edit::Truncate { line: plan.line as u16 })?;
     if is_leaf {
-        batch.edit(
-            page,
-            Edit::SetSiblings {
-                previous,
-                next: new_page,
-            },
-        )?;
+        batch.edit(page, Edit::SetSiblings { previous, next: new_page })?;
         if next != 0 {
             let after_next = batch.with(next, |view| Ok(view.next()))?;
-            batch.edit(
-                next,
-                Edit::SetSiblings {
-                    previous: new_page,
-                    next: after_next,
-                },
-            )?;
+            batch.edit(next, Edit::SetSiblings { previous: new_page, next: after_next })?;
         }
     } else {
         blank_last_key(batch, page)?;
     }
-    let entry = NewNode {
-        flags: 0,
-        key: plan.separator.clone(),
-        data: page.to_le_bytes().to_vec(),
-    };
+    let entry =
+        NewNode { flags: 0, key: plan.separator.clone(), data: page.to_le_bytes().to_vec() };
     batch.edit(
         parent,
-        Edit::SetData {
-            line: parent_line as u16,
-            data: new_page.to_le_bytes().to_vec(),
-        },
+        Edit::SetData { line: parent_line as u16, data: new_page.to_le_bytes().to_vec() },
     )?;
-    batch.edit(
-        parent,
-        Edit::Insert {
-            line: parent_line as u16,
-            node: entry,
-        },
-    )
+    batch.edit(parent, Edit::Insert { line: parent_line as u16, node: entry })
 }
 
 /// Gives the last entry of a branch page the empty key.
 pub(super) fn blank_last_key(batch: &mut Batch<'_>, branch: PageNumber) -> Step<()> {
     let (line, data) = batch.with(branch, |view| {
-        let line = view
-            .lines()
-            .checked_sub(1)
-            .ok_or(crate::page::PageFault::NoChild { line: 0 })?;
+        let line =
+            view.lines().checked_sub(1).ok_or(crate::page::PageFault::NoChild { line: 0 })?;
         Ok((line, view.node(line)?.data.to_vec()))
     })?;
     batch.edit(branch, Edit::Remove { line: line as u16 })?;
     batch.edit(
         branch,
-        Edit::Insert {
-            line: line as u16,
-            node: NewNode {
-                flags: 0,
-                key: Vec::new(),
-                data,
-            },
-        },
+        Edit::Insert { line: line as u16, node: NewNode { flags: 0, key: Vec::new(), data } },
     )
 }
 
@@ -317,11 +264,7 @@ fn push_down_root(batch: &mut Batch<'_>, tree: &Tree, new_page: PageNumber) -> S
         }));
     }
     let level = flags & (page_flags::LEAF | page_flags::PARENT_OF_LEAF);
-    let prefix = if level & page_flags::LEAF != 0 {
-        nodes[0].key.clone()
-    } else {
-        Vec::new()
-    };
+    let prefix = if level & page_flags::LEAF != 0 { nodes[0].key.clone() } else { Vec::new() };
     batch.edit(
         new_page,
         Edit::Format {
@@ -333,16 +276,8 @@ fn push_down_root(batch: &mut Batch<'_>, tree: &Tree, new_page: PageNumber) -> S
             nodes,
         },
     )?;
-    let root_level = if level & page_flags::LEAF != 0 {
-        page_flags::PARENT_OF_LEAF
-    } else {
-        0
-    };
-    let entry = NewNode {
-        flags: 0,
-        key: Vec::new(),
-        data: new_page.to_le_bytes().to_vec(),
-    };
+    let root_level = if level & page_flags::LEAF != 0 { page_flags::PARENT_OF_LEAF } else { 0 };
+    let entry = NewNode { flags: 0, key: Vec::new(), data: new_page.to_le_bytes().to_vec() };
     batch.edit(
         tree.root,
         Edit::Format {

@@ -1,4 +1,5 @@
-//! Taking an empty leaf out of its tree, together with branch pages that would be left without a child.
+//! Taking an empty leaf out of its tree, together with branch pages that would be left without a
+//! child.
 
 use super::split::blank_last_key;
 use super::{Path, Tree};
@@ -7,7 +8,8 @@ use crate::batch::{Batch, Step};
 use crate::edit::Edit;
 use crate::page::page_flags;
 
-/// Unlinks the empty leaf at the end of `path`; returns the pages that are free now. The root itself only becomes an empty leaf again.
+/// Unlinks the empty leaf at the end of `path`; returns the pages that are free now. The root
+/// itself only becomes an empty leaf again.
 pub fn unlink_leaf(batch: &mut Batch<'_>, tree: &Tree, path: &Path) -> Step<Vec<PageNumber>> {
     if path.leaf == tree.root {
         return Ok(Vec::new());
@@ -48,23 +50,11 @@ fn detach_from_neighbours(batch: &mut Batch<'_>, leaf: PageNumber) -> Step<()> {
     let (previous, next) = batch.with(leaf, |view| Ok((view.previous(), view.next())))?;
     if previous != 0 {
         let before = batch.with(previous, |view| Ok(view.previous()))?;
-        batch.edit(
-            previous,
-            Edit::SetSiblings {
-                previous: before,
-                next,
-            },
-        )?;
+        batch.edit(previous, Edit::SetSiblings { previous: before, next })?;
     }
     if next != 0 {
         let after = batch.with(next, |view| Ok(view.next()))?;
-        batch.edit(
-            next,
-            Edit::SetSiblings {
-                previous,
-                next: after,
-            },
-        )?;
+        batch.edit(next, Edit::SetSiblings { previous, next: after })?;
     }
     Ok(())
 }

@@ -1,12 +1,16 @@
-//! Writing dirty pages back: for frames (available pool), for the checkpoint (depth), for shutdown (everything).
+//! Writing dirty pages back: for frames (available pool), for the checkpoint (depth), for shutdown
+//! (everything).
 //!
-//! A page may be written when the log is durable past its last change and the header says that recovery needs that much log. Flush type and
-//! checksum are set first. A single page is written from where it lies; a session that changes it meanwhile changes a copy. Dirty neighbours go out in
-//! one write, of copies. A page changed meanwhile stays dirty, from the first change after this moment on.
+//! A page may be written when the log is durable past its last change and the header says that
+//! recovery needs that much log. Flush type and checksum are set first. A single page is written
+//! from where it lies; a session that changes it meanwhile changes a copy. Dirty neighbours go out
+//! in one write, of copies. A page changed meanwhile stays dirty, from the first change after this
+//! moment on.
 //!
-//! With a waypoint, pages changed in the newest generations are not written at all, so that losing the end of the log loses commits but leaves
-//! no page newer than the log. When such pages fill the cache, a new generation is begun before the current one is full. A clean shutdown
-//! lifts the waypoint: nothing needs the log after it.
+//! With a waypoint, pages changed in the newest generations are not written at all, so that losing
+//! the end of the log loses commits but leaves no page newer than the log. When such pages fill the
+//! cache, a new generation is begun before the current one is full. A clean shutdown lifts the
+//! waypoint: nothing needs the log after it.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
@@ -45,10 +49,7 @@ pub enum WriteAhead {
 impl WriteAhead {
     /// For redo.
     pub fn replay() -> Self {
-        Self::Replay {
-            tip: Cell::new(Lsn::ZERO),
-            failed: RefCell::new(None),
-        }
+        Self::Replay { tip: Cell::new(Lsn::ZERO), failed: RefCell::new(None) }
     }
 
     /// The end of the log.
@@ -67,7 +68,8 @@ impl WriteAhead {
         }
     }
 
-    /// Ends the generation being appended to and waits until the log on stable storage has entered the next.
+    /// Ends the generation being appended to and waits until the log on stable storage has entered
+    /// the next.
     async fn begin_generation(&self) -> Result<()> {
         match self {
             Self::Live(log) => {
@@ -125,7 +127,8 @@ pub struct Writeback {
     pub permits: Permits,
     /// As many as this.
     pub writes_max: usize,
-    /// Pages changed in the newest generations of the durable log, as many as this, are not written yet.
+    /// Pages changed in the newest generations of the durable log, as many as this, are not written
+    /// yet.
     pub waypoint_generations: Cell<u32>,
     /// Purpose its writes are labelled with: redo during recovery.
     pub purpose: Purpose,
@@ -136,10 +139,7 @@ impl Writeback {
     fn run_around(&self, database: &Database, key: PageKey) -> Vec<Rc<Frame>> {
         let pages_max = (COALESCED_BYTES_MAX / database.size().bytes()) as u32;
         let eligible = |page: PageNumber| {
-            let frame = self.cache.peek(PageKey {
-                database: key.database,
-                page,
-            })?;
+            let frame = self.cache.peek(PageKey { database: key.database, page })?;
             (frame.is_dirty() && !frame.writing.get() && self.may_write(&frame)).then_some(frame)
         };
         let Some(middle) = eligible(key.page) else {
@@ -148,12 +148,16 @@ impl Writeback {
         let mut run = std::collections::VecDeque::from([middle]);
         let (mut left, mut right) = (key.page, key.page);
         while (run.len() as u32) < pages_max && left > 1 {
-            let Some(frame) = eligible(left - 1) else { break };
+            let Some(frame) = eligible(left - 1) else {
+                break;
+            };
             run.push_front(frame);
             left -= 1;
         }
         while (run.len() as u32) < pages_max {
-            let Some(frame) = eligible(right + 1) else { break };
+            let Some(frame) = eligible(right + 1) else {
+                break;
+            };
             run.push_back(frame);
             right += 1;
         }
@@ -166,15 +170,22 @@ impl Writeback {
 
     fn is_behind_waypoint(&self, frame: &Frame) -> bool {
         let waypoint = self.waypoint_generations.get();
-        waypoint > 0 && frame.changed_upto.get().generation + waypoint > self.log.durable_generation()
+        waypoint > 0
+            && frame.changed_upto.get().generation + waypoint > self.log.durable_generation()
     }
 
-    /// Starts writing the dirty run around `key`; returns once the write is under way, or false if there is nothing to write.
-    pub async fn start_write(self: &Rc<Self>, database: &Rc<Database>, key: PageKey) -> Result<bool> {
+    /// Starts writing the dirty run around `key`; returns once the write is under way, or false if
+    /// there is nothing to write.
+    pub async fn start_write(
+        self: &Rc<Self>,
+        database: &Rc<Database>,
+        key: PageKey,
+    ) -> Result<bool> {
         self.start_run(database, key, false).await
     }
 
-    /// The same; a victim is not in the replacement order and comes back to it, in any case, when that is done.
+    /// The same; a victim is not in the replacement order and comes back to it, in any case, when
+    /// that is done.
     async fn start_run(
         self: &Rc<Self>,
         database: &Rc<Database>,
@@ -211,18 +222,15 @@ impl Writeback {
             [frame] => self.share_page(database, frame),
             _ => self.copy_run(database, run).await,
         };
-        // Held until the end, so that the disk knows that nobody changes what it was given and need not copy it to keep it.
+        // Held until the end, so that the disk knows that nobody changes what it was given and need
+        // not copy it to keep it.
         let _held = buffer.share();
         if taken.versions.is_empty() {
             return Ok(());
         }
         self.log.make_durable(taken.upto).await?;
-        database
-            .require_generation(taken.upto.generation, self.log.durable_generation())
-            .await?;
-        database
-            .write_pages(run[0].key.page, buffer, self.purpose)
-            .await?;
+        database.require_generation(taken.upto.generation, self.log.durable_generation()).await?;
+        database.write_pages(run[0].key.page, buffer, self.purpose).await?;
         for (frame, version) in run.iter().zip(taken.versions) {
             self.cache.mark_clean(frame);
             if frame.changes.get() != version {
@@ -245,7 +253,8 @@ impl Writeback {
         (database.file().allocate(0), taken)
     }
 
-    /// Copies pages of a run for the disk, letting others run now and then: the copy of each page is of one moment, the run need not be.
+    /// Copies pages of a run for the disk, letting others run now and then: the copy of each page
+    /// is of one moment, the run need not be.
     async fn copy_run(&self, database: &Database, run: &[Rc<Frame>]) -> (Buffer, Taken) {
         let page_bytes = database.size().bytes();
         let mut buffer = database.file().allocate(run.len() * page_bytes);
@@ -263,7 +272,8 @@ impl Writeback {
         (buffer, taken)
     }
 
-    /// Frees frames until enough are available, writing dirty victims, several at once. Returns whether it had to stop for lack of victims.
+    /// Frees frames until enough are available, writing dirty victims, several at once. Returns
+    /// whether it had to stop for lack of victims.
     pub async fn free_frames(self: &Rc<Self>, databases: &Databases) -> Result<bool> {
         while self.cache.available() < self.cache.limits.available_stop {
             // When nothing can be written any more, the same dirty victim would come up for ever.
@@ -293,7 +303,8 @@ impl Writeback {
                 return Ok(true);
             };
             if self.is_behind_waypoint(&frame) {
-                // Whoever waits for a frame appends nothing, so the waypoint would never move by itself.
+                // Whoever waits for a frame appends nothing, so the waypoint would never move by
+                // itself.
                 self.cache.keep_frame(&frame);
                 drop(frame);
                 self.log.begin_generation().await?;
@@ -313,14 +324,17 @@ impl Writeback {
     }
 
     /// Starts writes of up to `count` of the pages that hold the checkpoint before `target`.
-    pub async fn advance(self: &Rc<Self>, target: Lsn, count: usize, databases: &Databases) -> Result<usize> {
+    pub async fn advance(
+        self: &Rc<Self>,
+        target: Lsn,
+        count: usize,
+        databases: &Databases,
+    ) -> Result<usize> {
         let due: Vec<PageKey> = {
             let dirty = self.cache.dirty.borrow();
-            let idle = |key: &PageKey| self.cache.peek(*key).is_some_and(|frame| !frame.writing.get());
-            let due = dirty
-                .iter()
-                .take_while(|(since, _)| *since < target)
-                .map(|(_, key)| *key);
+            let idle =
+                |key: &PageKey| self.cache.peek(*key).is_some_and(|frame| !frame.writing.get());
+            let due = dirty.iter().take_while(|(since, _)| *since < target).map(|(_, key)| *key);
             due.filter(idle).take(count).collect()
         };
         let mut started = 0;
@@ -332,7 +346,8 @@ impl Writeback {
         Ok(started)
     }
 
-    /// Writes everything that is dirty now and waits for it, for a clean shutdown: the waypoint is lifted.
+    /// Writes everything that is dirty now and waits for it, for a clean shutdown: the waypoint is
+    /// lifted.
     pub async fn write_everything(self: &Rc<Self>, databases: &Databases) -> Result<()> {
         self.waypoint_generations.set(0);
         while self.cache.dirty_frames() > 0 {
@@ -347,7 +362,8 @@ impl Writeback {
         self.log.check()
     }
 
-    /// Keeps frames available and the checkpoint within `depth_generations` of the log's tip, until `stopping`.
+    /// Keeps frames available and the checkpoint within `depth_generations` of the log's tip, until
+    /// `stopping`.
     pub async fn clean_until(
         self: Rc<Self>,
         databases: Rc<Databases>,
@@ -367,17 +383,18 @@ impl Writeback {
     }
 
     /// One pass; whether there may be more to do at once.
-    async fn clean_once(self: &Rc<Self>, databases: &Databases, depth_generations: u32) -> Result<bool> {
+    async fn clean_once(
+        self: &Rc<Self>,
+        databases: &Databases,
+        depth_generations: u32,
+    ) -> Result<bool> {
         let starved = self.cache.available() < self.cache.limits.available_start;
         let stuck = starved && self.free_frames(databases).await?;
         let tip = self.log.tip();
         let Some(oldest) = self.cache.oldest_dirty() else {
             return Ok(false);
         };
-        let target = Lsn {
-            generation: tip.generation.saturating_sub(depth_generations),
-            ..tip
-        };
+        let target = Lsn { generation: tip.generation.saturating_sub(depth_generations), ..tip };
         if oldest >= target {
             return Ok(false);
         }
@@ -420,10 +437,12 @@ impl Taken {
 fn prepare_for_disk<'f>(frame: &'f Frame, database: &Database) -> RefMut<'f, Buffer> {
     let mut bytes = frame.bytes_mut(database);
     let size = database.size();
-    let next_type =
-        FlushMap::next_type(database.flush_type(frame.key.page, PageView::new(&bytes, size).flush_type()));
+    let next_type = FlushMap::next_type(
+        database.flush_type(frame.key.page, PageView::new(&bytes, size).flush_type()),
+    );
     PageMut::new(&mut bytes, size).set_flush_type(next_type);
-    // This write may tear: what is changed from here on needs an image that the checkpoint cannot have passed.
+    // This write may tear: what is changed from here on needs an image that the checkpoint cannot
+    // have passed.
     frame.set_imaged(false);
     frame.changed_since_copy.set(None);
     bytes

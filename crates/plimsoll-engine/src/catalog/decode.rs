@@ -1,14 +1,15 @@
-//! From catalog rows to schema. Accepts what Windows writes: columns we do not know, deleted columns, types without meaning here.
+//! From catalog rows to schema. Accepts what Windows writes: columns we do not know, deleted
+//! columns, types without meaning here.
 
 use super::{
-    CONDITION_MUST_BE_NULL, IndexTraits, KEY_COLUMN_DESCENDING, Place, PlacedIndex, PlacedTable, column,
-    row_type, system_tables,
+    CONDITION_MUST_BE_NULL, IndexTraits, KEY_COLUMN_DESCENDING, Place, PlacedIndex, PlacedTable,
+    column, row_type, system_tables,
 };
 use crate::collation::{UNICODE_LOCALE, UnicodeOrder};
 use crate::schema::KEY_BYTES_MAX_DEFAULT;
 use crate::{
-    Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageSize, Record, RecordFault, RecordLayout,
-    StoredValue, Table, column_flags, index_flags,
+    Column, ColumnId, ColumnType, Index, KeyColumn, KeyOrder, PageSize, Record, RecordFault,
+    RecordLayout, StoredValue, Table, column_flags, index_flags,
 };
 
 /// What is wrong with a row of the catalog.
@@ -74,9 +75,7 @@ impl Row<'_> {
     }
 
     fn text(&self, id: ColumnId) -> Result<Option<String>, CatalogFault> {
-        Ok(self
-            .bytes(id)?
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+        Ok(self.bytes(id)?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
     }
 }
 
@@ -84,11 +83,7 @@ impl CatalogDecoder {
     /// A decoder for the catalog of a database with this page size.
     pub fn new(page_size: PageSize) -> Self {
         let [catalog, ..] = system_tables();
-        Self {
-            layout: RecordLayout::of(&catalog.table),
-            page_size,
-            tables: Vec::new(),
-        }
+        Self { layout: RecordLayout::of(&catalog.table), page_size, tables: Vec::new() }
     }
 
     /// Takes the next row.
@@ -105,10 +100,7 @@ impl CatalogDecoder {
             self.tables.push(table(&row, name, table_object)?);
             return Ok(());
         }
-        let Some(placed) = self
-            .tables
-            .last_mut()
-            .filter(|last| last.place.object == table_object)
+        let Some(placed) = self.tables.last_mut().filter(|last| last.place.object == table_object)
         else {
             return Err(CatalogFault::Orphan { name, table_object });
         };
@@ -138,32 +130,21 @@ impl CatalogDecoder {
                 continue;
             };
             let columns = base.table.columns.clone().into_iter();
-            self.tables[number].inherited = columns
-                .map(|column| column.flagged(column_flags::INHERITED))
-                .collect();
+            self.tables[number].inherited =
+                columns.map(|column| column.flagged(column_flags::INHERITED)).collect();
         }
         self.tables
     }
 }
 
 fn place(row: &Row<'_>) -> Result<Place, CatalogFault> {
-    Ok(Place {
-        object: row.required(column::ID)?,
-        root: row.required(column::TYPE_OR_ROOT)?,
-    })
+    Ok(Place { object: row.required(column::ID)?, root: row.required(column::TYPE_OR_ROOT)? })
 }
 
 fn table(row: &Row<'_>, name: String, table_object: u32) -> Result<PlacedTable, CatalogFault> {
     Ok(PlacedTable {
-        table: Table {
-            name,
-            columns: Vec::new(),
-            indexes: Vec::new(),
-        },
-        place: Place {
-            object: table_object,
-            root: row.required(column::TYPE_OR_ROOT)?,
-        },
+        table: Table { name, columns: Vec::new(), indexes: Vec::new() },
+        place: Place { object: table_object, root: row.required(column::TYPE_OR_ROOT)? },
         indexes: Vec::new(),
         long_values: None,
         flags: row.number(column::FLAGS)?.unwrap_or(0),
@@ -177,10 +158,7 @@ fn table(row: &Row<'_>, name: String, table_object: u32) -> Result<PlacedTable, 
 fn push_column(placed: &mut PlacedTable, row: &Row<'_>, name: String) -> Result<(), CatalogFault> {
     let id = row.required(column::ID)? as ColumnId;
     if placed.table.columns.last().is_some_and(|last| last.id >= id) {
-        return Err(CatalogFault::ColumnOrder {
-            table: placed.table.name.clone(),
-            column: id,
-        });
+        return Err(CatalogFault::ColumnOrder { table: placed.table.name.clone(), column: id });
     }
     let column_type = ColumnType::from_number(row.required(column::TYPE_OR_ROOT)? as u8);
     placed.table.columns.push(Column {
@@ -195,26 +173,16 @@ fn push_column(placed: &mut PlacedTable, row: &Row<'_>, name: String) -> Result<
     Ok(())
 }
 
-/// Key columns are listed with 16-bit numbers and flags, in very old indexes as signed numbers, negative for descending.
+/// Key columns are listed with 16-bit numbers and flags, in very old indexes as signed numbers,
+/// negative for descending.
 fn key_columns(listed: &[u8], flags: u32) -> Vec<KeyColumn> {
     let order = |is_descending| {
-        if is_descending {
-            KeyOrder::Descending
-        } else {
-            KeyOrder::Ascending
-        }
+        if is_descending { KeyOrder::Descending } else { KeyOrder::Ascending }
     };
     if flags & index_flags::EXTENDED_COLUMN_IDS == 0 {
-        let numbers = listed
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|bytes| i16::from_le_bytes(*bytes));
+        let numbers = listed.as_chunks::<2>().0.iter().map(|bytes| i16::from_le_bytes(*bytes));
         return numbers
-            .map(|number| KeyColumn {
-                column: number.unsigned_abs(),
-                order: order(number < 0),
-            })
+            .map(|number| KeyColumn { column: number.unsigned_abs(), order: order(number < 0) })
             .collect();
     }
     let entries = listed.as_chunks::<4>().0.iter();
@@ -226,7 +194,8 @@ fn key_columns(listed: &[u8], flags: u32) -> Vec<KeyColumn> {
         .collect()
 }
 
-/// The columns on which entries depend, listed as key columns are, and the rules that text is sorted by.
+/// The columns on which entries depend, listed as key columns are, and the rules that text is
+/// sorted by.
 fn index_traits(row: &Row<'_>, flags: u32) -> Result<IndexTraits, CatalogFault> {
     let listed = row.bytes(column::CONDITIONS)?.unwrap_or_default();
     let conditions = if flags & index_flags::EXTENDED_COLUMN_IDS == 0 {
@@ -267,28 +236,18 @@ fn push_index(placed: &mut PlacedTable, row: &Row<'_>, name: String) -> Result<(
     let flags = row.number(column::FLAGS)?.unwrap_or(0);
     let listed = row.bytes(column::KEY_COLUMNS)?.unwrap_or_default();
     let key_bytes_max = row.number(column::KEY_MOST)?.filter(|bytes| *bytes > 0);
-    let is_ours = row.bytes(column::LOCALE_NAME)? == Some(&super::encode::utf16(UNICODE_LOCALE)[..]);
+    let is_ours =
+        row.bytes(column::LOCALE_NAME)? == Some(&super::encode::utf16(UNICODE_LOCALE)[..]);
     let index = Index {
-        unicode_order: if is_ours {
-            UnicodeOrder::Root
-        } else {
-            UnicodeOrder::Unknown
-        },
+        unicode_order: if is_ours { UnicodeOrder::Root } else { UnicodeOrder::Unknown },
         name,
         flags,
         columns: key_columns(listed, flags),
         key_bytes_max: key_bytes_max.map_or(KEY_BYTES_MAX_DEFAULT, |bytes| bytes as u16),
     };
     // The primary comes first whatever its object number.
-    let at = if index.is_primary() {
-        0
-    } else {
-        placed.indexes.len()
-    };
-    let placed_index = PlacedIndex {
-        place: place(row)?,
-        traits: index_traits(row, flags)?,
-    };
+    let at = if index.is_primary() { 0 } else { placed.indexes.len() };
+    let placed_index = PlacedIndex { place: place(row)?, traits: index_traits(row, flags)? };
     placed.insert_index(at, index, placed_index);
     Ok(())
 }

@@ -2,19 +2,21 @@
 
 use super::column_id::{LOCALE_KEY, OBJECT_ID};
 use super::{
-    CONDITION_MUST_BE_NULL, KEY_COLUMN_DESCENDING, LOCALE_NAME, MAP_FLAGS, PlacedIndex, PlacedTable, column,
-    row_type, system, system_tables,
+    CONDITION_MUST_BE_NULL, KEY_COLUMN_DESCENDING, LOCALE_NAME, MAP_FLAGS, PlacedIndex,
+    PlacedTable, column, row_type, system, system_tables,
 };
 use crate::collation::{UNICODE_LOCALE, UnicodeOrder};
 use crate::schema::{ColumnStorage, KEY_BYTES_MAX_DEFAULT};
 use crate::{
-    Column, ColumnId, Index, KeyOrder, KeyShape, NewValue, PageSize, RecordLayout, Table, encode_record,
+    Column, ColumnId, Index, KeyOrder, KeyShape, NewValue, PageSize, RecordLayout, Table,
+    encode_record,
 };
 
 /// Name of the catalog row of a long-value tree.
 const LONG_VALUES_NAME: &str = "LV";
 
-/// One row of the catalog and its entries in the catalog's indexes. The data of an index entry is the row's key.
+/// One row of the catalog and its entries in the catalog's indexes. The data of an index entry is
+/// the row's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogRow {
     /// Key in MSysObjects and MSysObjectsShadow.
@@ -53,7 +55,13 @@ impl Row {
     }
 
     /// The four columns that every row has: type or root page, space usage, flags, pages or locale.
-    fn with(mut self, type_or_root: u32, space_usage: u32, flags: u32, pages_or_locale: u32) -> Self {
+    fn with(
+        mut self,
+        type_or_root: u32,
+        space_usage: u32,
+        flags: u32,
+        pages_or_locale: u32,
+    ) -> Self {
         self.numbers.extend([
             (column::TYPE_OR_ROOT, type_or_root),
             (column::SPACE_USAGE, space_usage),
@@ -90,19 +98,11 @@ impl Encoder {
             .chain(row.bytes)
             .collect();
         values.sort_by_key(|(id, _)| *id);
-        let new_values: Vec<(ColumnId, NewValue)> = values
-            .iter()
-            .map(|(id, bytes)| (*id, NewValue::Bytes(bytes)))
-            .collect();
+        let new_values: Vec<(ColumnId, NewValue)> =
+            values.iter().map(|(id, bytes)| (*id, NewValue::Bytes(bytes))).collect();
         let mut record = Vec::new();
-        encode_record(
-            &self.catalog,
-            &self.layout,
-            self.page_size,
-            &new_values,
-            &mut record,
-        )
-        .expect("catalog rows fit their columns");
+        encode_record(&self.catalog, &self.layout, self.page_size, &new_values, &mut record)
+            .expect("catalog rows fit their columns");
         let value_of = |id: ColumnId| {
             let found = values.iter().find(|(column, _)| *column == id);
             found.map(|(_, bytes)| &bytes[..])
@@ -117,7 +117,8 @@ impl Encoder {
     }
 }
 
-/// The key under which the index RootObjects lists a table of this name; `None` for a name that no key can be made of.
+/// The key under which the index RootObjects lists a table of this name; `None` for a name that no
+/// key can be made of.
 pub fn root_key(name: &str) -> Option<Vec<u8>> {
     let [catalog, ..] = system_tables();
     let shape = KeyShape::of(&catalog.table, &catalog.table.indexes[2]).ok()?;
@@ -147,14 +148,12 @@ pub fn catalog_rows(placed: &PlacedTable, page_size: PageSize) -> Vec<CatalogRow
             .map(|column| encoder.encode(column_row(placed, &layout, column))),
     );
     let indexes = placed.table.indexes.iter().zip(&placed.indexes);
-    rows.extend(indexes.map(|(index, placed_index)| encoder.encode(index_row(placed, index, placed_index))));
+    rows.extend(
+        indexes.map(|(index, placed_index)| encoder.encode(index_row(placed, index, placed_index))),
+    );
     rows.extend(placed.long_values.map(|place| {
-        let row = Row::new(
-            placed.place.object,
-            row_type::LONG_VALUES,
-            place.object,
-            LONG_VALUES_NAME,
-        );
+        let row =
+            Row::new(placed.place.object, row_type::LONG_VALUES, place.object, LONG_VALUES_NAME);
         encoder.encode(row.with(place.root, placed.density_percent, 0, 1))
     }));
     rows.sort_by(|left, right| left.key.cmp(&right.key));
@@ -177,24 +176,20 @@ fn table_row(placed: &PlacedTable) -> Row {
 }
 
 fn column_row(placed: &PlacedTable, layout: &RecordLayout, column: &Column) -> Row {
-    let mut row = Row::new(
-        placed.place.object,
-        row_type::COLUMN,
-        u32::from(column.id),
-        &column.name,
-    )
-    .with(
-        u32::from(column.column_type.number()),
-        column.bytes_max,
-        column.flags,
-        u32::from(column.code_page),
-    );
+    let mut row =
+        Row::new(placed.place.object, row_type::COLUMN, u32::from(column.id), &column.name).with(
+            u32::from(column.column_type.number()),
+            column.bytes_max,
+            column.flags,
+            u32::from(column.code_page),
+        );
     if column.storage() == ColumnStorage::Fixed {
         let offset = layout.fixed_range(column.id).map_or(0, |range| range.start);
-        // The catalog's own rows give the offset of the first column for all of them; real databases do so too.
-        let is_catalog = [system::CATALOG_OBJECT, system::SHADOW_OBJECT].contains(&placed.place.object);
-        row.numbers
-            .push((column::RECORD_OFFSET, if is_catalog { 4 } else { offset as u32 }));
+        // The catalog's own rows give the offset of the first column for all of them; real
+        // databases do so too.
+        let is_catalog =
+            [system::CATALOG_OBJECT, system::SHADOW_OBJECT].contains(&placed.place.object);
+        row.numbers.push((column::RECORD_OFFSET, if is_catalog { 4 } else { offset as u32 }));
     }
     if let Some(default) = &column.default {
         row.bytes.push((column::DEFAULT, default.clone()));
@@ -212,8 +207,7 @@ fn index_row(placed: &PlacedTable, index: &Index, placed_index: &PlacedIndex) ->
     );
     row.numbers.push((column::MAP_FLAGS, MAP_FLAGS));
     if index.key_bytes_max != KEY_BYTES_MAX_DEFAULT {
-        row.numbers
-            .push((column::KEY_MOST, u32::from(index.key_bytes_max)));
+        row.numbers.push((column::KEY_MOST, u32::from(index.key_bytes_max)));
     }
     let key_columns = index.columns.iter().flat_map(|key_column| {
         let flags = match key_column.order {
@@ -249,28 +243,19 @@ fn small_table_row(
     key: ColumnId,
     values: &[(ColumnId, Vec<u8>)],
 ) -> (Vec<u8>, Vec<u8>) {
-    let shape = KeyShape::of(table, &table.indexes[0]).expect("the system tables' keys are sortable");
-    let new_values: Vec<_> = values
-        .iter()
-        .map(|(id, bytes)| (*id, NewValue::Bytes(bytes)))
-        .collect();
+    let shape =
+        KeyShape::of(table, &table.indexes[0]).expect("the system tables' keys are sortable");
+    let new_values: Vec<_> =
+        values.iter().map(|(id, bytes)| (*id, NewValue::Bytes(bytes))).collect();
     let mut record = Vec::new();
-    encode_record(
-        table,
-        &RecordLayout::of(table),
-        page_size,
-        &new_values,
-        &mut record,
-    )
-    .expect("small rows fit");
-    let key_value = values
-        .iter()
-        .find(|(id, _)| *id == key)
-        .map(|(_, bytes)| &bytes[..]);
+    encode_record(table, &RecordLayout::of(table), page_size, &new_values, &mut record)
+        .expect("small rows fit");
+    let key_value = values.iter().find(|(id, _)| *id == key).map(|(_, bytes)| &bytes[..]);
     (shape.key(|_| key_value).expect("a sortable value").bytes, record)
 }
 
-/// The rows of MSysObjids (key, record) for the objects of these tables, in the order of their keys. Primary indexes have none.
+/// The rows of MSysObjids (key, record) for the objects of these tables, in the order of their
+/// keys. Primary indexes have none.
 pub fn object_rows(tables: &[PlacedTable], page_size: PageSize) -> Vec<(Vec<u8>, Vec<u8>)> {
     let [_, _, object_ids, _] = system_tables();
     let row = |object: u32, table_object: u32, kind: u16| {
@@ -286,14 +271,10 @@ pub fn object_rows(tables: &[PlacedTable], page_size: PageSize) -> Vec<(Vec<u8>,
         let table_object = placed.place.object;
         rows.push(row(table_object, table_object, row_type::TABLE));
         rows.extend(
-            placed
-                .secondary_places()
-                .map(|place| row(place.object, table_object, row_type::INDEX)),
+            placed.secondary_places().map(|place| row(place.object, table_object, row_type::INDEX)),
         );
         rows.extend(
-            placed
-                .long_values
-                .map(|place| row(place.object, table_object, row_type::LONG_VALUES)),
+            placed.long_values.map(|place| row(place.object, table_object, row_type::LONG_VALUES)),
         );
     }
     rows.sort();
@@ -316,11 +297,7 @@ pub fn locale_rows(page_size: PageSize) -> Vec<(Vec<u8>, Vec<u8>)> {
     .map(|(name, kind, number)| {
         let mut key = utf16(name);
         key.extend([0, 0]);
-        let values = [
-            (1, vec![kind]),
-            (2, number.to_le_bytes().to_vec()),
-            (LOCALE_KEY, key),
-        ];
+        let values = [(1, vec![kind]), (2, number.to_le_bytes().to_vec()), (LOCALE_KEY, key)];
         small_table_row(&locales.table, page_size, LOCALE_KEY, &values)
     })
     .collect();

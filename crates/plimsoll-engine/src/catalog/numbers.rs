@@ -1,18 +1,18 @@
-//! What the catalog row of a column says about the numbers that were taken for it, see `table/numbers.rs`.
+//! What the catalog row of a column says about the numbers that were taken for it, see
+//! `table/numbers.rs`.
 
 use super::{column, row_type, system_tables};
-use crate::{ColumnId, KeyShape, NewValue, PageSize, Record, RecordLayout, StoredValue, encode_record};
+use crate::{
+    ColumnId, KeyShape, NewValue, PageSize, Record, RecordLayout, StoredValue, encode_record,
+};
 
 /// The key of the catalog row of a column.
 pub(crate) fn column_key(table_object: u32, id: ColumnId) -> Vec<u8> {
     let [catalog, ..] = system_tables();
-    let shape =
-        KeyShape::of(&catalog.table, &catalog.table.indexes[0]).expect("the catalog's keys are sortable");
-    let (object, kind, id) = (
-        table_object.to_le_bytes(),
-        row_type::COLUMN.to_le_bytes(),
-        u32::from(id).to_le_bytes(),
-    );
+    let shape = KeyShape::of(&catalog.table, &catalog.table.indexes[0])
+        .expect("the catalog's keys are sortable");
+    let (object, kind, id) =
+        (table_object.to_le_bytes(), row_type::COLUMN.to_le_bytes(), u32::from(id).to_le_bytes());
     let values = [Some(&object[..]), Some(&kind[..]), Some(&id[..])];
     shape.prefix(&values).expect("three numbers").bytes
 }

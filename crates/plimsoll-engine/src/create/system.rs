@@ -1,6 +1,6 @@
-//! The pages before the table: database root, catalog with its shadow and indexes, object numbers, sort-order versions.
-//! They are few and irregular, so they are built once, when the database is worked out, by loading small trees. The page map is the
-//! one of a fresh database (see `catalog`).
+//! The pages before the table: database root, catalog with its shadow and indexes, object numbers,
+//! sort-order versions. They are few and irregular, so they are built once, when the database is
+//! worked out, by loading small trees. The page map is the one of a fresh database (see `catalog`).
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,8 @@ const SHADOW_SPARE_FIRST: PageNumber = 27;
 /// Key and data.
 type Entry = (Vec<u8>, Vec<u8>);
 
-/// Database time of page 0 of a fresh database, were there one; every page is a little younger than the one before.
+/// Database time of page 0 of a fresh database, were there one; every page is a little younger than
+/// the one before.
 pub const FRESH_DBTIME_FIRST: u64 = 0x40;
 /// Flag of a space header: the tree owns extents listed in its own space trees.
 const MULTIPLE_EXTENTS: u32 = 1;
@@ -30,10 +31,7 @@ const MULTIPLE_EXTENTS: u32 = 1;
 /// The external header of a root whose owned-extent tree is the next page.
 pub fn space_header(owned_pages: u32, parent: PageNumber, root: PageNumber) -> [u8; 16] {
     let mut header = [0; 16];
-    for (place, word) in [owned_pages, parent, MULTIPLE_EXTENTS, root + 1]
-        .into_iter()
-        .enumerate()
-    {
+    for (place, word) in [owned_pages, parent, MULTIPLE_EXTENTS, root + 1].into_iter().enumerate() {
         header[place * 4..place * 4 + 4].copy_from_slice(&word.to_le_bytes());
     }
     header
@@ -47,13 +45,15 @@ pub struct SystemPages {
 }
 
 impl SystemPages {
-    /// The system pages of a database of `pages` pages whose catalog lists these tables and whose root has these extents (last page, pages)
-    /// available.
-    pub fn new(size: PageSize, pages: u32, tables: &[PlacedTable], available: &[(PageNumber, u32)]) -> Self {
-        let mut loader = Loader {
-            size,
-            pages: BTreeMap::new(),
-        };
+    /// The system pages of a database of `pages` pages whose catalog lists these tables and whose
+    /// root has these extents (last page, pages) available.
+    pub fn new(
+        size: PageSize,
+        pages: u32,
+        tables: &[PlacedTable],
+        available: &[(PageNumber, u32)],
+    ) -> Self {
+        let mut loader = Loader { size, pages: BTreeMap::new() };
         loader.load_database_root(pages, available);
         loader.load_catalog(tables);
         let object_entries = object_rows(tables, size);
@@ -84,10 +84,7 @@ impl Spare {
     }
 
     fn take(&mut self) -> PageNumber {
-        assert!(
-            self.next < self.end,
-            "the catalog of a prepared table fits its pages"
-        );
+        assert!(self.next < self.end, "the catalog of a prepared table fits its pages");
         self.next += 1;
         self.next - 1
     }
@@ -102,42 +99,26 @@ impl Loader {
     fn load_database_root(&mut self, pages: u32, available: &[(PageNumber, u32)]) {
         let external = space_header(pages, 0, system::DATABASE_ROOT);
         let object = system::DATABASE_OBJECT;
-        self.load_tree(
-            object,
-            system::DATABASE_ROOT,
-            0,
-            &external,
-            &[],
-            &mut Spare::none(),
-        );
+        self.load_tree(object, system::DATABASE_ROOT, 0, &external, &[], &mut Spare::none());
         self.load_space(object, system::DATABASE_ROOT, 0, &[(pages, pages)], available);
     }
 
     fn load_catalog(&mut self, tables: &[PlacedTable]) {
-        let mut rows: Vec<_> = tables
-            .iter()
-            .flat_map(|placed| catalog_rows(placed, self.size))
-            .collect();
+        let mut rows: Vec<_> =
+            tables.iter().flat_map(|placed| catalog_rows(placed, self.size)).collect();
         rows.sort_by(|left, right| left.key.cmp(&right.key));
         let by = |key: &dyn Fn(&crate::catalog::CatalogRow) -> Option<Vec<u8>>| -> Vec<Entry> {
-            let mut entries: Vec<_> = rows
-                .iter()
-                .filter_map(|row| Some((key(row)?, row.key.clone())))
-                .collect();
+            let mut entries: Vec<_> =
+                rows.iter().filter_map(|row| Some((key(row)?, row.key.clone()))).collect();
             entries.sort();
             entries
         };
         let names = by(&|row| Some(row.name_key.clone()));
         let roots = by(&|row| row.root_key.clone());
-        let records: Vec<Entry> = rows
-            .iter()
-            .map(|row| (row.key.clone(), row.record.clone()))
-            .collect();
+        let records: Vec<Entry> =
+            rows.iter().map(|row| (row.key.clone(), row.record.clone())).collect();
 
-        let mut spare = Spare {
-            next: CATALOG_SPARE_FIRST,
-            end: CATALOG_PAGES.end() + 1,
-        };
+        let mut spare = Spare { next: CATALOG_SPARE_FIRST, end: CATALOG_PAGES.end() + 1 };
         let root = system::CATALOG_ROOT;
         let external = space_header(CATALOG_PAGES.count() as u32, 1, root);
         self.load_tree(system::CATALOG_OBJECT, root, 0, &external, &records, &mut spare);
@@ -155,10 +136,7 @@ impl Loader {
         );
         self.load_extent(system::CATALOG_OBJECT, root, CATALOG_PAGES, spare.next);
 
-        let mut spare = Spare {
-            next: SHADOW_SPARE_FIRST,
-            end: SHADOW_PAGES.end() + 1,
-        };
+        let mut spare = Spare { next: SHADOW_SPARE_FIRST, end: SHADOW_PAGES.end() + 1 };
         let root = system::SHADOW_ROOT;
         let external = space_header(SHADOW_PAGES.count() as u32, 1, root);
         self.load_tree(system::SHADOW_OBJECT, root, 0, &external, &records, &mut spare);
@@ -166,7 +144,13 @@ impl Loader {
     }
 
     /// An index of three pages of its own, which takes more of the catalog's where it needs them.
-    fn load_catalog_index(&mut self, object: u32, root: PageNumber, entries: &[Entry], spare: &mut Spare) {
+    fn load_catalog_index(
+        &mut self,
+        object: u32,
+        root: PageNumber,
+        entries: &[Entry],
+        spare: &mut Spare,
+    ) {
         let external = space_header(3, system::CATALOG_ROOT, root);
         let first = spare.next;
         self.load_tree(object, root, page_flags::INDEX, &external, entries, spare);
@@ -177,7 +161,8 @@ impl Loader {
         self.load_space(object, root, page_flags::INDEX, &owned, &[]);
     }
 
-    /// Space trees of a table that owns one range, of which everything from `free_first` on is free.
+    /// Space trees of a table that owns one range, of which everything from `free_first` on is
+    /// free.
     fn load_extent(
         &mut self,
         object: u32,
@@ -227,11 +212,7 @@ impl Loader {
             .map(|(key, data)| PageMut::node_cost_bytes(external, true, key, data))
             .sum();
         if entries_bytes + external.len() <= area_bytes {
-            let pushed = Page {
-                object,
-                flags: flags | page_flags::LEAF,
-                external,
-            };
+            let pushed = Page { object, flags: flags | page_flags::LEAF, external };
             self.add(root, &pushed, entries, (0, 0));
             return;
         }
@@ -241,22 +222,14 @@ impl Loader {
         for (place, leaf) in leaves.iter().enumerate() {
             let next = pages.get(place + 1).copied().unwrap_or(0);
             let previous = place.checked_sub(1).map_or(0, |before| pages[before]);
-            let leaf_page = Page {
-                object,
-                flags: kind | page_flags::LEAF,
-                external: &leaf[0].0,
-            };
+            let leaf_page = Page { object, flags: kind | page_flags::LEAF, external: &leaf[0].0 };
             self.add(pages[place], &leaf_page, leaf, (previous, next));
             let separator = leaves.get(place + 1).map_or(Vec::new(), |after| {
                 shortest_separator(&leaf[leaf.len() - 1].0, &after[0].0)
             });
             children.push((separator, pages[place].to_le_bytes().to_vec()));
         }
-        let root_page = Page {
-            object,
-            flags: flags | page_flags::PARENT_OF_LEAF,
-            external,
-        };
+        let root_page = Page { object, flags: flags | page_flags::PARENT_OF_LEAF, external };
         self.add(root, &root_page, &children, (0, 0));
     }
 
@@ -287,14 +260,8 @@ impl Loader {
         siblings: (PageNumber, PageNumber),
     ) {
         let mut bytes = vec![0; self.size.bytes()];
-        let mut builder = PageBuilder::new(
-            &mut bytes,
-            self.size,
-            number,
-            page.object,
-            page.flags,
-            page.external,
-        );
+        let mut builder =
+            PageBuilder::new(&mut bytes, self.size, number, page.object, page.flags, page.external);
         for (key, data) in entries {
             builder.push_stored(node_bytes(
                 self.size,

@@ -25,7 +25,8 @@ struct Look<T> {
 }
 
 impl Walk {
-    /// Takes from the next rows, at least one and at most `rows_max`; none at the end. Rows that [`Walk::next`] would give are not held ready for it.
+    /// Takes from the next rows, at least one and at most `rows_max`; none at the end. Rows that
+    /// [`Walk::next`] would give are not held ready for it.
     pub(crate) async fn pick<T>(
         &mut self,
         work: &Work,
@@ -62,12 +63,7 @@ fn look_at_leaves<T>(
     rows_max: usize,
     pick: &impl Fn(&[u8]) -> Result<T>,
 ) -> Step<Look<T>> {
-    let mut look = Look {
-        rows: Vec::new(),
-        failed: Ok(()),
-        last_seen: None,
-        at_end: false,
-    };
+    let mut look = Look { rows: Vec::new(), failed: Ok(()), last_seen: None, at_end: false };
     let mut leaf = start_leaf(batch, tree, range, direction)?;
     for _ in 0..LEAVES_PER_LOOK {
         let next = batch.with(leaf, |view| {
@@ -124,7 +120,10 @@ fn look_at_leaf<T>(
 }
 
 /// The lines of a leaf within the range: the first, and the one after the last.
-fn lines_in(view: &PageView<'_>, range: &KeyRange) -> std::result::Result<(usize, usize), PageFault> {
+fn lines_in(
+    view: &PageView<'_>,
+    range: &KeyRange,
+) -> std::result::Result<(usize, usize), PageFault> {
     let place = |key: &[u8], is_after: bool| -> std::result::Result<usize, PageFault> {
         Ok(match view.find(key)? {
             Ok(line) => line + usize::from(is_after),

@@ -14,7 +14,8 @@ const LONG_VALUES: u16 = 4;
 /// Bit of the header's flags: there is no shadow.
 const NO_SHADOW: u32 = 1;
 
-/// What the walks through the system tables have gathered; nothing of a table that could not be read in full.
+/// What the walks through the system tables have gathered; nothing of a table that could not be
+/// read in full.
 #[derive(Default)]
 pub(super) struct SystemTables {
     pub catalog: Option<Sum>,
@@ -59,11 +60,7 @@ fn objects(tables: &[PlacedTable]) -> Vec<(u32, u32, u16)> {
     for placed in tables {
         let table = placed.place.object;
         objects.push((table, table, TABLE));
-        objects.extend(
-            placed
-                .secondary_places()
-                .map(|place| (place.object, table, INDEX)),
-        );
+        objects.extend(placed.secondary_places().map(|place| (place.object, table, INDEX)));
         objects.extend(placed.long_values.map(|place| (place.object, table, LONG_VALUES)));
     }
     objects

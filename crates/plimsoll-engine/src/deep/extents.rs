@@ -34,10 +34,7 @@ impl Extents {
     }
 
     pub(super) fn pages(&self) -> u64 {
-        self.ranges
-            .iter()
-            .map(|(first, last)| u64::from(last - first) + 1)
-            .sum()
+        self.ranges.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
     }
 
     pub(super) fn contains(&self, page: PageNumber) -> bool {

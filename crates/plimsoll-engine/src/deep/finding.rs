@@ -30,7 +30,8 @@ pub enum Finding {
     },
     /// A tree leads to a page of another object.
     #[error(
-        "page {page} says that it belongs to object {found}, but the tree of object {expected} leads to it"
+        "page {page} says that it belongs to object {found}, but the tree of object {expected} \
+         leads to it"
     )]
     WrongObject {
         /// Its number.
@@ -95,7 +96,9 @@ pub enum Finding {
         object: u32,
     },
     /// Pages are owned but neither free nor reached.
-    #[error("pages {first} to {last} are owned by object {object} but neither free nor in its tree")]
+    #[error(
+        "pages {first} to {last} are owned by object {object} but neither free nor in its tree"
+    )]
     Leaked {
         /// First page.
         first: PageNumber,
@@ -105,7 +108,9 @@ pub enum Finding {
         object: u32,
     },
     /// A leaf lies deeper or higher than the first one.
-    #[error("leaf {page} of object {object} lies on level {found}, the first leaf on level {expected}")]
+    #[error(
+        "leaf {page} of object {object} lies on level {found}, the first leaf on level {expected}"
+    )]
     UnequalDepth {
         /// Its number.
         page: PageNumber,
@@ -225,7 +230,9 @@ pub enum Finding {
         object: u32,
     },
     /// Two trees own the same pages.
-    #[error("pages {first} to {last} are owned by object {object} and by another child of its parent")]
+    #[error(
+        "pages {first} to {last} are owned by object {object} and by another child of its parent"
+    )]
     OwnedTwice {
         /// First such page.
         first: PageNumber,
@@ -248,7 +255,8 @@ pub enum Finding {
     },
     /// A record lies under another key than its columns give.
     #[error(
-        "the record on line {line} of page {page} of table {table} lies under another key than its columns give"
+        "the record on line {line} of page {page} of table {table} lies under another key than its \
+         columns give"
     )]
     WrongPrimaryKey {
         /// Page.
@@ -260,7 +268,8 @@ pub enum Finding {
     },
     /// An index does not hold exactly the entries its records call for.
     #[error(
-        "index {index} of table {table} has {entries} entries; the records call for {expected}, or for other ones"
+        "index {index} of table {table} has {entries} entries; the records call for {expected}, or \
+         for other ones"
     )]
     IndexDisagrees {
         /// Table.
@@ -286,7 +295,8 @@ pub enum Finding {
     },
     /// The chunks of a long value are not as long together as its head says.
     #[error(
-        "long value {long_value} of table {table} has {found_bytes} bytes, its head says {expected_bytes}"
+        "long value {long_value} of table {table} has {found_bytes} bytes, its head says \
+         {expected_bytes}"
     )]
     LongValueLength {
         /// Table.
@@ -299,7 +309,9 @@ pub enum Finding {
         expected_bytes: u64,
     },
     /// A long value is referred to by another number of records than it counts.
-    #[error("long value {long_value} of table {table} counts {counted} references, {found} were found")]
+    #[error(
+        "long value {long_value} of table {table} counts {counted} references, {found} were found"
+    )]
     LongValueReferences {
         /// Table.
         table: String,
@@ -311,7 +323,9 @@ pub enum Finding {
         found: u64,
     },
     /// The shadow of the catalog has other rows than the catalog.
-    #[error("the catalog has {catalog_rows} rows, its shadow {shadow_rows}, and they are not the same")]
+    #[error(
+        "the catalog has {catalog_rows} rows, its shadow {shadow_rows}, and they are not the same"
+    )]
     ShadowDiffers {
         /// Rows of MSysObjects.
         catalog_rows: u64,
@@ -328,7 +342,8 @@ pub enum Finding {
     },
     /// MSysObjids lists an object the catalog does not have.
     #[error(
-        "MSysObjids lists object {object} of table object {table_object}, which the catalog does not have"
+        "MSysObjids lists object {object} of table object {table_object}, which the catalog does \
+         not have"
     )]
     ObjectUnknown {
         /// Object.
@@ -387,10 +402,7 @@ pub struct Findings {
 
 impl Findings {
     pub(super) fn new(listed_max: usize) -> Self {
-        Self {
-            listed_max,
-            ..Self::default()
-        }
+        Self { listed_max, ..Self::default() }
     }
 
     pub(super) fn push(&mut self, finding: Finding) {

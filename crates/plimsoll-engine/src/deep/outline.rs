@@ -1,4 +1,5 @@
-//! What can be said of a page before its keys are read: do its nodes fit together, and is it the kind its place asks for.
+//! What can be said of a page before its keys are read: do its nodes fit together, and is it the
+//! kind its place asks for.
 
 use crate::page::{PageFault, PageView, page_flags};
 
@@ -23,14 +24,17 @@ pub(super) fn expected_kind(found: u32, kind: u32, depth: usize, level: Level) -
         Level::Leaf => page_flags::LEAF,
         // A leaf here is too high, which its depth tells.
         Level::Branch => own_level,
-        Level::Root if own_level == page_flags::LEAF | page_flags::PARENT_OF_LEAF => page_flags::LEAF,
+        Level::Root if own_level == page_flags::LEAF | page_flags::PARENT_OF_LEAF => {
+            page_flags::LEAF
+        }
         Level::Root => own_level,
     };
     let root_bit = if depth == 0 { page_flags::ROOT } else { 0 };
     kind | root_bit | level_bits
 }
 
-/// Checks that the nodes lie inside the used part, do not overlap, and leave as much free as the page counts.
+/// Checks that the nodes lie inside the used part, do not overlap, and leave as much free as the
+/// page counts.
 pub(super) fn check_outline(view: &PageView<'_>) -> Result<(), PageFault> {
     let size = view.size();
     let tags = view.lines() + 1;

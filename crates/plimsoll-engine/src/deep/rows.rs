@@ -11,8 +11,8 @@ use crate::catalog::{IndexTraits, PlacedTable, system};
 use crate::page::Node;
 use crate::schema::has_entry;
 use crate::{
-    ColumnId, Index, KeyError, KeyShape, PageNumber, PageSize, Record, RecordLayout, StoredValue, Table,
-    column_flags,
+    ColumnId, Index, KeyError, KeyShape, PageNumber, PageSize, Record, RecordLayout, StoredValue,
+    Table, column_flags,
 };
 
 /// The entries a secondary index should have.
@@ -59,9 +59,7 @@ impl Visitor for Entries {
 impl<'a> Records<'a> {
     pub(super) fn new(placed: &'a PlacedTable, page_size: PageSize, page_max: PageNumber) -> Self {
         let table = &placed.table;
-        let primary = table
-            .primary()
-            .and_then(|primary| KeyShape::of(table, primary).ok());
+        let primary = table.primary().and_then(|primary| KeyShape::of(table, primary).ok());
         let secondary = table
             .indexes
             .iter()
@@ -84,13 +82,16 @@ impl<'a> Records<'a> {
     }
 
     fn has_whole_sum(&self) -> bool {
-        matches!(
-            self.placed.place.object,
-            system::CATALOG_OBJECT | system::SHADOW_OBJECT
-        )
+        matches!(self.placed.place.object, system::CATALOG_OBJECT | system::SHADOW_OBJECT)
     }
 
-    fn check_primary_key(&self, at: Line, key: &[u8], record: &Record<'_>, findings: &mut Findings) {
+    fn check_primary_key(
+        &self,
+        at: Line,
+        key: &[u8],
+        record: &Record<'_>,
+        findings: &mut Findings,
+    ) {
         let Some(shape) = &self.primary else { return };
         let values = KeyValues::new(&self.placed.table, record);
         let made = shape.key(|column| values.get(column));
@@ -115,12 +116,7 @@ impl Visitor for Records<'_> {
                 self.has_bad = true;
                 let Line { page, line } = at;
                 let table = self.placed.table.name.clone();
-                findings.push(Finding::BadRecord {
-                    page,
-                    line,
-                    table,
-                    fault,
-                });
+                findings.push(Finding::BadRecord { page, line, table, fault });
                 return;
             }
         };
@@ -148,8 +144,11 @@ fn expected_index(placed: &PlacedTable, index: &Index, traits: &IndexTraits) -> 
         Some("its table inherits columns from a template".into())
     } else if let Err(error) = &shape {
         Some(match (&traits.collation, error) {
-            (Some(collation), KeyError::Unsortable { column_type, .. }) if column_type.is_text() => {
-                format!("its text is sorted by the rules of {collation}, which are not known here").into()
+            (Some(collation), KeyError::Unsortable { column_type, .. })
+                if column_type.is_text() =>
+            {
+                format!("its text is sorted by the rules of {collation}, which are not known here")
+                    .into()
             }
             _ => format!("its keys cannot be made here: {error}").into(),
         })
@@ -174,17 +173,16 @@ impl ExpectedIndex {
             return;
         };
         let values = KeyValues::new(table, record);
-        let nulls: Vec<bool> = shape
-            .columns()
-            .map(|column| values.get(column).is_none())
-            .collect();
+        let nulls: Vec<bool> = shape.columns().map(|column| values.get(column).is_none()).collect();
         let made = shape.key(|column| values.get(column));
         if values.is_unknown.get() {
-            self.unchecked = Some("a key column holds a compressed, encrypted or separated value".into());
+            self.unchecked =
+                Some("a key column holds a compressed, encrypted or separated value".into());
             return;
         }
-        let is_met =
-            |(column, must_be_null): &(ColumnId, bool)| values.is_set(*column) != Some(*must_be_null);
+        let is_met = |(column, must_be_null): &(ColumnId, bool)| {
+            values.is_set(*column) != Some(*must_be_null)
+        };
         if !self.conditions.iter().all(is_met) {
             return;
         }
@@ -193,7 +191,10 @@ impl ExpectedIndex {
         }
         match made {
             Ok(key) => self.sum.add(&key.bytes, primary_key),
-            Err(_) => self.unchecked = Some("a key column holds a value that does not fit its type".into()),
+            Err(_) => {
+                self.unchecked =
+                    Some("a key column holds a value that does not fit its type".into())
+            }
         }
     }
 
@@ -229,14 +230,11 @@ struct KeyValues<'v> {
 
 impl<'v> KeyValues<'v> {
     fn new(table: &'v Table, record: &'v Record<'v>) -> Self {
-        Self {
-            table,
-            record,
-            is_unknown: Cell::new(false),
-        }
+        Self { table, record, is_unknown: Cell::new(false) }
     }
 
-    /// Whether a column has a value, wherever and however it is stored; `None` for a record that cannot be read there.
+    /// Whether a column has a value, wherever and however it is stored; `None` for a record that
+    /// cannot be read there.
     fn is_set(&self, column: ColumnId) -> Option<bool> {
         match self.record.value(column) {
             Ok(StoredValue::Null) => Some(false),

@@ -1,7 +1,8 @@
 //! Order-independent sums, to compare sets too large to hold.
 //!
-//! Each element is hashed to 64 bits and the hashes are added up. Equal sets have equal sums; sets that differ have, for all that
-//! chance can do, different ones. This is a check against faults, not against an adversary.
+//! Each element is hashed to 64 bits and the hashes are added up. Equal sets have equal sums; sets
+//! that differ have, for all that chance can do, different ones. This is a check against faults,
+//! not against an adversary.
 
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 const MASK: u64 = 0xA076_1D64_78BD_642F;
@@ -43,7 +44,8 @@ fn hash(before: u64, bytes: &[u8]) -> u64 {
 }
 
 fn mix(number: u64) -> u64 {
-    let product = u128::from(number.wrapping_add(STEP) ^ MASK) * u128::from(number.rotate_left(32) ^ STEP);
+    let product =
+        u128::from(number.wrapping_add(STEP) ^ MASK) * u128::from(number.rotate_left(32) ^ STEP);
     let folded = product as u64 ^ (product >> 64) as u64;
     folded ^ number.wrapping_mul(STEP) ^ folded >> 29
 }

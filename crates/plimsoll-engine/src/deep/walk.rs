@@ -1,4 +1,5 @@
-//! Walking a tree from its root, checking what is true of every tree, and showing every live node to a [`Visitor`].
+//! Walking a tree from its root, checking what is true of every tree, and showing every live node
+//! to a [`Visitor`].
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -86,7 +87,8 @@ pub(super) struct Walker {
     pub map: PageMap,
     /// Pages of the space trees, reached before it is known who owns what.
     pub visited: Vec<PageNumber>,
-    /// Objects part of whose tree could not be looked at. What that part holds is unknown, so nothing is concluded from its absence.
+    /// Objects part of whose tree could not be looked at. What that part holds is unknown, so
+    /// nothing is concluded from its absence.
     pub incomplete: BTreeSet<u32>,
     dbtime_max: u64,
     page_max: PageNumber,
@@ -141,23 +143,13 @@ impl Walker {
             last_key: None,
             leaf_depth: None,
         };
-        let root = Child {
-            page: place.root,
-            bounds: Bounds::default(),
-        };
+        let root = Child { page: place.root, bounds: Bounds::default() };
         self.descend(&mut progress, 0, vec![root], 0, Level::Root).await?;
         if let Some((page, found)) = progress.last_leaf
             && found != 0
             && !progress.has_gap
         {
-            self.found(
-                walk,
-                Finding::WrongNext {
-                    page,
-                    found,
-                    expected: 0,
-                },
-            );
+            self.found(walk, Finding::WrongNext { page, found, expected: 0 });
         }
         Ok(())
     }
@@ -180,14 +172,7 @@ impl Walker {
         let object = progress.place.object;
         if page == 0 || page > self.page_max {
             let page_max = self.page_max;
-            self.found(
-                progress.walk,
-                Finding::PageOutside {
-                    parent,
-                    page,
-                    page_max,
-                },
-            );
+            self.found(progress.walk, Finding::PageOutside { parent, page, page_max });
             return false;
         }
         if progress.walk == Walk::Again {
@@ -228,10 +213,8 @@ impl Walker {
         level: Level,
     ) -> Pin<Box<dyn Future<Output = Result<(), ReadError>> + 'w>> {
         Box::pin(async move {
-            let entered: Vec<bool> = children
-                .iter()
-                .map(|child| self.enter(progress, parent, child.page))
-                .collect();
+            let entered: Vec<bool> =
+                children.iter().map(|child| self.enter(progress, parent, child.page)).collect();
             let to_read = children.iter().zip(&entered).filter(|(_, entered)| **entered);
             let mut stream = self.source.read(to_read.map(|(child, _)| child.page).collect());
             for (child, entered) in children.iter().zip(entered) {
@@ -251,8 +234,7 @@ impl Walker {
                     Level::Leaf
                 };
                 let grandchildren = self.walk_branch(progress, &page, &child.bounds).await;
-                self.descend(progress, page.number, grandchildren, depth + 1, below)
-                    .await?;
+                self.descend(progress, page.number, grandchildren, depth + 1, below).await?;
             }
             Ok(())
         })
@@ -269,7 +251,13 @@ impl Walker {
     }
 
     /// Checks a page as such and in its place; whether its lines can be looked at.
-    fn check_page(&mut self, progress: &Progress<'_>, read: &ReadPage, depth: usize, level: Level) -> bool {
+    fn check_page(
+        &mut self,
+        progress: &Progress<'_>,
+        read: &ReadPage,
+        depth: usize,
+        level: Level,
+    ) -> bool {
         let (view, page, walk) = (read.view(), read.number, progress.walk);
         let object = progress.place.object;
         let class = read.class;
@@ -279,14 +267,7 @@ impl Walker {
         }
         if view.object() != object {
             let found = view.object();
-            self.found(
-                walk,
-                Finding::WrongObject {
-                    page,
-                    found,
-                    expected: object,
-                },
-            );
+            self.found(walk, Finding::WrongObject { page, found, expected: object });
             return false;
         }
         if let Err(fault) = check_outline(&view) {
@@ -296,25 +277,11 @@ impl Walker {
         let found = view.flags() & KIND_MASK;
         let expected = expected_kind(found, progress.kind, depth, level);
         if found != expected {
-            self.found(
-                walk,
-                Finding::WrongKind {
-                    page,
-                    found,
-                    expected,
-                },
-            );
+            self.found(walk, Finding::WrongKind { page, found, expected });
         }
         if view.dbtime() > self.dbtime_max {
             let (dbtime, dbtime_max) = (view.dbtime(), self.dbtime_max);
-            self.found(
-                walk,
-                Finding::DbtimeAboveHeader {
-                    page,
-                    dbtime,
-                    dbtime_max,
-                },
-            );
+            self.found(walk, Finding::DbtimeAboveHeader { page, dbtime, dbtime_max });
         }
         if depth == 0 || !view.is_leaf() {
             self.check_neighbours(walk, &view, page, (0, view.next()));
@@ -322,7 +289,8 @@ impl Walker {
         true
     }
 
-    /// Compares a page's left neighbour with what it should be, and a branch's right neighbour with none.
+    /// Compares a page's left neighbour with what it should be, and a branch's right neighbour with
+    /// none.
     fn check_neighbours(
         &mut self,
         walk: Walk,
@@ -333,24 +301,10 @@ impl Walker {
         let (previous, next) = (view.previous(), view.next());
         if previous != expected.0 {
             let expected = expected.0;
-            self.found(
-                walk,
-                Finding::WrongPrevious {
-                    page,
-                    found: previous,
-                    expected,
-                },
-            );
+            self.found(walk, Finding::WrongPrevious { page, found: previous, expected });
         }
         if !view.is_leaf() && next != 0 {
-            self.found(
-                walk,
-                Finding::WrongNext {
-                    page,
-                    found: next,
-                    expected: 0,
-                },
-            );
+            self.found(walk, Finding::WrongNext { page, found: next, expected: 0 });
         }
     }
 
@@ -366,15 +320,7 @@ impl Walker {
         let expected = *progress.leaf_depth.get_or_insert(depth);
         if depth != expected {
             let found = depth;
-            self.found(
-                walk,
-                Finding::UnequalDepth {
-                    page,
-                    object,
-                    found,
-                    expected,
-                },
-            );
+            self.found(walk, Finding::UnequalDepth { page, object, found, expected });
         }
         if !std::mem::take(&mut progress.has_gap) {
             let (last, next) = progress.last_leaf.unwrap_or((0, page));
@@ -383,14 +329,7 @@ impl Walker {
             }
             if next != page {
                 let expected = page;
-                self.found(
-                    walk,
-                    Finding::WrongNext {
-                        page: last,
-                        found: next,
-                        expected,
-                    },
-                );
+                self.found(walk, Finding::WrongNext { page: last, found: next, expected });
             }
         }
         progress.last_leaf = Some((page, view.next()));
@@ -418,9 +357,7 @@ impl Walker {
             }
             progress.last_key = Some(ordered);
             if !node.is_deleted() {
-                progress
-                    .visitor
-                    .node(Line { page, line }, &key, &node, &mut self.findings);
+                progress.visitor.node(Line { page, line }, &key, &node, &mut self.findings);
             }
         }
     }
@@ -457,14 +394,8 @@ impl Walker {
                 }
                 Some(Rc::from(key))
             };
-            let child_bounds = Bounds {
-                lower,
-                upper: upper.clone(),
-            };
-            children.push(Child {
-                page: child,
-                bounds: child_bounds,
-            });
+            let child_bounds = Bounds { lower, upper: upper.clone() };
+            children.push(Child { page: child, bounds: child_bounds });
             lower = upper;
         }
         if view.lines() == 0 {
@@ -475,7 +406,14 @@ impl Walker {
         children
     }
 
-    fn check_separator(&mut self, walk: Walk, at: Line, key: &[u8], lower: Option<&[u8]>, bounds: &Bounds) {
+    fn check_separator(
+        &mut self,
+        walk: Walk,
+        at: Line,
+        key: &[u8],
+        lower: Option<&[u8]>,
+        bounds: &Bounds,
+    ) {
         let Line { page, line } = at;
         if lower.is_some_and(|lower| lower >= key) {
             self.found(walk, Finding::KeyOrder { page, line });
@@ -488,9 +426,7 @@ impl Walker {
 
 impl Bounds {
     fn hold(&self, key: &[u8]) -> bool {
-        self.lower
-            .as_deref()
-            .is_none_or(|lower| key.cmp(lower) != Ordering::Less)
+        self.lower.as_deref().is_none_or(|lower| key.cmp(lower) != Ordering::Less)
             && self.upper.as_deref().is_none_or(|upper| key < upper)
     }
 }

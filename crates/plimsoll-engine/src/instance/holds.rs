@@ -1,10 +1,12 @@
 //! Holds: who still needs which generations of the log.
 //!
-//! A hold of this process ends with it, as what it is for does: a backup that was not finished is none. A durable hold is a client's: it outlives the instance
-//! and crashes, until the client releases it under its name.
+//! A hold of this process ends with it, as what it is for does: a backup that was not finished is
+//! none. A durable hold is a client's: it outlives the instance and crashes, until the client
+//! releases it under its name.
 //!
-//! A durable hold counts from the moment it is asked for, and the one it takes the place of until the file says otherwise: whatever a power cut leaves of the
-//! file, the log that it speaks of is there.
+//! A durable hold counts from the moment it is asked for, and the one it takes the place of until
+//! the file says otherwise: whatever a power cut leaves of the file, the log that it speaks of is
+//! there.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -42,8 +44,8 @@ pub(super) struct Holds {
 }
 
 impl Holds {
-    /// With the durable holds that were found, and the generations: a power cut can bring back one of several that were deleted, and nobody can read on
-    /// from that.
+    /// With the durable holds that were found, and the generations: a power cut can bring back one
+    /// of several that were deleted, and nobody can read on from that.
     pub(super) fn new(durable: NamedHolds, generations: &[GenerationFile]) -> Holds {
         let mut unbroken_from = generations.last().map_or(0, |file| file.generation);
         for file in generations.iter().rev().skip(1) {
@@ -65,11 +67,8 @@ impl Holds {
 
     /// The first generation that somebody needs.
     pub(super) fn oldest(&self) -> Option<u32> {
-        let (of_process, durable, coming) = (
-            self.of_process.borrow(),
-            self.durable.borrow(),
-            self.coming.borrow(),
-        );
+        let (of_process, durable, coming) =
+            (self.of_process.borrow(), self.durable.borrow(), self.coming.borrow());
         let all = of_process.values().chain(durable.values());
         all.chain(coming.values()).min().copied()
     }

@@ -1,4 +1,5 @@
-//! Opening an instance: lock the files, look at their headers, replay the log if one of them was not shut down cleanly, begin a new generation.
+//! Opening an instance: lock the files, look at their headers, replay the log if one of them was
+//! not shut down cleanly, begin a new generation.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -58,17 +59,10 @@ impl Instance {
         random: &mut Random,
         databases: Vec<Rc<Database>>,
     ) -> Result<(Rc<Instance>, RecoveryReport)> {
-        let reader = LogReader::new(
-            files.clone(),
-            options.log.clone(),
-            replay_context(options.context),
-        );
+        let reader =
+            LogReader::new(files.clone(), options.log.clone(), replay_context(options.context));
         let folder = reader.folder().await?;
-        let opening = Opening {
-            files,
-            handle,
-            options,
-        };
+        let opening = Opening { files, handle, options };
         if databases.iter().any(|database| needs_recovery(database)) {
             let mut recovery = Recovery::with_databases(opening, databases).await?;
             if let Err(error) = recovery.feed_all().await {
@@ -78,11 +72,7 @@ impl Instance {
             return recovery.activate_open(random).await;
         }
         let replayed = nothing_to_replay(&opening, databases, &reader, &folder.generations).await?;
-        let ground = Ground {
-            replayed,
-            recovered_from: None,
-            folder,
-        };
+        let ground = Ground { replayed, recovered_from: None, folder };
         activate(opening, random, ground).await
     }
 }
@@ -103,10 +93,7 @@ pub(super) struct Ground {
 }
 
 pub(super) fn needs_recovery(database: &Database) -> bool {
-    !matches!(
-        database.header().state,
-        DatabaseState::Clean | DatabaseState::JustCreated
-    )
+    !matches!(database.header().state, DatabaseState::Clean | DatabaseState::JustCreated)
 }
 
 /// Whether a header says that its database is a backup that was not recovered yet.
@@ -138,7 +125,8 @@ pub(super) async fn open_databases(
             return Err(EngineError::BadHeader {
                 path: path.clone(),
                 why: format!(
-                    "its pages have {}, the first database's {size}; all databases of an instance share one page size",
+                    "its pages have {}, the first database's {size}; all databases of an instance \
+                     share one page size",
                     database.size()
                 ),
             });
@@ -154,7 +142,8 @@ pub(super) async fn close_all(databases: &[Rc<Database>]) {
     }
 }
 
-/// Where redo has to start: the checkpoint, or failing that the oldest generation a header asks for.
+/// Where redo has to start: the checkpoint, or failing that the oldest generation a header asks
+/// for.
 pub(super) async fn redo_start(
     files: &Files,
     options: &InstanceOptions,
@@ -162,11 +151,10 @@ pub(super) async fn redo_start(
     generations: &[GenerationFile],
 ) -> Result<Lsn> {
     let dirty = || databases.iter().filter(|database| needs_recovery(database));
-    let oldest = dirty()
-        .map(|database| database.header().generation_min_required)
-        .min()
-        .unwrap_or(0);
-    // The pages of a backup copy are older than the checkpoint of the databases it was made of, which may lie beside it.
+    let oldest =
+        dirty().map(|database| database.header().generation_min_required).min().unwrap_or(0);
+    // The pages of a backup copy are older than the checkpoint of the databases it was made of,
+    // which may lie beside it.
     let has_copy = dirty().any(|database| is_backup_copy(&database.header()));
     let checkpoint = match has_copy {
         true => None,
@@ -175,15 +163,15 @@ pub(super) async fn redo_start(
     let of_this_stream =
         |signature: Signature| dirty().all(|database| database.header().log_signature == signature);
     let start = match checkpoint {
-        Some((checkpoint, signature)) if of_this_stream(signature) && checkpoint.generation >= oldest => {
+        Some((checkpoint, signature))
+            if of_this_stream(signature) && checkpoint.generation >= oldest =>
+        {
             checkpoint
         }
         _ => Lsn::new(oldest, 0),
     };
-    let newest = dirty()
-        .map(|database| database.header().generation_max_required)
-        .max()
-        .unwrap_or(0);
+    let newest =
+        dirty().map(|database| database.header().generation_max_required).max().unwrap_or(0);
     for generation in start.generation..=newest.max(start.generation) {
         if !generations.iter().any(|file| file.generation == generation) {
             return Err(EngineError::LogMissing {
@@ -195,7 +183,11 @@ pub(super) async fn redo_start(
     Ok(start)
 }
 
-pub(super) fn check_stream(signature: Signature, generation: &Generation, database: &Path) -> Result<()> {
+pub(super) fn check_stream(
+    signature: Signature,
+    generation: &Generation,
+    database: &Path,
+) -> Result<()> {
     if generation.header.signature == signature {
         return Ok(());
     }
@@ -270,11 +262,7 @@ pub(super) async fn activate(
     random: &mut Random,
     ground: Ground,
 ) -> Result<(Rc<Instance>, RecoveryReport)> {
-    let Ground {
-        replayed,
-        recovered_from,
-        folder,
-    } = ground;
+    let Ground { replayed, recovered_from, folder } = ground;
     let size = replayed.databases.all()[0].size();
     let ended_at = replayed.last.as_ref().map_or(Lsn::ZERO, Generation::end);
     let header = next_header(&opening, replayed.last.as_ref(), size, random);
@@ -317,9 +305,7 @@ async fn start_log(
     header: GenerationHeader,
     generations: &[GenerationFile],
 ) -> Result<Rc<Log>> {
-    let oldest = generations
-        .first()
-        .map_or(header.generation, |file| file.generation);
+    let oldest = generations.first().map_or(header.generation, |file| file.generation);
     Log::start(
         opening.files.clone(),
         opening.handle.clone(),
@@ -333,7 +319,11 @@ async fn start_log(
 }
 
 /// The holds of clients on this log.
-async fn found_holds(opening: &Opening, folder: &LogFolder, signature: Signature) -> Result<NamedHolds> {
+async fn found_holds(
+    opening: &Opening,
+    folder: &LogFolder,
+    signature: Signature,
+) -> Result<NamedHolds> {
     if !folder.has_holds {
         return Ok(NamedHolds::new());
     }
@@ -354,11 +344,7 @@ struct Shared {
 
 /// Puts an instance together, at rest.
 fn assemble(opening: Opening, shared: Shared, holds: Holds) -> Rc<Instance> {
-    let Opening {
-        files,
-        handle,
-        options,
-    } = opening;
+    let Opening { files, handle, options } = opening;
     let log = shared.log;
     let store = Rc::new(Store {
         handle: handle.clone(),
@@ -376,11 +362,7 @@ fn assemble(opening: Opening, shared: Shared, holds: Holds) -> Rc<Instance> {
         purge_wanted: Notify::new(),
         ended: Notify::new(),
         checkpoint: Cell::new(shared.checkpoint),
-        page_images: if options.page_images {
-            PageImages::Logged
-        } else {
-            PageImages::NotLogged
-        },
+        page_images: if options.page_images { PageImages::Logged } else { PageImages::NotLogged },
         extension_pages: options.extension_pages,
         growing: RefCell::default(),
         grown: Notify::new(),
@@ -418,12 +400,14 @@ fn assemble(opening: Opening, shared: Shared, holds: Holds) -> Rc<Instance> {
 }
 
 /// All databases at once: commits wait for this.
-async fn note_generation(databases: Vec<Rc<Database>>, handle: Handle, generation: u32) -> Result<()> {
+async fn note_generation(
+    databases: Vec<Rc<Database>>,
+    handle: Handle,
+    generation: u32,
+) -> Result<()> {
     let note = |database: Rc<Database>| async move { database.note_generation(generation).await };
-    let noting: Vec<_> = databases
-        .into_iter()
-        .map(|database| handle.spawn(note(database)))
-        .collect();
+    let noting: Vec<_> =
+        databases.into_iter().map(|database| handle.spawn(note(database))).collect();
     let mut noted = Ok(());
     for database in noting {
         noted = noted.and(database.await);
@@ -446,29 +430,25 @@ async fn begin_work(
     instance.release_pending().await
 }
 
-/// Logs that the databases belong to the stream and marks them dirty, before anything else changes them.
+/// Logs that the databases belong to the stream and marks them dirty, before anything else changes
+/// them.
 async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Result<()> {
     let store = &instance.store;
     let mut databases = store.databases.all().into_iter();
     if databases.any(|database| is_backup_copy(&database.header())) {
-        // Before a header forgets that it is a backup's: from then on redo starts where this file says.
+        // Before a header forgets that it is a backup's: from then on redo starts where this file
+        // says.
         instance.write_checkpoint_file(store.checkpoint.get()).await?;
     }
     for database in store.databases.all() {
         let signature = database.header().signature;
-        let appended = store.log.append(&LogRecord::Attach {
-            database: database.number(),
-            signature,
-        });
+        let appended =
+            store.log.append(&LogRecord::Attach { database: database.number(), signature });
         store.log.make_durable(appended.end).await?;
         let position = store.log.framing().position(appended.start);
         let now = LogTime::from_utc_ns(store.handle.clock().anchor().utc_ns);
         let (log_signature, was_clean) = (store.log.signature(), !needs_recovery(&database));
-        let oldest_needed = if recovered {
-            store.checkpoint.get().generation
-        } else {
-            generation
-        };
+        let oldest_needed = if recovered { store.checkpoint.get().generation } else { generation };
         let number = u32::from(database.number());
         database
             .update_header(move |header| {
@@ -503,7 +483,8 @@ async fn take_back_unfinished(
     if recovered {
         instance.store.log.append(&LogRecord::RecoveryUndo);
     }
-    // All are known to the version store before the first is taken back: a row of one must not look dead to another.
+    // All are known to the version store before the first is taken back: a row of one must not look
+    // dead to another.
     let transactions: Vec<Transaction> = unfinished
         .into_iter()
         .map(|(id, undo)| Transaction::unfinished(&instance.store, id, undo))

@@ -1,5 +1,5 @@
-//! Background database maintenance: walks through each database in large sequential reads, at its own slow pace, and checks every page's
-//! checksum and flush type.
+//! Background database maintenance: walks through each database in large sequential reads, at its
+//! own slow pace, and checks every page's checksum and flush type.
 //!
 //! The pace is a pause before each read, so the rate depends on how fast the reads are, as in ESE.
 
@@ -53,9 +53,7 @@ pub async fn maintain(
         }
         let count = pages_per_read.min(target.pages_in_use() + 1 - next);
         let chunk = read_chunk(&store.handle, &target, next, count, Purpose::Maintenance).await?;
-        progress
-            .pages_checked
-            .set(progress.pages_checked.get() + u64::from(count));
+        progress.pages_checked.set(progress.pages_checked.get() + u64::from(count));
         progress.damaged.borrow_mut().extend(chunk.damaged);
         next += count;
         if next > target.pages_in_use() {

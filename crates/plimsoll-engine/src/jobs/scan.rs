@@ -1,7 +1,8 @@
 //! Reading a database from front to back while others write to it.
 //!
-//! A page read while it is being written may be half old, half new. A page that looks damaged is therefore judged only if no write of it was under way
-//! between the read's start and end; otherwise it is read again by itself, as often as writers get in the way.
+//! A page read while it is being written may be half old, half new. A page that looks damaged is
+//! therefore judged only if no write of it was under way between the read's start and end;
+//! otherwise it is read again by itself, as often as writers get in the way.
 
 use std::rc::Rc;
 
@@ -52,12 +53,7 @@ pub(super) async fn read_chunk(
             damaged.extend(judged.map(|damage| (page, damage)));
         }
     }
-    Ok(Chunk {
-        first,
-        bytes,
-        damaged,
-        corrected,
-    })
+    Ok(Chunk { first, bytes, damaged, corrected })
 }
 
 /// Pages never written are no damage here.

@@ -8,9 +8,11 @@ use super::reader::LogReader;
 use super::record::LogRecord;
 use crate::error::{EngineError, Result};
 
-/// Follows the growing end of a stream: gives every record once, in order, as far as the files go at the time.
+/// Follows the growing end of a stream: gives every record once, in order, as far as the files go
+/// at the time.
 ///
-/// It reads files. The last records may be of a flush that is under way, which a power cut can take back: only the writer knows what is durable.
+/// It reads files. The last records may be of a flush that is under way, which a power cut can take
+/// back: only the writer knows what is durable.
 pub struct LogFollower {
     reader: LogReader,
     next: Lsn,
@@ -21,11 +23,7 @@ pub struct LogFollower {
 impl LogFollower {
     /// Follows from a record position on.
     pub fn new(reader: LogReader, from: Lsn) -> Self {
-        Self {
-            reader,
-            next: from,
-            previous: None,
-        }
+        Self { reader, next: from, previous: None }
     }
 
     /// Where the next record will start.
@@ -33,15 +31,18 @@ impl LogFollower {
         self.next
     }
 
-    /// The records written since the last call. An unfinished flush at the end is left for the next call.
+    /// The records written since the last call. An unfinished flush at the end is left for the next
+    /// call.
     ///
     /// # Errors
-    /// [`EngineError::LogMissing`] if the generation to be read next was deleted, and whatever reading finds.
+    /// [`EngineError::LogMissing`] if the generation to be read next was deleted, and whatever
+    /// reading finds.
     pub async fn poll(&mut self) -> Result<Vec<(Lsn, LogRecord)>> {
         let mut records = Vec::new();
         loop {
             let files = self.reader.generations().await?;
-            let Some(file) = files.iter().find(|file| file.generation == self.next.generation) else {
+            let Some(file) = files.iter().find(|file| file.generation == self.next.generation)
+            else {
                 return match files.last() {
                     // The generation to come has not been started yet.
                     Some(last) if last.generation < self.next.generation => Ok(records),
@@ -70,9 +71,7 @@ impl LogFollower {
                 records.push(record?);
             }
             self.next.offset = unread.place().offset;
-            let is_closed = files
-                .iter()
-                .any(|file| file.generation > generation.header.generation);
+            let is_closed = files.iter().any(|file| file.generation > generation.header.generation);
             if !is_closed {
                 return Ok(records);
             }

@@ -1,8 +1,8 @@
 //! How a generation's payload is cut into units that can be checked one by one.
 //!
-//! A unit is what one write may tear between. Every unit carries the number of the flush that wrote it, so that a reader can
-//! tell the unfinished last flush (its units may be there in any subset) from damage (a unit is bad although a later flush was
-//! acknowledged).
+//! A unit is what one write may tear between. Every unit carries the number of the flush that wrote
+//! it, so that a reader can tell the unfinished last flush (its units may be there in any subset)
+//! from damage (a unit is bad although a later flush was acknowledged).
 //!
 //! ```text
 //! 512-byte sectors (editions 2003 to 2010, our own):
@@ -12,12 +12,14 @@
 //!   u64 page checksum seeded with the index | LGPOS | LOGTIME | u32 flush, u16 used, 2 zero, u32 CRC-32C | u32 0x2000 | 4056 bytes payload
 //! ```
 //!
-//! With segments the last, partly filled segment is followed by an identical shadow that names the segment it shadows. A rewrite
-//! of the segment is made durable before the shadow is touched, so one of the two is always whole. A sector is taken to be
-//! written atomically; on disks with larger physical sectors that is not so, and probe warns.
+//! With segments the last, partly filled segment is followed by an identical shadow that names the
+//! segment it shadows. A rewrite of the segment is made durable before the shadow is touched, so
+//! one of the two is always whole. A sector is taken to be written atomically; on disks with larger
+//! physical sectors that is not so, and probe warns.
 //!
-//! The page checksum alone does not see every torn segment: it is an exclusive-or with an error-correcting code, and whole sectors of very regular
-//! data cancel out in it. A page can be put back from an image then; a log has no second record, so its segments carry a CRC besides.
+//! The page checksum alone does not see every torn segment: it is an exclusive-or with an
+//! error-correcting code, and whole sectors of very regular data cancel out in it. A page can be
+//! put back from an image then; a log has no second record, so its segments carry a CRC besides.
 
 use crc_fast::{CrcAlgorithm, Digest};
 use plimsoll_io::is_zero;
@@ -113,14 +115,11 @@ impl Framing {
     pub fn position(self, lsn: Lsn) -> LogPosition {
         let unit = self.unit_of(lsn.offset);
         let byte = lsn.offset - self.payload_start(unit) + self.overhead_bytes() as u32;
-        LogPosition {
-            generation: lsn.generation,
-            sector: unit as u16,
-            byte: byte as u16,
-        }
+        LogPosition { generation: lsn.generation, sector: unit as u16, byte: byte as u16 }
     }
 
-    /// Fills `unit` (exactly one unit long) with framed payload. `index` is the unit the payload belongs to.
+    /// Fills `unit` (exactly one unit long) with framed payload. `index` is the unit the payload
+    /// belongs to.
     pub fn encode(
         self,
         unit: &mut [u8],
@@ -145,11 +144,7 @@ impl Framing {
             }
             Framing::Segments4096 => {
                 head.fill(0);
-                let position = LogPosition {
-                    generation,
-                    sector: index as u16,
-                    byte: 0,
-                };
+                let position = LogPosition { generation, sector: index as u16, byte: 0 };
                 head[8..16].copy_from_slice(&position.to_bytes());
                 head[16..24].copy_from_slice(&time.0);
                 head[24..28].copy_from_slice(&flush.to_le_bytes());
@@ -173,15 +168,11 @@ impl Framing {
             Framing::Sectors512 => {
                 let good = u32_at(unit, 0) == sector_crc(unit, generation, index)
                     && u16::from_le_bytes([unit[10], unit[11]]) == generation as u16;
-                (
-                    u32_at(unit, 4),
-                    u16::from_le_bytes([unit[8], unit[9]]),
-                    index,
-                    good,
-                )
+                (u32_at(unit, 4), u16::from_le_bytes([unit[8], unit[9]]), index, good)
             }
             Framing::Segments4096 => {
-                let position = LogPosition::from_bytes(unit[8..16].try_into().expect("eight bytes"));
+                let position =
+                    LogPosition::from_bytes(unit[8..16].try_into().expect("eight bytes"));
                 let stands_for = u32::from(position.sector);
                 let mut stored = [0; 8];
                 stored.copy_from_slice(&unit[..8]);
@@ -189,21 +180,12 @@ impl Framing {
                     && u32_at(unit, 32) == segment_crc(unit)
                     && position.generation == generation
                     && (stands_for == index || stands_for + 1 == index);
-                (
-                    u32_at(unit, 24),
-                    u16::from_le_bytes([unit[28], unit[29]]),
-                    stands_for,
-                    good,
-                )
+                (u32_at(unit, 24), u16::from_le_bytes([unit[28], unit[29]]), stands_for, good)
             }
         };
         let used_bytes = usize::from(used_bytes);
         if good && used_bytes <= self.payload_bytes() {
-            UnitState::Good {
-                flush,
-                used_bytes,
-                stands_for,
-            }
+            UnitState::Good { flush, used_bytes, stands_for }
         } else {
             UnitState::Bad
         }

@@ -1,8 +1,10 @@
-//! One generation of the log, read and checked: which of its units are sound, where its readable part ends, and the records in it.
+//! One generation of the log, read and checked: which of its units are sound, where its readable
+//! part ends, and the records in it.
 //!
-//! The readable part of a generation ends at the first unit that is blank, bad or not full. What lies behind it decides what that end means:
-//! units of the very next flush are an unfinished write after the last acknowledged one; units of a later flush prove that acknowledged
-//! log is gone, which is an error.
+//! The readable part of a generation ends at the first unit that is blank, bad or not full. What
+//! lies behind it decides what that end means: units of the very next flush are an unfinished write
+//! after the last acknowledged one; units of a later flush prove that acknowledged log is gone,
+//! which is an error.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +16,8 @@ use super::record::LogRecord;
 use super::{HEADER_BYTES, Lsn};
 use crate::error::{EngineError, Result};
 
-/// Bytes of one read; with the header read apart a generation takes a handful, all under way at once.
+/// Bytes of one read; with the header read apart a generation takes a handful, all under way at
+/// once.
 pub(super) const READ_BYTES: usize = 256 * 1024;
 
 /// One generation, read and checked.
@@ -40,7 +43,8 @@ impl Generation {
         Lsn::new(self.header.generation, self.payload.len() as u32)
     }
 
-    /// Whether it reads further than the generation that follows it says that it went: that log was given up.
+    /// Whether it reads further than the generation that follows it says that it went: that log was
+    /// given up.
     pub fn goes_beyond(&self, next: &GenerationHeader) -> bool {
         next.previous_created == self.header.created
             && next.generation == self.header.generation + 1
@@ -54,10 +58,7 @@ impl Generation {
 
     /// The records from payload offset `from` on. `end` is where the last complete record ends.
     pub fn records(&self, from: u32) -> Records<'_> {
-        Records {
-            generation: self,
-            offset: from as usize,
-        }
+        Records { generation: self, offset: from as usize }
     }
 }
 
@@ -89,7 +90,8 @@ impl Iterator for Records<'_> {
                 Some(Ok((at, record)))
             }
             Ok(None) => None,
-            // The tail of an unfinished flush may end inside a record: that record was never acknowledged.
+            // The tail of an unfinished flush may end inside a record: that record was never
+            // acknowledged.
             Err("a record is longer than the log") => None,
             Err(why) => {
                 let header = &self.generation.header;
@@ -107,10 +109,15 @@ impl Iterator for Records<'_> {
 }
 
 /// Checks every unit behind the header, in the parts in which it was read.
-pub(super) fn check_units(path: &Path, header: GenerationHeader, parts: &[Buffer]) -> Result<Generation> {
+pub(super) fn check_units(
+    path: &Path,
+    header: GenerationHeader,
+    parts: &[Buffer],
+) -> Result<Generation> {
     let framing = header.framing;
     let unit_bytes = framing.unit_bytes();
-    let last_payload_unit = framing.first_unit() + framing.capacity_bytes() / framing.payload_bytes() as u32;
+    let last_payload_unit =
+        framing.first_unit() + framing.capacity_bytes() / framing.payload_bytes() as u32;
     // No unit lies in two parts.
     let unit_at = |index: u32| {
         let offset = index as usize * unit_bytes - HEADER_BYTES;
@@ -126,15 +133,16 @@ pub(super) fn check_units(path: &Path, header: GenerationHeader, parts: &[Buffer
     };
     let mut index = framing.first_unit();
     while index < last_payload_unit {
-        let Some((flush, used_bytes, from)) = readable(framing, &generation.header, index, &unit_at) else {
+        let Some((flush, used_bytes, from)) =
+            readable(framing, &generation.header, index, &unit_at)
+        else {
             break;
         };
-        // On devices with larger blocks a flush rewrites older sectors, so the numbers need not rise from unit to unit.
+        // On devices with larger blocks a flush rewrites older sectors, so the numbers need not
+        // rise from unit to unit.
         generation.flush = generation.flush.max(flush);
         generation.shadows_used += u32::from(from != index);
-        generation
-            .payload
-            .extend_from_slice(&framing.payload(unit_at(from))[..used_bytes]);
+        generation.payload.extend_from_slice(&framing.payload(unit_at(from))[..used_bytes]);
         index += 1;
         if used_bytes < framing.payload_bytes() {
             break;
@@ -144,7 +152,8 @@ pub(super) fn check_units(path: &Path, header: GenerationHeader, parts: &[Buffer
     Ok(generation)
 }
 
-/// The flush, used bytes and place of the unit that holds the payload of `index`: itself, or its shadow if it is torn.
+/// The flush, used bytes and place of the unit that holds the payload of `index`: itself, or its
+/// shadow if it is torn.
 fn readable<'a>(
     framing: Framing,
     header: &GenerationHeader,
@@ -152,20 +161,17 @@ fn readable<'a>(
     unit_at: &impl Fn(u32) -> &'a [u8],
 ) -> Option<(u32, usize, u32)> {
     match framing.decode(unit_at(index), header.generation, index) {
-        UnitState::Good {
-            flush,
-            used_bytes,
-            stands_for,
-        } if stands_for == index => Some((flush, used_bytes, index)),
-        // A shadow where a payload unit is expected: the flush that would have replaced it never started.
+        UnitState::Good { flush, used_bytes, stands_for } if stands_for == index => {
+            Some((flush, used_bytes, index))
+        }
+        // A shadow where a payload unit is expected: the flush that would have replaced it never
+        // started.
         UnitState::Good { .. } | UnitState::Blank => None,
         UnitState::Bad if framing.has_shadow() => {
             match framing.decode(unit_at(index + 1), header.generation, index + 1) {
-                UnitState::Good {
-                    flush,
-                    used_bytes,
-                    stands_for,
-                } if stands_for == index => Some((flush, used_bytes, index + 1)),
+                UnitState::Good { flush, used_bytes, stands_for } if stands_for == index => {
+                    Some((flush, used_bytes, index + 1))
+                }
                 _ => None,
             }
         }
@@ -173,7 +179,8 @@ fn readable<'a>(
     }
 }
 
-/// Units behind the readable end may only come from the flush that was under way when the log stopped.
+/// Units behind the readable end may only come from the flush that was under way when the log
+/// stopped.
 fn check_beyond<'a>(
     generation: &mut Generation,
     end: u32,
@@ -184,16 +191,15 @@ fn check_beyond<'a>(
         match framing.decode(unit_at(index), generation.header.generation, index) {
             UnitState::Blank => {}
             UnitState::Bad => generation.torn_units += 1,
-            UnitState::Good {
-                flush, stands_for, ..
-            } => {
+            UnitState::Good { flush, stands_for, .. } => {
                 let is_shadow_of_end = stands_for + 1 == index && stands_for < end;
                 if flush > generation.flush + 1 && !is_shadow_of_end {
                     return Err(EngineError::LogCorrupt {
                         path: generation.path.clone(),
                         offset: u64::from(end) * framing.unit_bytes() as u64,
                         why: format!(
-                            "flush {} can be read, flush {flush} behind it was written later: acknowledged log is lost",
+                            "flush {} can be read, flush {flush} behind it was written later: \
+                             acknowledged log is lost",
                             generation.flush
                         ),
                     });

@@ -11,27 +11,26 @@ use crate::error::Result;
 const FORMAT_BYTES: usize = 128 * 1024;
 
 /// Writes the header of a generation durably.
-pub(super) async fn write_header(file: &File, header: &GenerationHeader, context: Context) -> Result<()> {
+pub(super) async fn write_header(
+    file: &File,
+    header: &GenerationHeader,
+    context: Context,
+) -> Result<()> {
     let mut buffer = file.allocate(HEADER_BYTES);
     buffer.copy_from_slice(&header.encode());
-    let context = Context {
-        purpose: Purpose::Header,
-        ..context
-    };
+    let context = Context { purpose: Purpose::Header, ..context };
     file.write(0, buffer, Durability::Durable, context).await?;
     Ok(())
 }
 
 /// Makes `E00tmp.log`: full length, every block written, so that later writes change no metadata.
-pub(super) async fn format_generation(files: &Files, names: &LogNames, context: Context) -> Result<File> {
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..context
-    };
-    let format = Context {
-        purpose: Purpose::LogFormat,
-        ..context
-    };
+pub(super) async fn format_generation(
+    files: &Files,
+    names: &LogNames,
+    context: Context,
+) -> Result<File> {
+    let metadata = Context { purpose: Purpose::Metadata, ..context };
+    let format = Context { purpose: Purpose::LogFormat, ..context };
     let path = names.prepared();
     match files.delete(&path, metadata).await {
         Ok(()) => {}

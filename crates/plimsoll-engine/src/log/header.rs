@@ -1,8 +1,10 @@
-//! The 4 KiB header of a log generation: the layout of a real v8 log file as far as `docs/file-format.md` lists it, with our own major version, so
-//! that a genuine ESE answers "bad log version" instead of misreading our records.
+//! The 4 KiB header of a log generation: the layout of a real v8 log file as far as
+//! `docs/file-format.md` lists it, with our own major version, so that a genuine ESE answers "bad
+//! log version" instead of misreading our records.
 //!
-//! Offsets we add lie in the engine-parameter block, which belongs to the engine that wrote the log: the framing, where the previous
-//! generation ended (so that a lost tail of a closed generation is seen), and the flush number at creation.
+//! Offsets we add lie in the engine-parameter block, which belongs to the engine that wrote the
+//! log: the framing, where the previous generation ended (so that a lost tail of a closed
+//! generation is seen), and the flush number at creation.
 
 use super::framing::Framing;
 use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
@@ -13,8 +15,8 @@ use crate::logtime::{LogTime, Signature};
 /// Our log version. Real ESE logs have major version 7 or 8.
 pub const LOG_VERSION_MAJOR: u32 = 0x504C;
 const REAL_VERSIONS: std::ops::RangeInclusive<u32> = 5..=9;
-/// The version that is written: 3 has edits 8 and 9 of schema changes, 2 gave units a CRC. Every opening begins a generation, so that no
-/// generation holds records of two versions.
+/// The version that is written: 3 has edits 8 and 9 of schema changes, 2 gave units a CRC. Every
+/// opening begins a generation, so that no generation holds records of two versions.
 const LOG_VERSION_MINOR: u32 = 3;
 /// The oldest version that is read. Every later one has its records among others.
 const LOG_VERSION_MINOR_OLDEST: u32 = 2;
@@ -80,36 +82,20 @@ impl GenerationHeader {
         let unit_bytes = self.framing.unit_bytes();
         put(&mut bytes, at::GENERATION, &self.generation.to_le_bytes());
         put(&mut bytes, at::SECTOR_BYTES, &(unit_bytes as u16).to_le_bytes());
-        put(
-            &mut bytes,
-            at::HEADER_SECTORS,
-            &((HEADER_BYTES / unit_bytes) as u16).to_le_bytes(),
-        );
+        put(&mut bytes, at::HEADER_SECTORS, &((HEADER_BYTES / unit_bytes) as u16).to_le_bytes());
         put(
             &mut bytes,
             at::FILE_SECTORS,
             &((GENERATION_BYTES as usize / unit_bytes) as u16).to_le_bytes(),
         );
-        put(
-            &mut bytes,
-            at::PAGE_BYTES,
-            &(self.page_size.bytes() as u16).to_le_bytes(),
-        );
+        put(&mut bytes, at::PAGE_BYTES, &(self.page_size.bytes() as u16).to_le_bytes());
         put(&mut bytes, at::CREATED, &self.created.0);
         put(&mut bytes, at::PREVIOUS_CREATED, &self.previous_created.0);
         put(&mut bytes, at::MAJOR, &LOG_VERSION_MAJOR.to_le_bytes());
         put(&mut bytes, at::MINOR, &LOG_VERSION_MINOR.to_le_bytes());
         put(&mut bytes, at::SIGNATURE, &self.signature.to_bytes());
-        put(
-            &mut bytes,
-            at::PREVIOUS_END_GENERATION,
-            &self.previous_end.generation.to_le_bytes(),
-        );
-        put(
-            &mut bytes,
-            at::PREVIOUS_END_OFFSET,
-            &self.previous_end.offset.to_le_bytes(),
-        );
+        put(&mut bytes, at::PREVIOUS_END_GENERATION, &self.previous_end.generation.to_le_bytes());
+        put(&mut bytes, at::PREVIOUS_END_OFFSET, &self.previous_end.offset.to_le_bytes());
         put(&mut bytes, at::FLUSH, &self.flush.to_le_bytes());
         bytes[at::FLAGS] = if self.circular { 2 } else { 0 };
         put(&mut bytes, at::FILE_TYPE, &FILE_TYPE_LOG.to_le_bytes());
@@ -141,13 +127,15 @@ impl GenerationHeader {
         let minor = u32_at(bytes, at::MINOR);
         if minor < LOG_VERSION_MINOR_OLDEST {
             return Err(format!(
-                "log version {major:#x}.{minor} was written by an older version of this program, and this one reads .{LOG_VERSION_MINOR_OLDEST} \
+                "log version {major:#x}.{minor} was written by an older version of this program, \
+                 and this one reads .{LOG_VERSION_MINOR_OLDEST} \
                  to .{LOG_VERSION_MINOR}; close the databases with the older one first (-514)"
             ));
         }
         if minor > LOG_VERSION_MINOR {
             return Err(format!(
-                "log version {major:#x}.{minor} was written by a newer version of this program, and this one reads .{LOG_VERSION_MINOR_OLDEST} \
+                "log version {major:#x}.{minor} was written by a newer version of this program, \
+                 and this one reads .{LOG_VERSION_MINOR_OLDEST} \
                  to .{LOG_VERSION_MINOR}; use the newer one (-514)"
             ));
         }
@@ -157,8 +145,10 @@ impl GenerationHeader {
             other => return Err(format!("unknown log sector size {other}")),
         };
         let page_bytes = u32::from(u16_at(bytes, at::PAGE_BYTES));
-        let page_size = PageSize::from_bytes(page_bytes).ok_or(format!("unknown page size {page_bytes}"))?;
-        let eight = |offset: usize| LogTime(bytes[offset..offset + 8].try_into().expect("eight bytes"));
+        let page_size =
+            PageSize::from_bytes(page_bytes).ok_or(format!("unknown page size {page_bytes}"))?;
+        let eight =
+            |offset: usize| LogTime(bytes[offset..offset + 8].try_into().expect("eight bytes"));
         let signature = bytes[at::SIGNATURE..at::SIGNATURE + Signature::BYTES]
             .try_into()
             .expect("signature bytes");

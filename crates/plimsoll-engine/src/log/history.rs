@@ -1,10 +1,14 @@
-//! The histories of a log: the one that the stream goes on with, and those that were given up and set aside.
+//! The histories of a log: the one that the stream goes on with, and those that were given up and
+//! set aside.
 //!
-//! A history is given up when databases are opened with less of the log than there is: the generations behind are renamed, and no reader takes them for the
-//! stream's. They are kept, because they say what was lost, and which pages a copy that followed them has to fetch anew.
+//! A history is given up when databases are opened with less of the log than there is: the
+//! generations behind are renamed, and no reader takes them for the stream's. They are kept,
+//! because they say what was lost, and which pages a copy that followed them has to fetch anew.
 //!
-//! Names do not tell which files belong together: given up twice, generation 9 has two pasts. The headers do: each names the creation time of the one before it
-//! and where that ended. What a generation holds behind the place where the next goes on belongs to no history but that of a process that died.
+//! Names do not tell which files belong together: given up twice, generation 9 has two pasts. The
+//! headers do: each names the creation time of the one before it and where that ended. What a
+//! generation holds behind the place where the next goes on belongs to no history but that of a
+//! process that died.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +20,11 @@ use crate::error::Result;
 /// A history that was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenUp {
-    /// Everything before this it has in common with the history that goes on, as far as that is known.
+    /// Everything before this it has in common with the history that goes on, as far as that is
+    /// known.
     pub parts_at: Lsn,
-    /// All generations of it that are still there, in order: those of the stream before it parts, then those set aside.
+    /// All generations of it that are still there, in order: those of the stream before it parts,
+    /// then those set aside.
     pub files: Vec<GenerationFile>,
 }
 
@@ -54,29 +60,21 @@ impl Family {
     async fn read(reader: &LogReader) -> Result<Family> {
         let folder = reader.folder().await?;
         let (main, aside) = (folder.generations.into_iter(), folder.set_aside.into_iter());
-        let all = main
-            .map(|file| (file, false))
-            .chain(aside.map(|file| (file, true)));
+        let all = main.map(|file| (file, false)).chain(aside.map(|file| (file, true)));
         let mut found = Vec::new();
         for (file, is_aside) in all {
             let generation = reader.read_found(&file).await?;
-            found.push(Found {
-                file,
-                end: generation.end(),
-                header: generation.header,
-                is_aside,
-            });
+            found.push(Found { file, end: generation.end(), header: generation.header, is_aside });
         }
         Ok(Family { found })
     }
 
-    /// The generation before `of`: the stream's own where several will do, for they are the same up to where `of` goes on.
+    /// The generation before `of`: the stream's own where several will do, for they are the same up
+    /// to where `of` goes on.
     fn before(&self, of: usize) -> Option<usize> {
         let next = &self.found[of].header;
         let precedes = |index: &usize| self.found[*index].precedes(next);
-        (0..self.found.len())
-            .filter(precedes)
-            .min_by_key(|index| self.found[*index].is_aside)
+        (0..self.found.len()).filter(precedes).min_by_key(|index| self.found[*index].is_aside)
     }
 
     /// A generation and all before it, in order.
@@ -89,14 +87,16 @@ impl Family {
         line
     }
 
-    /// Whether everything in a line is in another one, too, or in the stream: a generation may lie there twice.
+    /// Whether everything in a line is in another one, too, or in the stream: a generation may lie
+    /// there twice.
     fn is_part_of_others(&self, line: &[usize], lines: &[Vec<usize>]) -> bool {
         let newest = line[line.len() - 1];
         let own = &self.found[newest];
         let others = lines.iter().filter(|other| *other != line);
         let in_others = others.flatten().any(|index| {
             let other = &self.found[*index];
-            let is_before = other.end > own.end || !lines.iter().any(|line| line.ends_with(&[*index]));
+            let is_before =
+                other.end > own.end || !lines.iter().any(|line| line.ends_with(&[*index]));
             *index != newest
                 && own.is_twin_of(other)
                 && other.end >= own.end
@@ -110,10 +110,7 @@ impl Family {
     fn reach(&self, of: &Found) -> Lsn {
         let stream = self.found.iter().filter(|found| !found.is_aside);
         let goes_on = stream.filter(|next| of.precedes(&next.header));
-        goes_on
-            .map(|next| next.header.previous_end)
-            .min()
-            .unwrap_or(of.end)
+        goes_on.map(|next| next.header.previous_end).min().unwrap_or(of.end)
     }
 
     /// Where a line leaves the stream.
@@ -125,9 +122,7 @@ impl Family {
             return self.reach(twin).min(first.end);
         }
         match first_aside.and_then(|at| at.checked_sub(1)) {
-            Some(before) => self
-                .reach(&self.found[line[before]])
-                .min(first.header.previous_end),
+            Some(before) => self.reach(&self.found[line[before]]).min(first.header.previous_end),
             // What was before it is gone.
             None => Lsn::new(first.header.generation, 0),
         }
@@ -139,32 +134,29 @@ impl Family {
 }
 
 impl LogReader {
-    /// Every history that was given up and of which something is still there, in the order in which they part from the stream.
+    /// Every history that was given up and of which something is still there, in the order in which
+    /// they part from the stream.
     ///
     /// # Errors
     /// When a generation cannot be read.
     pub async fn given_up(&self) -> Result<Vec<GivenUp>> {
         let family = Family::read(self).await?;
-        let aside: Vec<usize> = (0..family.found.len())
-            .filter(|index| family.found[*index].is_aside)
-            .collect();
-        let inner: BTreeSet<usize> = aside.iter().filter_map(|index| family.before(*index)).collect();
+        let aside: Vec<usize> =
+            (0..family.found.len()).filter(|index| family.found[*index].is_aside).collect();
+        let inner: BTreeSet<usize> =
+            aside.iter().filter_map(|index| family.before(*index)).collect();
         let newest = aside.iter().filter(|index| !inner.contains(index));
         let lines: Vec<Vec<usize>> = newest.map(|index| family.line_of(*index)).collect();
-        let of_its_own = lines
-            .iter()
-            .filter(|line| !family.is_part_of_others(line, &lines));
+        let of_its_own = lines.iter().filter(|line| !family.is_part_of_others(line, &lines));
         let mut given_up: Vec<GivenUp> = of_its_own
-            .map(|line| GivenUp {
-                parts_at: family.parts_at(line),
-                files: family.files_of(line),
-            })
+            .map(|line| GivenUp { parts_at: family.parts_at(line), files: family.files_of(line) })
             .collect();
         given_up.sort_by_key(|history| history.parts_at);
         Ok(given_up)
     }
 
-    /// Reads a history that was given up from its beginning on, through the generations that it shares with the stream and those set aside.
+    /// Reads a history that was given up from its beginning on, through the generations that it
+    /// shares with the stream and those set aside.
     pub fn read_given_up(&self, history: &GivenUp) -> HistoryReader {
         HistoryReader::new(self.clone(), history.files.clone())
     }
@@ -177,7 +169,8 @@ impl LogReader {
     }
 }
 
-/// Reads the generations of one history in order: each as far as the next goes on from it, and checked to be the next.
+/// Reads the generations of one history in order: each as far as the next goes on from it, and
+/// checked to be the next.
 pub struct HistoryReader {
     reader: LogReader,
     files: Vec<GenerationFile>,
@@ -190,13 +183,7 @@ pub struct HistoryReader {
 
 impl HistoryReader {
     fn new(reader: LogReader, files: Vec<GenerationFile>) -> HistoryReader {
-        HistoryReader {
-            reader,
-            files,
-            read: 0,
-            ahead: None,
-            previous: None,
-        }
+        HistoryReader { reader, files, read: 0, ahead: None, previous: None }
     }
 
     /// The next generation, `None` at the end. It may be dropped while it reads: nothing is lost.

@@ -1,7 +1,10 @@
-//! The file of the holds on a log: who needs which generations, named by clients, kept until they are released.
+//! The file of the holds on a log: who needs which generations, named by clients, kept until they
+//! are released.
 //!
-//! Two identical 4 KiB blocks, each with its own checksum, written one after the other. The first is written first, so it is the newer one where they differ.
-//! What is found is made durable and alike in both blocks before anybody relies on it: the process that wrote it may have died half-way.
+//! Two identical 4 KiB blocks, each with its own checksum, written one after the other. The first
+//! is written first, so it is the newer one where they differ. What is found is made durable and
+//! alike in both blocks before anybody relies on it: the process that wrote it may have died
+//! half-way.
 //!
 //! ```text
 //! block: u32 CRC-32C of the rest | 4: magic | 8: log signature | 36: u32 count | 40: per hold u32 generation, u16 length of its name, the name in UTF-8
@@ -49,7 +52,8 @@ pub fn encode_holds(holds: &NamedHolds, signature: Signature) -> Result<Vec<u8>>
         return Err(EngineError::BadOption {
             name: "hold",
             why: format!(
-                "{} holds with their names take {} bytes, and there is room for {BLOCK_BYTES}: release some, or choose shorter names",
+                "{} holds with their names take {} bytes, and there is room for {BLOCK_BYTES}: \
+                 release some, or choose shorter names",
                 holds.len(),
                 block.len()
             ),
@@ -64,17 +68,12 @@ pub fn encode_holds(holds: &NamedHolds, signature: Signature) -> Result<Vec<u8>>
 /// The holds of a block and the log they are of; `None` if it is damaged.
 pub fn decode_holds(block: &[u8]) -> Option<(NamedHolds, Signature)> {
     let block = block.get(..BLOCK_BYTES)?;
-    let word = |offset: usize| {
-        Some(u32::from_le_bytes(
-            block.get(offset..offset + 4)?.try_into().ok()?,
-        ))
-    };
+    let word =
+        |offset: usize| Some(u32::from_le_bytes(block.get(offset..offset + 4)?.try_into().ok()?));
     if word(0)? != checksum_of(block) || word(4)? != MAGIC {
         return None;
     }
-    let signature = block[SIGNATURE_AT..SIGNATURE_AT + Signature::BYTES]
-        .try_into()
-        .ok()?;
+    let signature = block[SIGNATURE_AT..SIGNATURE_AT + Signature::BYTES].try_into().ok()?;
     let (mut holds, mut at) = (NamedHolds::new(), HOLDS_AT);
     for _ in 0..word(COUNT_AT)? {
         let generation = word(at)?;
@@ -130,21 +129,19 @@ async fn write_blocks(
     if file.opened().length_bytes < 2 * BLOCK_BYTES as u64 {
         file.extend(2 * BLOCK_BYTES as u64, header).await?;
         file.sync(header).await?;
-        files
-            .sync_directory(directory, with_purpose(context, Purpose::Metadata))
-            .await?;
+        files.sync_directory(directory, with_purpose(context, Purpose::Metadata)).await?;
     }
     for copy in 0..2 {
         let mut buffer = file.allocate(BLOCK_BYTES);
         buffer.copy_from_slice(block);
-        file.write(copy * BLOCK_BYTES as u64, buffer, Durability::Durable, header)
-            .await?;
+        file.write(copy * BLOCK_BYTES as u64, buffer, Durability::Durable, header).await?;
     }
     Ok(())
 }
 
-/// Reads the holds of a log and makes durable what it found. Those of another log count for nothing; where neither block can be read, everything
-/// from `oldest` on is held under [`LOST_HOLDS`] until somebody releases it.
+/// Reads the holds of a log and makes durable what it found. Those of another log count for
+/// nothing; where neither block can be read, everything from `oldest` on is held under
+/// [`LOST_HOLDS`] until somebody releases it.
 pub async fn read_holds(
     files: &Files,
     names: &LogNames,
@@ -165,7 +162,12 @@ pub async fn read_holds(
     Ok(holds)
 }
 
-async fn read_blocks(file: &File, signature: Signature, oldest: u32, context: Context) -> Result<NamedHolds> {
+async fn read_blocks(
+    file: &File,
+    signature: Signature,
+    oldest: u32,
+    context: Context,
+) -> Result<NamedHolds> {
     let header = with_purpose(context, Purpose::Header);
     if file.opened().length_bytes < 2 * BLOCK_BYTES as u64 {
         // Nobody was told that anything is held before it was as long as that.
@@ -176,7 +178,8 @@ async fn read_blocks(file: &File, signature: Signature, oldest: u32, context: Co
     let found = decode_holds(first).or_else(|| decode_holds(second));
     let (holds, of_log) = match found {
         Some(found) => found,
-        // The first write of the file tears, and nobody was told that anything is held; a second block that is not blank was acknowledged.
+        // The first write of the file tears, and nobody was told that anything is held; a second
+        // block that is not blank was acknowledged.
         None if is_zero(second) => return Ok(NamedHolds::new()),
         None => (NamedHolds::from([(LOST_HOLDS.to_owned(), oldest)]), signature),
     };
@@ -190,8 +193,7 @@ async fn read_blocks(file: &File, signature: Signature, oldest: u32, context: Co
         buffer.copy_from_slice(&encode_holds(&holds, signature)?);
         // Not the block that was read: while the other is written it is the only one.
         let other = u64::from(decode_holds(first).is_some());
-        file.write(other * BLOCK_BYTES as u64, buffer, Durability::Durable, header)
-            .await?;
+        file.write(other * BLOCK_BYTES as u64, buffer, Durability::Durable, header).await?;
     }
     Ok(holds)
 }

@@ -1,6 +1,6 @@
-//! File names of a log stream with base name `E00`: the current generation `E00.log`, closed ones `E0000000001.log`, the next one
-//! being prepared `E00tmp.log`, the checkpoint `E00.chk`, holds of clients `E00.holds`; generations of a history that was given up
-//! `E0000000002.1.aside`.
+//! File names of a log stream with base name `E00`: the current generation `E00.log`, closed ones
+//! `E0000000001.log`, the next one being prepared `E00tmp.log`, the checkpoint `E00.chk`, holds of
+//! clients `E00.holds`; generations of a history that was given up `E0000000002.1.aside`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,7 @@ pub struct LogNames {
 impl LogNames {
     /// The stream `base` in `directory`.
     pub fn new(directory: impl AsRef<Path>, base: &str) -> Self {
-        Self {
-            directory: directory.as_ref().to_owned(),
-            base: base.to_owned(),
-        }
+        Self { directory: directory.as_ref().to_owned(), base: base.to_owned() }
     }
 
     /// The directory.
@@ -40,10 +37,10 @@ impl LogNames {
         self.directory.join(format!("{}tmp.log", self.base))
     }
 
-    /// Where a generation goes that belongs to a history given up: no reader takes it for one of the stream.
+    /// Where a generation goes that belongs to a history given up: no reader takes it for one of
+    /// the stream.
     pub fn set_aside(&self, generation: u32, number: u32) -> PathBuf {
-        self.directory
-            .join(format!("{}{generation:08X}.{number}.aside", self.base))
+        self.directory.join(format!("{}{generation:08X}.{number}.aside", self.base))
     }
 
     /// The checkpoint file.
@@ -61,12 +58,11 @@ impl LogNames {
         file_name.strip_prefix(&self.base) == Some(".holds")
     }
 
-    /// The generation and the number of a file name, if it is a generation of this stream that was set aside.
+    /// The generation and the number of a file name, if it is a generation of this stream that was
+    /// set aside.
     pub fn set_aside_of(&self, file_name: &str) -> Option<(u32, u32)> {
-        let (digits, number) = file_name
-            .strip_prefix(&self.base)?
-            .strip_suffix(".aside")?
-            .split_once('.')?;
+        let (digits, number) =
+            file_name.strip_prefix(&self.base)?.strip_suffix(".aside")?.split_once('.')?;
         let generation = u32::from_str_radix(digits, 16).ok()?;
         (digits.len() == 8).then_some((generation, number.parse().ok()?))
     }
@@ -74,8 +70,6 @@ impl LogNames {
     /// The generation a file name stands for, if it is a closed generation of this stream.
     pub fn generation_of(&self, file_name: &str) -> Option<u32> {
         let digits = file_name.strip_prefix(&self.base)?.strip_suffix(".log")?;
-        (digits.len() == 8)
-            .then(|| u32::from_str_radix(digits, 16).ok())
-            .flatten()
+        (digits.len() == 8).then(|| u32::from_str_radix(digits, 16).ok()).flatten()
     }
 }

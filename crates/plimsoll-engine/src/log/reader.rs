@@ -1,7 +1,7 @@
 //! Reads a log stream back with no database attached.
 //!
-//! [`LogReader::read_generation`] loads one generation and has every unit checked ([`Generation`]). That a *closed* generation was read whole is
-//! checked against the next generation's header.
+//! [`LogReader::read_generation`] loads one generation and has every unit checked ([`Generation`]).
+//! That a *closed* generation was read whole is checked against the next generation's header.
 
 use std::path::{Path, PathBuf};
 
@@ -46,11 +46,7 @@ pub struct LogReader {
 impl LogReader {
     /// A reader of the stream `names`, labelling its I/O with `purpose`.
     pub fn new(files: Files, names: LogNames, context: Context) -> Self {
-        Self {
-            files,
-            names,
-            context,
-        }
+        Self { files, names, context }
     }
 
     /// The names of this stream.
@@ -58,17 +54,15 @@ impl LogReader {
         &self.names
     }
 
-    /// All generations in order, the current one last. The numbers need not be contiguous: the caller says what it needs.
+    /// All generations in order, the current one last. The numbers need not be contiguous: the
+    /// caller says what it needs.
     pub async fn generations(&self) -> Result<Vec<GenerationFile>> {
         Ok(self.folder().await?.generations)
     }
 
     /// What lies in the directory of the log.
     pub async fn folder(&self) -> Result<LogFolder> {
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         // The current one first: one that is closed meanwhile is then found under its number.
         let current = match self.read_header(&self.names.current()).await {
             Ok(header) => Some(header.generation),
@@ -96,21 +90,17 @@ impl LogReader {
         folder.generations.sort_by_key(|file| file.generation);
         folder.set_aside.sort_by_key(|file| file.generation);
         let last_closed = folder.generations.last().map(|file| file.generation);
-        if let Some(generation) = current.filter(|current| last_closed.is_none_or(|last| last < *current)) {
-            folder.generations.push(GenerationFile {
-                generation,
-                path: self.names.current(),
-            });
+        if let Some(generation) =
+            current.filter(|current| last_closed.is_none_or(|last| last < *current))
+        {
+            folder.generations.push(GenerationFile { generation, path: self.names.current() });
         }
         Ok(folder)
     }
 
     /// Reads only the header of a log file.
     pub async fn read_header(&self, path: &Path) -> Result<GenerationHeader> {
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         let file = self.files.open(path, OpenMode::Read, metadata).await?;
         let header = self.header_of(&file).await;
         file.close(metadata).await?;
@@ -118,11 +108,8 @@ impl LogReader {
     }
 
     async fn header_of(&self, file: &File) -> Result<GenerationHeader> {
-        let corrupt = |why: String| EngineError::LogCorrupt {
-            path: file.path().to_owned(),
-            offset: 0,
-            why,
-        };
+        let corrupt =
+            |why: String| EngineError::LogCorrupt { path: file.path().to_owned(), offset: 0, why };
         let length_bytes = file.opened().length_bytes;
         let length = format!("it has {length_bytes} bytes, a generation has {GENERATION_BYTES}");
         if length_bytes < HEADER_BYTES as u64 {
@@ -131,15 +118,14 @@ impl LogReader {
         let buffer = file.read(0, file.allocate(HEADER_BYTES), self.context).await?;
         let decoded = GenerationHeader::decode(&buffer);
         // Logs of other versions have other lengths: whose it is comes first.
-        if length_bytes != GENERATION_BYTES && !decoded.as_ref().is_err_and(|why| why.contains("-514")) {
+        if length_bytes != GENERATION_BYTES
+            && !decoded.as_ref().is_err_and(|why| why.contains("-514"))
+        {
             return Err(corrupt(length));
         }
         decoded.map_err(|why| {
             if why.contains("-514") {
-                EngineError::ForeignLog {
-                    path: file.path().to_owned(),
-                    why,
-                }
+                EngineError::ForeignLog { path: file.path().to_owned(), why }
             } else {
                 corrupt(why)
             }
@@ -148,23 +134,17 @@ impl LogReader {
 
     /// Reads and checks one generation.
     pub async fn read_generation(&self, path: &Path) -> Result<Generation> {
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         let file = self.files.open(path, OpenMode::Read, metadata).await?;
         let result = self.read_open_generation(&file).await;
         file.close(metadata).await?;
         result
     }
 
-    /// Reads and checks one generation, and makes durable what was read: its writer may have died before it was. Whoever changes files after
-    /// what a log says reads it with this.
+    /// Reads and checks one generation, and makes durable what was read: its writer may have died
+    /// before it was. Whoever changes files after what a log says reads it with this.
     pub async fn read_durably(&self, path: &Path) -> Result<Generation> {
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         let file = self.files.open(path, OpenMode::Read, metadata).await?;
         let mut result = self.read_open_generation(&file).await;
         if let Err(error) = file.sync(self.context).await {
@@ -174,20 +154,19 @@ impl LogReader {
         result
     }
 
-    /// Reads and checks a generation that may be written meanwhile. Its parts are then of different moments, and a later flush seen behind an earlier
-    /// one looks like a loss. A loss stays as it is, so what looks like one is read again until it is not there or nothing has changed.
+    /// Reads and checks a generation that may be written meanwhile. Its parts are then of different
+    /// moments, and a later flush seen behind an earlier one looks like a loss. A loss stays as it
+    /// is, so what looks like one is read again until it is not there or nothing has changed.
     pub async fn read_live(&self, path: &Path) -> Result<Generation> {
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         let file = self.files.open(path, OpenMode::Read, metadata).await?;
         let result = self.read_until_settled(&file).await;
         file.close(metadata).await?;
         result
     }
 
-    /// Reads and checks a generation that was found earlier. The current one may have been closed since then, and has another name now.
+    /// Reads and checks a generation that was found earlier. The current one may have been closed
+    /// since then, and has another name now.
     ///
     /// # Errors
     /// [`EngineError::LogMissing`] when it was purged, and whatever reading finds.
@@ -196,10 +175,15 @@ impl LogReader {
             generation: found.generation,
             path: self.names.directory().to_owned(),
         };
-        let is_missing = |error: &EngineError| matches!(error, EngineError::Disk(error) if error.kind == DiskErrorKind::NotFound);
+        let is_missing = |error: &EngineError| {
+            matches!(error,
+            EngineError::Disk(error) if error.kind == DiskErrorKind::NotFound)
+        };
         let may_be_renamed = found.path == self.names.current();
         match self.read_live(&found.path).await {
-            Ok(generation) if generation.header.generation == found.generation => return Ok(generation),
+            Ok(generation) if generation.header.generation == found.generation => {
+                return Ok(generation);
+            }
             Err(error) if !is_missing(&error) => return Err(error),
             _ if !may_be_renamed => return Err(gone()),
             _ => {}
@@ -253,11 +237,12 @@ impl LogReader {
     }
 
     /// Checks that `next` continues `previous` without a gap.
-    pub fn check_chain(previous: &Generation, next: &GenerationHeader, next_path: &Path) -> Result<()> {
-        let foreign = |why: String| EngineError::ForeignLog {
-            path: next_path.to_owned(),
-            why,
-        };
+    pub fn check_chain(
+        previous: &Generation,
+        next: &GenerationHeader,
+        next_path: &Path,
+    ) -> Result<()> {
+        let foreign = |why: String| EngineError::ForeignLog { path: next_path.to_owned(), why };
         if next.signature != previous.header.signature {
             return Err(foreign("its signature is another stream's".into()));
         }
@@ -274,7 +259,8 @@ impl LogReader {
         }
         if next.previous_end < previous.end() {
             return Err(foreign(format!(
-                "it goes on from {}, and the generation before it, as it is here, ends at {}: two histories part there",
+                "it goes on from {}, and the generation before it, as it is here, ends at {}: two \
+                 histories part there",
                 next.previous_end,
                 previous.end()
             )));
@@ -296,7 +282,5 @@ impl LogReader {
 }
 
 fn same(one: &[Buffer], other: &[Buffer]) -> bool {
-    one.iter()
-        .map(|part| &part[..])
-        .eq(other.iter().map(|part| &part[..]))
+    one.iter().map(|part| &part[..]).eq(other.iter().map(|part| &part[..]))
 }

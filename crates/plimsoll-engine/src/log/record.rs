@@ -52,7 +52,8 @@ pub struct PageEdits {
     pub edits: Vec<Edit>,
 }
 
-/// A change of several pages that happens whole or not at all: split, merge, space allocation, extension.
+/// A change of several pages that happens whole or not at all: split, merge, space allocation,
+/// extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructureRecord {
     /// Database number.
@@ -65,7 +66,8 @@ pub struct StructureRecord {
     pub pages: Vec<PageEdits>,
 }
 
-/// The state of a page before its first change after a checkpoint, so that a torn write can be mended.
+/// The state of a page before its first change after a checkpoint, so that a torn write can be
+/// mended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageRecord {
     /// Database number.
@@ -113,7 +115,8 @@ pub enum LogRecord {
     RecoveryUndo,
     /// The instance shut down cleanly.
     Term,
-    /// The checkpoint moved: pages last imaged before it get a new image when they change after this record.
+    /// The checkpoint moved: pages last imaged before it get a new image when they change after
+    /// this record.
     Checkpoint {
         /// Where it is now.
         at: Lsn,
@@ -186,10 +189,13 @@ impl LogRecord {
         }
     }
 
-    /// Reads one record from the front of `payload`; gives it with its length. `Ok(None)` is padding (one byte) or the end.
+    /// Reads one record from the front of `payload`; gives it with its length. `Ok(None)` is
+    /// padding (one byte) or the end.
     pub fn decode(payload: &[u8]) -> Result<Option<(LogRecord, usize)>, &'static str> {
         let mut wire = TakeWire::new(payload);
-        let Some(kind) = wire.byte() else { return Ok(None) };
+        let Some(kind) = wire.byte() else {
+            return Ok(None);
+        };
         if kind == 0 {
             return Ok(None);
         }
@@ -209,15 +215,9 @@ impl LogRecord {
                 database: body.byte()?,
                 signature: Signature::from_bytes(body.take(Signature::BYTES)?.try_into().ok()?),
             },
-            kind::DETACH => LogRecord::Detach {
-                database: body.byte()?,
-            },
-            kind::COMMIT => LogRecord::Commit {
-                transaction: body.number()?,
-            },
-            kind::ROLLED_BACK => LogRecord::RolledBack {
-                transaction: body.number()?,
-            },
+            kind::DETACH => LogRecord::Detach { database: body.byte()? },
+            kind::COMMIT => LogRecord::Commit { transaction: body.number()? },
+            kind::ROLLED_BACK => LogRecord::RolledBack { transaction: body.number()? },
             kind::ROW => LogRecord::Row(RowRecord::decode(body)?),
             kind::STRUCTURE => LogRecord::Structure(StructureRecord::decode(body)?),
             kind::IMAGE => LogRecord::Image(ImageRecord {
@@ -228,16 +228,20 @@ impl LogRecord {
             }),
             kind::RECOVERY_UNDO => LogRecord::RecoveryUndo,
             kind::TERM => LogRecord::Term,
-            kind::CHECKPOINT => LogRecord::Checkpoint {
-                at: Lsn::new(body.number_u32()?, body.number_u32()?),
-            },
+            kind::CHECKPOINT => {
+                LogRecord::Checkpoint { at: Lsn::new(body.number_u32()?, body.number_u32()?) }
+            }
             _ => return None,
         })
     }
 }
 
-/// The records of a run of payload that begins at `from`; padding is left out. An error names its place.
-pub fn decode_records(payload: &[u8], from: Lsn) -> Result<Vec<(Lsn, LogRecord)>, (Lsn, &'static str)> {
+/// The records of a run of payload that begins at `from`; padding is left out. An error names its
+/// place.
+pub fn decode_records(
+    payload: &[u8],
+    from: Lsn,
+) -> Result<Vec<(Lsn, LogRecord)>, (Lsn, &'static str)> {
     let (mut records, mut offset) = (Vec::new(), 0);
     while offset < payload.len() {
         let at = Lsn::new(from.generation, from.offset + offset as u32);
@@ -312,22 +316,14 @@ impl StructureRecord {
         let count = body.size()?;
         let mut pages = Vec::new();
         for _ in 0..count {
-            let (page, dbtime_before, edit_count) = (body.number_u32()?, body.number()?, body.size()?);
+            let (page, dbtime_before, edit_count) =
+                (body.number_u32()?, body.number()?, body.size()?);
             let mut edits = Vec::new();
             for _ in 0..edit_count {
                 edits.push(Edit::decode(body)?);
             }
-            pages.push(PageEdits {
-                page,
-                dbtime_before,
-                edits,
-            });
+            pages.push(PageEdits { page, dbtime_before, edits });
         }
-        Some(Self {
-            database,
-            dbtime,
-            pages_owned,
-            pages,
-        })
+        Some(Self { database, dbtime, pages_owned, pages })
     }
 }

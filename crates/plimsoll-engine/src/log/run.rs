@@ -46,7 +46,12 @@ impl LogRun {
     }
 
     /// A run that was read from a file.
-    pub(super) fn from_file(header: GenerationHeader, from: Lsn, upto: Lsn, payload: &[u8]) -> LogRun {
+    pub(super) fn from_file(
+        header: GenerationHeader,
+        from: Lsn,
+        upto: Lsn,
+        payload: &[u8],
+    ) -> LogRun {
         LogRun {
             header: Rc::new(header),
             payload: payload[from.offset as usize..upto.offset as usize].into(),
@@ -75,8 +80,9 @@ impl LogRun {
         })
     }
 
-    /// What the flush wrote into the file of the generation: offset and bytes of each write, in order. Who carries all of them out behind the header has the
-    /// file. Nothing for a run that was read from a file: that is the file itself.
+    /// What the flush wrote into the file of the generation: offset and bytes of each write, in
+    /// order. Who carries all of them out behind the header has the file. Nothing for a run that
+    /// was read from a file: that is the file itself.
     pub fn framed(&self) -> Vec<(u64, Vec<u8>)> {
         let (framing, flush) = (self.header.framing, (self.header.generation, self.flush));
         let frame = |write: &UnitWrite| {

@@ -14,7 +14,8 @@ use super::run::LogRun;
 pub enum Told {
     /// The next run of log.
     Run(Rc<LogRun>),
-    /// It was too slow: what lies between these places is in the files only. What is told next begins at `upto`.
+    /// It was too slow: what lies between these places is in the files only. What is told next
+    /// begins at `upto`.
     Lagged {
         /// The end of what it was told.
         from: Lsn,

@@ -1,7 +1,9 @@
-//! The log from any place on, for ever: from the files what lies behind, from memory what becomes durable, and from the files again after a lag.
+//! The log from any place on, for ever: from the files what lies behind, from memory what becomes
+//! durable, and from the files again after a lag.
 //!
-//! Nothing that it gives can be taken back by a power cut, which sets it apart from [`LogFollower`](super::follower::LogFollower): that reads files and knows no
-//! writer. Generations that it has still to read must not be purged meanwhile: hold them.
+//! Nothing that it gives can be taken back by a power cut, which sets it apart from
+//! [`LogFollower`](super::follower::LogFollower): that reads files and knows no writer. Generations
+//! that it has still to read must not be purged meanwhile: hold them.
 
 use std::rc::Rc;
 
@@ -51,10 +53,12 @@ impl LogTail {
         self.lags
     }
 
-    /// The next run, waiting for it; `None` when the log was closed and everything has been given. It may be dropped while it waits: nothing is lost.
+    /// The next run, waiting for it; `None` when the log was closed and everything has been given.
+    /// It may be dropped while it waits: nothing is lost.
     ///
     /// # Errors
-    /// [`EngineError::LogMissing`] for a generation that was purged, whatever reading finds, and what the log failed with.
+    /// [`EngineError::LogMissing`] for a generation that was purged, whatever reading finds, and
+    /// what the log failed with.
     pub async fn next(&mut self) -> Result<Option<Rc<LogRun>>> {
         loop {
             if let Some(behind) = self.behind {
@@ -88,7 +92,8 @@ impl LogTail {
         }
         let is_last = generation.header.generation == behind.generation;
         let upto = if is_last { behind } else { generation.end() };
-        let run = LogRun::from_file(generation.header.clone(), self.next, upto, &generation.payload);
+        let run =
+            LogRun::from_file(generation.header.clone(), self.next, upto, &generation.payload);
         if is_last {
             self.next = upto;
         } else {

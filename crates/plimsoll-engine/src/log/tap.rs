@@ -1,10 +1,13 @@
 //! A subscription to what has become durable, from memory.
 //!
-//! After every flush that is durable each subscriber is handed what was in it: whole records, and how they lie in the file of their generation, so that a
-//! copy of the file can be made to the byte without reading it. Nobody is told of anything that a power cut could still take back.
+//! After every flush that is durable each subscriber is handed what was in it: whole records, and
+//! how they lie in the file of their generation, so that a copy of the file can be made to the byte
+//! without reading it. Nobody is told of anything that a power cut could still take back.
 //!
-//! What waits for a subscriber is bounded in bytes. Who is too slow keeps what waits already, is then told that it has lagged and up to where, and reads that
-//! from the files ([`LogTail`](super::tail::LogTail) does so by itself); what comes after that place waits in memory again.
+//! What waits for a subscriber is bounded in bytes. Who is too slow keeps what waits already, is
+//! then told that it has lagged and up to where, and reads that from the files
+//! ([`LogTail`](super::tail::LogTail) does so by itself); what comes after that place waits in
+//! memory again.
 
 use std::rc::Rc;
 
@@ -23,7 +26,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Begins with what becomes durable after this call. At most `bytes_max` bytes of log wait for the subscriber.
+    /// Begins with what becomes durable after this call. At most `bytes_max` bytes of log wait for
+    /// the subscriber.
     pub fn begin(log: &Rc<Log>, bytes_max: usize) -> Subscription {
         Subscription {
             start: log.durable(),
@@ -42,7 +46,8 @@ impl Subscription {
         self.queue.bytes()
     }
 
-    /// What comes next, waiting for it; `None` when the log was closed and everything has been told. It may be dropped while it waits: nothing is lost.
+    /// What comes next, waiting for it; `None` when the log was closed and everything has been
+    /// told. It may be dropped while it waits: nothing is lost.
     ///
     /// # Errors
     /// What the log failed with, after everything that had become durable before.

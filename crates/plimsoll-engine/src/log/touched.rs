@@ -1,8 +1,11 @@
-//! Which pages were touched since a place in the log: those that a copy which was right at that place has to fetch, and no others.
+//! Which pages were touched since a place in the log: those that a copy which was right at that
+//! place has to fetch, and no others.
 //!
-//! Every change of a page is logged with its page, also what recovery takes back and what is cleaned up outside any transaction. So the log from the place on
-//! names every page whose content can differ; a page that it does not name is the same at both ends. Where the log is gone, the database time of the pages says
-//! the same ([`jobs::touched`](crate::jobs::touched)). The flush map does not: its two bits are as they were after every third write.
+//! Every change of a page is logged with its page, also what recovery takes back and what is
+//! cleaned up outside any transaction. So the log from the place on names every page whose content
+//! can differ; a page that it does not name is the same at both ends. Where the log is gone, the
+//! database time of the pages says the same ([`jobs::touched`](crate::jobs::touched)). The flush
+//! map does not: its two bits are as they were after every third write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,10 +59,7 @@ impl Touched {
 
     /// Pages that the database has grown to, if it has grown.
     pub fn grown_to(&self, database: u8) -> Option<u32> {
-        self.pages_owned
-            .get(&database)
-            .copied()
-            .filter(|pages| *pages > 0)
+        self.pages_owned.get(&database).copied().filter(|pages| *pages > 0)
     }
 
     /// Where the log that was read ends.
@@ -87,7 +87,8 @@ impl Touched {
 }
 
 impl LogReader {
-    /// Every page that the stream touches from `from` on, as far as it has come now. Hold the log meanwhile, or [`EngineError::LogMissing`] may be all it says.
+    /// Every page that the stream touches from `from` on, as far as it has come now. Hold the log
+    /// meanwhile, or [`EngineError::LogMissing`] may be all it says.
     ///
     /// # Errors
     /// [`EngineError::LogMissing`] for log that was purged, and whatever reading finds.

@@ -1,5 +1,5 @@
-//! What one write of the log consists of: which units, which shadow, where in the file. The writer frames units with it, and who is told of a flush can frame
-//! them once more, to the same bytes.
+//! What one write of the log consists of: which units, which shadow, where in the file. The writer
+//! frames units with it, and who is told of a flush can frame them once more, to the same bytes.
 
 use super::framing::Framing;
 use super::{HEADER_BYTES, Lsn};
@@ -23,7 +23,8 @@ pub struct UnitWrite {
 }
 
 impl UnitWrite {
-    /// Units `first..=last` (possibly none) and after them a shadow of unit `shadow`, for a device with blocks of `alignment_bytes`.
+    /// Units `first..=last` (possibly none) and after them a shadow of unit `shadow`, for a device
+    /// with blocks of `alignment_bytes`.
     pub fn new(
         framing: Framing,
         (first, last, shadow): (u32, u32, Option<u32>),
@@ -34,7 +35,8 @@ impl UnitWrite {
         let unit_bytes = framing.unit_bytes() as u64;
         let alignment = u64::from(alignment_bytes).max(unit_bytes);
         // The neighbours in the same block are written again as they are.
-        let start = (u64::from(first) * unit_bytes / alignment * alignment).max(HEADER_BYTES as u64);
+        let start =
+            (u64::from(first) * unit_bytes / alignment * alignment).max(HEADER_BYTES as u64);
         let units_end = u64::from(last + 1 + u32::from(shadow.is_some())) * unit_bytes;
         let end = units_end.next_multiple_of(alignment);
         Self {
@@ -67,11 +69,7 @@ impl UnitWrite {
         (payload, payload_from): (&[u8], u32),
     ) {
         unit.fill(0);
-        let content = if index <= self.last {
-            Some(index)
-        } else {
-            self.shadow
-        };
+        let content = if index <= self.last { Some(index) } else { self.shadow };
         if let Some(content) = content.filter(|_| index <= self.last + 1) {
             let start = framing.payload_start(content);
             let end = (start + framing.payload_bytes() as u32).min(self.payload_end);

@@ -1,4 +1,5 @@
-//! The smallest encoding of record fields: LEB128 numbers and length-prefixed bytes. Decoding is total.
+//! The smallest encoding of record fields: LEB128 numbers and length-prefixed bytes. Decoding is
+//! total.
 
 /// Appends fields to a byte vector.
 pub trait PutWire {

@@ -1,14 +1,16 @@
 //! Appending to the log and making it durable.
 //!
-//! Records go into memory at once; one writer task turns them into framed units. A flush covers everything appended when it starts, so
-//! that all waiting commits are released together (group commit). Every log write is durable by itself (write with
-//! data sync), onto blocks that were written when the generation was formatted, so that no file-system metadata changes.
+//! Records go into memory at once; one writer task turns them into framed units. A flush covers
+//! everything appended when it starts, so that all waiting commits are released together (group
+//! commit). Every log write is durable by itself (write with data sync), onto blocks that were
+//! written when the generation was formatted, so that no file-system metadata changes.
 //!
-//! Rollover: the next generation, formatted ahead as `E00tmp.log`, gets its header; the full one is renamed to its number; the
-//! directory is synced; the new one becomes `E00.log`; the directory is synced. A cut anywhere leaves either the
-//! full generation under one of its two names, or both. Then the databases note that there is a new generation, and only after that
-//! anything in it counts as durable: a header that knows less would let lost generations go unnoticed, one that knows more
-//! would miss generations that never were.
+//! Rollover: the next generation, formatted ahead as `E00tmp.log`, gets its header; the full one is
+//! renamed to its number; the directory is synced; the new one becomes `E00.log`; the directory is
+//! synced. A cut anywhere leaves either the full generation under one of its two names, or both.
+//! Then the databases note that there is a new generation, and only after that anything in it
+//! counts as durable: a header that knows less would let lost generations go unnoticed, one that
+//! knows more would miss generations that never were.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -83,15 +85,11 @@ struct State {
 
 impl State {
     fn last(&self) -> &GenerationBuffer {
-        self.buffers
-            .back()
-            .expect("there is always a generation to append to")
+        self.buffers.back().expect("there is always a generation to append to")
     }
 
     fn last_mut(&mut self) -> &mut GenerationBuffer {
-        self.buffers
-            .back_mut()
-            .expect("there is always a generation to append to")
+        self.buffers.back_mut().expect("there is always a generation to append to")
     }
 
     fn add_generation(&mut self) {
@@ -128,8 +126,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// Starts a generation after everything described by `header` (whose generation number, chain fields and signature the caller
-    /// has filled in) and the task that writes the log. Existing generations from `oldest_generation` on are kept.
+    /// Starts a generation after everything described by `header` (whose generation number, chain
+    /// fields and signature the caller has filled in) and the task that writes the log. Existing
+    /// generations from `oldest_generation` on are kept.
     pub async fn start(
         files: Files,
         handle: Handle,
@@ -141,16 +140,11 @@ impl Log {
     ) -> Result<Rc<Log>> {
         header.created = LogTime::from_utc_ns(handle.clock().anchor().utc_ns);
         let file = format_generation(&files, &names, context).await?;
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..context };
         write_header(&file, &header, context).await?;
         let current = names.current();
         if files.exists(&current, metadata).await? {
-            files
-                .rename(&current, &names.closed(header.generation - 1), metadata)
-                .await?;
+            files.rename(&current, &names.closed(header.generation - 1), metadata).await?;
             files.sync_directory(names.directory(), metadata).await?;
         }
         files.rename(&names.prepared(), &current, metadata).await?;
@@ -160,10 +154,7 @@ impl Log {
             flush: header.flush,
             header,
             file,
-            buffers: VecDeque::from([GenerationBuffer {
-                generation,
-                payload: Vec::new(),
-            }]),
+            buffers: VecDeque::from([GenerationBuffer { generation, payload: Vec::new() }]),
             spare: Vec::new(),
             durable: Lsn::new(generation, 0),
             prepared: None,
@@ -245,11 +236,8 @@ impl Log {
         let state = self.state.borrow();
         let total: usize = state.buffers.iter().map(|buffer| buffer.payload.len()).sum();
         let front_generation = state.buffers.front().map_or(0, |buffer| buffer.generation);
-        let written = if state.durable.generation == front_generation {
-            state.durable.offset
-        } else {
-            0
-        };
+        let written =
+            if state.durable.generation == front_generation { state.durable.offset } else { 0 };
         total as u64 - u64::from(written)
     }
 
@@ -318,10 +306,7 @@ impl Log {
             let last = state.last_mut();
             let start = Lsn::new(last.generation, last.payload.len() as u32);
             last.payload.extend_from_slice(&bytes);
-            Appended {
-                start,
-                end: Lsn::new(last.generation, last.payload.len() as u32),
-            }
+            Appended { start, end: Lsn::new(last.generation, last.payload.len() as u32) }
         };
         self.count(|statistics| statistics.appended_bytes += bytes.len() as u64);
         if self.unflushed_bytes() * 2 >= self.buffer_bytes {
@@ -330,7 +315,8 @@ impl Log {
         appended
     }
 
-    /// Ends the generation that is appended to, full or not, and begins the next with a record that says nothing new.
+    /// Ends the generation that is appended to, full or not, and begins the next with a record that
+    /// says nothing new.
     pub fn begin_generation(&self) -> Appended {
         self.state.borrow_mut().add_generation();
         self.append(&LogRecord::Checkpoint { at: Lsn::ZERO })
@@ -369,12 +355,10 @@ impl Log {
         result
     }
 
-    /// Deletes closed generations before `keep_from`, which is asked for each: somebody may come to need one meanwhile.
+    /// Deletes closed generations before `keep_from`, which is asked for each: somebody may come to
+    /// need one meanwhile.
     pub async fn delete_before(&self, keep_from: impl Fn() -> u32) -> Result<()> {
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         loop {
             let generation = self.state.borrow().oldest_generation;
             if generation >= keep_from() || generation >= self.durable().generation {
@@ -414,10 +398,7 @@ impl Log {
     }
 
     async fn finish(&self) {
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         while self.state.borrow().formatting {
             self.progress.notified().await;
         }
@@ -435,7 +416,8 @@ impl Log {
         self.subscribers.wake();
     }
 
-    /// Writes everything appended to the generation being written; rolls over if a later one has been started.
+    /// Writes everything appended to the generation being written; rolls over if a later one has
+    /// been started.
     async fn flush(self: &Rc<Self>) -> Result<()> {
         let (target, closed) = {
             let state = &mut *self.state.borrow_mut();
@@ -443,10 +425,7 @@ impl Log {
             if front.payload.len() > state.durable.offset as usize {
                 seal_last_unit(&mut front.payload, state.header.framing);
             }
-            (
-                Lsn::new(front.generation, front.payload.len() as u32),
-                state.buffers.len() > 1,
-            )
+            (Lsn::new(front.generation, front.payload.len() as u32), state.buffers.len() > 1)
         };
         if target > self.durable() {
             let writes = self.write_units(target).await?;
@@ -468,8 +447,7 @@ impl Log {
         }
         let written = state.buffers.front().expect("a generation is written");
         let written = (&written.payload[..], state.flush);
-        self.subscribers
-            .publish(LogRun::of_flush(&state.header, (from, target), written, writes));
+        self.subscribers.publish(LogRun::of_flush(&state.header, (from, target), written, writes));
     }
 
     async fn write_units(&self, target: Lsn) -> Result<Vec<UnitWrite>> {
@@ -490,7 +468,8 @@ impl Log {
             let write = self.write_run(&file, (first, last, shadow), target.offset);
             return Ok(vec![write.await?]);
         }
-        // The first segment has a shadow from before: make the new version durable before the shadow is overwritten.
+        // The first segment has a shadow from before: make the new version durable before the
+        // shadow is overwritten.
         let mut writes = vec![self.write_run(&file, (first, first, None), target.offset).await?];
         if last > first || shadow.is_some() {
             let write = self.write_run(&file, (first + 1, last, shadow), target.offset);
@@ -511,17 +490,14 @@ impl Log {
         let write = UnitWrite::new(self.framing(), units, end_offset, alignment_bytes, time);
         let buffer = self.frame(file, &write).await;
         let bytes = buffer.len() as u64;
-        let context = Context {
-            purpose: Purpose::LogWrite,
-            ..self.context
-        };
-        file.write(write.offset(self.framing()), buffer, Durability::Durable, context)
-            .await?;
+        let context = Context { purpose: Purpose::LogWrite, ..self.context };
+        file.write(write.offset(self.framing()), buffer, Durability::Durable, context).await?;
         self.count(|statistics| statistics.written_bytes += bytes);
         Ok(write)
     }
 
-    /// The bytes of a write. Only the writer changes what this looks at, so others may run in between.
+    /// The bytes of a write. Only the writer changes what this looks at, so others may run in
+    /// between.
     async fn frame(&self, file: &File, write: &UnitWrite) -> plimsoll_io::Buffer {
         let framing = self.framing();
         let unit_bytes = framing.unit_bytes();
@@ -541,10 +517,7 @@ impl Log {
     }
 
     async fn roll_over(self: &Rc<Self>) -> Result<()> {
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         let prepared = self.prepared().await?;
         let (old_file, header) = {
             let state = self.state.borrow();
@@ -560,24 +533,12 @@ impl Log {
         };
         write_header(&prepared, &header, self.context).await?;
         let current = self.names.current();
-        self.files
-            .rename(&current, &self.names.closed(header.generation - 1), metadata)
-            .await?;
-        self.files
-            .sync_directory(self.names.directory(), metadata)
-            .await?;
-        self.files
-            .rename(&self.names.prepared(), &current, metadata)
-            .await?;
-        self.files
-            .sync_directory(self.names.directory(), metadata)
-            .await?;
+        self.files.rename(&current, &self.names.closed(header.generation - 1), metadata).await?;
+        self.files.sync_directory(self.names.directory(), metadata).await?;
+        self.files.rename(&self.names.prepared(), &current, metadata).await?;
+        self.files.sync_directory(self.names.directory(), metadata).await?;
         old_file.close(metadata).await?;
-        let noted = self
-            .note_generation
-            .borrow()
-            .as_ref()
-            .map(|note| note(header.generation));
+        let noted = self.note_generation.borrow().as_ref().map(|note| note(header.generation));
         if let Some(noted) = noted {
             noted.await?;
         }
@@ -631,8 +592,9 @@ impl Log {
     }
 }
 
-/// Pads the last unit when it is more than half full, so that the next flush need not write it again: less is wasted than written
-/// twice. With shadows the last unit is safe and is always written again.
+/// Pads the last unit when it is more than half full, so that the next flush need not write it
+/// again: less is wasted than written twice. With shadows the last unit is safe and is always
+/// written again.
 fn seal_last_unit(payload: &mut Vec<u8>, framing: Framing) {
     let used_bytes = payload.len() % framing.payload_bytes();
     if !framing.has_shadow() && used_bytes * 2 > framing.payload_bytes() {

@@ -1,5 +1,6 @@
-//! Writing a page front to back, for pages whose whole content is known: no searching, no moving, one pass.
-//! The result is byte for byte what [`super::PageMut`] gives when the same nodes are inserted in order.
+//! Writing a page front to back, for pages whose whole content is known: no searching, no moving,
+//! one pass. The result is byte for byte what [`super::PageMut`] gives when the same nodes are
+//! inserted in order.
 
 use std::borrow::Cow;
 
@@ -21,8 +22,8 @@ pub struct PageBuilder<'a> {
 }
 
 impl<'a> PageBuilder<'a> {
-    /// Starts an empty page. `external` is the space header of a root, else the key prefix. Whatever was in
-    /// `bytes` is written over: by nodes, or by zeros where none comes.
+    /// Starts an empty page. `external` is the space header of a root, else the key prefix.
+    /// Whatever was in `bytes` is written over: by nodes, or by zeros where none comes.
     pub fn new(
         bytes: &'a mut [u8],
         size: PageSize,
@@ -34,30 +35,19 @@ impl<'a> PageBuilder<'a> {
         let mut formatted = PageMut::new(bytes, size);
         formatted.format_ends(page, object, flags, external);
         formatted.set_flush_type(PREPARED_FLUSH_TYPE);
-        Self {
-            bytes,
-            size,
-            data_end: external.len(),
-            tags: 1,
-        }
+        Self { bytes, size, data_end: external.len(), tags: 1 }
     }
 
-    /// Adds a node whose key is `prefix_bytes` of the external header and then `suffix`; returns the place of its data.
+    /// Adds a node whose key is `prefix_bytes` of the external header and then `suffix`; returns
+    /// the place of its data.
     #[inline]
     pub fn push(&mut self, prefix_bytes: usize, suffix: &[u8], data_bytes: usize) -> &mut [u8] {
         let key_words = if prefix_bytes > 0 { 4 } else { 2 };
         let node_bytes = key_words + suffix.len() + data_bytes;
         let start = self.size.header_bytes() + self.data_end;
-        let flags = if prefix_bytes > 0 {
-            u16::from(node_flags::COMPRESSED)
-        } else {
-            0
-        };
-        let (in_tag, in_node) = if self.size.is_large() {
-            (0, flags << 13)
-        } else {
-            (flags << 13, 0)
-        };
+        let flags = if prefix_bytes > 0 { u16::from(node_flags::COMPRESSED) } else { 0 };
+        let (in_tag, in_node) =
+            if self.size.is_large() { (0, flags << 13) } else { (flags << 13, 0) };
         let mut first_word = suffix.len() as u16;
         if prefix_bytes > 0 {
             self.put_u16(start + 2, first_word);
@@ -76,11 +66,7 @@ impl<'a> PageBuilder<'a> {
         let mut node = [0; CHILD_NODE_BYTES_MAX];
         let is_compressed = prefix_bytes > 0;
         let flags = u16::from(if is_compressed { node_flags::COMPRESSED } else { 0 }) << 13;
-        let (in_tag, in_node) = if self.size.is_large() {
-            (0, flags)
-        } else {
-            (flags, 0)
-        };
+        let (in_tag, in_node) = if self.size.is_large() { (0, flags) } else { (flags, 0) };
         let key_words = if is_compressed { 4 } else { 2 };
         node[key_words - 2..key_words].copy_from_slice(&(suffix.len() as u16).to_le_bytes());
         let first_word = if is_compressed { prefix_bytes } else { suffix.len() };
@@ -91,7 +77,8 @@ impl<'a> PageBuilder<'a> {
         let start = self.size.header_bytes() + self.data_end;
         let tags_start = self.size.bytes() - TAG_BYTES * self.tags;
         if start + CHILD_NODE_BYTES_MAX <= tags_start {
-            // A copy of a constant length is a few instructions. What lies behind the node is written over later.
+            // A copy of a constant length is a few instructions. What lies behind the node is
+            // written over later.
             self.bytes[start..start + CHILD_NODE_BYTES_MAX].copy_from_slice(&node);
         } else {
             self.bytes[start..start + child_start + 4].copy_from_slice(&node[..child_start + 4]);
@@ -103,11 +90,7 @@ impl<'a> PageBuilder<'a> {
     pub fn push_stored(&mut self, (flags, node): (u8, Vec<u8>)) {
         let start = self.size.header_bytes() + self.data_end;
         self.bytes[start..start + node.len()].copy_from_slice(&node);
-        let in_tag = if self.size.is_large() {
-            0
-        } else {
-            u16::from(flags) << 13
-        };
+        let in_tag = if self.size.is_large() { 0 } else { u16::from(flags) << 13 };
         self.add_tag(node.len(), in_tag);
     }
 
@@ -145,9 +128,15 @@ impl<'a> PageBuilder<'a> {
     }
 }
 
-/// The flags and bytes of a node as [`PageMut::insert`] would store it on a page with this external header. On large pages the
-/// flags are part of the bytes.
-pub fn node_bytes(size: PageSize, external: &[u8], is_root: bool, key: &[u8], data: &[u8]) -> (u8, Vec<u8>) {
+/// The flags and bytes of a node as [`PageMut::insert`] would store it on a page with this external
+/// header. On large pages the flags are part of the bytes.
+pub fn node_bytes(
+    size: PageSize,
+    external: &[u8],
+    is_root: bool,
+    key: &[u8],
+    data: &[u8],
+) -> (u8, Vec<u8>) {
     let cost_bytes = PageMut::node_cost_bytes(external, is_root, key, data) - TAG_BYTES;
     let shared = key.iter().zip(external).take_while(|(left, right)| left == right);
     // The cost tells whether the prefix is worth compressing, so that this rule is stated once.
@@ -175,7 +164,12 @@ impl PageView<'_> {
 }
 
 /// Puts nodes of a formatted page at given places, in line order, and sets the counts.
-pub fn place_nodes(bytes: &mut [u8], size: PageSize, external_bytes: usize, nodes: &[PlacedNode<'_>]) {
+pub fn place_nodes(
+    bytes: &mut [u8],
+    size: PageSize,
+    external_bytes: usize,
+    nodes: &[PlacedNode<'_>],
+) {
     let put_u16 = |bytes: &mut [u8], at: usize, value: usize| {
         bytes[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes());
     };
@@ -184,11 +178,7 @@ pub fn place_nodes(bytes: &mut [u8], size: PageSize, external_bytes: usize, node
         let start = size.header_bytes() + node.offset;
         bytes[start..start + node.bytes.len()].copy_from_slice(&node.bytes);
         let slot = size.bytes() - TAG_BYTES * (line + 2);
-        let flags = if size.is_large() {
-            0
-        } else {
-            usize::from(node.flags) << 13
-        };
+        let flags = if size.is_large() { 0 } else { usize::from(node.flags) << 13 };
         put_u16(bytes, slot, node.bytes.len());
         put_u16(bytes, slot + 2, node.offset | flags);
         data_end = data_end.max(node.offset + node.bytes.len());

@@ -12,11 +12,7 @@ pub struct PageMut<'a> {
 
 /// How many leading bytes of `key` come from the page's prefix.
 fn shared_prefix_bytes(key: &[u8], prefix: &[u8]) -> usize {
-    let shared = key
-        .iter()
-        .zip(prefix)
-        .take_while(|(left, right)| left == right)
-        .count();
+    let shared = key.iter().zip(prefix).take_while(|(left, right)| left == right).count();
     if shared > PREFIX_WORTH_BYTES { shared } else { 0 }
 }
 
@@ -44,22 +40,21 @@ impl<'a> PageMut<'a> {
         self.bytes[offset..offset + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Makes an empty page. `flags` are the kind and level bits; the always-set bits are added. The flush type is kept.
+    /// Makes an empty page. `flags` are the kind and level bits; the always-set bits are added. The
+    /// flush type is kept.
     pub fn format(&mut self, page: PageNumber, object: u32, flags: u32, external: &[u8]) {
         self.bytes[self.size.header_bytes()..].fill(0);
         self.format_ends(page, object, flags, external);
     }
 
-    /// What [`PageMut::format`] does to both ends of the page: header, external header and first tag. The area between keeps what it holds.
+    /// What [`PageMut::format`] does to both ends of the page: header, external header and first
+    /// tag. The area between keeps what it holds.
     pub fn format_ends(&mut self, page: PageNumber, object: u32, flags: u32, external: &[u8]) {
         let flush_type = self.view().flags() & page_flags::FLUSH_TYPE_MASK;
         self.bytes[..self.size.header_bytes()].fill(0);
         self.put_u32(field::OBJECT, object);
         let always = page_flags::NEW_RECORD_FORMAT | page_flags::NEW_CHECKSUM;
-        self.put_u32(
-            field::FLAGS,
-            (flags & !page_flags::FLUSH_TYPE_MASK) | always | flush_type,
-        );
+        self.put_u32(field::FLAGS, (flags & !page_flags::FLUSH_TYPE_MASK) | always | flush_type);
         if self.size.is_large() {
             self.put_u32(field::OWN_PAGE, page);
         }
@@ -85,7 +80,8 @@ impl<'a> PageMut<'a> {
 
     /// Sets the kind and level bits, keeping the always-set bits and the flush type.
     pub fn set_flags(&mut self, flags: u32) {
-        let kept = page_flags::FLUSH_TYPE_MASK | page_flags::NEW_RECORD_FORMAT | page_flags::NEW_CHECKSUM;
+        let kept =
+            page_flags::FLUSH_TYPE_MASK | page_flags::NEW_RECORD_FORMAT | page_flags::NEW_CHECKSUM;
         let flags = (flags & !kept) | (self.view().flags() & kept);
         self.put_u32(field::FLAGS, flags);
     }
@@ -101,11 +97,7 @@ impl<'a> PageMut<'a> {
 
     /// Bytes a node takes, its tag included, on a page with this external header.
     pub fn node_cost_bytes(external: &[u8], is_root: bool, key: &[u8], data: &[u8]) -> usize {
-        let prefix_bytes = if is_root {
-            0
-        } else {
-            shared_prefix_bytes(key, external)
-        };
+        let prefix_bytes = if is_root { 0 } else { shared_prefix_bytes(key, external) };
         let prefix_word = if prefix_bytes > 0 { 2 } else { 0 };
         TAG_BYTES + prefix_word + 2 + key.len() - prefix_bytes + data.len()
     }
@@ -117,18 +109,12 @@ impl<'a> PageMut<'a> {
     }
 
     fn external(&self) -> &[u8] {
-        self.view()
-            .external()
-            .expect("the page was checked when it was read")
+        self.view().external().expect("the page was checked when it was read")
     }
 
     fn write_tag(&mut self, tag: usize, offset: usize, length: usize, flags: u8) {
         let slot = self.size.bytes() - TAG_BYTES * (tag + 1);
-        let flag_bits = if self.size.is_large() {
-            0
-        } else {
-            usize::from(flags) << 13
-        };
+        let flag_bits = if self.size.is_large() { 0 } else { usize::from(flags) << 13 };
         self.put_u16(slot, length);
         self.put_u16(slot + 2, offset | flag_bits);
     }
@@ -147,7 +133,9 @@ impl<'a> PageMut<'a> {
         for tag in 0..count {
             let (offset, length, flags) = self.view().tag(tag).expect("checked page");
             tags.push((packed.len(), length, flags));
-            packed.extend_from_slice(&self.bytes[header_bytes + offset..header_bytes + offset + length]);
+            packed.extend_from_slice(
+                &self.bytes[header_bytes + offset..header_bytes + offset + length],
+            );
         }
         for (tag, (offset, length, flags)) in tags.into_iter().enumerate() {
             self.write_tag(tag, offset, length, flags);
@@ -156,13 +144,11 @@ impl<'a> PageMut<'a> {
         self.put_u16(field::DATA_END, packed.len());
     }
 
-    /// Finds `length` contiguous bytes at the end of the data, leaving room for `new_tags` more tags.
+    /// Finds `length` contiguous bytes at the end of the data, leaving room for `new_tags` more
+    /// tags.
     fn claim(&mut self, length: usize, new_tags: usize) -> usize {
         let needed = length + new_tags * TAG_BYTES;
-        assert!(
-            self.view().free_bytes() >= needed,
-            "the caller checks that a node fits"
-        );
+        assert!(self.view().free_bytes() >= needed, "the caller checks that a node fits");
         if self.contiguous_free_bytes() < needed {
             self.defragment();
         }
@@ -183,11 +169,8 @@ impl<'a> PageMut<'a> {
     pub fn insert(&mut self, line: usize, flags: u8, key: &[u8], data: &[u8]) {
         let lines = self.view().lines();
         assert!(line <= lines, "line {line} of {lines}");
-        let prefix_bytes = if self.view().is_root() {
-            0
-        } else {
-            shared_prefix_bytes(key, self.external())
-        };
+        let prefix_bytes =
+            if self.view().is_root() { 0 } else { shared_prefix_bytes(key, self.external()) };
         let mut flags = flags & !node_flags::COMPRESSED;
         let mut node = Vec::with_capacity(4 + key.len() + data.len());
         if prefix_bytes > 0 {
@@ -206,8 +189,7 @@ impl<'a> PageMut<'a> {
         // Tags grow downwards: shift the later ones down by one slot.
         let end = self.size.bytes();
         let (first_slot, last_slot) = (end - TAG_BYTES * (line + 1), end - TAG_BYTES * (lines + 1));
-        self.bytes
-            .copy_within(last_slot..first_slot, last_slot - TAG_BYTES);
+        self.bytes.copy_within(last_slot..first_slot, last_slot - TAG_BYTES);
         self.put_u16(field::TAG_COUNT, lines + 2);
         self.write_tag(line + 1, offset, node.len(), flags);
         self.take(node.len() + TAG_BYTES);
@@ -218,9 +200,9 @@ impl<'a> PageMut<'a> {
         let lines = self.view().lines();
         let (offset, length, _) = self.view().tag(line + 1).expect("checked page");
         let end = self.size.bytes();
-        let (removed_slot, last_slot) = (end - TAG_BYTES * (line + 2), end - TAG_BYTES * (lines + 1));
-        self.bytes
-            .copy_within(last_slot..removed_slot, last_slot + TAG_BYTES);
+        let (removed_slot, last_slot) =
+            (end - TAG_BYTES * (line + 2), end - TAG_BYTES * (lines + 1));
+        self.bytes.copy_within(last_slot..removed_slot, last_slot + TAG_BYTES);
         self.bytes[last_slot..last_slot + TAG_BYTES].fill(0);
         self.put_u16(field::TAG_COUNT, lines);
         if offset + length == self.view().data_end() {
@@ -242,7 +224,8 @@ impl<'a> PageMut<'a> {
         if self.size.is_large() {
             let at = self.size.header_bytes() + offset + 1;
             let kept = (self.bytes[at] >> 5) & node_flags::COMPRESSED;
-            self.bytes[at] = (self.bytes[at] & 0x1F) | (((flags & !node_flags::COMPRESSED) | kept) << 5);
+            self.bytes[at] =
+                (self.bytes[at] & 0x1F) | (((flags & !node_flags::COMPRESSED) | kept) << 5);
         } else {
             let kept = old_flags & node_flags::COMPRESSED;
             self.write_tag(line + 1, offset, length, (flags & !node_flags::COMPRESSED) | kept);
@@ -279,18 +262,21 @@ impl<'a> PageMut<'a> {
         self.take(node.len());
     }
 
-    /// Replaces the external header. Only where no node is compressed against it, or with the same bytes.
+    /// Replaces the external header. Only where no node is compressed against it, or with the same
+    /// bytes.
     pub fn set_external(&mut self, external: &[u8]) {
         let (offset, length, _) = self.view().tag(0).expect("checked page");
         let header_bytes = self.size.header_bytes();
         if external.len() == length {
-            self.bytes[header_bytes + offset..header_bytes + offset + length].copy_from_slice(external);
+            self.bytes[header_bytes + offset..header_bytes + offset + length]
+                .copy_from_slice(external);
             return;
         }
         self.write_tag(0, 0, 0, 0);
         self.give(length);
         let offset = self.claim(external.len(), 0);
-        self.bytes[header_bytes + offset..header_bytes + offset + external.len()].copy_from_slice(external);
+        self.bytes[header_bytes + offset..header_bytes + offset + external.len()]
+            .copy_from_slice(external);
         self.write_tag(0, offset, external.len(), 0);
         self.take(external.len());
     }

@@ -89,15 +89,13 @@ impl Node<'_> {
     /// Compares this node's key with `key`.
     pub fn compare_key(&self, key: &[u8]) -> Ordering {
         let shared_bytes = self.prefix.len().min(key.len());
-        self.prefix[..shared_bytes]
-            .cmp(&key[..shared_bytes])
-            .then_with(|| {
-                if key.len() < self.prefix.len() {
-                    Ordering::Greater
-                } else {
-                    self.suffix.cmp(&key[self.prefix.len()..])
-                }
-            })
+        self.prefix[..shared_bytes].cmp(&key[..shared_bytes]).then_with(|| {
+            if key.len() < self.prefix.len() {
+                Ordering::Greater
+            } else {
+                self.suffix.cmp(&key[self.prefix.len()..])
+            }
+        })
     }
 }
 
@@ -109,7 +107,8 @@ struct Parts<'a> {
     data: &'a [u8],
 }
 
-/// A key that is looked for on a page. Most nodes begin with the page's prefix, so that this is compared once and not for every node.
+/// A key that is looked for on a page. Most nodes begin with the page's prefix, so that this is
+/// compared once and not for every node.
 struct Wanted<'a> {
     key: &'a [u8],
     external: &'a [u8],
@@ -122,11 +121,7 @@ impl<'a> Wanted<'a> {
         let external = view.external()?;
         let both = key.iter().zip(external);
         let shared_bytes = both.take_while(|(left, right)| left == right).count();
-        Ok(Self {
-            key,
-            external,
-            shared_bytes,
-        })
+        Ok(Self { key, external, shared_bytes })
     }
 
     /// Compares the key of a line with this one.
@@ -144,7 +139,8 @@ impl<'a> Wanted<'a> {
         Ok(prefix.cmp(&self.key[..self.key.len().min(prefix_bytes)]))
     }
 
-    /// Where the key lies if the keys of the lines `0..=last` are spread evenly between the first and the last of them.
+    /// Where the key lies if the keys of the lines `0..=last` are spread evenly between the first
+    /// and the last of them.
     fn guess(&self, view: &PageView<'_>, last: usize) -> Option<usize> {
         let (first_line, last_line) = (view.parts(1).ok()?, view.parts(last + 1).ok()?);
         let prefix_bytes = first_line.prefix_bytes;
@@ -167,7 +163,8 @@ fn leading_word(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(word)
 }
 
-/// The bounds of a search after steps that double from a guess on: no line before the first is above, and the second is, or is the end.
+/// The bounds of a search after steps that double from a guess on: no line before the first is
+/// above, and the second is, or is the end.
 fn narrow(
     mut low: usize,
     mut high: usize,
@@ -239,9 +236,7 @@ impl<'a> PageView<'a> {
     /// Database time of the last change.
     pub fn dbtime(&self) -> u64 {
         u64::from_le_bytes(
-            self.bytes[field::DBTIME..field::DBTIME + 8]
-                .try_into()
-                .expect("eight bytes"),
+            self.bytes[field::DBTIME..field::DBTIME + 8].try_into().expect("eight bytes"),
         )
     }
 
@@ -296,10 +291,7 @@ impl<'a> PageView<'a> {
 
     /// Bytes in use at the front (header and data) and at the back (tags) of the page.
     pub fn used_ends(&self) -> (usize, usize) {
-        (
-            self.size.header_bytes() + self.data_end(),
-            self.tag_count() * TAG_BYTES,
-        )
+        (self.size.header_bytes() + self.data_end(), self.tag_count() * TAG_BYTES)
     }
 
     /// Number of nodes.
@@ -315,12 +307,9 @@ impl<'a> PageView<'a> {
     #[inline]
     pub(super) fn tag(&self, tag: usize) -> Result<(usize, usize, u8), PageFault> {
         let outside = PageFault::TagOutside { tag };
-        let slot = (tag + 1)
-            .checked_mul(TAG_BYTES)
-            .and_then(|back| self.size.bytes().checked_sub(back));
-        let slot = slot
-            .filter(|slot| *slot >= self.size.header_bytes())
-            .ok_or(outside)?;
+        let slot =
+            (tag + 1).checked_mul(TAG_BYTES).and_then(|back| self.size.bytes().checked_sub(back));
+        let slot = slot.filter(|slot| *slot >= self.size.header_bytes()).ok_or(outside)?;
         let (length, offset) = (u16_at(self.bytes, slot), u16_at(self.bytes, slot + 2));
         let (length, offset, flags) = if self.size.is_large() {
             (length & 0x7FFF, offset & 0x7FFF, 0)
@@ -344,11 +333,7 @@ impl<'a> PageView<'a> {
     /// The external header: space header on roots, key prefix elsewhere.
     #[inline]
     pub fn external(&self) -> Result<&'a [u8], PageFault> {
-        if self.tag_count() == 0 {
-            Ok(&[])
-        } else {
-            self.tag_bytes(0).map(|(bytes, _)| bytes)
-        }
+        if self.tag_count() == 0 { Ok(&[]) } else { self.tag_bytes(0).map(|(bytes, _)| bytes) }
     }
 
     /// The parts of a node, its prefix only counted: what every look at a node has in common.
@@ -360,11 +345,7 @@ impl<'a> PageView<'a> {
             return Err(cut);
         }
         let first_word = u16_at(bytes, 0);
-        let flags = if self.size.is_large() {
-            (first_word >> 13) as u8
-        } else {
-            tag_flags
-        };
+        let flags = if self.size.is_large() { (first_word >> 13) as u8 } else { tag_flags };
         let (prefix_bytes, rest) = if flags & node_flags::COMPRESSED != 0 {
             (usize::from(first_word & 0x1FFF), bytes.get(2..).ok_or(cut)?)
         } else {
@@ -375,12 +356,7 @@ impl<'a> PageView<'a> {
         }
         let suffix_bytes = usize::from(u16_at(rest, 0) & 0x1FFF);
         let (suffix, data) = rest[2..].split_at_checked(suffix_bytes).ok_or(cut)?;
-        Ok(Parts {
-            flags,
-            prefix_bytes,
-            suffix,
-            data,
-        })
+        Ok(Parts { flags, prefix_bytes, suffix, data })
     }
 
     /// The node of a line.
@@ -388,20 +364,9 @@ impl<'a> PageView<'a> {
     pub fn node(&self, line: usize) -> Result<Node<'a>, PageFault> {
         let tag = line + 1;
         let parts = self.parts(tag)?;
-        let prefix = if parts.prefix_bytes == 0 {
-            &[][..]
-        } else {
-            self.external()?
-        };
-        let prefix = prefix
-            .get(..parts.prefix_bytes)
-            .ok_or(PageFault::PrefixMissing { tag })?;
-        Ok(Node {
-            flags: parts.flags,
-            prefix,
-            suffix: parts.suffix,
-            data: parts.data,
-        })
+        let prefix = if parts.prefix_bytes == 0 { &[][..] } else { self.external()? };
+        let prefix = prefix.get(..parts.prefix_bytes).ok_or(PageFault::PrefixMissing { tag })?;
+        Ok(Node { flags: parts.flags, prefix, suffix: parts.suffix, data: parts.data })
     }
 
     /// The child page of a branch line.
@@ -427,17 +392,16 @@ impl<'a> PageView<'a> {
         Ok(Err(low))
     }
 
-    /// The branch line whose child may hold `key`: the first separator above it (an empty separator is infinite).
+    /// The branch line whose child may hold `key`: the first separator above it (an empty separator
+    /// is infinite).
     pub fn find_child(&self, key: &[u8]) -> Result<usize, PageFault> {
-        let last = self
-            .lines()
-            .checked_sub(1)
-            .ok_or(PageFault::NoChild { line: 0 })?;
+        let last = self.lines().checked_sub(1).ok_or(PageFault::NoChild { line: 0 })?;
         let wanted = Wanted::new(self, key)?;
         let (mut low, mut high) = (0, last);
         let is_above = |line| Ok::<_, PageFault>(wanted.compare(self, line)? == Ordering::Greater);
-        // Looking at a line of a large page costs two misses of the processor's cache. Keys are often spread evenly, and then the line is close to
-        // the guess: it is looked for in steps that double from there on. A wrong guess costs a few looks, never a wrong answer.
+        // Looking at a line of a large page costs two misses of the processor's cache. Keys are
+        // often spread evenly, and then the line is close to the guess: it is looked for in steps
+        // that double from there on. A wrong guess costs a few looks, never a wrong answer.
         if last >= GUESSED_LINES_MIN
             && let Some(guess) = wanted.guess(self, last - 1)
         {
@@ -454,7 +418,8 @@ impl<'a> PageView<'a> {
         Ok(low)
     }
 
-    /// The quick checks every page has to pass when it is read: all nodes can be reached, and the free space fits.
+    /// The quick checks every page has to pass when it is read: all nodes can be reached, and the
+    /// free space fits.
     pub fn check_bounds(&self) -> Result<(), PageFault> {
         let count = self.tag_count();
         if count == 0 || self.size.header_bytes() + count * TAG_BYTES > self.size.bytes() {
@@ -468,15 +433,9 @@ impl<'a> PageView<'a> {
             }
             used_bytes += length;
         }
-        let found = self
-            .data_area_bytes()
-            .checked_sub(used_bytes)
-            .ok_or(PageFault::Overlap)?;
+        let found = self.data_area_bytes().checked_sub(used_bytes).ok_or(PageFault::Overlap)?;
         if self.free_bytes() != found {
-            return Err(PageFault::FreeMiscounted {
-                counted: self.free_bytes(),
-                found,
-            });
+            return Err(PageFault::FreeMiscounted { counted: self.free_bytes(), found });
         }
         if self.data_end() > self.data_area_bytes() - count * TAG_BYTES {
             return Err(PageFault::Overlap);
@@ -504,15 +463,9 @@ impl<'a> PageView<'a> {
         if spans.windows(2).any(|pair| pair[0].0 + pair[0].1 > pair[1].0) {
             return Err(PageFault::Overlap);
         }
-        let found = self
-            .data_area_bytes()
-            .checked_sub(used_bytes)
-            .ok_or(PageFault::Overlap)?;
+        let found = self.data_area_bytes().checked_sub(used_bytes).ok_or(PageFault::Overlap)?;
         if self.free_bytes() != found {
-            return Err(PageFault::FreeMiscounted {
-                counted: self.free_bytes(),
-                found,
-            });
+            return Err(PageFault::FreeMiscounted { counted: self.free_bytes(), found });
         }
         self.check_keys()
     }

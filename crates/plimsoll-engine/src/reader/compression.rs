@@ -29,8 +29,8 @@ pub enum CompressionFault {
 }
 
 impl CompressionFault {
-    /// Whether later versions of Windows have a method of this number, which is then no damage: 4 scrambled, 5 and 6 two kinds of Xpress,
-    /// 7 LZ4.
+    /// Whether later versions of Windows have a method of this number, which is then no damage: 4
+    /// scrambled, 5 and 6 two kinds of Xpress, 7 LZ4.
     pub fn is_later(method: u8) -> bool {
         (4..=7).contains(&method)
     }
@@ -51,11 +51,14 @@ pub(crate) enum Packed {
 }
 
 impl Packed {
-    /// Judges by the lengths of what is stored and of the stretch. No stretch is longer than a page.
+    /// Judges by the lengths of what is stored and of the stretch. No stretch is longer than a
+    /// page.
     pub(crate) fn of(stored: &[u8], stretch_bytes: u64, page_bytes: usize) -> Self {
         match usize::try_from(stretch_bytes) {
             Ok(bytes) if bytes == stored.len() => Packed::Plain,
-            Ok(bytes) if bytes > stored.len() && bytes <= page_bytes => Packed::Compressed { bytes },
+            Ok(bytes) if bytes > stored.len() && bytes <= page_bytes => {
+                Packed::Compressed { bytes }
+            }
             _ => Packed::Impossible,
         }
     }
@@ -70,9 +73,7 @@ pub fn decompress(value: &[u8], limit_bytes: usize) -> Result<Vec<u8>, Compressi
     let bits_of_last_byte = usize::from(first & 7) + 1;
     let expanded = match first >> 3 {
         1 => seven_bit(packed, bits_of_last_byte).collect(),
-        2 => seven_bit(packed, bits_of_last_byte)
-            .flat_map(|character| [character, 0])
-            .collect(),
+        2 => seven_bit(packed, bits_of_last_byte).flat_map(|character| [character, 0]).collect(),
         3 => {
             let (length, packed) = packed.split_first_chunk().ok_or(CompressionFault::Damaged)?;
             let length_bytes = usize::from(u16::from_le_bytes(*length));
@@ -130,10 +131,7 @@ fn lz77(packed: &[u8], length_bytes: usize) -> Result<Vec<u8>, CompressionFault>
         let word = usize::from(u16::from_le_bytes(input.take()?));
         let distance = (word >> 3) + 1;
         let match_bytes = match_length(&mut input, word & 7, &mut spare_nibble)?;
-        let start = output
-            .len()
-            .checked_sub(distance)
-            .ok_or(CompressionFault::Damaged)?;
+        let start = output.len().checked_sub(distance).ok_or(CompressionFault::Damaged)?;
         if output.len() + match_bytes > length_bytes {
             return Err(CompressionFault::Damaged);
         }

@@ -1,12 +1,15 @@
 //! Long values: a size, then chunks, each under the value's number and its own offset.
 //!
-//! A chunk may be stored compressed, and nothing but its length says so: each holds the stretch of the value from its own offset to that of the
-//! next chunk, or to the value's end, and is compressed where its bytes are not as many. The bit in the record is of no help, as Windows
-//! does not set it for values outside the record.
+//! A chunk may be stored compressed, and nothing but its length says so: each holds the stretch of
+//! the value from its own offset to that of the next chunk, or to the value's end, and is
+//! compressed where its bytes are not as many. The bit in the record is of no help, as Windows does
+//! not set it for values outside the record.
 
 use std::borrow::Cow;
 
-use super::{CompressionFault, DatabaseReader, LoadedPage, Packed, ReadError, TreeScan, decompress};
+use super::{
+    CompressionFault, DatabaseReader, LoadedPage, Packed, ReadError, TreeScan, decompress,
+};
 use crate::FormatError;
 use crate::catalog::Place;
 use crate::page::Node;
@@ -38,7 +41,11 @@ impl LongValueScan {
     ///
     /// # Errors
     /// When it is not there or a page on the way is damaged.
-    pub async fn open(reader: &DatabaseReader, place: Place, long_value: u64) -> Result<Self, ReadError> {
+    pub async fn open(
+        reader: &DatabaseReader,
+        place: Place,
+        long_value: u64,
+    ) -> Result<Self, ReadError> {
         let key = key_of(long_value);
         let mut long_value_scan = Self {
             scan: reader.scan_from(place, &key).with_read_ahead(2),
@@ -85,7 +92,8 @@ impl LongValueScan {
     /// The next piece, or `None` when all were given.
     ///
     /// # Errors
-    /// When a chunk is missing, out of place, damaged, or compressed by a method that is not known here.
+    /// When a chunk is missing, out of place, damaged, or compressed by a method that is not known
+    /// here.
     pub async fn next_chunk(&mut self) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
         if self.offset >= self.size_bytes {
             return Ok(None);
@@ -113,11 +121,7 @@ impl LongValueScan {
 
     /// Goes on to the next leaf if this one has no more lines; says whether there is a line.
     async fn step_to_line(&mut self) -> Result<bool, ReadError> {
-        while self
-            .scan
-            .leaf()
-            .is_some_and(|leaf| self.line >= leaf.view().lines())
-        {
+        while self.scan.leaf().is_some_and(|leaf| self.line >= leaf.view().lines()) {
             self.line = 0;
             if self.scan.next_leaf().await?.is_none() {
                 return Ok(false);
@@ -151,7 +155,8 @@ impl LongValueScan {
     /// Where the chunk after the current one begins, or where the value ends.
     async fn next_offset(&mut self) -> Result<u64, ReadError> {
         // The usual last chunk needs no look at what follows.
-        if self.offset + self.stored.len() as u64 == self.size_bytes || !self.step_to_line().await? {
+        if self.offset + self.stored.len() as u64 == self.size_bytes || !self.step_to_line().await?
+        {
             return Ok(self.size_bytes);
         }
         let leaf = self.scan.leaf().ok_or_else(|| self.fault("cut off"))?;
@@ -161,7 +166,8 @@ impl LongValueScan {
         Ok(offset.map_or(self.size_bytes, |offset| u64::from(u32::from_be_bytes(offset))))
     }
 
-    /// The whole value. Memory grows with the chunks that are really there, not with the size the value claims.
+    /// The whole value. Memory grows with the chunks that are really there, not with the size the
+    /// value claims.
     ///
     /// # Errors
     /// As [`LongValueScan::next_chunk`].

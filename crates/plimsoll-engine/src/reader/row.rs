@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use super::{CompressionFault, LongValueScan, ReadError, TreeScan, Value, decompress};
 use crate::catalog::{Place, PlacedTable};
-use crate::{Column, FormatError, PageNumber, Record, RecordFault, RecordLayout, StoredValue, Table};
+use crate::{
+    Column, FormatError, PageNumber, Record, RecordFault, RecordLayout, StoredValue, Table,
+};
 
 /// See [`super::DatabaseReader::rows`].
 pub struct Rows {
@@ -70,14 +72,9 @@ impl Rows {
         let (reader, page) = (self.scan.reader(), leaf.number());
         let node = reader.view_fault(page, leaf.view(), |view| view.node(line))?;
         let record = Record::parse(node.data, &self.layout, reader.page_size());
-        let record = record.map_err(|fault| reader.fault(FormatError::Record { page, line, fault }))?;
-        Ok(Row {
-            scan: &self.scan,
-            record,
-            long_values: self.long_values,
-            page,
-            line,
-        })
+        let record =
+            record.map_err(|fault| reader.fault(FormatError::Record { page, line, fault }))?;
+        Ok(Row { scan: &self.scan, record, long_values: self.long_values, page, line })
     }
 }
 
@@ -95,8 +92,8 @@ impl<'a> Row<'a> {
         self.record.value_of(column).map_err(|fault| self.fault(fault))
     }
 
-    /// The bytes of a value, the first of several, `None` for null. Defaults are filled in, long values fetched, compressed ones
-    /// expanded.
+    /// The bytes of a value, the first of several, `None` for null. Defaults are filled in, long
+    /// values fetched, compressed ones expanded.
     ///
     /// # Errors
     /// When the record or the long value is damaged, or the value is encrypted.
@@ -144,13 +141,18 @@ impl<'a> Row<'a> {
     ///
     /// # Errors
     /// When the table has no such tree or the value is not in it.
-    pub async fn long_value(&self, column: &Column, long_value: u64) -> Result<LongValueScan, ReadError> {
+    pub async fn long_value(
+        &self,
+        column: &Column,
+        long_value: u64,
+    ) -> Result<LongValueScan, ReadError> {
         let outside = RecordFault::Outside { column: column.id };
         let place = self.long_values.ok_or_else(|| self.fault(outside))?;
         LongValueScan::open(self.scan.reader(), place, long_value).await
     }
 
-    /// Every column's value, in the order of the table, long ones included; of several values the first.
+    /// Every column's value, in the order of the table, long ones included; of several values the
+    /// first.
     ///
     /// # Errors
     /// As [`Row::bytes`].
@@ -166,8 +168,6 @@ impl<'a> Row<'a> {
 
     pub(super) fn fault(&self, fault: RecordFault) -> ReadError {
         let (page, line) = (self.page, self.line);
-        self.scan
-            .reader()
-            .fault(FormatError::Record { page, line, fault })
+        self.scan.reader().fault(FormatError::Record { page, line, fault })
     }
 }

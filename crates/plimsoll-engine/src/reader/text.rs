@@ -1,8 +1,10 @@
 //! A table as text: CSV with a heading, or one JSON object a line.
 //!
-//! The text leaves in pieces while the table is read. Long values are passed on chunk by chunk, so that memory does not grow with the length of a
-//! value, a row or the table. Every value of a multi-valued column is written, as a JSON array in both formats. What a value looks like is
-//! the reader's [`Value`]; nothing is left out: an encrypted value, for which only Windows has the key, is `encrypted:` and its bytes.
+//! The text leaves in pieces while the table is read. Long values are passed on chunk by chunk, so
+//! that memory does not grow with the length of a value, a row or the table. Every value of a
+//! multi-valued column is written, as a JSON array in both formats. What a value looks like is the
+//! reader's [`Value`]; nothing is left out: an encrypted value, for which only Windows has the key,
+//! is `encrypted:` and its bytes.
 
 mod spelling;
 
@@ -52,8 +54,9 @@ impl From<ReadError> for End {
 /// Writes a table to `sink`, and says what was written; `None` when the sink wanted no more.
 ///
 /// # Errors
-/// When a page or a record is damaged; the sink has then been given everything before it. A table that inherits columns from a template
-/// that is not there is refused at once: its own would be looked for in the wrong place.
+/// When a page or a record is damaged; the sink has then been given everything before it. A table
+/// that inherits columns from a template that is not there is refused at once: its own would be
+/// looked for in the wrong place.
 pub async fn write_table(
     reader: &DatabaseReader,
     placed: &PlacedTable,
@@ -67,11 +70,8 @@ pub async fn write_table(
             template: template.clone(),
         });
     }
-    let mut writer = Writer {
-        spelling: Spelling::new(format),
-        sink,
-        counts: TextCounts::default(),
-    };
+    let mut writer =
+        Writer { spelling: Spelling::new(format), sink, counts: TextCounts::default() };
     let written = writer.table(reader, placed).await;
     // What was read before the damage is given away all the same.
     let rest = writer.give(1);
@@ -153,9 +153,7 @@ impl Writer<'_> {
             StoredValue::Encrypted(bytes) => {
                 self.counts.encrypted_values += 1;
                 self.spelling.begin_text();
-                "encrypted:"
-                    .chars()
-                    .for_each(|character| self.spelling.character(character));
+                "encrypted:".chars().for_each(|character| self.spelling.character(character));
                 Decoder::Hexadecimal.take(bytes, |character| self.spelling.character(character));
                 self.spelling.end_text();
             }

@@ -1,7 +1,9 @@
-//! Walks the leaves of a tree from left to right, guided by its branch pages, reading ahead among the children of one branch.
+//! Walks the leaves of a tree from left to right, guided by its branch pages, reading ahead among
+//! the children of one branch.
 //!
-//! A tree in a damaged file may lead anywhere. Every page is reached at most once per step down, the number of levels and the number of
-//! pages are bounded by the file, and every page must belong to the tree's object.
+//! A tree in a damaged file may lead anywhere. Every page is reached at most once per step down,
+//! the number of levels and the number of pages are bounded by the file, and every page must belong
+//! to the tree's object.
 
 use std::collections::VecDeque;
 
@@ -88,7 +90,8 @@ impl TreeScan {
         &self.reader
     }
 
-    /// The next leaf, or `None` at the end. The first leaf of a scan from a key may begin with smaller keys.
+    /// The next leaf, or `None` at the end. The first leaf of a scan from a key may begin with
+    /// smaller keys.
     ///
     /// # Errors
     /// When a page on the way is damaged or the tree is malformed.
@@ -122,22 +125,22 @@ impl TreeScan {
         self.accept(pending, parent_flags).await
     }
 
-    async fn accept(&mut self, pending: PendingPage, parent_flags: u32) -> Result<LoadedPage, ReadError> {
+    async fn accept(
+        &mut self,
+        pending: PendingPage,
+        parent_flags: u32,
+    ) -> Result<LoadedPage, ReadError> {
         let loaded = self.reader.finish_read(pending).await?;
         let (page, view) = (loaded.number(), loaded.view());
         let expected = self.place.object;
         if view.object() != expected {
             let found = view.object();
-            return Err(self.reader.fault(FormatError::WrongObject {
-                page,
-                found,
-                expected,
-            }));
+            return Err(self.reader.fault(FormatError::WrongObject { page, found, expected }));
         }
         self.pages_seen += 1;
         let must_be_leaf = parent_flags & page_flags::PARENT_OF_LEAF != 0;
-        let leads_in_circles =
-            self.pages_seen > u64::from(self.reader.page_max()) || (must_be_leaf && !view.is_leaf());
+        let leads_in_circles = self.pages_seen > u64::from(self.reader.page_max())
+            || (must_be_leaf && !view.is_leaf());
         if leads_in_circles {
             return Err(self.circle(page));
         }
@@ -154,16 +157,12 @@ impl TreeScan {
             return Err(self.circle(page.number()));
         }
         let next_line = match &self.from_key {
-            Some(key) => self
-                .reader
-                .view_fault(page.number(), page.view(), |view| view.find_child(key))?,
+            Some(key) => {
+                self.reader.view_fault(page.number(), page.view(), |view| view.find_child(key))?
+            }
             None => 0,
         };
-        self.branches.push(Branch {
-            page,
-            next_line,
-            ahead: VecDeque::new(),
-        });
+        self.branches.push(Branch { page, next_line, ahead: VecDeque::new() });
         Ok(())
     }
 
@@ -175,16 +174,12 @@ impl TreeScan {
             };
             let parent_flags = branch.page.view().flags();
             // Only leaves are read ahead: of branches, the next one is needed long after.
-            let wanted = if parent_flags & page_flags::PARENT_OF_LEAF != 0 {
-                self.read_ahead
-            } else {
-                1
-            };
+            let wanted =
+                if parent_flags & page_flags::PARENT_OF_LEAF != 0 { self.read_ahead } else { 1 };
             while branch.ahead.len() < wanted && branch.next_line < branch.page.view().lines() {
                 let (page, line) = (branch.page.number(), branch.next_line);
-                let child = self
-                    .reader
-                    .view_fault(page, branch.page.view(), |view| view.child(line))?;
+                let child =
+                    self.reader.view_fault(page, branch.page.view(), |view| view.child(line))?;
                 branch.ahead.push_back(self.reader.start_read(child)?);
                 branch.next_line += 1;
             }

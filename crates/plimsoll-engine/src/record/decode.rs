@@ -1,5 +1,5 @@
-//! Reading records. Values are borrowed from the page; damaged offsets give a [`RecordFault`], never a panic, and nothing is
-//! allocated.
+//! Reading records. Values are borrowed from the page; damaged offsets give a [`RecordFault`],
+//! never a panic, and nothing is allocated.
 
 use super::{
     HEADER_BYTES, INHERITED_VALUE, NO_VARIABLE, NULL_END, RecordLayout, SMALL_HAS_BITS, SMALL_NULL,
@@ -18,7 +18,9 @@ pub enum RecordFault {
         part: &'static str,
     },
     /// The fixed part ends somewhere else than the columns say.
-    #[error("the fixed part of the record ends at {found}, not at {expected} where its columns end")]
+    #[error(
+        "the fixed part of the record ends at {found}, not at {expected} where its columns end"
+    )]
     FixedEnd {
         /// What the record says.
         found: usize,
@@ -101,9 +103,7 @@ impl<'a> Record<'a> {
         let variable_count = usize::from(u16::from(last_variable).saturating_sub(NO_VARIABLE));
         let variable_start = variable_offsets + 2 * variable_count;
         if variable_start > bytes.len() {
-            return Err(RecordFault::Cut {
-                part: "list of variable values",
-            });
+            return Err(RecordFault::Cut { part: "list of variable values" });
         }
         let variable_bytes = match variable_count {
             0 => 0,
@@ -111,9 +111,7 @@ impl<'a> Record<'a> {
         };
         let tagged_start = variable_start + usize::from(variable_bytes);
         if tagged_start > bytes.len() {
-            return Err(RecordFault::Cut {
-                part: "last variable value",
-            });
+            return Err(RecordFault::Cut { part: "last variable value" });
         }
         Ok(Self {
             bytes,
@@ -198,7 +196,8 @@ impl<'a> Record<'a> {
             0 => 0,
             number => u16_at(self.bytes, offsets + 2 * (number - 1)).ok_or(outside)? & !NULL_END,
         };
-        let range = self.variable_start + usize::from(start)..self.variable_start + usize::from(end);
+        let range =
+            self.variable_start + usize::from(start)..self.variable_start + usize::from(end);
         let is_inside = range.end <= self.tagged_start;
         let bytes = self.bytes.get(range).filter(|_| is_inside);
         bytes.map(StoredValue::Bytes).ok_or(outside)
@@ -220,27 +219,21 @@ impl<'a> Record<'a> {
             return Ok(0);
         }
         // The first value begins where the tags end.
-        let first = u16_at(tags, 2).ok_or(RecordFault::Cut {
-            part: "first tagged value",
-        })?;
+        let first = u16_at(tags, 2).ok_or(RecordFault::Cut { part: "first tagged value" })?;
         let list_bytes = usize::from(first & self.place_mask());
-        let is_list =
-            list_bytes >= TAG_BYTES && list_bytes.is_multiple_of(TAG_BYTES) && list_bytes <= tags.len();
+        let is_list = list_bytes >= TAG_BYTES
+            && list_bytes.is_multiple_of(TAG_BYTES)
+            && list_bytes <= tags.len();
         if is_list {
             Ok(list_bytes / TAG_BYTES)
         } else {
-            Err(RecordFault::Cut {
-                part: "list of tagged values",
-            })
+            Err(RecordFault::Cut { part: "list of tagged values" })
         }
     }
 
     fn tag(&self, number: usize) -> Option<(ColumnId, u16)> {
         let tags = self.tags();
-        Some((
-            u16_at(tags, number * TAG_BYTES)?,
-            u16_at(tags, number * TAG_BYTES + 2)?,
-        ))
+        Some((u16_at(tags, number * TAG_BYTES)?, u16_at(tags, number * TAG_BYTES + 2)?))
     }
 
     fn tagged(&self, column: ColumnId) -> Result<StoredValue<'a>, RecordFault> {
@@ -252,7 +245,9 @@ impl<'a> Record<'a> {
             match found.cmp(&column) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return self.tagged_value(column, middle, place, count),
+                std::cmp::Ordering::Equal => {
+                    return self.tagged_value(column, middle, place, count);
+                }
             }
         }
         Ok(StoredValue::Absent)
@@ -294,8 +289,13 @@ impl<'a> Record<'a> {
     pub const HEADER_BYTES: usize = HEADER_BYTES;
 }
 
-/// Where the fixed values end and the null bits begin, so that the null bits end at `variable_offsets`.
-fn fixed_end(layout: &RecordLayout, last_fixed: u8, variable_offsets: usize) -> Result<usize, RecordFault> {
+/// Where the fixed values end and the null bits begin, so that the null bits end at
+/// `variable_offsets`.
+fn fixed_end(
+    layout: &RecordLayout,
+    last_fixed: u8,
+    variable_offsets: usize,
+) -> Result<usize, RecordFault> {
     let null_bytes = usize::from(last_fixed).div_ceil(8);
     let known_end = layout.ends.last().copied().unwrap_or(HEADER_BYTES);
     let (expected, is_sound) = match layout.ends.get(usize::from(last_fixed)) {
@@ -306,10 +306,7 @@ fn fixed_end(layout: &RecordLayout, last_fixed: u8, variable_offsets: usize) -> 
     if is_sound {
         return Ok(variable_offsets - null_bytes);
     }
-    Err(RecordFault::FixedEnd {
-        found: variable_offsets,
-        expected,
-    })
+    Err(RecordFault::FixedEnd { found: variable_offsets, expected })
 }
 
 fn interpret(column: ColumnId, bits: u8, value: &[u8]) -> Result<StoredValue<'_>, RecordFault> {
@@ -317,11 +314,7 @@ fn interpret(column: ColumnId, bits: u8, value: &[u8]) -> Result<StoredValue<'_>
         return Ok(StoredValue::Null);
     }
     if bits & (value_bits::MULTI | value_bits::TWO) != 0 {
-        return Ok(StoredValue::Multi(MultiValue {
-            bytes: value,
-            bits,
-            column,
-        }));
+        return Ok(StoredValue::Multi(MultiValue { bytes: value, bits, column }));
     }
     if bits & value_bits::SEPARATED != 0 {
         return separated(column, value);
@@ -356,7 +349,8 @@ impl<'a> MultiValue<'a> {
         }
         let outside = RecordFault::Outside { column: self.column };
         let list_bytes = usize::from(u16_at(self.bytes, 0).ok_or(outside)? & !NULL_END);
-        let is_list = list_bytes >= 2 && list_bytes.is_multiple_of(2) && list_bytes <= self.bytes.len();
+        let is_list =
+            list_bytes >= 2 && list_bytes.is_multiple_of(2) && list_bytes <= self.bytes.len();
         if is_list { Ok(list_bytes / 2) } else { Err(outside) }
     }
 
@@ -371,9 +365,7 @@ impl<'a> MultiValue<'a> {
         }
         if self.bits & value_bits::TWO != 0 {
             let (first_bytes, values) = self.bytes.split_first().ok_or(outside)?;
-            let parts = values
-                .split_at_checked(usize::from(*first_bytes))
-                .ok_or(outside)?;
+            let parts = values.split_at_checked(usize::from(*first_bytes)).ok_or(outside)?;
             let value = if number == 0 { parts.0 } else { parts.1 };
             return Ok(self.plain(number, value));
         }
@@ -383,10 +375,7 @@ impl<'a> MultiValue<'a> {
         } else {
             self.bytes.len()
         };
-        let value = self
-            .bytes
-            .get(usize::from(start & !NULL_END)..end)
-            .ok_or(outside)?;
+        let value = self.bytes.get(usize::from(start & !NULL_END)..end).ok_or(outside)?;
         // The top bit, which means null elsewhere, marks a separated value here.
         if start & NULL_END != 0 {
             return separated(self.column, value);

@@ -1,10 +1,13 @@
 //! Reading the pages of log records before their turn comes.
 //!
-//! Redo itself goes record by record; what it waits for is pages. While it applies one record the pages of the next few hundred are on
-//! their way, so that a disk of any depth is kept busy and only the first page of a generation is waited for in full.
-//! A page that has been read is pinned until its record is redone; a read that failed is not repeated, its error is kept for the record.
+//! Redo itself goes record by record; what it waits for is pages. While it applies one record the
+//! pages of the next few hundred are on their way, so that a disk of any depth is kept busy and
+//! only the first page of a generation is waited for in full. A page that has been read is pinned
+//! until its record is redone; a read that failed is not repeated, its error is kept for the
+//! record.
 //!
-//! Limits: nothing is read across the end of a generation; pins take at most a quarter of the cache.
+//! Limits: nothing is read across the end of a generation; pins take at most a quarter of the
+//! cache.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -90,7 +93,10 @@ impl ReadAhead {
             return;
         };
         let is_outside = key.page == 0 || key.page > database.pages_owned();
-        if is_outside || self.held.slots.borrow().contains_key(&key) || self.cache.peek(key).is_some() {
+        if is_outside
+            || self.held.slots.borrow().contains_key(&key)
+            || self.cache.peek(key).is_some()
+        {
             return;
         }
         let number = self.tasks_ever;
@@ -140,7 +146,8 @@ impl ReadAhead {
         }
     }
 
-    /// Lets go of everything and waits for reads still under way: nothing may touch the files afterwards.
+    /// Lets go of everything and waits for reads still under way: nothing may touch the files
+    /// afterwards.
     pub(super) async fn finish(&mut self) {
         self.held.slots.borrow_mut().clear();
         for task in self.tasks.drain(..) {
@@ -158,22 +165,13 @@ impl Held {
 
 fn pages_read_by(record: &LogRecord) -> Vec<PageKey> {
     match record {
-        LogRecord::Row(row) => vec![PageKey {
-            database: row.database,
-            page: row.page,
-        }],
+        LogRecord::Row(row) => vec![PageKey { database: row.database, page: row.page }],
         LogRecord::Structure(structure) => structure
             .pages
             .iter()
-            .map(|edits| PageKey {
-                database: structure.database,
-                page: edits.page,
-            })
+            .map(|edits| PageKey { database: structure.database, page: edits.page })
             .collect(),
-        LogRecord::Image(image) => vec![PageKey {
-            database: image.database,
-            page: image.page,
-        }],
+        LogRecord::Image(image) => vec![PageKey { database: image.database, page: image.page }],
         _ => Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
-//! Whether what the log says can be done to a page as it is. It always can where the two belong together; where they do not (a write that was lost
-//! or went elsewhere, a log made by somebody else) the page is named as damaged, and nothing is done to it.
+//! Whether what the log says can be done to a page as it is. It always can where the two belong
+//! together; where they do not (a write that was lost or went elsewhere, a log made by somebody
+//! else) the page is named as damaged, and nothing is done to it.
 
 use crate::edit::{Edit, NewNode, RowChange};
 use crate::error::PageDamage;
@@ -52,22 +53,19 @@ pub(super) fn of_content(page: &PageView<'_>) -> Option<PageDamage> {
 
 fn edit_misfit(page: &PageView<'_>, edit: &Edit) -> Option<&'static str> {
     match edit {
-        Edit::Format {
-            flags,
-            external,
-            nodes,
-            ..
-        } => {
+        Edit::Format { flags, external, nodes, .. } => {
             let room_bytes = page.size().bytes() - page.size().header_bytes() - TAG_BYTES;
             let is_root = flags & page_flags::ROOT != 0;
             let cost_bytes =
                 |node: &NewNode| PageMut::node_cost_bytes(external, is_root, &node.key, &node.data);
             let needed_bytes = external.len() + nodes.iter().map(cost_bytes).sum::<usize>();
-            let fits =
-                needed_bytes <= room_bytes && nodes.iter().all(|node| node.key.len() < KEY_BYTES_LIMIT);
+            let fits = needed_bytes <= room_bytes
+                && nodes.iter().all(|node| node.key.len() < KEY_BYTES_LIMIT);
             (!fits).then_some(NO_ROOM)
         }
-        Edit::Insert { line, node } => insert_misfit(page, usize::from(*line), &node.key, &node.data),
+        Edit::Insert { line, node } => {
+            insert_misfit(page, usize::from(*line), &node.key, &node.data)
+        }
         Edit::Remove { line } => data_of(page, usize::from(*line)).is_none().then_some(NO_LINE),
         Edit::SetData { line, data } => match data_of(page, usize::from(*line)) {
             None => Some(NO_LINE),
@@ -76,9 +74,10 @@ fn edit_misfit(page: &PageView<'_>, edit: &Edit) -> Option<&'static str> {
         Edit::SetExternal { external } => {
             growth_misfit(page, page.external().map_or(0, <[u8]>::len), external.len())
         }
-        Edit::Truncate { .. } | Edit::SetSiblings { .. } | Edit::MadeBy { .. } | Edit::DroppedBy { .. } => {
-            None
-        }
+        Edit::Truncate { .. }
+        | Edit::SetSiblings { .. }
+        | Edit::MadeBy { .. }
+        | Edit::DroppedBy { .. } => None,
     }
 }
 
@@ -91,7 +90,12 @@ fn growth_misfit(page: &PageView<'_>, present_bytes: usize, bytes: usize) -> Opt
     (bytes.saturating_sub(present_bytes) > page.free_bytes()).then_some(NO_ROOM)
 }
 
-fn insert_misfit(page: &PageView<'_>, line: usize, key: &[u8], data: &[u8]) -> Option<&'static str> {
+fn insert_misfit(
+    page: &PageView<'_>,
+    line: usize,
+    key: &[u8],
+    data: &[u8],
+) -> Option<&'static str> {
     if line > page.lines() {
         return Some(NO_LINE);
     }

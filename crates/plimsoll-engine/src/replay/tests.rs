@@ -42,24 +42,15 @@ fn assert_told(found: Option<PageDamage>, part: &str) {
     );
 }
 
-/// A page whose time is right and whose row is another one was written by a lost or misplaced write; changing it would hide that.
+/// A page whose time is right and whose row is another one was written by a lost or misplaced
+/// write; changing it would hide that.
 #[test]
 fn a_change_of_another_row_is_damage() {
     let bytes = leaf();
     let view = PageView::new(&bytes, SIZE);
-    let delete = |old: &[u8]| RowChange::Delete {
-        old: Some(old.to_vec()),
-    };
-    let splice = |at, old: &[u8]| RowChange::Splice {
-        at,
-        old: old.to_vec(),
-        new: b"new".to_vec(),
-    };
-    let add = |at| RowChange::Delta {
-        at,
-        width: 4,
-        amount: 1,
-    };
+    let delete = |old: &[u8]| RowChange::Delete { old: Some(old.to_vec()) };
+    let splice = |at, old: &[u8]| RowChange::Splice { at, old: old.to_vec(), new: b"new".to_vec() };
+    let add = |at| RowChange::Delta { at, width: 4, amount: 1 };
     for sound in [delete(b"the row"), splice(4, b"row"), add(3), RowChange::Undelete] {
         assert_eq!(of_row(&view, &row(0, sound.clone())), None);
         assert_told(of_row(&view, &row(1, sound)), "line");
@@ -87,11 +78,7 @@ fn what_has_no_room_on_the_page_is_damage() {
 fn edits_that_do_not_fit_leave_the_page_alone() {
     let bytes = leaf();
     let view = PageView::new(&bytes, SIZE);
-    let node = |bytes| NewNode {
-        flags: 0,
-        key: b"nearly".to_vec(),
-        data: vec![1; bytes],
-    };
+    let node = |bytes| NewNode { flags: 0, key: b"nearly".to_vec(), data: vec![1; bytes] };
     let format = |nodes, external: &[u8]| Edit::Format {
         object: 8,
         flags: page_flags::LEAF,
@@ -100,65 +87,31 @@ fn edits_that_do_not_fit_leave_the_page_alone() {
         external: external.to_vec(),
         nodes,
     };
-    let set = |line, bytes| Edit::SetData {
-        line,
-        data: vec![1; bytes],
-    };
-    let external = |bytes| Edit::SetExternal {
-        external: vec![b'k'; bytes],
-    };
+    let set = |line, bytes| Edit::SetData { line, data: vec![1; bytes] };
+    let external = |bytes| Edit::SetExternal { external: vec![b'k'; bytes] };
     let made = |edits: Vec<Edit>| {
-        let edits = PageEdits {
-            page: 40,
-            dbtime_before: 1,
-            edits,
-        };
+        let edits = PageEdits { page: 40, dbtime_before: 1, edits };
         edited(&view, &edits)
     };
     for (edit, part) in [
         (format(vec![node(2000), node(2100)], b""), "room"),
         (format(vec![], &[1; 4060]), "room"),
-        (
-            Edit::Insert {
-                line: 2,
-                node: node(1),
-            },
-            "line",
-        ),
-        (
-            Edit::Insert {
-                line: 1,
-                node: node(4060),
-            },
-            "room",
-        ),
+        (Edit::Insert { line: 2, node: node(1) }, "line"),
+        (Edit::Insert { line: 1, node: node(4060) }, "room"),
         (Edit::Remove { line: 1 }, "line"),
         (set(1, 1), "line"),
         (set(0, 4060), "room"),
         (external(4060), "room"),
     ] {
-        let after = vec![
-            Edit::Remove { line: 0 },
-            Edit::Insert {
-                line: 0,
-                node: node(3),
-            },
-            edit.clone(),
-        ];
+        let after =
+            vec![Edit::Remove { line: 0 }, Edit::Insert { line: 0, node: node(3) }, edit.clone()];
         assert_told(made(vec![edit]).err(), part);
         assert!(made(after[..2].to_vec()).is_ok());
         assert_told(made(after).err(), part);
     }
     // The prefix of the node goes: what is left is no page.
     let shortened = vec![
-        format(
-            vec![NewNode {
-                flags: 0,
-                key: vec![b'k'; 20],
-                data: vec![],
-            }],
-            &[b'k'; 20],
-        ),
+        format(vec![NewNode { flags: 0, key: vec![b'k'; 20], data: vec![] }], &[b'k'; 20]),
         external(3),
     ];
     assert_told(made(shortened).err(), "no page");

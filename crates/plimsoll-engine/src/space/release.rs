@@ -1,13 +1,17 @@
 //! Giving back the space of a whole tree.
 //!
-//! All extents that the tree owns become available to its parent again; what lies on their pages is of no interest any more. That takes several
-//! steps where there are many extents, each of which leaves the rest owned by the tree, so it can be gone on with after a crash. The extents that
-//! hold the root and the pages of the owned-extent tree itself go last, together: until then they tell what is left.
+//! All extents that the tree owns become available to its parent again; what lies on their pages is
+//! of no interest any more. That takes several steps where there are many extents, each of which
+//! leaves the rest owned by the tree, so it can be gone on with after a crash. The extents that
+//! hold the root and the pages of the owned-extent tree itself go last, together: until then they
+//! tell what is left.
 
 use std::collections::BTreeSet;
 
 // Circle: giving space back is the counterpart of taking it, in a file of its own.
-use super::{Extent, SPACE_HEADER_BYTES, SpaceHeader, extent_at, extent_trees, header_of, insert_extent};
+use super::{
+    Extent, SPACE_HEADER_BYTES, SpaceHeader, extent_at, extent_trees, header_of, insert_extent,
+};
 use crate::PageNumber;
 use crate::batch::{Batch, Step};
 use crate::btree::{Tree, find};
@@ -26,7 +30,8 @@ struct Owned {
     pages: BTreeSet<PageNumber>,
 }
 
-/// Gives the pages of a tree back to its parent. Nobody may use the tree any more; where it is not there, nothing happens.
+/// Gives the pages of a tree back to its parent. Nobody may use the tree any more; where it is not
+/// there, nothing happens.
 pub(crate) fn release(batch: &mut Batch<'_>, root: PageNumber, object: u32) -> Step<Progress<()>> {
     let is_there = batch.with(root, |view| Ok(view.object() == object && view.is_root()))?;
     if !is_there {
@@ -71,10 +76,7 @@ fn emptied(object: u32) -> Edit {
 }
 
 fn owned_of(batch: &Batch<'_>, root: PageNumber, header: &SpaceHeader, tree: &Tree) -> Step<Owned> {
-    let mut owned = Owned {
-        extents: Vec::new(),
-        pages: BTreeSet::new(),
-    };
+    let mut owned = Owned { extents: Vec::new(), pages: BTreeSet::new() };
     if !header.is_multiple() {
         let pages = header.primary_pages.max(1);
         let last = root + pages - 1;
@@ -84,10 +86,9 @@ fn owned_of(batch: &Batch<'_>, root: PageNumber, header: &SpaceHeader, tree: &Tr
     let mut waiting = vec![tree.root];
     while let Some(page) = waiting.pop() {
         if !owned.pages.insert(page) {
-            return Err(batch.damaged(
-                page,
-                PageDamage::Link("a page of owned extents that is met twice"),
-            ));
+            return Err(
+                batch.damaged(page, PageDamage::Link("a page of owned extents that is met twice"))
+            );
         }
         let (object, is_leaf, lines) =
             batch.with(page, |view| Ok((view.object(), view.is_leaf(), view.lines())))?;
@@ -109,10 +110,9 @@ fn owned_of(batch: &Batch<'_>, root: PageNumber, header: &SpaceHeader, tree: &Tr
 fn remove(batch: &mut Batch<'_>, tree: &Tree, extent: Extent) -> Step<()> {
     let (path, line) = find(batch, tree, &extent.last.to_be_bytes())?;
     let Ok(line) = line else {
-        return Err(batch.damaged(
-            path.leaf,
-            PageDamage::Link("an extent that is not where it was read"),
-        ));
+        return Err(
+            batch.damaged(path.leaf, PageDamage::Link("an extent that is not where it was read"))
+        );
     };
     batch.edit(path.leaf, Edit::Remove { line: line as u16 })
 }
@@ -120,10 +120,9 @@ fn remove(batch: &mut Batch<'_>, tree: &Tree, extent: Extent) -> Step<()> {
 fn give(batch: &mut Batch<'_>, parent: PageNumber, extent: Extent) -> Step<()> {
     let (header, object, kind) = header_of(batch, parent)?;
     if !header.is_multiple() {
-        return Err(batch.damaged(
-            parent,
-            PageDamage::Link("a tree of one extent has given space away"),
-        ));
+        return Err(
+            batch.damaged(parent, PageDamage::Link("a tree of one extent has given space away"))
+        );
     }
     let (_, available) = extent_trees(batch, &header, object, kind);
     let mut rest = extent;

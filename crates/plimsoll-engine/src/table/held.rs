@@ -1,4 +1,5 @@
-//! The values of a row while it is changed: those that its record will hold, and the numbers of those that lie apart.
+//! The values of a row while it is changed: those that its record will hold, and the numbers of
+//! those that lie apart.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,13 @@
 //! Columns that are filled from a counter.
 //!
-//! Every row that is inserted gets the next number. Numbers are unique and rise; one that was seen with a committed row is never given again, also
-//! when that row is deleted and the power fails. For that, numbers are taken in blocks: the catalog row of the column says up to where they were
-//! taken, changed by a transaction of its own that the log holds before any row with a number of the block. What is left of a block when an
-//! instance ends is not given out.
+//! Every row that is inserted gets the next number. Numbers are unique and rise; one that was seen
+//! with a committed row is never given again, also when that row is deleted and the power fails.
+//! For that, numbers are taken in blocks: the catalog row of the column says up to where they were
+//! taken, changed by a transaction of its own that the log holds before any row with a number of
+//! the block. What is left of a block when an instance ends is not given out.
 //!
-//! The mark stands in the column Stats of the catalog row, which other engines leave empty for columns. Where it is not there yet, numbers go on
-//! behind the highest in the table.
+//! The mark stands in the column Stats of the catalog row, which other engines leave empty for
+//! columns. Where it is not there yet, numbers go on behind the highest in the table.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -37,11 +38,7 @@ pub(super) struct Numbers {
 
 impl Default for Numbers {
     fn default() -> Self {
-        Self {
-            next: Cell::new(1),
-            end: Cell::new(0),
-            taking: Permits::new(1),
-        }
+        Self { next: Cell::new(1), end: Cell::new(0), taking: Permits::new(1) }
     }
 }
 
@@ -68,7 +65,8 @@ impl OpenTable {
     /// The column that is filled from a counter.
     pub(super) fn numbered_column(&self) -> Option<&Column> {
         let mut columns = self.placed.table.columns.iter();
-        columns.find(|column| column.flags & column_flags::AUTO_INCREMENT != 0 && !column.is_dropped())
+        columns
+            .find(|column| column.flags & column_flags::AUTO_INCREMENT != 0 && !column.is_dropped())
     }
 
     /// Refuses values for a column that is filled from a counter.
@@ -179,10 +177,8 @@ impl Block {
         let catalog = system_tree(self.database, system::CATALOG_OBJECT, system::CATALOG_ROOT, 0);
         let shadow = system_tree(self.database, system::SHADOW_OBJECT, system::SHADOW_ROOT, 0);
         let row = transaction.get(catalog, &self.key).await?;
-        let row = row.ok_or(EngineError::NoSuchObject {
-            what: "column",
-            name: self.column.clone(),
-        })?;
+        let row =
+            row.ok_or(EngineError::NoSuchObject { what: "column", name: self.column.clone() })?;
         let taken = numbers_taken(&row, size).unwrap_or(0);
         let first = taken.max(self.highest) + 1;
         let last = (taken.max(self.highest) + BLOCK).min(self.number_max);

@@ -1,7 +1,8 @@
 //! Who uses which table, so that nobody changes a table under somebody's hands.
 //!
-//! Every handle of a table keeps its [`TableUse`], and so does what reads or writes a long value of it. A change of a table's schema is refused while
-//! there is one, or while a transaction has changed rows of the table; a table is not opened while its schema changes. A handle therefore
+//! Every handle of a table keeps its [`TableUse`], and so does what reads or writes a long value of
+//! it. A change of a table's schema is refused while there is one, or while a transaction has
+//! changed rows of the table; a table is not opened while its schema changes. A handle therefore
 //! always knows the table as it is.
 
 use std::cell::{Cell, RefCell};
@@ -16,7 +17,8 @@ use crate::store::Store;
 // Circle: the numbers are kept with the use of the table, in a file of their own.
 use super::numbers::Numbers;
 
-/// How long a change of a schema waits until no transaction needs older versions of the table's rows.
+/// How long a change of a schema waits until no transaction needs older versions of the table's
+/// rows.
 const WAIT_NS_MAX: u64 = 2 * NANOS_PER_SECOND;
 
 /// What all handles of one table share.
@@ -69,7 +71,8 @@ impl Schema {
         self.version.get()
     }
 
-    /// Begins to use a table whose rows in the catalog were read when the schema had `version`; `None` if they may be others by now.
+    /// Begins to use a table whose rows in the catalog were read when the schema had `version`;
+    /// `None` if they may be others by now.
     pub(super) fn enter(
         &self,
         database: u8,
@@ -91,7 +94,12 @@ impl Schema {
     ///
     /// # Errors
     /// [`EngineError::TableInUse`].
-    pub(super) async fn take(&self, store: &Store, database: u8, placed: &PlacedTable) -> Result<Taken<'_>> {
+    pub(super) async fn take(
+        &self,
+        store: &Store,
+        database: u8,
+        placed: &PlacedTable,
+    ) -> Result<Taken<'_>> {
         let key = (database, placed.place.object);
         self.changing.borrow_mut().insert(key);
         self.version.set(self.version.get() + 1);
@@ -114,7 +122,8 @@ impl Schema {
             let now_ns = store.handle.now();
             if now_ns >= until_ns {
                 return refused(
-                    "a transaction has changed rows of it, or may still see them as they were; end it, then change the table",
+                    "a transaction has changed rows of it, or may still see them as they were; end \
+                     it, then change the table",
                 );
             }
             either(store.ended.notified(), store.handle.sleep(until_ns - now_ns)).await;

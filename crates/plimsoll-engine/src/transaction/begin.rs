@@ -1,5 +1,5 @@
-//! How transactions come about: begun by a caller, refused because the instance is closing, begun as a part of larger work, or found unfinished by
-//! recovery.
+//! How transactions come about: begun by a caller, refused because the instance is closing, begun
+//! as a part of larger work, or found unfinished by recovery.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,7 +10,8 @@ use crate::store::Store;
 use crate::versions::{Before, TransactionStatus};
 
 impl Transaction {
-    /// Begins a transaction that sees everything committed so far. Where the instance is closing, every operation of it says so.
+    /// Begins a transaction that sees everything committed so far. Where the instance is closing,
+    /// every operation of it says so.
     pub fn begin(store: &Rc<Store>) -> Transaction {
         if store.closing.get() {
             return Self::refused(store);
@@ -20,11 +21,7 @@ impl Transaction {
 
     fn refused(store: &Rc<Store>) -> Transaction {
         let status = Rc::new(TransactionStatus::new(0));
-        Self::of(Work {
-            is_refused: true,
-            ended: Cell::new(true),
-            ..Work::new(store, status, 0)
-        })
+        Self::of(Work { is_refused: true, ended: Cell::new(true), ..Work::new(store, status, 0) })
     }
 
     /// Begins a transaction as a part of work that a close waits for.
@@ -49,9 +46,7 @@ impl Transaction {
     }
 
     fn of(work: Work) -> Transaction {
-        Transaction {
-            work: Some(Rc::new(work)),
-        }
+        Transaction { work: Some(Rc::new(work)) }
     }
 
     /// A transaction that recovery found unfinished.
@@ -59,14 +54,12 @@ impl Transaction {
         let transaction = Self::begin_entered(store);
         let work = transaction.work();
         let status = Rc::new(TransactionStatus::new(id));
-        // Its records lie behind the checkpoint that redo started from: until all is taken back, redo must start there again.
+        // Its records lie behind the checkpoint that redo started from: until all is taken back,
+        // redo must start there again.
         store.writers.borrow_mut().note(id, store.checkpoint.get());
         // Rows still to be taken back must not look dead to anybody meanwhile.
         for entry in &undo {
-            store
-                .versions
-                .borrow_mut()
-                .push(entry.row.clone(), status.clone(), Before::Absent);
+            store.versions.borrow_mut().push(entry.row.clone(), status.clone(), Before::Absent);
         }
         let replaced = Work::new(store, status, work.snapshot);
         undo.into_iter().for_each(|entry| replaced.note_undo(entry));

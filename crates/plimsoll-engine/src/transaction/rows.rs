@@ -1,5 +1,5 @@
-//! What a transaction does to rows of a tree, each in one atomic step. Nothing here asks whether another operation of the transaction is under
-//! way: the callers have, see [`super::steps`].
+//! What a transaction does to rows of a tree, each in one atomic step. Nothing here asks whether
+//! another operation of the transaction is under way: the callers have, see [`super::steps`].
 
 // Circle: what a transaction does to rows is methods of its work, in a file of their own.
 use super::{UndoEntry, Work};
@@ -44,10 +44,7 @@ impl Work {
     /// The row with this key as this transaction sees it.
     pub(crate) async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let database = self.store.database(tree.database)?;
-        let row = RowKey {
-            tree,
-            key: key.to_vec(),
-        };
+        let row = RowKey { tree, key: key.to_vec() };
         self.store
             .look(&database, |batch| {
                 let (path, line) = find(batch, &tree, key)?;
@@ -62,7 +59,8 @@ impl Work {
             .await
     }
 
-    /// What `take` makes of the row with this key, as this transaction sees it; the row is not copied for that.
+    /// What `take` makes of the row with this key, as this transaction sees it; the row is not
+    /// copied for that.
     pub(crate) async fn get_with<R>(
         &self,
         tree: Tree,
@@ -78,9 +76,7 @@ impl Work {
                     let row = self.visible(&RowKey { tree, key }, None);
                     return Ok(row.map(|row| take(&row)));
                 };
-                batch.with(path.leaf, |view| {
-                    Ok(self.with_visible(&tree, &view.node(line)?, &take))
-                })
+                batch.with(path.leaf, |view| Ok(self.with_visible(&tree, &view.node(line)?, &take)))
             })
             .await
     }
@@ -106,66 +102,58 @@ impl Work {
         }
     }
 
-    /// The first of these keys, which rise, under which this transaction sees no row. Keys on one leaf cost one descent.
-    pub(crate) async fn first_absent(&self, tree: Tree, keys: &[impl AsRef<[u8]>]) -> Result<Option<usize>> {
+    /// The first of these keys, which rise, under which this transaction sees no row. Keys on one
+    /// leaf cost one descent.
+    pub(crate) async fn first_absent(
+        &self,
+        tree: Tree,
+        keys: &[impl AsRef<[u8]>],
+    ) -> Result<Option<usize>> {
         let database = self.store.database(tree.database)?;
-        self.store
-            .look(&database, |batch| self.first_absent_step(batch, tree, keys))
-            .await
+        self.store.look(&database, |batch| self.first_absent_step(batch, tree, keys)).await
     }
 
     /// Inserts a row.
     ///
     /// # Errors
-    /// [`EngineError::KeyDuplicate`], [`EngineError::WriteConflict`], [`EngineError::NodeTooLarge`], ...
+    /// [`EngineError::KeyDuplicate`], [`EngineError::WriteConflict`],
+    /// [`EngineError::NodeTooLarge`], ...
     pub(crate) async fn insert(&self, tree: Tree, key: &[u8], data: &[u8]) -> Result<()> {
         let database = self.store.database(tree.database)?;
         check_fits(database.size(), key, data)?;
-        let row = RowKey {
-            tree,
-            key: key.to_vec(),
-        };
-        self.store
-            .change(&database, |batch| self.insert_step(batch, &row, data))
-            .await
+        let row = RowKey { tree, key: key.to_vec() };
+        self.store.change(&database, |batch| self.insert_step(batch, &row, data)).await
     }
 
     /// Deletes a row.
     pub(crate) async fn delete(&self, tree: Tree, key: &[u8]) -> Result<()> {
         let database = self.store.database(tree.database)?;
-        let row = RowKey {
-            tree,
-            key: key.to_vec(),
-        };
-        self.store
-            .change(&database, |batch| self.delete_step(batch, &row))
-            .await
+        let row = RowKey { tree, key: key.to_vec() };
+        self.store.change(&database, |batch| self.delete_step(batch, &row)).await
     }
 
     /// Replaces the data of a row.
     pub(crate) async fn replace(&self, tree: Tree, key: &[u8], data: &[u8]) -> Result<()> {
         let database = self.store.database(tree.database)?;
         check_fits(database.size(), key, data)?;
-        let row = RowKey {
-            tree,
-            key: key.to_vec(),
-        };
-        self.store
-            .change(&database, |batch| self.replace_step(batch, &row, data))
-            .await
+        let row = RowKey { tree, key: key.to_vec() };
+        self.store.change(&database, |batch| self.replace_step(batch, &row, data)).await
     }
 
-    /// Adds to a little-endian counter of `width` bytes at offset `at` of a row's data. Concurrent transactions may do so together.
-    pub(crate) async fn add(&self, tree: Tree, key: &[u8], at: u32, width: u8, amount: i64) -> Result<()> {
+    /// Adds to a little-endian counter of `width` bytes at offset `at` of a row's data. Concurrent
+    /// transactions may do so together.
+    pub(crate) async fn add(
+        &self,
+        tree: Tree,
+        key: &[u8],
+        at: u32,
+        width: u8,
+        amount: i64,
+    ) -> Result<()> {
         let database = self.store.database(tree.database)?;
-        let row = RowKey {
-            tree,
-            key: key.to_vec(),
-        };
+        let row = RowKey { tree, key: key.to_vec() };
         let delta = RowChange::Delta { at, width, amount };
-        self.store
-            .change(&database, |batch| self.delta_step(batch, &row, &delta))
-            .await
+        self.store.change(&database, |batch| self.delta_step(batch, &row, &delta)).await
     }
 
     pub(crate) fn visible(&self, row: &RowKey, current: Option<&[u8]>) -> Option<Vec<u8>> {
@@ -200,10 +188,7 @@ impl Work {
                 }
             };
             let page = leaf.expect("the first key was found by a descent");
-            let row = RowKey {
-                tree,
-                key: key.to_vec(),
-            };
+            let row = RowKey { tree, key: key.to_vec() };
             let is_there = match line {
                 Ok(line) => batch.with(page, |view| {
                     let node = view.node(line)?;
@@ -224,20 +209,13 @@ impl Work {
         if self.store.versions.borrow().rows() == 0 {
             return is_there;
         }
-        let row = RowKey {
-            tree: *tree,
-            key: node.key(),
-        };
+        let row = RowKey { tree: *tree, key: node.key() };
         self.is_visible(&row, is_there.then_some(node.data))
     }
 
     fn is_visible(&self, row: &RowKey, current: Option<&[u8]>) -> bool {
         let has_versions = self.store.versions.borrow().has_versions(row);
-        if has_versions {
-            self.visible(row, current).is_some()
-        } else {
-            current.is_some()
-        }
+        if has_versions { self.visible(row, current).is_some() } else { current.is_some() }
     }
 
     pub(super) fn has_logged(&self) -> bool {
@@ -274,7 +252,8 @@ impl Work {
         }
     }
 
-    /// Logs and makes a change, keeps the version before it and the way back. Nothing here waits or fails half-way.
+    /// Logs and makes a change, keeps the version before it and the way back. Nothing here waits or
+    /// fails half-way.
     fn apply(
         &self,
         batch: &Batch<'_>,
@@ -284,20 +263,13 @@ impl Work {
         change: RowChange,
         before: Before,
     ) -> Step<()> {
-        let inverse = change
-            .inverse()
-            .expect("transactions make only changes that can be taken back");
+        let inverse =
+            change.inverse().expect("transactions make only changes that can be taken back");
         let first = self.store.log.tip();
         batch.row(self.record(row, leaf, line, change, false))?;
         self.store.writers.borrow_mut().note(self.status.id, first);
-        self.store
-            .versions
-            .borrow_mut()
-            .push(row.clone(), self.status.clone(), before);
-        self.note_undo(UndoEntry {
-            row: row.clone(),
-            inverse,
-        });
+        self.store.versions.borrow_mut().push(row.clone(), self.status.clone(), before);
+        self.note_undo(UndoEntry { row: row.clone(), inverse });
         Ok(())
     }
 
@@ -311,16 +283,14 @@ impl Work {
         let (needed, free) = batch.with(path.leaf, |view| {
             let needed = match line {
                 Ok(line) => data.len().saturating_sub(view.node(line)?.data.len()),
-                Err(_) => PageMut::node_cost_bytes(view.external()?, view.is_root(), &row.key, data),
+                Err(_) => {
+                    PageMut::node_cost_bytes(view.external()?, view.is_root(), &row.key, data)
+                }
             };
             Ok((needed, view.free_bytes()))
         })?;
         if needed > free {
-            let coming = line.err().map(|line| Coming {
-                line,
-                key: &row.key,
-                data,
-            });
+            let coming = line.err().map(|line| Coming { line, key: &row.key, data });
             return self.make_room(batch, row, &path, coming);
         }
         let (line, change) = match line {
@@ -329,16 +299,9 @@ impl Work {
                 let old = batch.with(path.leaf, |view| {
                     Ok(own.then(|| view.node(line).map(|node| node.data.to_vec())))
                 })?;
-                let old = old
-                    .transpose()
-                    .map_err(|fault| batch.damaged(path.leaf, fault.into()))?;
-                (
-                    line,
-                    RowChange::Revive {
-                        data: data.to_vec(),
-                        old,
-                    },
-                )
+                let old =
+                    old.transpose().map_err(|fault| batch.damaged(path.leaf, fault.into()))?;
+                (line, RowChange::Revive { data: data.to_vec(), old })
             }
             Err(line) => (line, RowChange::Insert { data: data.to_vec() }),
         };
@@ -357,9 +320,7 @@ impl Work {
             row,
             path.leaf,
             line,
-            RowChange::Delete {
-                old: Some(before.clone()),
-            },
+            RowChange::Delete { old: Some(before.clone()) },
             Before::Data(before),
         )?;
         Ok(Progress::Done(()))
@@ -380,28 +341,27 @@ impl Work {
         Ok(Progress::Done(()))
     }
 
-    fn delta_step(&self, batch: &mut Batch<'_>, row: &RowKey, delta: &RowChange) -> Step<Progress<()>> {
+    fn delta_step(
+        &self,
+        batch: &mut Batch<'_>,
+        row: &RowKey,
+        delta: &RowChange,
+    ) -> Step<Progress<()>> {
         let (path, line) = find(batch, &row.tree, &row.key)?;
         self.check(row, true)?;
         let (Some(before), Ok(line)) = (current_data(batch, &path, line)?, line) else {
             return Err(EngineError::RowNotFound.into());
         };
         let fits = matches!(delta, RowChange::Delta { at, width, .. }
-            if (*at as usize + usize::from(*width)) <= before.len() && (*width == 4 || *width == 8));
+            if (*at as usize + usize::from(*width)) <= before.len() && (*width == 4 ||
+                *width == 8));
         if !fits {
             return Err(EngineError::BadRow(
                 "a counter lies outside the row or is not 4 or 8 bytes wide".into(),
             )
             .into());
         }
-        self.apply(
-            batch,
-            row,
-            path.leaf,
-            line,
-            delta.clone(),
-            Before::Delta(delta.clone()),
-        )?;
+        self.apply(batch, row, path.leaf, line, delta.clone(), Before::Delta(delta.clone()))?;
         Ok(Progress::Done(()))
     }
 
@@ -437,7 +397,12 @@ impl Work {
     }
 
     /// A node on the leaf that is deleted for everybody, other than the row itself.
-    fn dead_node(&self, batch: &Batch<'_>, row: &RowKey, path: &Path) -> Step<Option<(usize, Vec<u8>)>> {
+    fn dead_node(
+        &self,
+        batch: &Batch<'_>,
+        row: &RowKey,
+        path: &Path,
+    ) -> Step<Option<(usize, Vec<u8>)>> {
         let deleted = batch.with(path.leaf, |view| {
             let mut deleted = Vec::new();
             for line in 0..view.lines() {
@@ -450,11 +415,7 @@ impl Work {
         })?;
         let versions = self.store.versions.borrow();
         Ok(deleted.into_iter().find(|(_, key)| {
-            *key != row.key
-                && !versions.has_versions(&RowKey {
-                    tree: row.tree,
-                    key: key.clone(),
-                })
+            *key != row.key && !versions.has_versions(&RowKey { tree: row.tree, key: key.clone() })
         }))
     }
 }

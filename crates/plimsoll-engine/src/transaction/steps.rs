@@ -1,10 +1,13 @@
-//! Operations of several steps within a transaction, one at a time, and what cursors ask about its own changes.
+//! Operations of several steps within a transaction, one at a time, and what cursors ask about its
+//! own changes.
 //!
-//! An operation on a table takes steps in several trees. One that is abandoned between two of them leaves its transaction half done: from then on it
-//! can be rolled back, wholly or to a savepoint before the operation, and not be committed, whatever is done in it afterwards.
+//! An operation on a table takes steps in several trees. One that is abandoned between two of them
+//! leaves its transaction half done: from then on it can be rolled back, wholly or to a savepoint
+//! before the operation, and not be committed, whatever is done in it afterwards.
 //!
-//! What an operation that fails has done is taken back by going back to where it began. A second change beside it would be taken back with it, in
-//! part; so a change is alone, and reads go beside each other only.
+//! What an operation that fails has done is taken back by going back to where it began. A second
+//! change beside it would be taken back with it, in part; so a change is alone, and reads go beside
+//! each other only.
 
 // Circle: the steps of a transaction are kept by it, in a file of their own.
 use super::{Undo, Work};
@@ -64,7 +67,8 @@ impl Work {
     /// Begins an operation that changes something.
     ///
     /// # Errors
-    /// [`EngineError::TransactionBusy`] while anything else is under way, [`EngineError::Closing`] where the instance was closing when it was begun.
+    /// [`EngineError::TransactionBusy`] while anything else is under way, [`EngineError::Closing`]
+    /// where the instance was closing when it was begun.
     pub(crate) fn begin_change(&self) -> Result<Turn<'_>> {
         self.check_begun()?;
         if self.under_way.get() != UnderWay::Nothing {
@@ -74,7 +78,8 @@ impl Work {
         Ok(Turn { work: self })
     }
 
-    /// Begins an operation of several steps: until [`Work::end_steps`] the transaction cannot be committed.
+    /// Begins an operation of several steps: until [`Work::end_steps`] the transaction cannot be
+    /// committed.
     pub(crate) fn begin_steps(&self) -> Steps {
         self.begin_steps_at(self.undo.borrow().len())
     }
@@ -87,7 +92,8 @@ impl Work {
         Steps { number }
     }
 
-    /// Ends it: it is wholly done, or wholly taken back. What was abandoned before it stays half done.
+    /// Ends it: it is wholly done, or wholly taken back. What was abandoned before it stays half
+    /// done.
     pub(crate) fn end_steps(&self, steps: &Steps) {
         self.steps.borrow_mut().remove(&steps.number);
     }

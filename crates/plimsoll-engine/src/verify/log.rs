@@ -1,8 +1,9 @@
 //! Logs, checkpoints and flush maps.
 //!
-//! A generation is read by the same reader that recovery uses, then its records are decoded one by one. Units of a flush that was
-//! under way when the log stopped are counted as torn, not as damage: nothing in them was ever acknowledged. Generations that are checked
-//! together must also chain: same stream, no gap, each beginning where the one before says it ended.
+//! A generation is read by the same reader that recovery uses, then its records are decoded one by
+//! one. Units of a flush that was under way when the log stopped are counted as torn, not as
+//! damage: nothing in them was ever acknowledged. Generations that are checked together must also
+//! chain: same stream, no gap, each beginning where the one before says it ended.
 
 use std::path::Path;
 
@@ -41,9 +42,7 @@ fn damaged_unit(index: u64, offset: u64) -> Finding {
     Finding {
         page: u32::try_from(index).unwrap_or(u32::MAX),
         offset,
-        class: FindingClass::Bad {
-            page_if_misplaced: None,
-        },
+        class: FindingClass::Bad { page_if_misplaced: None },
         block: 0,
         stored: String::new(),
         computed: String::new(),
@@ -74,11 +73,7 @@ pub(super) async fn verify_log(
     };
     count_units(&mut report, &generation);
     check_records(handle, &generation, &mut report).await;
-    let link = ChainLink {
-        file: number,
-        end: generation.end(),
-        header: generation.header,
-    };
+    let link = ChainLink { file: number, end: generation.end(), header: generation.header };
     (report, Some(link))
 }
 
@@ -137,10 +132,14 @@ pub(super) fn check_chains(report: &mut VerifyReport, mut links: Vec<ChainLink>)
                 before.header.generation + 1
             ))
         } else if next.header.previous_created != before.header.created {
-            Some("it continues another history of its stream: creation times do not chain".to_owned())
+            Some(
+                "it continues another history of its stream: creation times do not chain"
+                    .to_owned(),
+            )
         } else if next.header.previous_end > before.end {
             Some(format!(
-                "it says that the generation before ended at {}, but that can be read only up to {}: acknowledged log is lost",
+                "it says that the generation before ended at {}, but that can be read only up to \
+                 {}: acknowledged log is lost",
                 next.header.previous_end, before.end
             ))
         } else {
@@ -154,7 +153,8 @@ pub(super) fn check_chains(report: &mut VerifyReport, mut links: Vec<ChainLink>)
     }
 }
 
-/// Whether a file without a header may be a log that is prepared or held in reserve: by its name, and empty as far as we saw.
+/// Whether a file without a header may be a log that is prepared or held in reserve: by its name,
+/// and empty as far as we saw.
 pub(super) fn may_be_prepared(path: &Path, start: &[u8]) -> bool {
     is_spare(path) && is_zero(start)
 }
@@ -166,9 +166,11 @@ pub(super) fn is_spare(path: &Path) -> bool {
     is_prepared || name.ends_with(".jrs") || matches!(&*name, "res1.log" | "res2.log")
 }
 
-/// What is said of a spare log that is not empty: ours are, and other versions fill theirs with a pattern or a header.
+/// What is said of a spare log that is not empty: ours are, and other versions fill theirs with a
+/// pattern or a header.
 pub(super) fn foreign_spare(file: &File) -> FileReport {
-    let reason = "it is by its name a log made ready or held in reserve, and it is not empty as ours are: another program wrote it";
+    let reason = "it is by its name a log made ready or held in reserve, and it is not empty as \
+     ours are: another program wrote it";
     FileReport::not_judged(
         file.path(),
         "log_prepared",
@@ -177,7 +179,8 @@ pub(super) fn foreign_spare(file: &File) -> FileReport {
     )
 }
 
-/// Whether an empty file is by its name a generation: one that was ever in use has a header, so its log is lost.
+/// Whether an empty file is by its name a generation: one that was ever in use has a header, so its
+/// log is lost.
 pub(super) fn is_lost(path: &Path, start: &[u8]) -> bool {
     let name = name_of(path);
     (name.ends_with(".log") || name.ends_with(".jtx")) && is_zero(start)
@@ -198,13 +201,15 @@ fn name_of(path: &Path) -> String {
 /// Checks a prepared or reserve log: nothing but zeros, but all of it readable.
 pub(super) async fn verify_prepared(file: &File, handle: &Handle) -> Result<FileReport, ReadError> {
     let length_bytes = file.opened().length_bytes;
-    let mut report = FileReport::new(file.path(), "log_prepared", length_bytes, SEGMENT_BYTES as u32);
+    let mut report =
+        FileReport::new(file.path(), "log_prepared", length_bytes, SEGMENT_BYTES as u32);
     report.trailing_bytes = length_bytes % SEGMENT_BYTES as u64;
     let mut buffer = file.allocate(SEGMENT_BYTES);
     for number in 0..length_bytes / SEGMENT_BYTES as u64 {
         let offset = number * SEGMENT_BYTES as u64;
         buffer = file.read(offset, buffer, context()).await?;
-        (report.reads, report.bytes_read) = (report.reads + 1, report.bytes_read + SEGMENT_BYTES as u64);
+        (report.reads, report.bytes_read) =
+            (report.reads + 1, report.bytes_read + SEGMENT_BYTES as u64);
         report.pages_seen += 1;
         if is_zero(&buffer) {
             report.uninitialized += 1;
@@ -222,15 +227,12 @@ async fn read_whole(file: &File, bytes: usize) -> Result<Vec<u8>, ReadError> {
     Ok(buffer.to_vec())
 }
 
-/// Checks a checkpoint file: two blocks, each with its own checksum. One sound block is enough to recover, but both should be.
+/// Checks a checkpoint file: two blocks, each with its own checksum. One sound block is enough to
+/// recover, but both should be.
 pub(super) async fn verify_checkpoint(file: &File) -> Result<FileReport, ReadError> {
     let length_bytes = file.opened().length_bytes;
-    let mut report = FileReport::new(
-        file.path(),
-        "checkpoint",
-        length_bytes,
-        CHECKPOINT_BLOCK_BYTES as u32,
-    );
+    let mut report =
+        FileReport::new(file.path(), "checkpoint", length_bytes, CHECKPOINT_BLOCK_BYTES as u32);
     if length_bytes != 2 * CHECKPOINT_BLOCK_BYTES as u64 {
         report.trailing_bytes = length_bytes.abs_diff(2 * CHECKPOINT_BLOCK_BYTES as u64);
         report.error = Some("a checkpoint file has 8192 bytes".to_owned());
@@ -241,17 +243,17 @@ pub(super) async fn verify_checkpoint(file: &File) -> Result<FileReport, ReadErr
         report.pages_seen += 1;
         if decode_checkpoint(block).is_none() {
             report.bad += 1;
-            report.findings.push(damaged_unit(
-                index as u64,
-                (index * CHECKPOINT_BLOCK_BYTES) as u64,
-            ));
+            report
+                .findings
+                .push(damaged_unit(index as u64, (index * CHECKPOINT_BLOCK_BYTES) as u64));
         }
     }
     (report.reads, report.bytes_read) = (1, length_bytes);
     Ok(report)
 }
 
-/// Checks a flush map: its header and every page. That of another program has the file type, but not our mark: it is not judged.
+/// Checks a flush map: its header and every page. That of another program has the file type, but
+/// not our mark: it is not judged.
 pub(super) async fn verify_flush_map(
     file: &File,
     handle: &Handle,
@@ -268,7 +270,8 @@ pub(super) async fn verify_flush_map(
         (report.reads, report.bytes_read) = (report.reads + 1, report.bytes_read + page_bytes);
         if number == 0 {
             if !is_our_map(&buffer) {
-                let reason = "it is the flush map of another program, whose pages are not known here";
+                let reason =
+                    "it is the flush map of another program, whose pages are not known here";
                 return Ok(FileReport::not_judged(
                     file.path(),
                     "flush_map",
@@ -277,11 +280,7 @@ pub(super) async fn verify_flush_map(
                 ));
             }
             let is_sound = decode_map_header(&buffer).is_ok();
-            report.headers = vec![if is_sound {
-                HeaderCheck::Ok
-            } else {
-                HeaderCheck::Bad
-            }];
+            report.headers = vec![if is_sound { HeaderCheck::Ok } else { HeaderCheck::Bad }];
             continue;
         }
         report.pages_seen += 1;

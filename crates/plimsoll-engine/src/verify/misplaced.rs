@@ -1,8 +1,11 @@
-//! Decides the cases that a small page's checksum alone cannot: misplaced, or a flip in the stored checksum?
+//! Decides the cases that a small page's checksum alone cannot: misplaced, or a flip in the stored
+//! checksum?
 //!
-//! A small page carries no page number of its own. When the damage is one bit of the XOR half, either the page belongs to the place that
-//! differs in that bit, or that bit of the stored checksum flipped. The neighbours know: the leaf to the left of a page
-//! names it as its right neighbour. Failing that, the page that lies at the other place tells whether both belong to one tree.
+//! A small page carries no page number of its own. When the damage is one bit of the XOR half,
+//! either the page belongs to the place that differs in that bit, or that bit of the stored
+//! checksum flipped. The neighbours know: the leaf to the left of a page names it as its right
+//! neighbour. Failing that, the page that lies at the other place tells whether both belong to one
+//! tree.
 
 use plimsoll_io::{Context, File, Purpose};
 
@@ -10,14 +13,12 @@ use super::report::{FileReport, FindingClass};
 use crate::page::{PageView, page_flags};
 use crate::{PageClass, PageNumber, PageSize, classify};
 
-/// Looks again at every damaged page that may be a misplaced one, and says so where the evidence does.
+/// Looks again at every damaged page that may be a misplaced one, and says so where the evidence
+/// does.
 pub(super) async fn settle_doubts(file: &File, size: PageSize, report: &mut FileReport) {
     for at in 0..report.findings.len() {
         let finding = &report.findings[at];
-        let FindingClass::Bad {
-            page_if_misplaced: Some(found),
-        } = finding.class
-        else {
+        let FindingClass::Bad { page_if_misplaced: Some(found) } = finding.class else {
             continue;
         };
         if is_misplaced(file, size, finding.page, found).await {
@@ -29,14 +30,13 @@ pub(super) async fn settle_doubts(file: &File, size: PageSize, report: &mut File
 }
 
 async fn read(file: &File, size: PageSize, page: PageNumber) -> Option<Vec<u8>> {
-    let is_in_file = page > 0 && size.offset_of(page) + size.bytes() as u64 <= file.opened().length_bytes;
+    let is_in_file =
+        page > 0 && size.offset_of(page) + size.bytes() as u64 <= file.opened().length_bytes;
     if !is_in_file {
         return None;
     }
     let buffer = file.allocate(size.bytes());
-    let answer = file
-        .read(size.offset_of(page), buffer, Context::of(Purpose::Checksum))
-        .await;
+    let answer = file.read(size.offset_of(page), buffer, Context::of(Purpose::Checksum)).await;
     answer.ok().map(|buffer| buffer.to_vec())
 }
 
@@ -63,7 +63,8 @@ async fn is_misplaced(file: &File, size: PageSize, here: PageNumber, found: Page
             return previous == found;
         }
     }
-    // Without neighbours: a misplaced page leaves an older version of itself, or nothing, where it belongs.
+    // Without neighbours: a misplaced page leaves an older version of itself, or nothing, where it
+    // belongs.
     let Some(other) = sound(file, size, found).await else {
         return true;
     };

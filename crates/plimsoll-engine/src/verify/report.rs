@@ -28,7 +28,8 @@ impl VerifyReport {
 pub enum FileVerdict {
     /// All of it was read and is as it should be.
     Sound,
-    /// Everything can be read, but flipped bits had to be corrected in memory: the medium changes data.
+    /// Everything can be read, but flipped bits had to be corrected in memory: the medium changes
+    /// data.
     Correctable,
     /// Something is damaged, misplaced or cannot be read.
     Damaged,
@@ -78,7 +79,8 @@ pub struct FileReport {
     pub wrong_page_number: u64,
     /// Pages that were never written.
     pub uninitialized: u64,
-    /// Log units of a flush that was under way when the log stopped; nothing in them was acknowledged.
+    /// Log units of a flush that was under way when the log stopped; nothing in them was
+    /// acknowledged.
     pub torn: u64,
     /// Pages the medium could not read.
     pub unreadable: u64,
@@ -90,7 +92,8 @@ pub struct FileReport {
     pub trailing_bytes: u64,
     /// Pages that the database owns and the file is too short for.
     pub pages_missing: u64,
-    /// Pages never written where the database holds something; only those needed to know its length, unless more was asked for.
+    /// Pages never written where the database holds something; only those needed to know its
+    /// length, unless more was asked for.
     pub blank_in_use: u64,
     /// Reads done.
     pub reads: u64,
@@ -238,7 +241,12 @@ impl FileReport {
     }
 
     /// The report on a file of another program or version.
-    pub(super) fn not_judged(path: &Path, kind: &'static str, file_bytes: u64, reason: String) -> Self {
+    pub(super) fn not_judged(
+        path: &Path,
+        kind: &'static str,
+        file_bytes: u64,
+        reason: String,
+    ) -> Self {
         Self {
             verdict: FileVerdict::NotJudged,
             error: Some(reason),
@@ -276,7 +284,8 @@ impl FileReport {
             return;
         }
         self.reasons.extend(self.reasons_beside_pages());
-        let fits_together = self.error.is_none() && self.deep.as_ref().is_none_or(DeepReport::is_sound);
+        let fits_together =
+            self.error.is_none() && self.deep.as_ref().is_none_or(DeepReport::is_sound);
         let is_damaged = !fits_together
             || self.bad + self.wrong_page_number + self.unreadable > 0
             || !self.reasons.is_empty();
@@ -289,7 +298,8 @@ impl FileReport {
         };
     }
 
-    /// A database that still needs its log cannot be checked as a whole, which says nothing against it.
+    /// A database that still needs its log cannot be checked as a whole, which says nothing against
+    /// it.
     fn is_deep_error_damage(&self) -> bool {
         self.state.as_ref().is_none_or(|state| state == "Clean")
     }
@@ -309,14 +319,13 @@ impl FileReport {
         reasons.extend(damaged.map(|(_, name)| name.to_owned()));
         if self.trailing_bytes > 0 {
             let bytes = self.trailing_bytes;
-            reasons.push(format!(
-                "its length is {bytes} bytes away from that of whole pages"
-            ));
+            reasons.push(format!("its length is {bytes} bytes away from that of whole pages"));
         }
         if self.pages_missing > 0 {
             let (missing, last) = (self.pages_missing, self.pages_missing + self.pages_there());
             reasons.push(format!(
-                "{missing} pages are missing at its end: by its own account it reaches to page {last}"
+                "{missing} pages are missing at its end: by its own account it reaches to page \
+                 {last}"
             ));
         }
         if self.pages_seen == 0 && self.kind != "log_prepared" {

@@ -1,7 +1,9 @@
-//! Reads a range of a file from front to back, several reads at a time, and hands every piece to a checker.
+//! Reads a range of a file from front to back, several reads at a time, and hands every piece to a
+//! checker.
 //!
-//! Each of a few tasks owns two buffers: while one is checked, the other is already being filled, so the number of reads in flight does
-//! not sink while pages are checked. Pieces reach the checker in no particular order.
+//! Each of a few tasks owns two buffers: while one is checked, the other is already being filled,
+//! so the number of reads in flight does not sink while pages are checked. Pieces reach the checker
+//! in no particular order.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -100,10 +102,7 @@ pub(super) async fn scan<C: Checker>(
         task.await;
     }
     drop(stop);
-    ScanCounts {
-        reads: shared.reads.get(),
-        bytes_read: shared.bytes_read.get(),
-    }
+    ScanCounts { reads: shared.reads.get(), bytes_read: shared.bytes_read.get() }
 }
 
 async fn read_and_check<C: Checker>(shared: Rc<Shared>, checker: Rc<RefCell<C>>) {
@@ -117,9 +116,7 @@ async fn read_and_check<C: Checker>(shared: Rc<Shared>, checker: Rc<RefCell<C>>)
             Ok(buffer) => {
                 shared.bytes_read.set(shared.bytes_read.get() + expected_bytes);
                 for (number, piece) in buffer.chunks(PIECE_BYTES).enumerate() {
-                    checker
-                        .borrow_mut()
-                        .check(offset + (number * PIECE_BYTES) as u64, piece);
+                    checker.borrow_mut().check(offset + (number * PIECE_BYTES) as u64, piece);
                     shared.handle.yield_now().await;
                 }
                 buffer

@@ -1,9 +1,11 @@
-//! How far a database reaches by its own account. A device is as long as it is, and behind the database lies what nobody wrote; a
-//! file that ends earlier has lost pages, however sound those are that it still has.
+//! How far a database reaches by its own account. A device is as long as it is, and behind the
+//! database lies what nobody wrote; a file that ends earlier has lost pages, however sound those
+//! are that it still has.
 //!
-//! The last page that the database root owns is the last key of its tree of owned extents. The few pages on the way there are
-//! read by themselves. Where one of them is damaged the whole device is checked, which then finds too much rather than too little;
-//! of a file the damaged page itself is then the finding. A file is made longer, durably, before its log speaks of the new pages, so
+//! The last page that the database root owns is the last key of its tree of owned extents. The few
+//! pages on the way there are read by themselves. Where one of them is damaged the whole device is
+//! checked, which then finds too much rather than too little; of a file the damaged page itself is
+//! then the finding. A file is made longer, durably, before its log speaks of the new pages, so
 //! this holds for databases that need recovery, too.
 
 use plimsoll_io::{Buffer, Context, DiskError, File, Purpose};
@@ -21,7 +23,8 @@ const LONG_HEADER_BYTES: usize = 25;
 /// How far a database reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Up to this page; at least, if the page itself is needed to know and lies behind the end of the file.
+    /// Up to this page; at least, if the page itself is needed to know and lies behind the end of
+    /// the file.
     To(PageNumber),
     /// This page is needed to know, and was never written.
     Blank(PageNumber),

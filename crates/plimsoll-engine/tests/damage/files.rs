@@ -67,9 +67,7 @@ fn maps(first: u64, count: u64) {
 /// Sound by itself, but with another signature, and all its types are wrong.
 fn of_another_database(bytes: &mut [u8], random: &mut Random) {
     bytes[16 + random.below(28) as usize] ^= 1 << random.below(8);
-    bytes[8192 + 40..8192 + 400]
-        .iter_mut()
-        .for_each(|byte| *byte ^= 0xFF);
+    bytes[8192 + 40..8192 + 400].iter_mut().for_each(|byte| *byte ^= 0xFF);
     let checksum = plimsoll_engine::header_checksum(&bytes[..8192]);
     bytes[..4].copy_from_slice(&checksum.to_le_bytes());
     let checksum = plimsoll_engine::block_checksum(&bytes[8192..16384], 1, true);
@@ -122,7 +120,8 @@ fn one_damaged_header_is_harmless_and_two_are_refused() {
     headers(0, seeds(12));
 }
 
-/// With one block of the checkpoint damaged redo starts where it would have; with both it starts earlier and comes to the same.
+/// With one block of the checkpoint damaged redo starts where it would have; with both it starts
+/// earlier and comes to the same.
 fn checkpoints(first: u64, count: u64) {
     let Stop { disk, field, ledger } = cut_off(96);
     let chk = "/log/E00.chk";
@@ -140,17 +139,13 @@ fn checkpoints(first: u64, count: u64) {
         };
         for block in blocks {
             // The generation and offset that count, or anything.
-            let at = if random.chance(0.7) {
-                48 + random.below(8)
-            } else {
-                random.below(700)
-            };
+            let at = if random.chance(0.7) { 48 + random.below(8) } else { random.below(700) };
             bytes[block * 4096 + at as usize] ^= 1 << random.below(8);
         }
         let damaged = disk.crash_image(Loss::Nothing, &mut random);
         damaged.load(chk, &bytes);
-        let (started, survived) =
-            recovered(&damaged, &field, &ledger).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let (started, survived) = recovered(&damaged, &field, &ledger)
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_eq!(survived, all, "seed {seed}");
         if blocks.len() == 1 {
             assert_eq!(started, start, "seed {seed}: the other block was not used");

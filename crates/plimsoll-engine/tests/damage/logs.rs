@@ -1,7 +1,8 @@
 //! A damaged log of a database that was cut off in the middle of its work.
 //!
-//! Log is never skipped: damage with anything readable behind it that was written later is refused. Where nothing written later can be read the log
-//! looks as if it had ended there, however much is gone. That is not noticed, and what is left is a run of commits without a gap.
+//! Log is never skipped: damage with anything readable behind it that was written later is refused.
+//! Where nothing written later can be read the log looks as if it had ended there, however much is
+//! gone. That is not noticed, and what is left is a run of commits without a gap.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -25,28 +26,23 @@ pub struct Stop {
 
 /// A database that was cut off with several generations to redo, all of them acknowledged.
 ///
-/// With few frames pages are written to the file all the time, so that it holds what only the last flushes of the log explain.
+/// With few frames pages are written to the file all the time, so that it holds what only the last
+/// flushes of the log explain.
 pub fn cut_off(cache_frames: u64) -> Stop {
     let disk = new_disk(&Rc::new(Clock::simulated()), 3, MemoryOptions::default());
     let (field, ledger) = run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
-        let setup = Setup {
-            checkpoint_generations: 2,
-            cache_frames,
-            ..Setup::default()
-        };
+        let setup = Setup { checkpoint_generations: 2, cache_frames, ..Setup::default() };
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 4).await.unwrap();
         let field = create_field(&instance, &setup, 600, 700).await.unwrap();
         let ledger = RefCell::default();
         let mut random = Random::from_seed(4);
-        let weights = Weights {
-            lazy: 0.0,
-            ..Weights::swarm(&mut random)
-        };
+        let weights = Weights { lazy: 0.0, ..Weights::swarm(&mut random) };
         let mut serial = 0;
         // The last generation is to have many flushes.
         while instance.store().log.tip() < Lsn::new(6, 300_000) {
-            let done = one_transaction(&instance, &field, &weights, serial, &mut random, &ledger).await;
+            let done =
+                one_transaction(&instance, &field, &weights, serial, &mut random, &ledger).await;
             done.unwrap();
             serial += 1;
             if serial % 50 == 0 {
@@ -61,7 +57,11 @@ pub fn cut_off(cache_frames: u64) -> Stop {
 }
 
 /// Recovers and compares; where redo started and how many commits survived, or why it was refused.
-pub fn recovered(disk: &Rc<MemoryDisk>, field: &Field, ledger: &Ledger) -> Result<(Lsn, usize), EngineError> {
+pub fn recovered(
+    disk: &Rc<MemoryDisk>,
+    field: &Field,
+    ledger: &Ledger,
+) -> Result<(Lsn, usize), EngineError> {
     let (field, ledger) = (field.clone(), ledger.clone());
     run_on(&disk.clock().clone(), disk, move |files, handle| async move {
         let (instance, report) = open(&files, &handle, &Setup::default(), 5).await?;
@@ -72,13 +72,14 @@ pub fn recovered(disk: &Rc<MemoryDisk>, field: &Field, ledger: &Ledger) -> Resul
     .unwrap()
 }
 
-/// The units of a log file behind its header, blank ones left out: number, and the flush that wrote it, if it is whole.
+/// The units of a log file behind its header, blank ones left out: number, and the flush that wrote
+/// it, if it is whole.
 fn units(bytes: &[u8], generation: u32) -> Vec<(u32, Option<u32>)> {
     let framing = Framing::Sectors512;
     let units = bytes.chunks_exact(framing.unit_bytes()).enumerate();
     let behind_header = units.skip(framing.first_unit() as usize);
-    let judged =
-        behind_header.map(|(index, unit)| (index as u32, framing.decode(unit, generation, index as u32)));
+    let judged = behind_header
+        .map(|(index, unit)| (index as u32, framing.decode(unit, generation, index as u32)));
     judged
         .filter_map(|(index, state)| match state {
             UnitState::Blank => None,
@@ -88,12 +89,14 @@ fn units(bytes: &[u8], generation: u32) -> Vec<(u32, Option<u32>)> {
         .collect()
 }
 
-/// What damage to the last generation must come to: this says nothing about how the engine finds out.
+/// What damage to the last generation must come to: this says nothing about how the engine finds
+/// out.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     /// Nothing that was written is damaged.
     Untouched,
-    /// A flush can be read behind the damage that began only after another one had been acknowledged there: log is missing.
+    /// A flush can be read behind the damage that began only after another one had been
+    /// acknowledged there: log is missing.
     Provable,
     /// Whatever can be read may have been under way at once; so many flushes are gone.
     Unprovable(u32),
@@ -123,11 +126,10 @@ fn header_of(bytes: &[u8]) -> (u32, u32) {
 }
 
 fn damage_log(bytes: &mut [u8], random: &mut Random) -> &'static str {
-    let used = units(bytes, header_of(bytes).0)
-        .last()
-        .map_or(8, |(index, _)| *index as usize + 1)
-        * 512;
-    // Behind the end there is nothing to be damaged, so most damages are before it; some are near it.
+    let used =
+        units(bytes, header_of(bytes).0).last().map_or(8, |(index, _)| *index as usize + 1) * 512;
+    // Behind the end there is nothing to be damaged, so most damages are before it; some are near
+    // it.
     let at = match random.below(8) {
         0 => random.below(bytes.len() as u64) as usize,
         1 | 2 => used - 1 - random.below(used.min(8_192) as u64) as usize,
@@ -160,21 +162,17 @@ fn is_right(error: &EngineError, damaged: &Path) -> bool {
     matches!(error, EngineError::LogCorrupt { path, .. } if path.file_name() == damaged.file_name())
 }
 
-/// Damage in a log is refused, or it is in what nobody needs, or it cannot be told from a write that was under way: then it is at the very end,
-/// and what is there is a run of commits without a gap.
+/// Damage in a log is refused, or it is in what nobody needs, or it cannot be told from a write
+/// that was under way: then it is at the very end, and what is there is a run of commits without a
+/// gap.
 fn campaign(cache_frames: u64, first: u64, count: u64) {
     let Stop { disk, field, ledger } = cut_off(cache_frames);
     let is_log = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "log");
     let files = disk.list_files().into_iter().map(|(path, _)| path);
-    let logs: Vec<_> = files
-        .filter(|path| is_log(path) && !path.ends_with("E00tmp.log"))
-        .collect();
+    let logs: Vec<_> = files.filter(|path| is_log(path) && !path.ends_with("E00tmp.log")).collect();
     assert!(logs.len() >= 3, "{logs:?}");
     let promised = ledger.acknowledged.len();
-    let books = Ledger {
-        acknowledged: Vec::new(),
-        ..ledger
-    };
+    let books = Ledger { acknowledged: Vec::new(), ..ledger };
     let whole = disk.crash_image(Loss::Nothing, &mut Random::from_seed(1));
     let needed_from = recovered(&whole, &field, &books).unwrap().0.generation;
     let (mut table, mut flushes_lost_max, mut seed) = (Table::default(), 0, first);
@@ -183,9 +181,7 @@ fn campaign(cache_frames: u64, first: u64, count: u64) {
         seed += 1;
         // Half of them in the last generation.
         let path = if random.chance(0.5) {
-            logs.iter()
-                .find(|path| path.ends_with("E00.log"))
-                .expect("a current log")
+            logs.iter().find(|path| path.ends_with("E00.log")).expect("a current log")
         } else {
             &logs[random.below(logs.len() as u64) as usize]
         };

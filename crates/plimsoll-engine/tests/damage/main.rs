@@ -1,9 +1,11 @@
-//! Damage under a database that is then put to work: flipped, swapped, stale, zeroed and torn pages, and damaged headers, flush maps, checkpoints and
-//! logs. `corruption.rs` does the same to files that are only read.
+//! Damage under a database that is then put to work: flipped, swapped, stale, zeroed and torn
+//! pages, and damaged headers, flush maps, checkpoints and logs. `corruption.rs` does the same to
+//! files that are only read.
 //!
-//! Why it matters: storage that returns wrong data must show as an error, never as an answer. Each campaign counts the damages it has done, not
-//! those it has drawn, and prints what came of them by kind; the classes that can be missed are named here and in `docs/reliability.md`. The
-//! slow forms do them by the thousand (`make damage`).
+//! Why it matters: storage that returns wrong data must show as an error, never as an answer. Each
+//! campaign counts the damages it has done, not those it has drawn, and prints what came of them by
+//! kind; the classes that can be missed are named here and in `docs/reliability.md`. The slow forms
+//! do them by the thousand (`make damage`).
 
 mod files;
 mod logs;
@@ -66,10 +68,8 @@ impl Table {
     fn print(&self, title: &str) {
         println!("{title}: {} damages", self.total());
         for ((kind, fate), places) in &self.counts {
-            let places: Vec<String> = places
-                .iter()
-                .map(|(place, count)| format!("{place} {count}"))
-                .collect();
+            let places: Vec<String> =
+                places.iter().map(|(place, count)| format!("{place} {count}")).collect();
             let count = self.count(kind, *fate);
             println!("  {kind}: {fate:?} {count} ({})", places.join(", "));
         }

@@ -1,4 +1,5 @@
-//! Damaged pages: every page that was ever written, whatever it is there for, of databases with pages of each size.
+//! Damaged pages: every page that was ever written, whatever it is there for, of databases with
+//! pages of each size.
 
 use std::ops::Bound;
 
@@ -13,7 +14,8 @@ use crate::seeds::seeds;
 use crate::support::*;
 use crate::{Fate, Table};
 
-/// The first eight bytes are the checksum, and this bit says which checksum a page has: it cannot correct a flip of itself.
+/// The first eight bytes are the checksum, and this bit says which checksum a page has: it cannot
+/// correct a flip of itself.
 const CHECKSUM_BITS: u64 = 64;
 const FLAG_BIT: u64 = 36 * 8 + 13;
 
@@ -37,7 +39,8 @@ fn flip(bytes: &mut [u8], bit: u64) {
     bytes[bit as usize / 8] ^= 1 << (bit % 8);
 }
 
-/// Flips so many different bits. A page of more than 8 KiB has four blocks, each with a checksum of its own.
+/// Flips so many different bits. A page of more than 8 KiB has four blocks, each with a checksum of
+/// its own.
 fn flip_some(page: &mut [u8], count: usize, random: &mut Random) -> &'static str {
     let blocks = if page.len() > 8192 { 4 } else { 1 };
     let bits_per_block = page.len() as u64 * 8 / blocks;
@@ -61,8 +64,14 @@ fn flip_some(page: &mut [u8], count: usize, random: &mut Random) -> &'static str
     }
 }
 
-/// Damages a page; what kind of damage it was, or `None` where this page cannot be damaged in the way drawn.
-fn damage_page(patient: &Patient, bytes: &mut [u8], page: u32, random: &mut Random) -> Option<&'static str> {
+/// Damages a page; what kind of damage it was, or `None` where this page cannot be damaged in the
+/// way drawn.
+fn damage_page(
+    patient: &Patient,
+    bytes: &mut [u8],
+    page: u32,
+    random: &mut Random,
+) -> Option<&'static str> {
     let range = patient.place(page);
     let other = patient.pages[random.below(patient.pages.len() as u64) as usize];
     let sectors = patient.size.bytes() as u64 / 512;
@@ -109,11 +118,7 @@ fn damage_page(patient: &Patient, bytes: &mut [u8], page: u32, random: &mut Rand
             let before = patient.before(page, random)?;
             let from = 512 * (1 + random.below(sectors - 1)) as usize;
             // The head or the tail is what was written.
-            let lost = if random.chance(0.5) {
-                from..before.len()
-            } else {
-                0..from
-            };
+            let lost = if random.chance(0.5) { from..before.len() } else { 0..from };
             let at = range.start + lost.start;
             bytes[at..at + lost.len()].copy_from_slice(&before[lost]);
             if bytes[range.clone()] == *before {
@@ -149,12 +154,8 @@ fn check(kind: &str, fate: Fate, counted: (u64, u64), label: &str) {
 /// Does as many damages, most of them to pages of 4 KiB.
 fn campaign(first: u64, count: u64) {
     let mut table = Table::default();
-    let shares = [
-        (PageSize::KIB_4, 7),
-        (PageSize::KIB_8, 1),
-        (PageSize::KIB_16, 1),
-        (PageSize::KIB_32, 1),
-    ];
+    let shares =
+        [(PageSize::KIB_4, 7), (PageSize::KIB_8, 1), (PageSize::KIB_16, 1), (PageSize::KIB_32, 1)];
     for (size, tenths) in shares {
         let patient = Patient::new(size);
         assert!(patient.pages.len() > 30, "{} pages", patient.pages.len());
@@ -166,8 +167,9 @@ fn campaign(first: u64, count: u64) {
             if let Some(kind) = damage_page(&patient, &mut bytes, page, &mut random) {
                 let role = patient.role(page);
                 let (fate, seen) = patient.examine(&patient.copy(&bytes));
-                let label =
-                    format!("{size:?}, seed {seed}: {kind}, page {page} ({role}): {fate:?}, {seen:?}");
+                let label = format!(
+                    "{size:?}, seed {seed}: {kind}, page {page} ({role}): {fate:?}, {seen:?}"
+                );
                 check(kind, fate, (seen.correctable, seen.damaged), &label);
                 table.note(kind, fate, role);
                 done += 1;
@@ -182,16 +184,9 @@ fn campaign(first: u64, count: u64) {
         for kind in KINDS {
             assert!(table.met(kind), "no damage of the kind: {kind}");
         }
-        for role in [
-            "database root",
-            "space",
-            "catalog",
-            "root",
-            "branch",
-            "leaf",
-            "index",
-            "long values",
-        ] {
+        for role in
+            ["database root", "space", "catalog", "root", "branch", "leaf", "index", "long values"]
+        {
             assert!(table.met_place(role), "no damage to: {role}");
         }
     }
@@ -220,7 +215,8 @@ fn the_patient_is_sound_before_it_is_damaged() {
     }
 }
 
-/// Leaves that are sound each by itself and lead to each other: whoever looks for a row behind them all is told, and does not go around for ever.
+/// Leaves that are sound each by itself and lead to each other: whoever looks for a row behind them
+/// all is told, and does not go around for ever.
 ///
 /// Found by the slow campaign, in a page whose last three writes were lost.
 #[test]
@@ -243,10 +239,7 @@ fn leaves_that_lead_around_in_circles_are_refused() {
     let found = run_on(&copy.clock().clone(), &copy, move |files, handle| async move {
         let (instance, _) = open(&files, &handle, &Setup::default(), 9).await.unwrap();
         let transaction = instance.begin();
-        let range = KeyRange {
-            low: Bound::Included(vec![b'z']),
-            high: Bound::Unbounded,
-        };
+        let range = KeyRange { low: Bound::Included(vec![b'z']), high: Bound::Unbounded };
         let mut cursor = Cursor::new(&transaction, tree, range, Direction::Forward);
         let found = cursor.next().await;
         drop(transaction);
@@ -255,13 +248,7 @@ fn leaves_that_lead_around_in_circles_are_refused() {
     })
     .unwrap();
     assert!(
-        matches!(
-            &found,
-            Err(EngineError::DamagedPage {
-                damage: PageDamage::Link(_),
-                ..
-            })
-        ),
+        matches!(&found, Err(EngineError::DamagedPage { damage: PageDamage::Link(_), .. })),
         "{found:?}"
     );
 }

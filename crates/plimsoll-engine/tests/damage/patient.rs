@@ -1,5 +1,6 @@
-//! A closed database with everything that an engine keeps in one: trees of rows and of keys, long values, a catalog that has grown, free pages, and
-//! the trees that keep account of the space. And the look at it after a damage.
+//! A closed database with everything that an engine keeps in one: trees of rows and of keys, long
+//! values, a catalog that has grown, free pages, and the trees that keep account of the space. And
+//! the look at it after a damage.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -24,7 +25,8 @@ use crate::support::*;
 /// Rows of the table, each fourth with a long value.
 const MESSAGES: u64 = 32;
 
-/// Times everything is written, each time with a clean stop: as often as it takes for a flush type to come back.
+/// Times everything is written, each time with a clean stop: as often as it takes for a flush type
+/// to come back.
 const VERSIONS: u64 = 4;
 
 /// A closed database, and what its file held before the last changes and the changes before those.
@@ -65,11 +67,7 @@ fn row(number: u64, version: u64) -> Vec<u8> {
 }
 
 fn body(number: u64, version: u64) -> Vec<u8> {
-    let bytes = if number.is_multiple_of(4) {
-        9_000 + number * 100
-    } else {
-        200
-    };
+    let bytes = if number.is_multiple_of(4) { 9_000 + number * 100 } else { 200 };
     let mut body = vec![0; bytes as usize];
     Random::from_seed(number * 10 + version).fill(&mut body);
     // Values that begin below 0x40 could be taken for compressed ones.
@@ -81,7 +79,12 @@ fn folder(number: u64, version: u64) -> [u8; 4] {
     ((number * 7 + version) as i32 % 5).to_le_bytes()
 }
 
-async fn write_message(instance: &Instance, table: &OpenTable, number: u64, version: u64) -> Result<()> {
+async fn write_message(
+    instance: &Instance,
+    table: &OpenTable,
+    number: u64,
+    version: u64,
+) -> Result<()> {
     let transaction = instance.begin();
     let id = (number as i32).to_le_bytes();
     let (folder, body) = (folder(number, version), body(number, version));
@@ -115,7 +118,8 @@ async fn write_row(instance: &Instance, tree: Tree, number: u64, version: u64) -
     transaction.commit(Commit::Lazy).await
 }
 
-/// Writes everything several times, with clean stops in between; answers the tree and the file as it was at each of them.
+/// Writes everything several times, with clean stops in between; answers the tree and the file as
+/// it was at each of them.
 async fn grow(
     files: Files,
     handle: Handle,
@@ -186,7 +190,8 @@ impl Patient {
         start..start + self.size.bytes()
     }
 
-    /// What a page held before its last changes, unless it was the same then or had not been written.
+    /// What a page held before its last changes, unless it was the same then or had not been
+    /// written.
     pub fn before(&self, page: u32, random: &mut Random) -> Option<&[u8]> {
         let range = self.place(page);
         let old = &self.old[random.below(self.old.len() as u64) as usize];
@@ -226,13 +231,15 @@ impl Patient {
         copy
     }
 
-    /// Looks at the file, opens the database, reads every row and every value, and has every page checked. Where nothing shows by then, sees
-    /// whether the pages make a database.
+    /// Looks at the file, opens the database, reads every row and every value, and has every page
+    /// checked. Where nothing shows by then, sees whether the pages make a database.
     pub fn examine(&self, damaged: &Rc<MemoryDisk>) -> (Fate, Seen) {
         let (mut fate, mut seen) = self.look(damaged);
         if fate == Fate::Harmless && seen.correctable > self.sound.correctable {
             fate = Fate::Mended;
-        } else if fate == Fate::Harmless && (seen != self.sound || self.deep(damaged) != self.sound_deep) {
+        } else if fate == Fate::Harmless
+            && (seen != self.sound || self.deep(damaged) != self.sound_deep)
+        {
             fate = Fate::Noticed;
         }
         seen.correctable -= self.sound.correctable;
@@ -253,39 +260,28 @@ impl Patient {
 
     fn look(&self, damaged: &Rc<MemoryDisk>) -> (Fate, Seen) {
         let (tree, rows, setup) = (self.tree, self.rows, setup(self.size));
-        run_on(
-            &damaged.clock().clone(),
-            damaged,
-            move |files, handle| async move {
-                let seen = look_at_file(&files, &handle).await;
-                let (instance, _) = match open(&files, &handle, &setup, 9).await {
-                    Ok(opened) => opened,
-                    Err(error) => return (refusal(&error), seen),
-                };
-                let mut fate = read_rows(&instance, tree, rows).await;
-                fate = fate.max(
-                    read_messages(&instance)
-                        .await
-                        .unwrap_or_else(|error| refusal(&error)),
-                );
-                let progress = Rc::new(MaintenanceProgress::default());
-                let options = MaintenanceOptions {
-                    read_bytes: 256 * 1024,
-                    pause_ns: 1_000,
-                };
-                let walk = handle.spawn(maintain(instance.clone(), 1, options, progress.clone()));
-                while progress.passes.get() == 0 {
-                    handle.sleep(1_000_000).await;
-                }
-                progress.stop.set(true);
-                walk.await.unwrap();
-                if !progress.damaged.borrow().is_empty() {
-                    fate = fate.max(Fate::Noticed);
-                }
-                let _ = instance.close().await;
-                (fate, seen)
-            },
-        )
+        run_on(&damaged.clock().clone(), damaged, move |files, handle| async move {
+            let seen = look_at_file(&files, &handle).await;
+            let (instance, _) = match open(&files, &handle, &setup, 9).await {
+                Ok(opened) => opened,
+                Err(error) => return (refusal(&error), seen),
+            };
+            let mut fate = read_rows(&instance, tree, rows).await;
+            fate = fate.max(read_messages(&instance).await.unwrap_or_else(|error| refusal(&error)));
+            let progress = Rc::new(MaintenanceProgress::default());
+            let options = MaintenanceOptions { read_bytes: 256 * 1024, pause_ns: 1_000 };
+            let walk = handle.spawn(maintain(instance.clone(), 1, options, progress.clone()));
+            while progress.passes.get() == 0 {
+                handle.sleep(1_000_000).await;
+            }
+            progress.stop.set(true);
+            walk.await.unwrap();
+            if !progress.damaged.borrow().is_empty() {
+                fate = fate.max(Fate::Noticed);
+            }
+            let _ = instance.close().await;
+            (fate, seen)
+        })
         .unwrap()
     }
 }

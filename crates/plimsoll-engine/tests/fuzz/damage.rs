@@ -1,4 +1,5 @@
-//! Damage by chance: what a deterministic test gives to the decoders. `make fuzz` has something better, which looks at what each input reaches.
+//! Damage by chance: what a deterministic test gives to the decoders. `make fuzz` has something
+//! better, which looks at what each input reaches.
 
 use plimsoll_io::Random;
 
@@ -7,19 +8,10 @@ pub fn pick<'a, T>(from: &'a [T], random: &mut Random) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
 }
 
-/// Changes bytes in one to eight ways: single bits, whole bytes, numbers at their limits, noise, pieces moved, what stands at the end.
+/// Changes bytes in one to eight ways: single bits, whole bytes, numbers at their limits, noise,
+/// pieces moved, what stands at the end.
 pub fn mutate(bytes: &mut [u8], random: &mut Random) {
-    const LIMITS: [u32; 9] = [
-        0,
-        1,
-        0x1FFF,
-        0x4000,
-        0x7FFF,
-        0x8000,
-        0xFFFF,
-        0x7FFF_FFFF,
-        u32::MAX,
-    ];
+    const LIMITS: [u32; 9] = [0, 1, 0x1FFF, 0x4000, 0x7FFF, 0x8000, 0xFFFF, 0x7FFF_FFFF, u32::MAX];
     let length = bytes.len() as u64;
     if length == 0 {
         return;

@@ -1,8 +1,10 @@
-//! Whole databases with damaged pages whose checksums fit: what reads tables, records, catalogs, multi-values, long values and compressed bytes
-//! ends with an error or an answer, without a panic. So do the deep check and the repair.
+//! Whole databases with damaged pages whose checksums fit: what reads tables, records, catalogs,
+//! multi-values, long values and compressed bytes ends with an error or an answer, without a panic.
+//! So do the deep check and the repair.
 //!
-//! An input is the number of the database, a byte of choices, and changes: the page, the place on it, how many bytes, the bytes. Places may be
-//! counted from the end of the page, where its tags are.
+//! An input is the number of the database, a byte of choices, and changes: the page, the place on
+//! it, how many bytes, the bytes. Places may be counted from the end of the page, where its tags
+//! are.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -31,7 +33,8 @@ impl Databases {
     /// Reads them.
     pub fn new() -> Self {
         let sizes = [(4096, "syn4k.edb"), (8192, "syn8k.edb"), (32 << 10, "syn32k.edb")];
-        let sound = sizes.map(|(bytes, name)| (PageSize::from_bytes(bytes).expect("a size"), golden(name)));
+        let sound =
+            sizes.map(|(bytes, name)| (PageSize::from_bytes(bytes).expect("a size"), golden(name)));
         Self { sound: sound.into() }
     }
 
@@ -62,7 +65,8 @@ impl Databases {
         (0..100).map(|_| self.by_chance(&mut random)).collect()
     }
 
-    /// Inputs that change a few bytes of a few pages, most of them among the first, which hold the catalog and the roots.
+    /// Inputs that change a few bytes of a few pages, most of them among the first, which hold the
+    /// catalog and the roots.
     fn by_chance(&self, random: &mut Random) -> Vec<u8> {
         let mut input = vec![random.below(3) as u8, u8::from(random.chance(0.1))];
         let (size, sound) = &self.sound[usize::from(input[0])];
@@ -74,16 +78,8 @@ impl Databases {
                 true => FROM_END | random.below(128) as u16,
                 false => random.below(size.bytes() as u64) as u16 & !FROM_END,
             };
-            let limits = [
-                0u16,
-                1,
-                0x1FFF,
-                0x4000,
-                0x7FFF,
-                0x8000,
-                0xFFFF,
-                random.next_u64() as u16,
-            ];
+            let limits =
+                [0u16, 1, 0x1FFF, 0x4000, 0x7FFF, 0x8000, 0xFFFF, random.next_u64() as u16];
             let value = limits[random.below(8) as usize];
             input.extend((page as u16).to_le_bytes());
             input.extend(place.to_le_bytes());
@@ -107,7 +103,8 @@ fn change(size: PageSize, bytes: &mut [u8], mut changes: &[u8]) -> Vec<usize> {
             _ => size.bytes() - 1 - usize::from(place & !FROM_END) % size.bytes(),
         };
         let end = (at + new.len()).min(size.bytes());
-        bytes[page * size.bytes() + at..page * size.bytes() + end].copy_from_slice(&new[..end - at]);
+        bytes[page * size.bytes() + at..page * size.bytes() + end]
+            .copy_from_slice(&new[..end - at]);
         changed.push(page);
     }
     changed.sort_unstable();

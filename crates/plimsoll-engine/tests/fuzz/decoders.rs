@@ -1,7 +1,9 @@
-//! Every decoder of the engine, given bytes: whatever they are, decoding ends, without a panic and in bounded time and memory.
+//! Every decoder of the engine, given bytes: whatever they are, decoding ends, without a panic and
+//! in bounded time and memory.
 //!
-//! An input is the number of the decoder, a byte of choices, and what the decoder is given. Where a checksum guards a thing, one of the choices is to put
-//! the right one there, so that what lies behind is reached.
+//! An input is the number of the decoder, a byte of choices, and what the decoder is given. Where a
+//! checksum guards a thing, one of the choices is to put the right one there, so that what lies
+//! behind is reached.
 
 use plimsoll_engine::catalog::CatalogDecoder;
 use plimsoll_engine::checkpoint::{decode_checkpoint, encode_checkpoint};
@@ -14,8 +16,8 @@ use plimsoll_engine::log::record::{ImageRecord, LogRecord, PageEdits, RowRecord,
 use plimsoll_engine::page::PageView;
 use plimsoll_engine::reader::decompress;
 use plimsoll_engine::{
-    DatabaseHeader, FileType, LogTime, PageSize, Record, RecordLayout, Signature, StoredValue, Table,
-    block_checksum, classify, header_checksum, mend, set_checksum,
+    DatabaseHeader, FileType, LogTime, PageSize, Record, RecordLayout, Signature, StoredValue,
+    Table, block_checksum, classify, header_checksum, mend, set_checksum,
 };
 use plimsoll_prepare::{Extent, LongValues, Plan, PreparedDatabase};
 
@@ -43,9 +45,7 @@ pub struct Decoders {
 impl Decoders {
     /// Ready for inputs.
     pub fn new() -> Self {
-        Self {
-            table: prepared().schema(),
-        }
+        Self { table: prepared().schema() }
     }
 
     /// Gives one decoder one input.
@@ -75,7 +75,8 @@ impl Decoders {
                 }
             }
             LOG_UNIT => {
-                let framing = [Framing::Sectors512, Framing::Segments4096][usize::from(choices >> 1 & 1)];
+                let framing =
+                    [Framing::Sectors512, Framing::Segments4096][usize::from(choices >> 1 & 1)];
                 bytes.resize(framing.unit_bytes(), 0);
                 let _ = framing.decode(&bytes, 3, 12);
                 if choices & FITS != 0 {
@@ -116,17 +117,18 @@ impl Decoders {
         }
     }
 
-    /// Sound inputs to every decoder; `catalog_rows` are rows of a catalog as they lie on its pages.
+    /// Sound inputs to every decoder; `catalog_rows` are rows of a catalog as they lie on its
+    /// pages.
     pub fn sound(&self, catalog_rows: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let prepared = prepared();
         let mut inputs = Vec::new();
-        let mut add =
-            |decoder: u8, choices: u8, content: &[u8]| inputs.push([&[decoder, choices], content].concat());
+        let mut add = |decoder: u8, choices: u8, content: &[u8]| {
+            inputs.push([&[decoder, choices], content].concat())
+        };
         add(DATABASE_HEADER, FITS, &prepared.header_page());
         let signature = Signature::new(5, LogTime::default());
-        for (number, framing) in [Framing::Sectors512, Framing::Segments4096]
-            .into_iter()
-            .enumerate()
+        for (number, framing) in
+            [Framing::Sectors512, Framing::Segments4096].into_iter().enumerate()
         {
             add(LOG_HEADER, FITS, &log_header(framing, signature).encode());
             let mut unit = vec![0; framing.unit_bytes()];
@@ -134,11 +136,7 @@ impl Decoders {
             add(LOG_UNIT, 2 * number as u8, &unit);
         }
         log_records().iter().for_each(|record| add(LOG_RECORD, 0, record));
-        add(
-            CHECKPOINT,
-            FITS,
-            &encode_checkpoint(Lsn::new(3, 99), signature, Framing::Sectors512),
-        );
+        add(CHECKPOINT, FITS, &encode_checkpoint(Lsn::new(3, 99), signature, Framing::Sectors512));
         add(MAP_PAGE, FITS, &[0x55; 8192]);
         for (large, size) in [PageSize::KIB_4, PageSize::KIB_32].into_iter().enumerate() {
             let plan = Plan::new(size, Extent::Records(100), 5);
@@ -152,19 +150,16 @@ impl Decoders {
         for number in 0..8 {
             add(RECORD, 0, &prepared.record(number, 0));
         }
-        // Seven-bit text, the same as two bytes a character, and LZ77 with a match that reaches into itself.
-        let lz77 = [
-            &[0x18, 40, 0, 0, 0, 0, 0x40, b'a', 0x07, 0x00, 0x0F, 12][..],
-            &[0; 30],
-        ]
-        .concat();
+        // Seven-bit text, the same as two bytes a character, and LZ77 with a match that reaches
+        // into itself.
+        let lz77 =
+            [&[0x18, 40, 0, 0, 0, 0, 0x40, b'a', 0x07, 0x00, 0x0F, 12][..], &[0; 30]].concat();
         for packed in [vec![0x0F; 60], vec![0x15; 60], lz77] {
             add(COMPRESSED, 0, &packed);
         }
         for rows in catalog_rows.chunks(12) {
-            let with_lengths = rows
-                .iter()
-                .flat_map(|row| [&(row.len() as u16).to_le_bytes(), &row[..]].concat());
+            let with_lengths =
+                rows.iter().flat_map(|row| [&(row.len() as u16).to_le_bytes(), &row[..]].concat());
             add(CATALOG, 0, &with_lengths.collect::<Vec<u8>>());
         }
         inputs
@@ -176,10 +171,7 @@ const LARGE: u8 = 2;
 
 fn prepared() -> PreparedDatabase {
     let plan = Plan {
-        long_values: Some(LongValues {
-            every: 5,
-            bytes: 9_000,
-        }),
+        long_values: Some(LongValues { every: 5, bytes: 9_000 }),
         ..Plan::new(PageSize::KIB_4, Extent::Records(200), 4)
     };
     PreparedDatabase::new(plan).expect("a possible plan")
@@ -215,11 +207,7 @@ fn log_records() -> Vec<Vec<u8>> {
             change,
         })
     };
-    let node = NewNode {
-        flags: 0,
-        key: b"key".to_vec(),
-        data: vec![5; 40],
-    };
+    let node = NewNode { flags: 0, key: b"key".to_vec(), data: vec![5; 40] };
     let edits = vec![
         Edit::Format {
             object: 8,
@@ -231,27 +219,15 @@ fn log_records() -> Vec<Vec<u8>> {
         },
         Edit::Insert { line: 1, node },
         Edit::SetSiblings { previous: 3, next: 4 },
-        Edit::MadeBy {
-            transaction: 7,
-            object: 9,
-        },
-        Edit::DroppedBy {
-            transaction: 700,
-            object: 900,
-        },
-        Edit::SetExternal {
-            external: vec![2; 16],
-        },
+        Edit::MadeBy { transaction: 7, object: 9 },
+        Edit::DroppedBy { transaction: 700, object: 900 },
+        Edit::SetExternal { external: vec![2; 16] },
     ];
     let structure = LogRecord::Structure(StructureRecord {
         database: 1,
         dbtime: 100,
         pages_owned: 300,
-        pages: vec![PageEdits {
-            page: 40,
-            dbtime_before: 99,
-            edits,
-        }],
+        pages: vec![PageEdits { page: 40, dbtime_before: 99, edits }],
     });
     let image = LogRecord::Image(ImageRecord {
         database: 1,
@@ -259,25 +235,10 @@ fn log_records() -> Vec<Vec<u8>> {
         front: vec![1; 300],
         back: vec![2; 20],
     });
-    let splice = RowChange::Splice {
-        at: 4,
-        old: vec![1; 9],
-        new: vec![2; 12],
-    };
-    let delta = RowChange::Delta {
-        at: 4,
-        width: 8,
-        amount: -3,
-    };
+    let splice = RowChange::Splice { at: 4, old: vec![1; 9], new: vec![2; 12] };
+    let delta = RowChange::Delta { at: 4, width: 8, amount: -3 };
     let insert = RowChange::Insert { data: vec![3; 60] };
-    let records = [
-        structure,
-        image,
-        row(splice),
-        row(delta),
-        row(insert),
-        LogRecord::Term,
-    ];
+    let records = [structure, image, row(splice), row(delta), row(insert), LogRecord::Term];
     records.iter().map(LogRecord::encode).collect()
 }
 
@@ -309,7 +270,8 @@ fn look_at_page(bytes: &mut Vec<u8>, choices: u8) {
 fn look_at_catalog(bytes: &[u8]) {
     let (mut decoder, mut rest) = (CatalogDecoder::new(PageSize::KIB_4), bytes);
     while let &[low, high, ref content @ ..] = rest {
-        let Some((row, behind)) = content.split_at_checked(usize::from(u16::from_le_bytes([low, high])))
+        let Some((row, behind)) =
+            content.split_at_checked(usize::from(u16::from_le_bytes([low, high])))
         else {
             break;
         };
@@ -328,10 +290,7 @@ fn look_at_record(table: &Table, bytes: &[u8]) {
         let Ok(record) = Record::parse(bytes, &layout, size) else {
             continue;
         };
-        for column in record
-            .tagged_columns()
-            .chain(table.columns.iter().map(|column| column.id))
-        {
+        for column in record.tagged_columns().chain(table.columns.iter().map(|column| column.id)) {
             if let Ok(StoredValue::Multi(values)) = record.value(column) {
                 for number in 0..values.count().unwrap_or(0) {
                     let _ = values.value(number);

@@ -1,5 +1,5 @@
-//! Inputs that are kept: those with which `make fuzz` reaches everything it has ever reached, in one packed file for each target
-//! (`tests/fuzz/guided.py` packs them).
+//! Inputs that are kept: those with which `make fuzz` reaches everything it has ever reached, in
+//! one packed file for each target (`tests/fuzz/guided.py` packs them).
 
 #![expect(clippy::disallowed_methods, reason = "they lie on the real disk")]
 
@@ -12,9 +12,7 @@ pub fn unpack(path: &Path) -> Vec<Vec<u8>> {
         return Vec::new();
     };
     let (mut bytes, mut inputs) = (Vec::new(), Vec::new());
-    flate2::read::GzDecoder::new(&packed[..])
-        .read_to_end(&mut bytes)
-        .expect("it was packed here");
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("it was packed here");
     let mut rest = &bytes[..];
     while let Some((length, behind)) = rest.split_first_chunk() {
         let (input, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);

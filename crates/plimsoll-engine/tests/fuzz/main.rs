@@ -1,7 +1,9 @@
-//! Damaged inputs to everything that reads what is on a disk: decoders one by one, whole databases, and recovery.
+//! Damaged inputs to everything that reads what is on a disk: decoders one by one, whole databases,
+//! and recovery.
 //!
-//! Here the inputs are those that `make fuzz` has kept, and as many again by chance. `make fuzz SECONDS=n` looks for more with libFuzzer, which
-//! changes inputs so that they reach code that none has reached (`fuzz/`). A failure prints the input's number, which makes it anew.
+//! Here the inputs are those that `make fuzz` has kept, and as many again by chance. `make fuzz
+//! SECONDS=n` looks for more with libFuzzer, which changes inputs so that they reach code that none
+//! has reached (`fuzz/`). A failure prints the input's number, which makes it anew.
 
 #[expect(dead_code, reason = "each test file uses its part of the golden module")]
 #[path = "../golden/mod.rs"]
@@ -49,10 +51,7 @@ fn give(inputs: impl IntoIterator<Item = Vec<u8>>, take: impl Fn(&[u8])) {
     }
     let memory_kib = memory_kib();
     println!("{count} inputs, {memory_kib} KiB of memory");
-    assert!(
-        memory_kib < MEMORY_KIB_MAX,
-        "{memory_kib} KiB of memory were needed"
-    );
+    assert!(memory_kib < MEMORY_KIB_MAX, "{memory_kib} KiB of memory were needed");
 }
 
 /// The most memory this process has needed, where the system tells.
@@ -60,8 +59,7 @@ fn give(inputs: impl IntoIterator<Item = Vec<u8>>, take: impl Fn(&[u8])) {
 fn memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
-        .unwrap_or(0)
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 #[test]
@@ -94,17 +92,13 @@ fn decoders_survive_damage_by_chance() {
 #[test]
 fn databases_survive_what_was_kept() {
     let databases = Databases::new();
-    give(kept("databases").into_iter().step_by(5), |input| {
-        databases.take(input)
-    });
+    give(kept("databases").into_iter().step_by(5), |input| databases.take(input));
 }
 
 #[test]
 fn databases_survive_damage_by_chance() {
     let databases = Databases::new();
-    give(databases.sound().into_iter().take(40), |input| {
-        databases.take(input)
-    });
+    give(databases.sound().into_iter().take(40), |input| databases.take(input));
 }
 
 #[test]

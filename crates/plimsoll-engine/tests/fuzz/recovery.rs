@@ -1,4 +1,5 @@
-//! Recovery from a log whose units are whole and whose records are anything: it ends with an error or an instance, without a panic.
+//! Recovery from a log whose units are whole and whose records are anything: it ends with an error
+//! or an instance, without a panic.
 //!
 //! An input says how much of a true log is kept, and what follows it there, record by record.
 
@@ -40,14 +41,9 @@ impl Recoveries {
         let (field, generation) = run_on(&clock, &disk, move |files, handle| async move {
             create_databases(&files, &setup).await.expect("an empty disk");
             let (instance, _) = open(&files, &handle, &setup, 1).await.expect("a new database");
-            let field = create_field(&instance, &setup, 40, 700)
-                .await
-                .expect("an empty database");
+            let field = create_field(&instance, &setup, 40, 700).await.expect("an empty database");
             let (mut random, ledger) = (Random::from_seed(8), std::cell::RefCell::default());
-            let weights = Weights {
-                rollback: 0.2,
-                ..Weights::swarm(&mut random)
-            };
+            let weights = Weights { rollback: 0.2, ..Weights::swarm(&mut random) };
             for serial in 0..60 {
                 one_transaction(&instance, &field, &weights, serial, &mut random, &ledger)
                     .await
@@ -55,22 +51,13 @@ impl Recoveries {
             }
             let unfinished = instance.begin();
             let (key, data) = (field.key(99_999), vec![7; 300]);
-            unfinished
-                .insert(field.data[0], &key, &data)
-                .await
-                .expect("a new key");
+            unfinished.insert(field.data[0], &key, &data).await.expect("a new key");
             let finished = instance.begin();
-            finished
-                .insert(field.data[0], &field.key(88_888), &data)
-                .await
-                .expect("a new key");
+            finished.insert(field.data[0], &field.key(88_888), &data).await.expect("a new key");
             finished.commit(Commit::Durable).await.expect("a sound disk");
             let names = LogNames::new(LOG, "E00");
             let reader = LogReader::new(files.clone(), names.clone(), Context::default());
-            let generation = reader
-                .read_generation(&names.current())
-                .await
-                .expect("a sound log");
+            let generation = reader.read_generation(&names.current()).await.expect("a sound log");
             std::mem::forget((unfinished, instance));
             (field, generation)
         })
@@ -81,13 +68,7 @@ impl Recoveries {
             .collect();
         starts.push(generation.payload.len());
         let log = disk.bytes(&generation.path).expect("it was just read");
-        Self {
-            files: disk.snapshot(),
-            log,
-            generation,
-            starts,
-            field,
-        }
+        Self { files: disk.snapshot(), log, generation, starts, field }
     }
 
     /// Recovers from the log that the input describes, and looks at what came of it.
@@ -128,10 +109,8 @@ impl Recoveries {
     /// The file of a generation that holds this payload, or as much as fits.
     fn log_file(&self, payload: &[u8]) -> Vec<u8> {
         let mut bytes = self.log.clone();
-        let (header, unit_bytes) = (
-            &self.generation.header,
-            self.generation.header.framing.unit_bytes(),
-        );
+        let (header, unit_bytes) =
+            (&self.generation.header, self.generation.header.framing.unit_bytes());
         let first = header.framing.first_unit() as usize;
         bytes[first * unit_bytes..].fill(0);
         let payload = &payload[..payload.len().min(header.framing.capacity_bytes() as usize)];
@@ -150,7 +129,8 @@ impl Recoveries {
         bytes
     }
 
-    /// Logs whose last record, or what takes it back, does not fit the page it is for; what recovery has to say of each.
+    /// Logs whose last record, or what takes it back, does not fit the page it is for; what
+    /// recovery has to say of each.
     pub fn misfits(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut inputs = Vec::new();
         for kept in 0..self.starts.len() - 1 {
@@ -192,27 +172,15 @@ fn misfits(record: &LogRecord) -> impl Iterator<Item = (&'static str, LogRecord)
     let mut wrong = Vec::new();
     match record {
         LogRecord::Row(row) => {
-            let changed = |line, change| {
-                LogRecord::Row(RowRecord {
-                    line,
-                    change,
-                    ..row.clone()
-                })
-            };
+            let changed = |line, change| LogRecord::Row(RowRecord { line, change, ..row.clone() });
             wrong.push(("line", changed(row.line + 500, row.change.clone())));
             if let RowChange::Insert { .. } = row.change {
-                wrong.push((
-                    "room",
-                    changed(row.line, RowChange::Insert { data: vec![1; 4070] }),
-                ));
+                wrong.push(("room", changed(row.line, RowChange::Insert { data: vec![1; 4070] })));
             }
             if let RowChange::Splice { at, old, new } = &row.change {
                 let old = old.iter().map(|byte| !byte).chain([0; 800]).collect();
                 let (at, new) = (*at, new.clone());
-                wrong.push((
-                    "other data",
-                    changed(row.line, RowChange::Splice { at, old, new }),
-                ));
+                wrong.push(("other data", changed(row.line, RowChange::Splice { at, old, new })));
             }
         }
         LogRecord::Structure(structure) => {
@@ -227,20 +195,15 @@ fn misfits(record: &LogRecord) -> impl Iterator<Item = (&'static str, LogRecord)
         }
         LogRecord::Image(image) => {
             let front = vec![0xFF; image.front.len()];
-            wrong.push((
-                "no page",
-                LogRecord::Image(ImageRecord {
-                    front,
-                    ..image.clone()
-                }),
-            ));
+            wrong.push(("no page", LogRecord::Image(ImageRecord { front, ..image.clone() })));
         }
         _ => {}
     }
     wrong.into_iter()
 }
 
-/// A row that somebody changes who has not finished when somebody else, who has, changes it once more.
+/// A row that somebody changes who has not finished when somebody else, who has, changes it once
+/// more.
 fn taken_back_wrongly(inserted: &RowRecord, data: &[u8]) -> [LogRecord; 4] {
     let (mine, other) = (vec![data[0]], vec![!data[0]]);
     let splice = |transaction, later, old: &Vec<u8>, new: &Vec<u8>| {
@@ -248,11 +211,7 @@ fn taken_back_wrongly(inserted: &RowRecord, data: &[u8]) -> [LogRecord; 4] {
             transaction,
             dbtime: inserted.dbtime + later,
             dbtime_before: inserted.dbtime + later - 1,
-            change: RowChange::Splice {
-                at: 0,
-                old: old.clone(),
-                new: new.clone(),
-            },
+            change: RowChange::Splice { at: 0, old: old.clone(), new: new.clone() },
             ..inserted.clone()
         })
     };

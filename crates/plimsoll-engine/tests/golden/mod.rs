@@ -1,4 +1,5 @@
-//! Opens the golden files of `tests/golden/ese` and, where it is present, the shared folder with databases made by Windows.
+//! Opens the golden files of `tests/golden/ese` and, where it is present, the shared folder with
+//! databases made by Windows.
 
 #![expect(
     clippy::disallowed_methods,
@@ -16,21 +17,16 @@ fn workspace_root() -> PathBuf {
 }
 
 fn gunzip(path: &Path) -> Vec<u8> {
-    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let file =
+        std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(file)
-        .read_to_end(&mut bytes)
-        .expect("golden files are sound");
+    flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).expect("golden files are sound");
     bytes
 }
 
 /// The content of a golden file, named without `.gz`.
 pub fn golden(name: &str) -> Vec<u8> {
-    gunzip(
-        &workspace_root()
-            .join("tests/golden/ese")
-            .join(format!("{name}.gz")),
-    )
+    gunzip(&workspace_root().join("tests/golden/ese").join(format!("{name}.gz")))
 }
 
 /// A golden JSON file.
@@ -38,8 +34,8 @@ pub fn golden_json(name: &str) -> serde_json::Value {
     serde_json::from_slice(&golden(name)).expect("golden JSON parses")
 }
 
-/// The folder of databases made by Windows, or `None` with a message saying that the test checks nothing here. Whoever names a folder is told
-/// when there are none in it.
+/// The folder of databases made by Windows, or `None` with a message saying that the test checks
+/// nothing here. Whoever names a folder is told when there are none in it.
 pub fn real_databases() -> Option<PathBuf> {
     let named = std::env::var_os("PLIMSOLL_SHARED").map(PathBuf::from);
     let is_named = named.is_some();
@@ -82,11 +78,7 @@ pub fn real() -> Vec<(String, serde_json::Value, Vec<u8>)> {
     };
     let json = std::fs::read(folder.join("manifest.json")).expect("the folder has a manifest");
     let files = manifest(&json);
-    assert!(
-        !files.is_empty(),
-        "the manifest of {} lists nothing",
-        folder.display()
-    );
+    assert!(!files.is_empty(), "the manifest of {} lists nothing", folder.display());
     files
         .into_iter()
         .map(|(name, entry)| {

@@ -1,4 +1,5 @@
-//! What every row has been, commit by commit, and whether what was found is one of the states it may be in.
+//! What every row has been, commit by commit, and whether what was found is one of the states it
+//! may be in.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -61,11 +62,7 @@ impl Books {
         counts: &RangeInclusive<usize>,
     ) -> Judged {
         let none = Versions::new();
-        let versions = self
-            .rows
-            .get(&tree)
-            .and_then(|rows| rows.get(key))
-            .unwrap_or(&none);
+        let versions = self.rows.get(&tree).and_then(|rows| rows.get(key)).unwrap_or(&none);
         let first = versions.iter().rev().find(|(count, _)| count <= counts.start());
         let first = first.and_then(|(_, after)| after.as_deref());
         let later = |count: &usize| counts.contains(count) && count > counts.start();

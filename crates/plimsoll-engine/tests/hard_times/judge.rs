@@ -1,4 +1,5 @@
-//! Reading what a world holds, and comparing it with what was committed: a row is right, or it is refused, or the promise is broken.
+//! Reading what a world holds, and comparing it with what was committed: a row is right, or it is
+//! refused, or the promise is broken.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,9 +24,11 @@ pub type Met = Rc<RefCell<BTreeMap<&'static str, u64>>>;
 pub struct Allowed {
     /// Rows and databases may be refused.
     pub refusals: bool,
-    /// The last acknowledged commits may be missing: a damaged end of the log cannot be told from one that was being written.
+    /// The last acknowledged commits may be missing: a damaged end of the log cannot be told from
+    /// one that was being written.
     pub early_end: bool,
-    /// A row may be as it was before its last change: the flush map was damaged, or lost its last state in a crash.
+    /// A row may be as it was before its last change: the flush map was damaged, or lost its last
+    /// state in a crash.
     pub stale: bool,
 }
 
@@ -36,18 +39,17 @@ pub fn note(met: &Met, name: &'static str, count: u64) {
 /// Counts a refusal.
 pub fn note_error(met: &Met, error: &EngineError) {
     let name = match error {
-        EngineError::DamagedPage {
-            damage: PageDamage::LostFlush { .. },
-            ..
-        } => "refused: the flush map knows of a lost write",
+        EngineError::DamagedPage { damage: PageDamage::LostFlush { .. }, .. } => {
+            "refused: the flush map knows of a lost write"
+        }
         EngineError::DamagedPages { pages, .. }
-            if pages
-                .iter()
-                .any(|(_, damage)| matches!(damage, PageDamage::TooOld { .. })) =>
+            if pages.iter().any(|(_, damage)| matches!(damage, PageDamage::TooOld { .. })) =>
         {
             "refused: older than the log says"
         }
-        EngineError::DamagedPage { .. } | EngineError::DamagedPages { .. } => "refused: damaged page",
+        EngineError::DamagedPage { .. } | EngineError::DamagedPages { .. } => {
+            "refused: damaged page"
+        }
         EngineError::Disk(_) => "refused: error of the disk",
         EngineError::Poisoned { .. } => "refused: stopped after an earlier error",
         EngineError::LogCorrupt { .. } => "refused: damaged log",
@@ -81,23 +83,14 @@ pub async fn look(
         let key = field.key(random.below(field.keys));
         let found = transaction.get(tree, &key).await?;
         let judged = books.judge(tree, &key, found.as_deref(), &(count..=count));
-        settle(allowed, met, judged, || {
-            format!("row {key:?} as of {count}: {found:?}")
-        });
+        settle(allowed, met, judged, || format!("row {key:?} as of {count}: {found:?}"));
     }
     let first = field.key(random.below(field.keys));
-    scan(
-        &transaction,
-        &books,
-        tree,
-        Some((first, 40)),
-        &(count..=count),
-        (allowed, met),
-    )
-    .await
+    scan(&transaction, &books, tree, Some((first, 40)), &(count..=count), (allowed, met)).await
 }
 
-/// Reads rows in their order, all of a tree or some; none may be missing between two that are there.
+/// Reads rows in their order, all of a tree or some; none may be missing between two that are
+/// there.
 async fn scan(
     transaction: &Transaction,
     books: &Books,
@@ -118,19 +111,14 @@ async fn scan(
         && let Some((key, data)) = cursor.next().await?
     {
         let judged = books.judge(tree, &key, Some(&data), counts);
-        settle(allowed, met, judged, || {
-            format!("row {key:?} in a scan as of {counts:?}")
-        });
+        settle(allowed, met, judged, || format!("row {key:?} in a scan as of {counts:?}"));
         found.insert(key);
     }
     let (first, last) = (found.first().cloned(), found.last().cloned());
-    let is_passed =
-        |key: &&Vec<u8>| part.is_none() || (first.as_ref() <= Some(key) && Some(*key) <= last.as_ref());
-    for key in books
-        .keys(tree)
-        .filter(is_passed)
-        .filter(|key| !found.contains(*key))
-    {
+    let is_passed = |key: &&Vec<u8>| {
+        part.is_none() || (first.as_ref() <= Some(key) && Some(*key) <= last.as_ref())
+    };
+    for key in books.keys(tree).filter(is_passed).filter(|key| !found.contains(*key)) {
         let judged = books.judge(tree, key, None, counts);
         settle(allowed, met, judged, || {
             format!("row {key:?} is missing in a scan as of {counts:?}")
@@ -152,10 +140,7 @@ pub async fn examine(
     let counts = survived(&transaction, field, ledger, allowed, met).await;
     let mut refused = 0;
     let mut refuse = |error: &EngineError| {
-        assert!(
-            allowed.refusals,
-            "nothing was damaged, and a row is refused: {error}"
-        );
+        assert!(allowed.refusals, "nothing was damaged, and a row is refused: {error}");
         note_error(met, error);
         refused += 1;
     };
@@ -177,7 +162,8 @@ pub async fn examine(
     (counts.start() == counts.end()).then_some(*counts.start())
 }
 
-/// How many commits survived; more than one number where entries that would tell are refused, or may be gone with a write that nobody misses.
+/// How many commits survived; more than one number where entries that would tell are refused, or
+/// may be gone with a write that nobody misses.
 async fn survived(
     transaction: &Transaction,
     field: &Field,
@@ -191,10 +177,7 @@ async fn survived(
             Ok(Some(_)) => low = index + 1,
             Ok(None) => absent.push((index, *serial)),
             Err(error) => {
-                assert!(
-                    allowed.refusals,
-                    "nothing was damaged, and a commit is refused: {error}"
-                );
+                assert!(allowed.refusals, "nothing was damaged, and a commit is refused: {error}");
                 note_error(met, &error);
                 high = index + 1;
             }
@@ -211,10 +194,7 @@ async fn survived(
             note(met, "stale rows", 1);
         } else {
             let is_promised = ledger.acknowledged.contains(&serial);
-            assert!(
-                !is_promised || allowed.early_end,
-                "acknowledged commit {serial} is lost"
-            );
+            assert!(!is_promised || allowed.early_end, "acknowledged commit {serial} is lost");
             note(
                 met,
                 "acknowledged commits behind a damaged end of the log",

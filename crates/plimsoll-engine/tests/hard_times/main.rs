@@ -1,9 +1,11 @@
-//! Hard times: the storage is slow, hangs, fails, fills up, forgets, misplaces, flips and loses sectors while the engine works on it, over several
-//! rounds with power cuts and further cuts of the recovery. Afterwards the storage behaves and the auditor reads everything.
+//! Hard times: the storage is slow, hangs, fails, fills up, forgets, misplaces, flips and loses
+//! sectors while the engine works on it, over several rounds with power cuts and further cuts of
+//! the recovery. Afterwards the storage behaves and the auditor reads everything.
 //!
-//! The promises: where nothing was damaged, every acknowledged commit is there and nothing else; where something was, each row is what was
-//! committed, or refused with an error. What a world does is a list of parts (`script.rs`), and a world that breaks a promise is reduced to the
-//! parts it needs for that (`shrink.rs`).
+//! The promises: where nothing was damaged, every acknowledged commit is there and nothing else;
+//! where something was, each row is what was committed, or refused with an error. What a world does
+//! is a list of parts (`script.rs`), and a world that breaks a promise is reduced to the parts it
+//! needs for that (`shrink.rs`).
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -22,7 +24,8 @@ use script::{Part, Script};
 use shrink::shrink;
 use support::{SHARE_OF_HARD_TIMES, first_seed, side_by_side, wanted};
 
-/// Every effect that a disk can have on its user, except those that are power cuts or lies about flushes.
+/// Every effect that a disk can have on its user, except those that are power cuts or lies about
+/// flushes.
 const EFFECTS: [&str; 12] = [
     "delay",
     "fail",
@@ -49,15 +52,8 @@ fn met_by(script: &Script) -> BTreeMap<&'static str, u64> {
         Err(broken) => broken,
     };
     println!("seed {} breaks a promise; making it smaller", script.seed);
-    let parts = shrink(&script.parts, TRIES_MAX, |parts| {
-        run(&script.with(parts)).is_err()
-    });
-    println!(
-        "seed {}: {} of {} parts are enough:",
-        script.seed,
-        parts.len(),
-        script.parts.len()
-    );
+    let parts = shrink(&script.parts, TRIES_MAX, |parts| run(&script.with(parts)).is_err());
+    println!("seed {}: {} of {} parts are enough:", script.seed, parts.len(), script.parts.len());
     parts.iter().for_each(|part| println!("  {part:?}"));
     std::panic::resume_unwind(broken)
 }
@@ -90,10 +86,7 @@ fn swarm(first: u64, worlds: u64) {
 fn check_met(met: &AllMet) {
     let wanted = EFFECTS.iter().chain(&world::FAILURES).chain(&world::FATES);
     let missing: Vec<_> = wanted.filter(|name| !met.contains_key(**name)).collect();
-    assert!(
-        missing.is_empty(),
-        "never met, so nothing is shown about it: {missing:?}"
-    );
+    assert!(missing.is_empty(), "never met, so nothing is shown about it: {missing:?}");
 }
 
 #[test]
@@ -121,7 +114,8 @@ const WORLDS_ENOUGH: u64 = 500;
 fn hard_times_for_as_long_as_told() {
     let started = std::time::Instant::now();
     // Without hours it only shows that it goes.
-    let seconds = wanted("PLIMSOLL_HOURS").map_or(4.0, |hours| hours * 3600.0 * SHARE_OF_HARD_TIMES);
+    let seconds =
+        wanted("PLIMSOLL_HOURS").map_or(4.0, |hours| hours * 3600.0 * SHARE_OF_HARD_TIMES);
     let jobs = wanted("PLIMSOLL_JOBS").map_or(1, |jobs| jobs as u64);
     let (mut all, mut worlds) = (AllMet::new(), 0);
     let mut seed = first_seed(10_000);
@@ -150,7 +144,8 @@ fn hard_times_for_as_long_as_told() {
     }
 }
 
-/// A disk that lies about flushes is more than the engine can bear, so such worlds break a promise: the reduction must find out why.
+/// A disk that lies about flushes is more than the engine can bear, so such worlds break a promise:
+/// the reduction must find out why.
 fn world_on_a_lying_disk(seed: u64) -> Script {
     let mut script = Script::drawn(seed);
     script.parts.retain(|part| !matches!(part, Part::Fault { .. }));
@@ -161,17 +156,14 @@ fn world_on_a_lying_disk(seed: u64) -> Script {
     script
 }
 
-/// Why it matters: a world of some hundred parts that fails once in a million tells nobody what is wrong.
+/// Why it matters: a world of some hundred parts that fails once in a million tells nobody what is
+/// wrong.
 #[test]
 fn a_world_that_breaks_a_promise_is_reduced_to_what_it_needs() {
     let breaks = |script: &Script| catch_unwind(AssertUnwindSafe(|| world::run(script))).is_err();
     let broken = (1..40).map(world_on_a_lying_disk).find(breaks);
     let script = broken.expect("a disk that lies about flushes loses something");
-    assert!(
-        script.parts.len() > 100,
-        "{} parts are no task",
-        script.parts.len()
-    );
+    assert!(script.parts.len() > 100, "{} parts are no task", script.parts.len());
     let parts = shrink(&script.parts, TRIES_MAX, |parts| breaks(&script.with(parts)));
     println!("{parts:#?}");
     assert!(parts.len() <= 6, "{} parts are left", parts.len());
@@ -189,22 +181,16 @@ fn a_reduction_leaves_only_what_is_needed() {
     assert_eq!(shrink(&all, 10_000, needs), [3, 47, 48, 99]);
     assert_eq!(shrink(&all, 10_000, |_| true), [] as [u32; 0]);
     let halves = shrink(&all, 12, needs);
-    assert!(
-        halves.len() < 100 && needs(&halves),
-        "what it has by then is a success"
-    );
+    assert!(halves.len() < 100 && needs(&halves), "what it has by then is a success");
 }
 
-/// A page of serial numbers went into the flush map, so that both were as before and nobody could know: rows newer than the last serial number that
-/// was left were taken for invented ones.
+/// A page of serial numbers went into the flush map, so that both were as before and nobody could
+/// know: rows newer than the last serial number that was left were taken for invented ones.
 #[test]
 fn a_write_that_hits_the_flush_map_leaves_the_end_of_the_log_unknown() {
     let mut script = Script::drawn(8_013_465);
     // It was found before processes were killed.
     script.parts.retain(|part| !matches!(part, Part::Kill { .. }));
     let met = world::run(&script);
-    assert!(
-        met.contains_key("ends of the log that nobody can tell"),
-        "{met:?}"
-    );
+    assert!(met.contains_key("ends of the log that nobody can tell"), "{met:?}");
 }

@@ -1,5 +1,6 @@
-//! What a world does, as a list: transactions and looks of sessions, checkpoints, faults of the storage, and how each round ends. Leaving out a part
-//! changes no other part, because what a part does follows from the seed and the part alone.
+//! What a world does, as a list: transactions and looks of sessions, checkpoints, faults of the
+//! storage, and how each round ends. Leaving out a part changes no other part, because what a part
+//! does follows from the seed and the part alone.
 
 use plimsoll_engine::PageSize;
 use plimsoll_engine::log::framing::Framing;
@@ -28,9 +29,11 @@ pub enum Part {
     Checkpoint { round: u64, session: u64 },
     /// The storage goes wrong while the databases are opened and worked on.
     Fault { round: u64, rule: FaultRule },
-    /// The power is cut after so many events of a round, or when its work is done. Rounds without it end with a clean stop.
+    /// The power is cut after so many events of a round, or when its work is done. Rounds without
+    /// it end with a clean stop.
     Cut { round: u64, events: u64 },
-    /// The process dies after so long, and another opens the databases and moves its checkpoint; then the power is cut.
+    /// The process dies after so long, and another opens the databases and moves its checkpoint;
+    /// then the power is cut.
     Kill { round: u64, after_ns: u64 },
     /// The power is cut again after so many events of the recovery.
     RecoveryCut { round: u64, events: u64 },
@@ -71,7 +74,8 @@ const ALL: [Bad; 10] = [
     Bad::SideFiles,
 ];
 
-/// The share of worlds without page images, as most plans are. They get a disk that writes whole pages: nothing less is promised there.
+/// The share of worlds without page images, as most plans are. They get a disk that writes whole
+/// pages: nothing less is promised there.
 const WITHOUT_IMAGES: f64 = 0.25;
 
 impl Script {
@@ -109,19 +113,12 @@ impl Script {
 
     /// The same world with other parts.
     pub fn with(&self, parts: &[Part]) -> Script {
-        Script {
-            parts: parts.to_vec(),
-            ..self.clone()
-        }
+        Script { parts: parts.to_vec(), ..self.clone() }
     }
 
     /// Rounds that have anything to do.
     pub fn rounds(&self) -> u64 {
-        self.parts
-            .iter()
-            .map(Part::round)
-            .max()
-            .map_or(0, |last| last + 1)
+        self.parts.iter().map(Part::round).max().map_or(0, |last| last + 1)
     }
 
     /// The faults of a round.
@@ -165,17 +162,9 @@ fn steps(round: u64, random: &mut Random) -> Vec<Part> {
     for session in 0..SESSIONS {
         for number in 0..STEPS {
             parts.push(match random.below(12) {
-                0 | 1 => Part::Look {
-                    round,
-                    session,
-                    number,
-                },
+                0 | 1 => Part::Look { round, session, number },
                 2 => Part::Checkpoint { round, session },
-                _ => Part::Transaction {
-                    round,
-                    session,
-                    number,
-                },
+                _ => Part::Transaction { round, session, number },
             });
         }
     }
@@ -218,11 +207,7 @@ fn fault(trouble: Bad, random: &mut Random) -> FaultRule {
     match trouble {
         Bad::Slow => {
             let effect = one_of(random, &[Effect::Slow(100), Effect::Delay(2_000_000_000)]);
-            FaultRule {
-                skip: nth,
-                limit: 1 + random.below(200),
-                ..FaultRule::new(effect)
-            }
+            FaultRule { skip: nth, limit: 1 + random.below(200), ..FaultRule::new(effect) }
         }
         Bad::Hanging => FaultRule::new(Effect::Hang).nth(nth * 20),
         Bad::Failing => {
@@ -241,12 +226,12 @@ fn fault(trouble: Bad, random: &mut Random) -> FaultRule {
             skip: random.below(6),
             ..FaultRule::new(Effect::Fail(DiskErrorKind::Full)).with_kind(OperationKind::Extend)
         },
-        Bad::Forgetful => page_write(one_of(random, &[Effect::LoseWrite, Effect::TearWrite])).nth(nth),
+        Bad::Forgetful => {
+            page_write(one_of(random, &[Effect::LoseWrite, Effect::TearWrite])).nth(nth)
+        }
         Bad::Misplacing => {
-            let effect = one_of(
-                random,
-                &[Effect::MisdirectWithinFile, Effect::MisdirectToOtherFile],
-            );
+            let effect =
+                one_of(random, &[Effect::MisdirectWithinFile, Effect::MisdirectToOtherFile]);
             page_write(effect).nth(nth)
         }
         Bad::Flipping => {
@@ -254,7 +239,8 @@ fn fault(trouble: Bad, random: &mut Random) -> FaultRule {
             let rule = FaultRule::new(effect).with_path_part(".edb").nth(nth);
             match effect {
                 Effect::FlipOnRead => rule.with_kind(OperationKind::Read),
-                _ => rule.with_purpose(one_of(random, &[Purpose::DatabaseRead, Purpose::DatabaseWrite])),
+                _ => rule
+                    .with_purpose(one_of(random, &[Purpose::DatabaseRead, Purpose::DatabaseWrite])),
             }
         }
         Bad::LosingSectors => {
@@ -264,21 +250,14 @@ fn fault(trouble: Bad, random: &mut Random) -> FaultRule {
         Bad::Log => {
             let effect = one_of(
                 random,
-                &[
-                    Effect::LoseWrite,
-                    Effect::TearWrite,
-                    Effect::FlipStored,
-                    Effect::LoseSector,
-                ],
+                &[Effect::LoseWrite, Effect::TearWrite, Effect::FlipStored, Effect::LoseSector],
             );
             let rule = FaultRule::new(effect).with_path_part(".log");
             rule.with_kind(OperationKind::Write).nth(nth)
         }
         Bad::SideFiles => {
-            let effect = one_of(
-                random,
-                &[Effect::TearWrite, Effect::FlipStored, Effect::LoseSector],
-            );
+            let effect =
+                one_of(random, &[Effect::TearWrite, Effect::FlipStored, Effect::LoseSector]);
             let rule = FaultRule::new(effect).with_path_part(one_of(random, &[".jfm", ".chk"]));
             rule.with_kind(OperationKind::Write).nth(1 + random.below(8))
         }

@@ -1,7 +1,8 @@
-//! Makes a failing list of parts smaller: pieces of it are left out as long as the rest still fails, first halves, then ever smaller pieces, at last
-//! single parts.
+//! Makes a failing list of parts smaller: pieces of it are left out as long as the rest still
+//! fails, first halves, then ever smaller pieces, at last single parts.
 
-/// The parts that are left when nothing more can be left out, or when `fails` was asked `tries_max` times. What is returned has failed.
+/// The parts that are left when nothing more can be left out, or when `fails` was asked `tries_max`
+/// times. What is returned has failed.
 pub fn shrink<T: Clone>(parts: &[T], tries_max: u64, fails: impl Fn(&[T]) -> bool) -> Vec<T> {
     let mut kept = parts.to_vec();
     let mut piece = kept.len().div_ceil(2);

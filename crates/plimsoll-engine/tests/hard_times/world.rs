@@ -31,12 +31,8 @@ pub const FATES: [&str; 10] = [
 ];
 
 /// What a failing operation says, each by itself: one of them met must not stand for all.
-pub const FAILURES: [&str; 4] = [
-    "failed: device gone",
-    "failed: disk full",
-    "failed: medium",
-    "failed: no room to grow",
-];
+pub const FAILURES: [&str; 4] =
+    ["failed: device gone", "failed: disk full", "failed: medium", "failed: no room to grow"];
 
 /// Operations remembered by a disk: all of a round.
 const TRACED: usize = 1 << 16;
@@ -83,15 +79,8 @@ fn begin(script: &Script) -> World<'_> {
     let pages_may_tear = script.setup.page_images;
     let ram = MemoryOptions::default();
     let memory = MemoryOptions {
-        atomic_write_bytes: if pages_may_tear {
-            ram.atomic_write_bytes
-        } else {
-            page_bytes
-        },
-        latency: LatencyPlan::of(Latency::Exponential {
-            fixed_ns: 20_000,
-            mean_ns: 200_000,
-        }),
+        atomic_write_bytes: if pages_may_tear { ram.atomic_write_bytes } else { page_bytes },
+        latency: LatencyPlan::of(Latency::Exponential { fixed_ns: 20_000, mean_ns: 200_000 }),
         trace_operations: TRACED,
         ..ram
     };
@@ -138,11 +127,8 @@ impl World<'_> {
         // What goes wrong now may be met now, so it is allowed from here on.
         rules.iter().for_each(|rule| self.allow(rule));
         let closed = Rc::new(Cell::new(false));
-        let (setup, seed, done) = (
-            self.script.setup.clone(),
-            self.script.seed ^ round,
-            closed.clone(),
-        );
+        let (setup, seed, done) =
+            (self.script.setup.clone(), self.script.seed ^ round, closed.clone());
         let working = self.sessions(round);
         let killed_after_ns = self.script.parts.iter().find_map(|part| match part {
             Part::Kill { round: of, after_ns } if *of == round => Some(*after_ns),
@@ -190,7 +176,8 @@ impl World<'_> {
         self.take_over(loss, &mut self.random("loss", round));
     }
 
-    /// What the next process does with what a dead one has left: it opens the databases, moves its checkpoint, and does nothing else until the power fails.
+    /// What the next process does with what a dead one has left: it opens the databases, moves its
+    /// checkpoint, and does nothing else until the power fails.
     fn live_on(&self) {
         let (setup, met) = (self.script.setup.clone(), self.met.clone());
         run_until_power_lost(&self.disk, move |files, handle| async move {
@@ -228,20 +215,9 @@ impl World<'_> {
     fn sessions(&self, round: u64) -> Sessions {
         let of = |session: u64| {
             let is_its = move |part: &&Part| match part {
-                Part::Transaction {
-                    round: of,
-                    session: by,
-                    ..
-                }
-                | Part::Look {
-                    round: of,
-                    session: by,
-                    ..
-                }
-                | Part::Checkpoint {
-                    round: of,
-                    session: by,
-                } => (*of, *by) == (round, session),
+                Part::Transaction { round: of, session: by, .. }
+                | Part::Look { round: of, session: by, .. }
+                | Part::Checkpoint { round: of, session: by } => (*of, *by) == (round, session),
                 _ => false,
             };
             self.script.parts.iter().filter(is_its).cloned().collect()
@@ -257,7 +233,8 @@ impl World<'_> {
         }
     }
 
-    /// The power fails again while the databases are recovered, now on storage that does what it should.
+    /// The power fails again while the databases are recovered, now on storage that does what it
+    /// should.
     fn cut_recovery(&mut self, round: u64) {
         let cut = self.script.parts.iter().find_map(|part| match part {
             Part::RecoveryCut { round: of, events } if *of == round => Some(*events),
@@ -274,24 +251,18 @@ impl World<'_> {
             drop(opened);
         });
         // It may have been done with before the cut came, or may have been refused.
-        let name = if ended.get() {
-            "recoveries that ended before their cut"
-        } else {
-            "recoveries cut"
-        };
+        let name =
+            if ended.get() { "recoveries that ended before their cut" } else { "recoveries cut" };
         note(&self.met, name, 1);
         self.has_crashed = true;
         self.take_over(Loss::Drawn, &mut self.random("loss in recovery", round));
     }
 
-    /// Opens on storage that does what it should, and compares everything; whether the world can go on.
+    /// Opens on storage that does what it should, and compares everything; whether the world can go
+    /// on.
     fn judge(&mut self, round: u64) -> bool {
-        let (setup, field, allowed, met) = (
-            self.script.setup.clone(),
-            self.field.clone(),
-            self.allowed,
-            self.met.clone(),
-        );
+        let (setup, field, allowed, met) =
+            (self.script.setup.clone(), self.field.clone(), self.allowed, self.met.clone());
         let ledger = self.ledger.borrow().clone();
         let where_ = format!("seed {} round {round}", self.script.seed);
         let label = where_.clone();
@@ -348,12 +319,7 @@ async fn expect_sound(files: &Files, handle: &Handle, setup: &Setup, label: &str
     let paths: Vec<_> = (1..=setup.databases).map(database_path).collect();
     let report = verify(files, handle, &paths, &VerifyOptions::default()).await;
     for file in &report.files {
-        assert_eq!(
-            file.verdict,
-            FileVerdict::Sound,
-            "{label}: {}",
-            file.path.display()
-        );
+        assert_eq!(file.verdict, FileVerdict::Sound, "{label}: {}", file.path.display());
     }
 }
 
@@ -365,7 +331,8 @@ struct Sessions {
     ledger: Rc<RefCell<Ledger>>,
     allowed: Allowed,
     met: Met,
-    /// A commit has failed: whether it counts is decided by recovery, so nothing can be compared until then.
+    /// A commit has failed: whether it counts is decided by recovery, so nothing can be compared
+    /// until then.
     is_unsure: Rc<Cell<bool>>,
 }
 
@@ -407,17 +374,10 @@ impl Sessions {
     async fn step(&self, instance: &Rc<Instance>, step: &Part) -> Result<(), EngineError> {
         let named = |round: &u64, session: &u64, number: &u64| {
             let serial = round * 1_000_000 + session * 1_000 + number;
-            (
-                serial,
-                Random::from_seed(self.seed).child(&format!("step {serial}")),
-            )
+            (serial, Random::from_seed(self.seed).child(&format!("step {serial}")))
         };
         match step {
-            Part::Transaction {
-                round,
-                session,
-                number,
-            } => {
+            Part::Transaction { round, session, number } => {
                 let (serial, mut random) = named(round, session, number);
                 let weights = Weights {
                     insert: 6,
@@ -429,22 +389,13 @@ impl Sessions {
                     operations_max: 12,
                     narrow: 0.2,
                 };
-                one_transaction(instance, &self.field, &weights, serial, &mut random, &self.ledger).await
+                one_transaction(instance, &self.field, &weights, serial, &mut random, &self.ledger)
+                    .await
             }
-            Part::Look {
-                round,
-                session,
-                number,
-            } if !self.is_unsure.get() => {
+            Part::Look { round, session, number } if !self.is_unsure.get() => {
                 let (_, mut random) = named(round, session, number);
-                look(
-                    instance,
-                    &self.field,
-                    &self.ledger,
-                    &mut random,
-                    (self.allowed, &self.met),
-                )
-                .await
+                look(instance, &self.field, &self.ledger, &mut random, (self.allowed, &self.met))
+                    .await
             }
             Part::Checkpoint { .. } => instance.checkpoint().await,
             _ => Ok(()),

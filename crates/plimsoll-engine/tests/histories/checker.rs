@@ -1,4 +1,5 @@
-//! The checker itself: whoever believes a judge that never finds anything believes nothing. Each anomaly is written down by hand once.
+//! The checker itself: whoever believes a judge that never finds anything believes nothing. Each
+//! anomaly is written down by hand once.
 
 use adya::{Report, Valid};
 
@@ -6,15 +7,14 @@ use super::judge;
 use super::record::{Record, Step};
 use super::world::Kind;
 
-/// A history of transactions that begin and end as listed: `(process, steps, whether it commits)` begin together, end in order.
+/// A history of transactions that begin and end as listed: `(process, steps, whether it commits)`
+/// begin together, end in order.
 fn beside_each_other(rounds: &[&[(i64, &[Step], bool)]], kind: Kind) -> Report {
     let mut record = Record::default();
     let mut there = std::collections::BTreeSet::new();
     for round in rounds {
-        let entries: Vec<usize> = round
-            .iter()
-            .map(|(process, _, _)| record.begin(*process))
-            .collect();
+        let entries: Vec<usize> =
+            round.iter().map(|(process, _, _)| record.begin(*process)).collect();
         for (entry, (_, steps, commits)) in entries.into_iter().zip(*round) {
             steps.iter().for_each(|step| record.step(entry, step.clone()));
             if *commits {
@@ -36,11 +36,7 @@ fn lists(rounds: &[&[(i64, &[Step], bool)]]) -> Report {
 
 fn expect_found(report: &Report, kind: &str) {
     assert_eq!(report.valid, Valid::False, "{report:?}");
-    assert!(
-        report.anomaly_types.iter().any(|found| found == kind),
-        "{:?}",
-        report.anomaly_types
-    );
+    assert!(report.anomaly_types.iter().any(|found| found == kind), "{:?}", report.anomaly_types);
 }
 
 /// Write skew is what snapshot isolation allows; without it this would be another model.
@@ -59,19 +55,13 @@ fn write_skew_is_allowed() {
 fn a_lost_update_is_found() {
     use Step::{Append, Held, List, Set};
     let report = lists(&[
-        &[
-            (0, &[List(1, vec![]), Append(1, 1)], true),
-            (1, &[List(1, vec![]), Append(1, 2)], true),
-        ],
+        &[(0, &[List(1, vec![]), Append(1, 1)], true), (1, &[List(1, vec![]), Append(1, 2)], true)],
         &[(2, &[List(1, vec![2])], true)],
     ]);
     assert_eq!(report.valid, Valid::False, "{report:?}");
     let report = beside_each_other(
         &[
-            &[
-                (0, &[Held(1, None), Set(1, 1)], true),
-                (1, &[Held(1, None), Set(1, 2)], true),
-            ],
+            &[(0, &[Held(1, None), Set(1, 1)], true), (1, &[Held(1, None), Set(1, 2)], true)],
             &[(2, &[Held(1, Some(2))], true)],
         ],
         Kind::Registers,
@@ -120,9 +110,7 @@ fn a_stale_snapshot_is_found() {
 #[test]
 fn an_own_change_that_is_not_seen_is_found() {
     use Step::{Append, List};
-    let report = lists(&[
-        &[(0, &[Append(1, 1), List(1, vec![])], true)],
-        &[(2, &[List(1, vec![1])], true)],
-    ]);
+    let report =
+        lists(&[&[(0, &[Append(1, 1), List(1, vec![])], true)], &[(2, &[List(1, vec![1])], true)]]);
     expect_found(&report, "internal");
 }

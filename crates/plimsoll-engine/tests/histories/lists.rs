@@ -1,4 +1,5 @@
-//! Lists of numbers, one to a row. The row has a unique secondary key that every change moves on, and a list that grows becomes a long value.
+//! Lists of numbers, one to a row. The row has a unique secondary key that every change moves on,
+//! and a list that grows becomes a long value.
 
 use std::ops::Bound;
 
@@ -44,7 +45,9 @@ fn tag_bytes(id: u64, elements: usize) -> [u8; 8] {
 
 fn id_of(table: &OpenTable, row: &StoredRow) -> Result<u64> {
     match table.stored(row, ID)? {
-        StoredValue::Bytes(bytes) => Ok(i32::from_le_bytes(bytes.try_into().expect("four bytes")) as u64),
+        StoredValue::Bytes(bytes) => {
+            Ok(i32::from_le_bytes(bytes.try_into().expect("four bytes")) as u64)
+        }
         other => panic!("a row without a number: {other:?}"),
     }
 }
@@ -57,10 +60,7 @@ async fn list_of(work: &Work<'_>, row: &StoredRow) -> Result<Vec<u64>> {
     let bytes = table.value(work.transaction, row, LIST).await?;
     let bytes = bytes.expect("every row has a list");
     let (elements, _) = bytes.as_chunks::<8>();
-    Ok(elements
-        .iter()
-        .map(|element| u64::from_le_bytes(*element))
-        .collect())
+    Ok(elements.iter().map(|element| u64::from_le_bytes(*element)).collect())
 }
 
 async fn by_key(work: &Work<'_>, id: u64) -> Result<Vec<u64>> {
@@ -86,9 +86,7 @@ async fn by_tag(work: &Work<'_>, id: u64, direction: Direction) -> Result<Vec<u6
         return Ok(Vec::new());
     };
     let more = cursor.next().await?;
-    work.expect(more.is_none(), || {
-        format!("two states of list {id} are seen at once")
-    });
+    work.expect(more.is_none(), || format!("two states of list {id} are seen at once"));
     list_of(work, &row).await
 }
 
@@ -129,11 +127,7 @@ async fn append(work: &Work<'_>, id: u64, is_read_noted: bool) -> Result<()> {
     // Noted first: if this fails, the transaction does.
     work.note(Step::Append(id, value));
     if is_new {
-        let values = [
-            (ID, Some(&id_bytes[..])),
-            (TAG, Some(&tag[..])),
-            (LIST, Some(&bytes[..])),
-        ];
+        let values = [(ID, Some(&id_bytes[..])), (TAG, Some(&tag[..])), (LIST, Some(&bytes[..]))];
         table.insert(work.transaction, &values).await?;
     } else {
         let key = table.key(&[Some(&id_bytes)])?;
@@ -149,11 +143,7 @@ async fn append(work: &Work<'_>, id: u64, is_read_noted: bool) -> Result<()> {
 pub async fn step(work: &Work<'_>, random: &mut Random) -> Result<()> {
     work.session.table.set_intrinsic_bytes_max(8 * ELEMENTS_INSIDE);
     let id = work.session.world.hot_list(random);
-    let direction = if random.chance(0.5) {
-        Direction::Forward
-    } else {
-        Direction::Backward
-    };
+    let direction = if random.chance(0.5) { Direction::Forward } else { Direction::Backward };
     match random.below(10) {
         0..4 => append(work, id, random.chance(0.5)).await?,
         4..6 => {
@@ -165,13 +155,8 @@ pub async fn step(work: &Work<'_>, random: &mut Random) -> Result<()> {
             work.note(Step::List(id, list));
         }
         _ => {
-            by_scan(
-                work,
-                id.saturating_sub(random.below(4)),
-                id + random.below(4),
-                direction,
-            )
-            .await?
+            by_scan(work, id.saturating_sub(random.below(4)), id + random.below(4), direction)
+                .await?
         }
     }
     Ok(())

@@ -1,8 +1,11 @@
-//! Isolation judged by an independent checker: sessions work on lists and registers of a simulated engine, through crashes and recoveries, and what they
-//! did and saw goes to `adya`, which knows nothing of this engine (`docs/decisions/isolation-checker.md`).
+//! Isolation judged by an independent checker: sessions work on lists and registers of a simulated
+//! engine, through crashes and recoveries, and what they did and saw goes to `adya`, which knows
+//! nothing of this engine (`docs/decisions/isolation-checker.md`).
 //!
-//! The model is strong snapshot isolation: a transaction sees all that was committed before it began and nothing that was committed after, and of two
-//! that change one row beside each other one fails. Write skew is allowed. A clean history proves nothing about the next one, so there are many.
+//! The model is strong snapshot isolation: a transaction sees all that was committed before it
+//! began and nothing that was committed after, and of two that change one row beside each other one
+//! fails. Write skew is allowed. A clean history proves nothing about the next one, so there are
+//! many.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -45,11 +48,7 @@ fn judge(record: &Record, kind: Kind) -> Report {
 fn explained(report: &Report) -> String {
     let all = report.anomalies.iter();
     all.map(|(kind, found)| {
-        format!(
-            "{} times {kind}; the first: {}\n",
-            found.len(),
-            found[0].explanation
-        )
+        format!("{} times {kind}; the first: {}\n", found.len(), found[0].explanation)
     })
     .collect()
 }
@@ -68,20 +67,19 @@ fn all_are_isolated(kind: Kind, first_seed: u64, histories: u64) -> Counts {
     counts
 }
 
-/// Readers see one state, writers of one row exclude each other: in lists, whose every read tells the order of all writes before it.
+/// Readers see one state, writers of one row exclude each other: in lists, whose every read tells
+/// the order of all writes before it.
 #[test]
 fn twenty_histories_of_lists_are_isolated() {
     let counts = all_are_isolated(Kind::Lists, first_seed(1), 20);
     counts.print();
     counts.expect_met(20);
     assert!(counts.by_index > 1_000, "too few reads by index: {counts:?}");
-    assert!(
-        counts.separated > 100,
-        "too few lists became long values: {counts:?}"
-    );
+    assert!(counts.separated > 100, "too few lists became long values: {counts:?}");
 }
 
-/// The same where a row is found through a unique secondary key, and a write may move it, or replace it by another row with the same key.
+/// The same where a row is found through a unique secondary key, and a write may move it, or
+/// replace it by another row with the same key.
 #[test]
 fn fifteen_histories_of_registers_are_isolated() {
     let counts = all_are_isolated(Kind::Registers, first_seed(1), 15);

@@ -1,4 +1,5 @@
-//! Lists as plain rows of one tree, without an index: nothing but the conflict of two writers keeps an update from being lost.
+//! Lists as plain rows of one tree, without an index: nothing but the conflict of two writers keeps
+//! an update from being lost.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -21,10 +22,7 @@ fn key(id: u64) -> [u8; 8] {
 
 fn elements(data: &[u8]) -> Vec<u64> {
     let (elements, _) = data.as_chunks::<8>();
-    elements
-        .iter()
-        .map(|element| u64::from_le_bytes(*element))
-        .collect()
+    elements.iter().map(|element| u64::from_le_bytes(*element)).collect()
 }
 
 async fn read(work: &Work<'_>, table: &OpenTable, id: u64) -> Result<Option<Vec<u8>>> {
@@ -55,7 +53,13 @@ async fn append(work: &Work<'_>, table: &OpenTable, id: u64, is_read_noted: bool
 }
 
 /// Lists `first..=last` in one walk, those that are not there among them.
-async fn scan(work: &Work<'_>, table: &OpenTable, first: u64, last: u64, direction: Direction) -> Result<()> {
+async fn scan(
+    work: &Work<'_>,
+    table: &OpenTable,
+    first: u64,
+    last: u64,
+    direction: Direction,
+) -> Result<()> {
     work.count(|counts| counts.scans += 1);
     let range = KeyRange {
         low: Bound::Included(key(first).to_vec()),

@@ -1,8 +1,10 @@
-//! What sessions did and saw, and how each transaction ended: the history that the checker is given.
+//! What sessions did and saw, and how each transaction ended: the history that the checker is
+//! given.
 //!
-//! A transaction that was under way when the power failed has happened if its serial number is there after recovery. One that was committed lazily and is
-//! lost has failed, and so has not happened for anybody who waited for what was seen. Who did not wait and saw it may have seen what is no
-//! more; that one is left out.
+//! A transaction that was under way when the power failed has happened if its serial number is
+//! there after recovery. One that was committed lazily and is lost has failed, and so has not
+//! happened for anybody who waited for what was seen. Who did not wait and saw it may have seen
+//! what is no more; that one is left out.
 
 use std::collections::BTreeSet;
 
@@ -123,10 +125,7 @@ impl Record {
             self.committed.push(entry);
         }
         let acknowledged = false;
-        self.entries[entry].ending = Ending::Commit {
-            durable,
-            acknowledged,
-        };
+        self.entries[entry].ending = Ending::Commit { durable, acknowledged };
     }
 
     /// Its commit has returned.
@@ -149,17 +148,11 @@ impl Record {
         for entry in &mut self.entries[self.settled..] {
             let changes = entry.steps.iter().any(Step::changes);
             entry.ending = match entry.ending {
-                Ending::Commit {
-                    durable,
-                    acknowledged,
-                } if !changes => {
-                    // Who waited for what was seen must be right; who did not may have seen what is lost.
+                Ending::Commit { durable, acknowledged } if !changes => {
+                    // Who waited for what was seen must be right; who did not may have seen what is
+                    // lost.
                     let is_certain = acknowledged && (durable || entry.seen <= kept);
-                    if is_certain {
-                        Ending::Happened
-                    } else {
-                        Ending::LeftOut
-                    }
+                    if is_certain { Ending::Happened } else { Ending::LeftOut }
                 }
                 Ending::UnderWay => Ending::Failed,
                 other => other,
@@ -170,11 +163,7 @@ impl Record {
             self.entries[*entry].ending = Ending::Happened;
         }
         for entry in &lost {
-            let Ending::Commit {
-                durable,
-                acknowledged,
-            } = self.entries[*entry].ending
-            else {
+            let Ending::Commit { durable, acknowledged } = self.entries[*entry].ending else {
                 unreachable!("only what was committed can be lost");
             };
             assert!(!(durable && acknowledged), "acknowledged commit {entry} is lost");
@@ -203,14 +192,9 @@ impl Record {
                 }
             }
             let ended = entry.ended.expect("every entry has ended");
-            for (index, kind, value) in [(entry.began, OpType::Invoke, asked), (ended, kind, done)] {
-                let op = Op {
-                    index,
-                    kind,
-                    process: Some(entry.process),
-                    value,
-                    time: None,
-                };
+            for (index, kind, value) in [(entry.began, OpType::Invoke, asked), (ended, kind, done)]
+            {
+                let op = Op { index, kind, process: Some(entry.process), value, time: None };
                 ops.push((index, op));
             }
         }
@@ -222,18 +206,12 @@ impl Record {
 fn mop(step: &Step, interner: &mut Interner) -> Mop {
     let mut id = |number: u64| -> Id { interner.intern(Scalar::Int(number as i64)) };
     match step {
-        Step::Append(key, value) => Mop::Append {
-            key: id(*key),
-            value: id(*value),
-        },
+        Step::Append(key, value) => Mop::Append { key: id(*key), value: id(*value) },
         Step::List(key, list) => Mop::Read {
             key: id(*key),
             value: ReadValue::List(list.iter().map(|element| id(*element)).collect()),
         },
-        Step::Set(key, value) => Mop::Write {
-            key: id(*key),
-            value: id(*value),
-        },
+        Step::Set(key, value) => Mop::Write { key: id(*key), value: id(*value) },
         Step::Held(key, held) => Mop::Read {
             key: id(*key),
             value: held.map_or(ReadValue::Nil, |value| ReadValue::Scalar(id(value))),

@@ -1,5 +1,5 @@
-//! Registers: who holds a name. The name is a unique secondary key; setting a register moves its row to another primary key, or deletes it and inserts
-//! another row with the same name.
+//! Registers: who holds a name. The name is a unique secondary key; setting a register moves its
+//! row to another primary key, or deletes it and inserts another row with the same name.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,9 @@ fn number_bytes(number: u64) -> [u8; 4] {
 
 fn number_in(table: &OpenTable, row: &StoredRow, column: u16) -> Result<u64> {
     match table.stored(row, column)? {
-        StoredValue::Bytes(bytes) => Ok(i32::from_le_bytes(bytes.try_into().expect("four bytes")) as u64),
+        StoredValue::Bytes(bytes) => {
+            Ok(i32::from_le_bytes(bytes.try_into().expect("four bytes")) as u64)
+        }
         other => panic!("a row without a number: {other:?}"),
     }
 }
@@ -53,18 +55,13 @@ async fn by_name(work: &Work<'_>, register: u64) -> Result<Option<StoredRow>> {
 async fn read(work: &Work<'_>, register: u64) -> Result<Option<StoredRow>> {
     let table = &work.session.table;
     let row = by_name(work, register).await?;
-    let holder = row
-        .as_ref()
-        .map(|row| number_in(table, row, HOLDER))
-        .transpose()?;
+    let holder = row.as_ref().map(|row| number_in(table, row, HOLDER)).transpose()?;
     work.note(Step::Held(register, holder));
     // The row itself must be found where the index says.
     if let Some(row) = &row {
         work.count(|counts| counts.points += 1);
         let again = table.get(work.transaction, &row.key).await?;
-        work.expect(again.as_ref() == Some(row), || {
-            format!("register {register} has two rows")
-        });
+        work.expect(again.as_ref() == Some(row), || format!("register {register} has two rows"));
     }
     Ok(row)
 }
@@ -75,14 +72,13 @@ async fn set(work: &Work<'_>, register: u64, random: &mut Random) -> Result<()> 
     let value = work.session.world.next_value();
     let (holder, name) = (number_bytes(value), number_bytes(register));
     let pad = vec![0x50; random.below(200) as usize];
-    let values = [
-        (HOLDER, Some(&holder[..])),
-        (REGISTER, Some(&name[..])),
-        (HOLDER + 127, Some(&pad[..])),
-    ];
+    let values =
+        [(HOLDER, Some(&holder[..])), (REGISTER, Some(&name[..])), (HOLDER + 127, Some(&pad[..]))];
     work.note(Step::Set(register, value));
     match row {
-        Some(row) if random.chance(0.5) => table.update(work.transaction, &row.key, &values[..1]).await,
+        Some(row) if random.chance(0.5) => {
+            table.update(work.transaction, &row.key, &values[..1]).await
+        }
         Some(row) => {
             table.delete(work.transaction, &row.key).await?;
             table.insert(work.transaction, &values).await.map(drop)

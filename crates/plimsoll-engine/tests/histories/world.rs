@@ -1,5 +1,6 @@
-//! One history: sessions beside each other on a small cache, for one to four lives. A life ends with a power cut or a kill in the middle of the work, or
-//! with a clean stop; the last one reads everything.
+//! One history: sessions beside each other on a small cache, for one to four lives. A life ends
+//! with a power cut or a kill in the middle of the work, or with a clean stop; the last one reads
+//! everything.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -13,8 +14,8 @@ use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_io::{
-    Clock, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Notify,
-    Random,
+    Clock, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND,
+    Notify, Random,
 };
 
 use super::record::Record;
@@ -156,7 +157,8 @@ impl Work<'_> {
         self.session.world.count(change);
     }
 
-    /// Notes something that should not be; the work goes on, so that the checker can be asked what it makes of it.
+    /// Notes something that should not be; the work goes on, so that the checker can be asked what
+    /// it makes of it.
     pub fn expect(&self, holds: bool, otherwise: impl FnOnce() -> String) {
         if !holds {
             self.session.world.oddities.borrow_mut().push(otherwise());
@@ -168,7 +170,8 @@ impl Work<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     PowerCut,
-    /// The process dies and the power stays: what it wrote is found, synced or not, until the power fails.
+    /// The process dies and the power stays: what it wrote is found, synced or not, until the power
+    /// fails.
     Kill,
     CleanStop,
 }
@@ -186,10 +189,7 @@ pub fn run(seed: u64, kind: Kind, transactions: usize) -> (Record, Counts, Vec<S
         ..Setup::default()
     };
     let memory = MemoryOptions {
-        latency: LatencyPlan::of(Latency::Exponential {
-            fixed_ns: 20_000,
-            mean_ns: 100_000,
-        }),
+        latency: LatencyPlan::of(Latency::Exponential { fixed_ns: 20_000, mean_ns: 100_000 }),
         // Without images a torn page is damage, and that is not what is asked here.
         atomic_write_bytes: if page_images { 512 } else { size.bytes() as u32 },
         ..MemoryOptions::default()
@@ -284,11 +284,8 @@ async fn one_life(
             serials,
             process: (life * 100 + number) as i64,
         };
-        let (mut random, disk, killed) = (
-            random.child(&format!("session {number}")),
-            disk.clone(),
-            killed.clone(),
-        );
+        let (mut random, disk, killed) =
+            (random.child(&format!("session {number}")), disk.clone(), killed.clone());
         joins.push(handle.spawn(async move {
             while session.world.record.borrow().begun() < target {
                 one_transaction(&session, &mut random).await;
@@ -325,7 +322,11 @@ async fn one_life(
 }
 
 /// The tree of the serial numbers and the table; made in the first life.
-async fn open_tables(instance: &Rc<Instance>, world: &World, life: usize) -> Result<(Tree, Rc<OpenTable>)> {
+async fn open_tables(
+    instance: &Rc<Instance>,
+    world: &World,
+    life: usize,
+) -> Result<(Tree, Rc<OpenTable>)> {
     let (name, declared) = match world.kind {
         Kind::Lists => (lists::NAME, lists::table()),
         Kind::Registers => (registers::NAME, registers::table()),
@@ -357,11 +358,7 @@ async fn one_transaction(session: &Session, random: &mut Random) {
     let record = &session.world.record;
     let entry = record.borrow_mut().begin(session.process);
     let transaction = session.instance.begin();
-    let work = Work {
-        session,
-        transaction: &transaction,
-        entry,
-    };
+    let work = Work { session, transaction: &transaction, entry };
     match steps(&work, random).await {
         Ok(()) => {}
         Err(EngineError::WriteConflict) => {
@@ -370,9 +367,12 @@ async fn one_transaction(session: &Session, random: &mut Random) {
             record.borrow_mut().fail(entry);
             return;
         }
-        // Who has looked first meets neither: a row that is there and not seen, or seen and not there.
+        // Who has looked first meets neither: a row that is there and not seen, or seen and not
+        // there.
         Err(
-            error @ (EngineError::KeyDuplicate { .. } | EngineError::RowNotFound | EngineError::BadRow(_)),
+            error @ (EngineError::KeyDuplicate { .. }
+            | EngineError::RowNotFound
+            | EngineError::BadRow(_)),
         ) => {
             work.expect(false, || error.to_string());
             transaction.rollback().await.unwrap();
@@ -433,11 +433,7 @@ async fn read_everything(session: &Session) {
     let record = &session.world.record;
     let entry = record.borrow_mut().begin(session.process);
     let transaction = session.instance.begin();
-    let work = Work {
-        session,
-        transaction: &transaction,
-        entry,
-    };
+    let work = Work { session, transaction: &transaction, entry };
     match session.world.kind {
         Kind::Lists => lists::read_everything(&work).await,
         Kind::Registers => registers::read_everything(&work).await,

@@ -26,10 +26,7 @@ pub async fn write_copy(
     pause_ns: u64,
 ) -> BackupReport {
     let path = format!("{to}/database 1.edb");
-    let target = files
-        .open(path, OpenMode::Create, Context::default())
-        .await
-        .unwrap();
+    let target = files.open(path, OpenMode::Create, Context::default()).await.unwrap();
     while let Some(chunk) = backup.next_chunk().await.unwrap() {
         let offset = PageSize::KIB_4.offset_of(chunk.first);
         let written = target.write(offset, chunk.bytes, Durability::Volatile, Context::default());
@@ -49,10 +46,7 @@ pub async fn write_copy(
 }
 
 async fn copy_file(files: &Files, from: std::path::PathBuf, to: std::path::PathBuf) {
-    let source = files
-        .open(from, OpenMode::Read, Context::default())
-        .await
-        .unwrap();
+    let source = files.open(from, OpenMode::Read, Context::default()).await.unwrap();
     let length = source.opened().length_bytes;
     let buffer = source.allocate(length as usize);
     let bytes = source.read(0, buffer, Context::default()).await.unwrap();
@@ -60,10 +54,7 @@ async fn copy_file(files: &Files, from: std::path::PathBuf, to: std::path::PathB
     if files.exists(&to, Context::default()).await.unwrap() {
         files.delete(&to, Context::default()).await.unwrap();
     }
-    let target = files
-        .open(to, OpenMode::Create, Context::default())
-        .await
-        .unwrap();
+    let target = files.open(to, OpenMode::Create, Context::default()).await.unwrap();
     target.extend(length, Context::default()).await.unwrap();
     let written = target.write(0, bytes, Durability::Durable, Context::default());
     written.await.unwrap();
@@ -104,11 +95,7 @@ pub async fn open_copy(
 /// One backup that ended let go of the log that another, begun before it, still needed.
 #[test]
 fn two_backups_of_one_database_hold_their_log_each() {
-    let setup = Setup {
-        cache_frames: 400,
-        checkpoint_generations: 1,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 400, checkpoint_generations: 1, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 4, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -134,10 +121,7 @@ fn two_backups_of_one_database_hold_their_log_each() {
         while first.next_chunk().await.unwrap().is_some() {}
         let needed = first.finish().await.unwrap().generation_first;
         let oldest = instance.store().log.oldest_generation();
-        assert!(
-            oldest <= needed,
-            "generation {needed} is needed, the oldest there is {oldest}"
-        );
+        assert!(oldest <= needed, "generation {needed} is needed, the oldest there is {oldest}");
         drop(first);
         fill(40_000).await;
         let oldest = instance.store().log.oldest_generation();
@@ -147,14 +131,11 @@ fn two_backups_of_one_database_hold_their_log_each() {
     .unwrap();
 }
 
-/// A copy was opened without the last generations that make its pages consistent, or from the checkpoint of the databases it was made of.
+/// A copy was opened without the last generations that make its pages consistent, or from the
+/// checkpoint of the databases it was made of.
 #[test]
 fn a_backup_copy_demands_all_of_its_log() {
-    let setup = Setup {
-        cache_frames: 64,
-        checkpoint_generations: 1,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, checkpoint_generations: 1, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 7, slow_disk());
     for directory in ["/copy", "/copylog"] {
@@ -176,10 +157,7 @@ fn a_backup_copy_demands_all_of_its_log() {
         let mut backup = Backup::start(&instance, 1, 16 * 4096).unwrap();
         let report = write_copy(&files, &handle, &mut backup, "/copy", NANOS_PER_SECOND / 2).await;
         let (first, last) = (report.generation_first, report.generation_last);
-        assert!(
-            last >= first + 2,
-            "too short a time: generations {first} to {last}"
-        );
+        assert!(last >= first + 2, "too short a time: generations {first} to {last}");
         copy_log(&files, first..=last, "/copylog").await;
         let names = LogNames::new("/copylog", "E00");
         let live = LogNames::new(LOG, "E00");
@@ -190,40 +168,26 @@ fn a_backup_copy_demands_all_of_its_log() {
                 false => names.closed(missing),
             };
             files.delete(&path, Context::default()).await.unwrap();
-            let opened = open_copy(&files, &handle, &setup, "/copy", "/copylog")
-                .await
-                .map(drop);
-            let is_named =
-                matches!(&opened, Err(EngineError::LogMissing { generation, .. }) if *generation == missing);
-            assert!(
-                is_named,
-                "without generation {missing} of {first} to {last}: {opened:?}"
-            );
+            let opened = open_copy(&files, &handle, &setup, "/copy", "/copylog").await.map(drop);
+            let is_named = matches!(&opened, Err(EngineError::LogMissing { generation,
+                    .. }) if *generation == missing);
+            assert!(is_named, "without generation {missing} of {first} to {last}: {opened:?}");
             copy_log(&files, first..=last, "/copylog").await;
         }
         drop(backup);
         busy.await;
         instance.close().await.unwrap();
 
-        let (copy, _) = open_copy(&files, &handle, &setup, "/copy", "/copylog")
-            .await
-            .unwrap();
-        let books = Ledger {
-            acknowledged: Vec::new(),
-            ..ledger.borrow().clone()
-        };
+        let (copy, _) = open_copy(&files, &handle, &setup, "/copy", "/copylog").await.unwrap();
+        let books = Ledger { acknowledged: Vec::new(), ..ledger.borrow().clone() };
         let survived = audit(&copy, &field, &books).await.unwrap();
         assert!(survived >= before, "{survived} of {before} commits");
         copy.abandon().await.unwrap();
         // From now on it is a database like others: what it was made of no longer counts.
-        let (copy, _) = open_copy(&files, &handle, &setup, "/copy", "/copylog")
-            .await
-            .unwrap();
+        let (copy, _) = open_copy(&files, &handle, &setup, "/copy", "/copylog").await.unwrap();
         assert_eq!(audit(&copy, &field, &books).await.unwrap(), survived);
         copy.close().await.unwrap();
-        let (copy, report) = open_copy(&files, &handle, &setup, "/copy", "/copylog")
-            .await
-            .unwrap();
+        let (copy, report) = open_copy(&files, &handle, &setup, "/copy", "/copylog").await.unwrap();
         assert!(!report.recovered);
         copy.close().await.unwrap();
     })
@@ -257,11 +221,7 @@ async fn one_backup(
 
 fn backups_at_random(seed: u64) {
     const BACKUPS: usize = 4;
-    let setup = Setup {
-        cache_frames: 64,
-        checkpoint_generations: 1,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, checkpoint_generations: 1, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, slow_disk());
     for number in 0..BACKUPS {
@@ -276,11 +236,7 @@ fn backups_at_random(seed: u64) {
         let random = Random::from_seed(seed);
         let start = |number: usize| {
             let world = (files.clone(), handle.clone(), instance.clone(), ledger.clone());
-            handle.spawn(one_backup(
-                world,
-                number,
-                random.child(&format!("backup {number}")),
-            ))
+            handle.spawn(one_backup(world, number, random.child(&format!("backup {number}"))))
         };
         let backups: Vec<_> = (0..BACKUPS).map(start).collect();
         work(&instance, &handle, &field, &ledger, seed + 1, 700).await;
@@ -289,10 +245,7 @@ fn backups_at_random(seed: u64) {
             copies.extend(backup.await);
         }
         instance.close().await.unwrap();
-        let books = Ledger {
-            acknowledged: Vec::new(),
-            ..ledger.borrow().clone()
-        };
+        let books = Ledger { acknowledged: Vec::new(), ..ledger.borrow().clone() };
         for (before, copy, log) in copies {
             let (instance, _) = open_copy(&files, &handle, &setup, &copy, &log).await.unwrap();
             let survived = audit(&instance, &field, &books).await.unwrap();

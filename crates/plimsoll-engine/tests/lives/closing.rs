@@ -1,4 +1,5 @@
-//! Closing beside sessions: what is begun after the close is refused, what was begun before it is waited for, and what was acknowledged is there.
+//! Closing beside sessions: what is begun after the close is refused, what was begun before it is
+//! waited for, and what was acknowledged is there.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,7 +28,8 @@ async fn ends<T>(handle: &Handle, work: impl Future<Output = T>) -> Option<T> {
     ended.into_inner()
 }
 
-/// Why it matters: a close that reports success marks the databases clean, so what is logged after that is never redone.
+/// Why it matters: a close that reports success marks the databases clean, so what is logged after
+/// that is never redone.
 #[test]
 fn no_commit_acknowledged_beside_a_close_is_lost() {
     for seed in 0..100 {
@@ -40,7 +42,8 @@ fn no_commit_acknowledged_beside_a_close_is_lost() {
             let acknowledged: Rc<RefCell<Vec<u64>>> = Rc::default();
             let mut sessions = Vec::new();
             for session in 0..3u64 {
-                let (instance, noted, own) = (instance.clone(), acknowledged.clone(), handle.clone());
+                let (instance, noted, own) =
+                    (instance.clone(), acknowledged.clone(), handle.clone());
                 let mut random = Random::from_seed(seed).child(&format!("session {session}"));
                 sessions.push(handle.spawn(async move {
                     for number in session * 1_000.. {
@@ -59,13 +62,9 @@ fn no_commit_acknowledged_beside_a_close_is_lost() {
                     }
                 }));
             }
-            handle
-                .sleep(Random::from_seed(seed).below(100 * NANOS_PER_MILLISECOND))
-                .await;
+            handle.sleep(Random::from_seed(seed).below(100 * NANOS_PER_MILLISECOND)).await;
             let closed = ends(&handle, instance.close()).await;
-            closed
-                .expect("sessions that go on must not hold up a close")
-                .unwrap();
+            closed.expect("sessions that go on must not hold up a close").unwrap();
             for session in sessions {
                 session.await;
             }
@@ -74,9 +73,8 @@ fn no_commit_acknowledged_beside_a_close_is_lost() {
         live(&disk, move |files, handle| async move {
             let instance = open_with(&files, &handle, options(&setup)).await;
             let found = dump(&instance, tree).await.unwrap();
-            let missing = acknowledged
-                .iter()
-                .filter(|number| !found.contains_key(&row_key(**number)));
+            let missing =
+                acknowledged.iter().filter(|number| !found.contains_key(&row_key(**number)));
             assert_eq!(missing.count(), 0, "seed {seed}: of {}", acknowledged.len());
         });
     }
@@ -99,10 +97,7 @@ fn a_close_waits_for_the_transactions_that_were_begun_before_it() {
         assert_refused(refused.commit(Commit::Durable).await);
         instance.begin().rollback().await.unwrap();
         handle.sleep(NANOS_PER_SECOND).await;
-        assert!(
-            !closing.is_finished(),
-            "a transaction that was refused counts as one that ended"
-        );
+        assert!(!closing.is_finished(), "a transaction that was refused counts as one that ended");
         transaction.insert(tree, b"during", b"the close").await.unwrap();
         transaction.commit(Commit::Durable).await.unwrap();
         ends(&handle, closing).await.expect("a close ends").unwrap();
@@ -114,7 +109,8 @@ fn a_close_waits_for_the_transactions_that_were_begun_before_it() {
     });
 }
 
-/// Why it matters: a tree is made without a transaction, so nobody who counts transactions knows of it.
+/// Why it matters: a tree is made without a transaction, so nobody who counts transactions knows of
+/// it.
 #[test]
 fn a_table_made_beside_a_close_is_whole_or_refused() {
     let mut refused = 0;
@@ -130,10 +126,7 @@ fn a_table_made_beside_a_close_is_whole_or_refused() {
                 making.create_table(1, message_table("Messages")).await.map(drop)
             });
             handle.sleep(3 * NANOS_PER_MILLISECOND).await;
-            ends(&handle, instance.close())
-                .await
-                .expect("a close ends")
-                .unwrap();
+            ends(&handle, instance.close()).await.expect("a close ends").unwrap();
             making.await
         });
         let is_made = made.is_ok();
@@ -144,11 +137,7 @@ fn a_table_made_beside_a_close_is_whole_or_refused() {
         live(&disk, move |files, handle| async move {
             let instance = open_with(&files, &handle, options(&setup)).await;
             let found = instance.open_table(1, "Messages").await;
-            assert_eq!(
-                found.is_ok(),
-                is_made,
-                "after {quarter_ms} quarters of a millisecond"
-            );
+            assert_eq!(found.is_ok(), is_made, "after {quarter_ms} quarters of a millisecond");
             instance.close().await.unwrap();
         });
     }
@@ -170,10 +159,7 @@ fn a_tree_made_beside_a_close_is_there_or_refused() {
                 making.create_tree(1, 1, 50, 0, 300).await
             });
             handle.sleep(NANOS_PER_MILLISECOND).await;
-            ends(&handle, instance.close())
-                .await
-                .expect("a close ends")
-                .unwrap();
+            ends(&handle, instance.close()).await.expect("a close ends").unwrap();
             making.await
         });
         let Ok(tree) = made else {
@@ -188,21 +174,15 @@ fn a_tree_made_beside_a_close_is_there_or_refused() {
             instance.close().await.unwrap();
             let deep = verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await;
             let is_lost = |finding: &Finding| matches!(finding, Finding::Leaked { .. });
-            let others: Vec<_> = deep
-                .unwrap()
-                .findings
-                .into_iter()
-                .filter(|found| !is_lost(found))
-                .collect();
-            assert!(
-                others.is_empty(),
-                "after {tenth_ms} tenths of a millisecond: {others:?}"
-            );
+            let others: Vec<_> =
+                deep.unwrap().findings.into_iter().filter(|found| !is_lost(found)).collect();
+            assert!(others.is_empty(), "after {tenth_ms} tenths of a millisecond: {others:?}");
         });
     }
 }
 
-/// Why it matters: who stops waiting for a close must not keep the files locked, nor leave databases half marked.
+/// Why it matters: who stops waiting for a close must not keep the files locked, nor leave
+/// databases half marked.
 #[test]
 fn a_close_that_nobody_waits_for_any_longer_is_finished_all_the_same() {
     for polls in 1..30 {
@@ -223,7 +203,8 @@ fn a_close_that_nobody_waits_for_any_longer_is_finished_all_the_same() {
     }
 }
 
-/// Why it matters: whoever works on when the instance is gone must be told so, and not wait for ever.
+/// Why it matters: whoever works on when the instance is gone must be told so, and not wait for
+/// ever.
 #[test]
 fn after_an_instance_was_abandoned_its_transactions_are_refused() {
     let disk = disk_with_databases(1, &Setup::default(), MemoryOptions::default());

@@ -24,14 +24,9 @@ fn a_follower_beside_a_live_writer_is_told_every_record_once_and_of_no_loss() {
             circular: false,
             ..Setup::default()
         };
-        let latency = Latency::Exponential {
-            fixed_ns: 20_000,
-            mean_ns: 400_000,
-        };
-        let memory = MemoryOptions {
-            latency: LatencyPlan::of(latency),
-            ..MemoryOptions::default()
-        };
+        let latency = Latency::Exponential { fixed_ns: 20_000, mean_ns: 400_000 };
+        let memory =
+            MemoryOptions { latency: LatencyPlan::of(latency), ..MemoryOptions::default() };
         let disk = disk_with_databases(seed, &setup, memory);
         live(&disk, move |files, handle| async move {
             let instance = open_with(&files, &handle, options(&setup)).await;
@@ -39,23 +34,22 @@ fn a_follower_beside_a_live_writer_is_told_every_record_once_and_of_no_loss() {
             let (is_over, committed) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(0)));
             let mut sessions = Vec::new();
             for session in 0..6u64 {
-                let (instance, is_over, committed) = (instance.clone(), is_over.clone(), committed.clone());
+                let (instance, is_over, committed) =
+                    (instance.clone(), is_over.clone(), committed.clone());
                 sessions.push(handle.spawn(async move {
                     for number in session * 1_000_000.. {
                         if is_over.get() {
                             return;
                         }
                         let transaction = instance.begin();
-                        transaction
-                            .insert(tree, &row_key(number), &[1; 900])
-                            .await
-                            .unwrap();
+                        transaction.insert(tree, &row_key(number), &[1; 900]).await.unwrap();
                         committed.set(committed.get() + 1);
                         transaction.commit(Commit::Durable).await.unwrap();
                     }
                 }));
             }
-            let reader = LogReader::new(files.clone(), LogNames::new(LOG, "E00"), Context::default());
+            let reader =
+                LogReader::new(files.clone(), LogNames::new(LOG, "E00"), Context::default());
             let mut follower = LogFollower::new(reader, Lsn::new(1, 0));
             let (mut told, mut last) = (0, Lsn::ZERO);
             let mut note = |records: Vec<(Lsn, LogRecord)>| {
@@ -85,10 +79,7 @@ fn a_follower_beside_a_live_writer_is_told_every_record_once_and_of_no_loss() {
 /// Why it matters: a follower that waits for a loss to go away waits for ever.
 #[test]
 fn a_follower_is_told_of_a_loss_that_stays() {
-    let setup = Setup {
-        circular: false,
-        ..Setup::default()
-    };
+    let setup = Setup { circular: false, ..Setup::default() };
     let disk = disk_with_databases(1, &setup, MemoryOptions::default());
     let damaging = disk.clone();
     live(&disk, move |files, handle| async move {
@@ -96,15 +87,13 @@ fn a_follower_is_told_of_a_loss_that_stays() {
         let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
         for number in 0..30 {
             let transaction = instance.begin();
-            transaction
-                .insert(tree, &row_key(number), &[1; 900])
-                .await
-                .unwrap();
+            transaction.insert(tree, &row_key(number), &[1; 900]).await.unwrap();
             transaction.commit(Commit::Durable).await.unwrap();
         }
         let names = LogNames::new(LOG, "E00");
         damaging.corrupt(names.current(), 4096 + 10 * 512, |bytes| bytes[..512].fill(0));
-        let mut follower = LogFollower::new(LogReader::new(files, names, Context::default()), Lsn::new(1, 0));
+        let mut follower =
+            LogFollower::new(LogReader::new(files, names, Context::default()), Lsn::new(1, 0));
         let found = follower.poll().await;
         assert!(found.is_err(), "{found:?}");
     });

@@ -1,5 +1,6 @@
-//! Two histories of one log stream. A copy takes over where its log ended and goes on; what the one before it logged after that never happened. Where
-//! both have the generation in which they part, its number and its creation time say nothing.
+//! Two histories of one log stream. A copy takes over where its log ended and goes on; what the one
+//! before it logged after that never happened. Where both have the generation in which they part,
+//! its number and its creation time say nothing.
 
 use std::rc::Rc;
 
@@ -14,21 +15,13 @@ use crate::life::*;
 use crate::support::*;
 
 fn setup(page_images: bool) -> Setup {
-    Setup {
-        page_images,
-        checkpoint_generations: 20,
-        cache_frames: 64,
-        ..Setup::default()
-    }
+    Setup { page_images, checkpoint_generations: 20, cache_frames: 64, ..Setup::default() }
 }
 
 async fn insert(instance: &Rc<Instance>, tree: Tree, numbers: std::ops::Range<u64>) {
     for number in numbers {
         let transaction = instance.begin();
-        transaction
-            .insert(tree, &row_key(number), &[number as u8; 700])
-            .await
-            .unwrap();
+        transaction.insert(tree, &row_key(number), &[number as u8; 700]).await.unwrap();
         transaction.commit(Commit::Durable).await.unwrap();
     }
 }
@@ -37,7 +30,8 @@ fn image(disk: &Rc<MemoryDisk>) -> Rc<MemoryDisk> {
     disk.crash_image(Loss::Nothing, &mut Random::from_seed(1))
 }
 
-/// Commits rows 0..20 and then 20..`rows` of one generation; what a copy had after the first 20, and what there is in the end.
+/// Commits rows 0..20 and then 20..`rows` of one generation; what a copy had after the first 20,
+/// and what there is in the end.
 fn parted_in_one_generation(setup: &Setup, rows: u64) -> (Tree, Rc<MemoryDisk>, Rc<MemoryDisk>) {
     let disk = disk_with_databases(1, setup, MemoryOptions::default());
     let (watched, setup) = (disk.clone(), setup.clone());
@@ -79,7 +73,8 @@ fn opened(setup: &Setup, disk: &Rc<MemoryDisk>, tree: Tree) -> Result<Vec<Vec<u8
     })
 }
 
-/// Why it matters: rows of both histories would stand beside each other, and no check of the files could tell.
+/// Why it matters: rows of both histories would stand beside each other, and no check of the files
+/// could tell.
 #[test]
 fn a_database_that_went_further_in_the_generation_of_the_fork_is_refused_the_new_history() {
     for (page_images, rows) in [(true, 21), (true, 60), (true, 400), (false, 21), (false, 400)] {
@@ -93,8 +88,9 @@ fn a_database_that_went_further_in_the_generation_of_the_fork_is_refused_the_new
     }
 }
 
-/// A flush that was under way when the power failed: one leg of a mirror lost it, the other has it, and recovery read the first. It was never acknowledged,
-/// and what was acknowledged since does not know of it.
+/// A flush that was under way when the power failed: one leg of a mirror lost it, the other has it,
+/// and recovery read the first. It was never acknowledged, and what was acknowledged since does not
+/// know of it.
 #[test]
 fn log_that_was_given_up_and_comes_back_is_cut_where_the_next_generation_goes_on() {
     for page_images in [true, false] {
@@ -113,7 +109,8 @@ fn log_that_was_given_up_and_comes_back_is_cut_where_the_next_generation_goes_on
         let other_leg = disk.bytes(names.current()).unwrap();
         take_over(&setup, &leg, tree);
         leg.load(names.closed(1), &other_leg);
-        let rows = opened(&setup, &leg, tree).unwrap_or_else(|error| panic!("images {page_images}: {error}"));
+        let rows = opened(&setup, &leg, tree)
+            .unwrap_or_else(|error| panic!("images {page_images}: {error}"));
         let mut wanted: Vec<Vec<u8>> = (0..20).chain(1000..1020).map(row_key).collect();
         wanted.sort();
         assert_eq!(rows, wanted, "images {page_images}");

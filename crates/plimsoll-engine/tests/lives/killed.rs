@@ -1,5 +1,6 @@
-//! A process dies and the power stays, then another one works, then the power fails. What the first had written and not synced is all there for the
-//! second, and may be gone for the third: whoever builds on what he finds has to make it durable first.
+//! A process dies and the power stays, then another one works, then the power fails. What the first
+//! had written and not synced is all there for the second, and may be gone for the third: whoever
+//! builds on what he finds has to make it durable first.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,7 +8,9 @@ use std::rc::Rc;
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_io::{Effect, FaultRule, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, OperationKind, Purpose};
+use plimsoll_io::{
+    Effect, FaultRule, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, OperationKind, Purpose,
+};
 
 use crate::life::*;
 use crate::support::*;
@@ -15,29 +18,18 @@ use crate::support::*;
 const ROWS: u64 = 400;
 
 fn setup() -> Setup {
-    Setup {
-        page_images: false,
-        cache_frames: 400,
-        checkpoint_generations: 1,
-        ..Setup::default()
-    }
+    Setup { page_images: false, cache_frames: 400, checkpoint_generations: 1, ..Setup::default() }
 }
 
 /// A disk that writes whole pages, so that no page images are needed.
 fn memory() -> MemoryOptions {
-    MemoryOptions {
-        atomic_write_bytes: 4096,
-        ..MemoryOptions::default()
-    }
+    MemoryOptions { atomic_write_bytes: 4096, ..MemoryOptions::default() }
 }
 
 async fn replace_rows(instance: &Rc<Instance>, tree: Tree, rows: std::ops::Range<u64>, with: u8) {
     for number in rows {
         let transaction = instance.begin();
-        transaction
-            .replace(tree, &row_key(number), &[with; 200])
-            .await
-            .unwrap();
+        transaction.replace(tree, &row_key(number), &[with; 200]).await.unwrap();
         transaction.commit(Commit::Lazy).await.unwrap();
     }
     make_durable(instance).await;
@@ -50,10 +42,7 @@ fn rows_of_a_closed_life(disk: &Rc<MemoryDisk>) -> (Tree, Tree) {
         let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
         for number in 0..ROWS {
             let transaction = instance.begin();
-            transaction
-                .insert(tree, &row_key(number), &[0; 200])
-                .await
-                .unwrap();
+            transaction.insert(tree, &row_key(number), &[0; 200]).await.unwrap();
             transaction.commit(Commit::Lazy).await.unwrap();
         }
         let busy = instance.create_tree(1, 1, 51, 0, 16).await.unwrap();
@@ -74,12 +63,14 @@ async fn contents(instance: &Rc<Instance>, tree: Tree) -> BTreeMap<u8, usize> {
     found
 }
 
-/// Why it matters: plans run without page images by default, runs are killed, and the power fails on another day.
+/// Why it matters: plans run without page images by default, runs are killed, and the power fails
+/// on another day.
 #[test]
 fn what_a_killed_process_had_written_is_synced_before_the_checkpoint_passes_it() {
     let disk = disk_with_databases(1, &setup(), memory());
     let (tree, busy) = rows_of_a_closed_life(&disk);
-    // All rows change, and the rows of other pages often enough for the pages of the first to be written, and not synced.
+    // All rows change, and the rows of other pages often enough for the pages of the first to be
+    // written, and not synced.
     live(&disk, move |files, handle| async move {
         let held = plimsoll_engine::instance::InstanceOptions {
             hold_checkpoint: true,
@@ -104,10 +95,7 @@ fn what_a_killed_process_had_written_is_synced_before_the_checkpoint_passes_it()
         let before = instance.store().checkpoint.get();
         instance.checkpoint().await.unwrap();
         let after = instance.store().checkpoint.get();
-        assert!(
-            after.generation > before.generation + 1,
-            "{before} {after}: it passes nothing"
-        );
+        assert!(after.generation > before.generation + 1, "{before} {after}: it passes nothing");
     });
     let found = cut_power(&disk);
     live(&found, move |files, handle| async move {
@@ -134,9 +122,7 @@ fn the_flush_map_that_a_killed_process_had_written_is_synced_before_the_checkpoi
         handle.sleep(NANOS_PER_SECOND / 2).await;
         // It dies when the map is written and its sync does not come back.
         watched.inject(
-            FaultRule::new(Effect::Hang)
-                .with_kind(OperationKind::SyncFile)
-                .with_path_part(".jfm"),
+            FaultRule::new(Effect::Hang).with_kind(OperationKind::SyncFile).with_path_part(".jfm"),
         );
         let checkpoint = instance.clone();
         drop(handle.spawn(async move { checkpoint.checkpoint().await }));
@@ -159,7 +145,8 @@ fn the_flush_map_that_a_killed_process_had_written_is_synced_before_the_checkpoi
     });
 }
 
-/// Why it matters: the last flush of a dead process is there to be read and has never been acknowledged; the next generation says that it is there.
+/// Why it matters: the last flush of a dead process is there to be read and has never been
+/// acknowledged; the next generation says that it is there.
 #[test]
 fn log_that_a_killed_process_had_written_is_synced_before_anything_builds_on_it() {
     let disk = disk_with_databases(3, &setup(), memory());
@@ -179,20 +166,13 @@ fn log_that_a_killed_process_had_written_is_synced_before_anything_builds_on_it(
     });
     live(&disk, move |files, handle| async move {
         let instance = open_with(&files, &handle, options(&setup())).await;
-        assert_eq!(
-            contents(&instance, tree).await[&9],
-            1,
-            "the flush is there to be read"
-        );
+        assert_eq!(contents(&instance, tree).await[&9], 1, "the flush is there to be read");
         replace_rows(&instance, tree, 10..15, 10).await;
     });
     let found = cut_power(&disk);
     live(&found, move |files, handle| async move {
         let instance = open_with(&files, &handle, options(&setup())).await;
         let contents = contents(&instance, tree).await;
-        assert_eq!(
-            contents,
-            BTreeMap::from([(0, ROWS as usize - 11), (7, 5), (9, 1), (10, 5)])
-        );
+        assert_eq!(contents, BTreeMap::from([(0, ROWS as usize - 11), (7, 5), (9, 1), (10, 5)]));
     });
 }

@@ -6,7 +6,9 @@ use std::future::Future;
 use std::rc::Rc;
 
 use plimsoll_engine::instance::{Instance, InstanceOptions};
-use plimsoll_io::{Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
+use plimsoll_io::{
+    Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random,
+};
 
 use crate::support::*;
 
@@ -17,13 +19,12 @@ const SETTLING_NS: u64 = NANOS_PER_SECOND;
 pub fn disk_with_databases(seed: u64, setup: &Setup, memory: MemoryOptions) -> Rc<MemoryDisk> {
     let disk = new_disk(&Rc::new(Clock::simulated()), seed, memory);
     let setup = setup.clone();
-    live(&disk, move |files, _| async move {
-        create_databases(&files, &setup).await.unwrap()
-    });
+    live(&disk, move |files, _| async move { create_databases(&files, &setup).await.unwrap() });
     disk
 }
 
-/// The life of a process. It ends when `work` does, at once and whatever else is under way: nothing is closed that `work` does not close.
+/// The life of a process. It ends when `work` does, at once and whatever else is under way: nothing
+/// is closed that `work` does not close.
 pub fn live<T: 'static, F: Future<Output = T> + 'static>(
     disk: &Rc<MemoryDisk>,
     work: impl FnOnce(Files, Handle) -> F + 'static,

@@ -1,4 +1,5 @@
-//! Log that another version of the program wrote. What an older one left is recovered; of a newer one nothing is guessed.
+//! Log that another version of the program wrote. What an older one left is recovered; of a newer
+//! one nothing is guessed.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -16,10 +17,7 @@ use crate::support::*;
 const MINOR_AT: usize = 36;
 
 fn setup() -> Setup {
-    Setup {
-        checkpoint_generations: 20,
-        ..Setup::default()
-    }
+    Setup { checkpoint_generations: 20, ..Setup::default() }
 }
 
 /// Fills some generations and dies.
@@ -62,12 +60,15 @@ async fn logs(files: &Files) -> Vec<PathBuf> {
     let listed = files.list(Path::new(LOG), Context::default()).await.unwrap();
     let paths = listed.into_iter().map(|entry| Path::new(LOG).join(entry.name));
     paths
-        .filter(|path| path.extension().is_some_and(|end| end == "log") && *path != names.prepared())
+        .filter(|path| {
+            path.extension().is_some_and(|end| end == "log") && *path != names.prepared()
+        })
         .collect()
 }
 
-/// Why it matters: a program that takes the log of a newer one for its own leaves out what it does not know, and one that refuses what an
-/// older one left after a crash leaves its user with databases that cannot be opened.
+/// Why it matters: a program that takes the log of a newer one for its own leaves out what it does
+/// not know, and one that refuses what an older one left after a crash leaves its user with
+/// databases that cannot be opened.
 #[test]
 fn log_of_an_older_version_is_recovered_and_of_a_newer_one_refused() {
     let disk = disk_with_databases(8, &setup(), MemoryOptions::default());

@@ -1,4 +1,5 @@
-//! Histories that were given up: each can be read whole, from the generations that it shares with the stream through those that were set aside.
+//! Histories that were given up: each can be read whole, from the generations that it shares with
+//! the stream through those that were set aside.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -15,8 +16,8 @@ use plimsoll_engine::log::record::LogRecord;
 use plimsoll_engine::log::tap::{Subscription, Told};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Context, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random,
-    either,
+    Context, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
+    NANOS_PER_SECOND, Random, either,
 };
 
 use crate::life::*;
@@ -81,16 +82,19 @@ fn keep(instance: &Rc<Instance>, handle: &Handle) -> Rc<RefCell<Records>> {
     told
 }
 
-async fn work(instance: &Rc<Instance>, handle: &Handle, tree: Tree, random: &mut Random, life: u64) {
+async fn work(
+    instance: &Rc<Instance>,
+    handle: &Handle,
+    tree: Tree,
+    random: &mut Random,
+    life: u64,
+) {
     let log = &instance.store().log;
     for generation in 0..1 + random.below(4) {
         for number in 0..random.below(20) {
             let transaction = instance.begin();
             let key = format!("{life}/{generation}/{number}").into_bytes();
-            transaction
-                .insert(tree, &key, &[7; 300])
-                .await
-                .expect("a key of its own");
+            transaction.insert(tree, &key, &[7; 300]).await.expect("a key of its own");
             transaction.commit(Commit::Durable).await.unwrap();
         }
         log.make_durable(log.begin_generation().end).await.unwrap();
@@ -98,7 +102,8 @@ async fn work(instance: &Rc<Instance>, handle: &Handle, tree: Tree, random: &mut
     }
 }
 
-/// One life: opened at a generation drawn from those there are, then some work. What it has seen: how much of the log it went on from, and what became durable.
+/// One life: opened at a generation drawn from those there are, then some work. What it has seen:
+/// how much of the log it went on from, and what became durable.
 struct Life {
     /// The history it went on from, and what it added.
     records: Records,
@@ -113,10 +118,9 @@ async fn lead(
     number: u64,
     seen: Rc<RefCell<Option<Life>>>,
 ) {
-    let _ = files
-        .delete(&LogNames::new(LOG, "E00").checkpoint(), Context::default())
-        .await;
-    let Ok(mut recovery) = Recovery::begin(files.clone(), handle.clone(), options(&setup)).await else {
+    let _ = files.delete(&LogNames::new(LOG, "E00").checkpoint(), Context::default()).await;
+    let Ok(mut recovery) = Recovery::begin(files.clone(), handle.clone(), options(&setup)).await
+    else {
         return;
     };
     let first = recovery.next_generation();
@@ -139,10 +143,7 @@ async fn lead(
     make_durable(&instance).await;
     let durable = instance.store().log.durable();
     let told = keep(&instance, &handle);
-    let opened = reader(&files)
-        .read_history(parted_at.generation + 1)
-        .await
-        .unwrap();
+    let opened = reader(&files).read_history(parted_at.generation + 1).await.unwrap();
     records.extend(read_all(opened).await.into_iter().filter(|(at, _)| *at < durable));
     *seen.borrow_mut() = Some(Life { records, parted_at });
     work(&instance, &handle, tree, &mut random, number).await;
@@ -157,21 +158,17 @@ async fn lead(
     }
 }
 
-/// Why it matters: log that was given up is the only witness of what was lost, and a copy that followed it learns from it which pages to fetch.
+/// Why it matters: log that was given up is the only witness of what was lost, and a copy that
+/// followed it learns from it which pages to fetch.
 #[test]
 fn every_history_that_was_given_up_can_be_read_to_its_end() {
     let (mut given_up_in_all, mut cuts) = (0, 0);
     for seed in 0..16 {
         let setup = setup(seed);
         let mut random = Random::from_seed(seed).child("given up");
-        let latency = Latency::Exponential {
-            fixed_ns: 20_000,
-            mean_ns: 200_000,
-        };
-        let memory = MemoryOptions {
-            latency: LatencyPlan::of(latency),
-            ..MemoryOptions::default()
-        };
+        let latency = Latency::Exponential { fixed_ns: 20_000, mean_ns: 200_000 };
+        let memory =
+            MemoryOptions { latency: LatencyPlan::of(latency), ..MemoryOptions::default() };
         let mut disk = disk_with_databases(seed, &setup, memory);
         let s = setup.clone();
         let tree = live(&disk, move |files, handle| async move {
@@ -190,11 +187,7 @@ fn every_history_that_was_given_up_can_be_read_to_its_end() {
             if is_cut {
                 disk.power_cut_at_event(disk.events() + 100 + random.below(200));
             }
-            let leading = (
-                setup.clone(),
-                random.child(&format!("life {number}")),
-                seen.clone(),
-            );
+            let leading = (setup.clone(), random.child(&format!("life {number}")), seen.clone());
             let (dying, power) = (disk.clone(), disk.clone());
             let _ = run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
                 let (setup, random, seen) = leading;
@@ -225,16 +218,14 @@ fn every_history_that_was_given_up_can_be_read_to_its_end() {
             for (number, life) in lives.iter().enumerate() {
                 let label = format!("seed {seed} life {number}");
                 let has_all = |records: &Records| records.starts_with(&life.records);
-                let found: Vec<_> = histories.iter().filter(|(_, records)| has_all(records)).collect();
+                let found: Vec<_> =
+                    histories.iter().filter(|(_, records)| has_all(records)).collect();
                 assert!(
                     !found.is_empty(),
                     "{label}: {} records up to {:?} are in none of {:?}",
                     life.records.len(),
                     life.records.last().map(|(at, _)| at),
-                    histories
-                        .iter()
-                        .map(|(at, records)| (at, records.len()))
-                        .collect::<Vec<_>>()
+                    histories.iter().map(|(at, records)| (at, records.len())).collect::<Vec<_>>()
                 );
                 let goes_on = found.iter().any(|(parts_at, _)| parts_at.is_none());
                 let later = lives[number + 1..].iter().map(|later| later.parted_at).min();
@@ -251,13 +242,11 @@ fn every_history_that_was_given_up_can_be_read_to_its_end() {
         });
     }
     println!("{given_up_in_all} histories given up, {cuts} cuts");
-    assert!(
-        given_up_in_all > 30 && cuts > 10,
-        "{given_up_in_all}, {cuts} cuts"
-    );
+    assert!(given_up_in_all > 30 && cuts > 10, "{given_up_in_all}, {cuts} cuts");
 }
 
-/// Why it matters: an old active that is given the new history fetches the generation in which both part anew, and still has its own of that number.
+/// Why it matters: an old active that is given the new history fetches the generation in which both
+/// part anew, and still has its own of that number.
 #[test]
 fn what_a_twin_holds_behind_the_fork_is_of_its_own_history() {
     let setup = setup(0);
@@ -286,11 +275,10 @@ fn what_a_twin_holds_behind_the_fork_is_of_its_own_history() {
         instance.close().await.unwrap();
     });
     let names = LogNames::new(LOG, "E00");
-    // The old active sets its own log aside, from the generation in which both part, and takes that of the other.
-    let (own_first, own_second) = (
-        disk.bytes(names.closed(1)).unwrap(),
-        disk.bytes(names.current()).unwrap(),
-    );
+    // The old active sets its own log aside, from the generation in which both part, and takes that
+    // of the other.
+    let (own_first, own_second) =
+        (disk.bytes(names.closed(1)).unwrap(), disk.bytes(names.current()).unwrap());
     disk.load(names.set_aside(1, 1), &own_first);
     disk.load(names.set_aside(2, 1), &own_second);
     disk.load(names.closed(1), &forked.bytes(names.closed(1)).unwrap());
@@ -306,11 +294,7 @@ fn what_a_twin_holds_behind_the_fork_is_of_its_own_history() {
             assert_eq!(given_up.len(), 1, "{given_up:?}");
             let of_stream = read_all(reader.read_history(1).await.unwrap()).await;
             let own = read_all(reader.read_given_up(&given_up[0])).await;
-            let common = of_stream
-                .iter()
-                .zip(&own)
-                .take_while(|(one, other)| one == other)
-                .count();
+            let common = of_stream.iter().zip(&own).take_while(|(one, other)| one == other).count();
             let keys = |records: &[(Lsn, LogRecord)]| -> Vec<u8> {
                 let mut rounds: Vec<u8> = records
                     .iter()
@@ -325,10 +309,7 @@ fn what_a_twin_holds_behind_the_fork_is_of_its_own_history() {
             assert_eq!(keys(&of_stream), [b'0', b'3'], "whole {twin_is_whole}");
             assert_eq!(keys(&own), [b'0', b'1', b'2'], "whole {twin_is_whole}");
             let parts_at = given_up[0].parts_at;
-            assert!(
-                own[common - 1].0 < parts_at && parts_at <= own[common].0,
-                "{parts_at}"
-            );
+            assert!(own[common - 1].0 < parts_at && parts_at <= own[common].0, "{parts_at}");
         });
     }
 }

@@ -1,4 +1,5 @@
-//! Durable holds: named by clients, listed, kept through restarts, kills and power cuts, with the log that they name, until they are released.
+//! Durable holds: named by clients, listed, kept through restarts, kills and power cuts, with the
+//! log that they name, until they are released.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,18 +13,16 @@ use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::log::reader::LogReader;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk,
-    MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, OperationKind, Random, either,
+    Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Latency, LatencyPlan, Loss,
+    MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, OperationKind, Random,
+    either,
 };
 
 use crate::life::*;
 use crate::support::*;
 
 fn setup() -> Setup {
-    Setup {
-        checkpoint_generations: 1,
-        ..Setup::default()
-    }
+    Setup { checkpoint_generations: 1, ..Setup::default() }
 }
 
 /// Long enough that the blocks of the file tear.
@@ -47,12 +46,7 @@ impl Open {
             None => instance.create_tree(1, 1, 50, 0, 3).await.unwrap(),
         };
         make_durable(&instance).await;
-        Rc::new(Open {
-            instance,
-            files,
-            handle,
-            tree,
-        })
+        Rc::new(Open { instance, files, handle, tree })
     }
 
     /// Works through so many generations, with a checkpoint in each.
@@ -61,9 +55,7 @@ impl Open {
         for _ in 0..generations {
             let transaction = self.instance.begin();
             let key = (u64::from(log.tip().generation) << 32) + u64::from(log.tip().offset);
-            transaction
-                .insert(self.tree, &key.to_be_bytes(), &[7; 100])
-                .await?;
+            transaction.insert(self.tree, &key.to_be_bytes(), &[7; 100]).await?;
             transaction.commit(Commit::Durable).await?;
             log.make_durable(log.begin_generation().end).await?;
             self.handle.sleep(2 * NANOS_PER_SECOND).await;
@@ -76,7 +68,8 @@ impl Open {
     }
 
     async fn kept(&self) -> BTreeSet<u32> {
-        let reader = LogReader::new(self.files.clone(), LogNames::new(LOG, "E00"), Context::default());
+        let reader =
+            LogReader::new(self.files.clone(), LogNames::new(LOG, "E00"), Context::default());
         let files = reader.generations().await.unwrap();
         files.iter().map(|file| file.generation).collect()
     }
@@ -84,10 +77,7 @@ impl Open {
     /// Durable holds.
     fn listed(&self) -> BTreeMap<String, u32> {
         let holds = self.instance.holds().into_iter();
-        holds
-            .filter(|hold| hold.is_durable)
-            .map(|hold| (hold.name, hold.generation))
-            .collect()
+        holds.filter(|hold| hold.is_durable).map(|hold| (hold.name, hold.generation)).collect()
     }
 
     /// Every hold that is listed has its log.
@@ -113,7 +103,8 @@ fn first_life(disk: &Rc<MemoryDisk>) -> Tree {
     })
 }
 
-/// What the file may say of each hold, in the order in which it was asked for: what was promised last, and everything that was asked for since.
+/// What the file may say of each hold, in the order in which it was asked for: what was promised
+/// last, and everything that was asked for since.
 #[derive(Default)]
 struct Model {
     asked: u64,
@@ -124,9 +115,7 @@ impl Model {
     fn begin(&mut self, name: &str, state: Option<u32>) -> u64 {
         self.asked += 1;
         let may_be = self.may_be.entry(name.to_owned());
-        may_be
-            .or_insert_with(|| vec![(0, None)])
-            .push((self.asked, state));
+        may_be.or_insert_with(|| vec![(0, None)]).push((self.asked, state));
         self.asked
     }
 
@@ -179,11 +168,7 @@ async fn clients(open: Rc<Open>, mut random: Random, model: SharedModel) {
         let oldest = open.instance.store().log.oldest_generation();
         let generation = oldest + random.below(u64::from(open.tip() - oldest + 1)) as u32;
         let state = [Some(generation), Some(generation), None][random.below(3) as usize];
-        let polls = if random.chance(0.3) {
-            1 + random.below(8)
-        } else {
-            u64::MAX
-        };
+        let polls = if random.chance(0.3) { 1 + random.below(8) } else { u64::MAX };
         let asking = ask(open.clone(), model.clone(), name, state, polls);
         // Some while others ask, and while log is purged.
         if at_once {
@@ -212,19 +197,15 @@ fn end_of(random: &mut Random, disk: &MemoryDisk) -> bool {
     is_cut
 }
 
-/// Why it matters: log that a copy still needs is deleted, and the copy has to be made anew; or is kept for ever, and the disk fills.
+/// Why it matters: log that a copy still needs is deleted, and the copy has to be made anew; or is
+/// kept for ever, and the disk fills.
 #[test]
 fn holds_of_clients_outlive_kills_and_power_cuts_with_the_log_that_they_name() {
     let (mut cuts, mut kills, mut held) = (0, 0, 0);
     for seed in 0..40 {
-        let latency = Latency::Exponential {
-            fixed_ns: 20_000,
-            mean_ns: 2_000_000,
-        };
-        let memory = MemoryOptions {
-            latency: LatencyPlan::of(latency),
-            ..MemoryOptions::default()
-        };
+        let latency = Latency::Exponential { fixed_ns: 20_000, mean_ns: 2_000_000 };
+        let memory =
+            MemoryOptions { latency: LatencyPlan::of(latency), ..MemoryOptions::default() };
         let mut random = Random::from_seed(seed).child("holds");
         let mut disk = disk_with_databases(seed, &setup(), memory);
         let (tree, model) = (first_life(&disk), SharedModel::default());
@@ -277,7 +258,8 @@ fn holds_of_clients_outlive_kills_and_power_cuts_with_the_log_that_they_name() {
     assert!(cuts > 60 && kills > 60, "{cuts} cuts, {kills} kills");
 }
 
-/// Why it matters: whoever raises a hold may lose power before that is written, and then needs what he held before.
+/// Why it matters: whoever raises a hold may lose power before that is written, and then needs what
+/// he held before.
 #[test]
 fn a_hold_that_is_raised_keeps_the_old_log_until_the_file_says_so() {
     let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
@@ -291,10 +273,7 @@ fn a_hold_that_is_raised_keeps_the_old_log_until_the_file_says_so() {
         let slow = FaultRule::new(Effect::Delay(60 * NANOS_PER_SECOND)).with_path_part(".holds");
         slowing.inject(slow.with_kind(OperationKind::Write));
         let (raising, tip) = (open.instance.clone(), open.tip());
-        drop(
-            open.handle
-                .spawn(async move { raising.hold_log_durably("copy", tip).await }),
-        );
+        drop(open.handle.spawn(async move { raising.hold_log_durably("copy", tip).await }));
         open.move_on(4).await.unwrap();
         open.check_kept("while the hold is raised").await;
         power.power_cut();
@@ -323,9 +302,8 @@ fn a_hold_counts_from_the_moment_it_is_asked_for() {
         slowing.inject(slow.with_kind(OperationKind::Write));
         let generation = open.instance.store().log.oldest_generation();
         let (holding, name) = (open.instance.clone(), "copy");
-        let held = open
-            .handle
-            .spawn(async move { holding.hold_log_durably(name, generation).await });
+        let held =
+            open.handle.spawn(async move { holding.hold_log_durably(name, generation).await });
         open.handle.sleep(NANOS_PER_MILLISECOND).await;
         open.instance.release_log("other");
         open.move_on(2).await.unwrap();
@@ -341,16 +319,14 @@ fn a_hold_counts_from_the_moment_it_is_asked_for() {
     });
 }
 
-/// Why it matters: the process that found a release had only been written to a volatile cache purges log that the next one is told is held.
+/// Why it matters: the process that found a release had only been written to a volatile cache
+/// purges log that the next one is told is held.
 #[test]
 fn what_a_killed_process_had_written_of_its_holds_is_made_durable_before_it_counts() {
     let mut released = 0;
     for after_us in (0..400).step_by(20) {
         let memory = MemoryOptions {
-            latency: LatencyPlan::of(Latency::Exponential {
-                fixed_ns: 100_000,
-                mean_ns: 1,
-            }),
+            latency: LatencyPlan::of(Latency::Exponential { fixed_ns: 100_000, mean_ns: 1 }),
             ..MemoryOptions::default()
         };
         let disk = disk_with_databases(1, &setup(), memory);
@@ -385,7 +361,8 @@ fn what_a_killed_process_had_written_of_its_holds_is_made_durable_before_it_coun
     assert!(released > 2, "some are killed when the release is half written");
 }
 
-/// Why it matters: one damaged block must not cost a hold, whichever it is and however the last change ended.
+/// Why it matters: one damaged block must not cost a hold, whichever it is and however the last
+/// change ended.
 #[test]
 fn either_block_alone_tells_the_holds_that_were_listed() {
     for damaged in 0..2 {
@@ -395,7 +372,8 @@ fn either_block_alone_tells_the_holds_that_were_listed() {
         live(&disk, move |files, handle| async move {
             let open = Open::new(files, handle, Some(tree)).await;
             open.instance.hold_log_durably("first", open.tip()).await.unwrap();
-            let second_block = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_path_part(".holds");
+            let second_block =
+                FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_path_part(".holds");
             failing.inject(second_block.with_kind(OperationKind::Write).nth(2));
             let failed = open.instance.hold_log_durably("second", open.tip()).await;
             assert!(failed.is_err(), "the second block cannot be written");
@@ -421,16 +399,13 @@ fn either_block_alone_tells_the_holds_that_were_listed() {
         disk.corrupt(path, (1 - damaged) * 4096 + 50, |bytes| bytes[..8].fill(0xAA));
         live(&disk, move |files, handle| async move {
             let open = Open::new(files, handle, Some(tree)).await;
-            assert_eq!(
-                open.listed().len(),
-                2,
-                "the block that was damaged is whole again"
-            );
+            assert_eq!(open.listed().len(), 2, "the block that was damaged is whole again");
         });
     }
 }
 
-/// Why it matters: where nobody knows any more what is held, deleting log is the one thing that cannot be made good.
+/// Why it matters: where nobody knows any more what is held, deleting log is the one thing that
+/// cannot be made good.
 #[test]
 fn holds_that_cannot_be_read_hold_everything_until_somebody_releases_them() {
     let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
@@ -456,7 +431,8 @@ fn holds_that_cannot_be_read_hold_everything_until_somebody_releases_them() {
     });
 }
 
-/// Why it matters: a client that makes up names must not fill the file so that nobody else can hold or release.
+/// Why it matters: a client that makes up names must not fill the file so that nobody else can hold
+/// or release.
 #[test]
 fn holds_that_do_not_fit_are_refused_and_the_others_stay() {
     let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
@@ -469,10 +445,7 @@ fn holds_that_do_not_fit_are_refused_and_the_others_stay() {
                 Err(refused) => break refused,
             }
         };
-        assert!(
-            matches!(refused, EngineError::BadOption { name: "hold", .. }),
-            "{refused}"
-        );
+        assert!(matches!(refused, EngineError::BadOption { name: "hold", .. }), "{refused}");
         assert_eq!(open.listed().len() as u64, fit);
         open.instance.release_durably(&client(0)).await.unwrap();
         open.instance.hold_log_durably("short", open.tip()).await.unwrap();
@@ -482,7 +455,8 @@ fn holds_that_do_not_fit_are_refused_and_the_others_stay() {
     });
 }
 
-/// Why it matters: a power cut brings back some of the files that were deleted; who holds the first of them has a log with a hole.
+/// Why it matters: a power cut brings back some of the files that were deleted; who holds the first
+/// of them has a log with a hole.
 #[test]
 fn a_generation_that_came_back_without_the_next_cannot_be_held() {
     let disk = disk_with_databases(1, &setup(), MemoryOptions::default());

@@ -1,4 +1,5 @@
-//! What stands on the log beside the instance that writes it: subscribers, holds, readers of histories that were given up, lists of the pages that were touched.
+//! What stands on the log beside the instance that writes it: subscribers, holds, readers of
+//! histories that were given up, lists of the pages that were touched.
 
 #[path = "../lives/life.rs"]
 mod life;

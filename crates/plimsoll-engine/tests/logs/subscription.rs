@@ -16,8 +16,8 @@ use plimsoll_engine::log::tail::LogTail;
 use plimsoll_engine::log::tap::{LogRun, Subscription, Told};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk,
-    MemoryOptions, OperationKind, Purpose, Random,
+    Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Latency, LatencyPlan, Loss,
+    MemoryDisk, MemoryOptions, OperationKind, Purpose, Random,
 };
 
 use crate::life::*;
@@ -27,10 +27,7 @@ use crate::support::*;
 const UNBOUNDED: usize = 1 << 30;
 
 fn memory(seed: u64) -> MemoryOptions {
-    let latency = Latency::Exponential {
-        fixed_ns: 20_000,
-        mean_ns: 300_000,
-    };
+    let latency = Latency::Exponential { fixed_ns: 20_000, mean_ns: 300_000 };
     MemoryOptions {
         latency: LatencyPlan::of(latency),
         alignment_bytes: if seed % 4 < 2 { 512 } else { 4096 },
@@ -114,17 +111,15 @@ fn work(instance: &Rc<Instance>, handle: &Handle, tree: Tree, seed: u64) -> Rc<C
     is_over
 }
 
-/// Hears until the log is closed. Now and then it stops waiting and asks again; `pause_ns` makes it slow.
+/// Hears until the log is closed. Now and then it stops waiting and asks again; `pause_ns` makes it
+/// slow.
 async fn hear_all(
     mut subscription: Subscription,
     instance: Rc<Instance>,
     handle: Handle,
     mut random: Random,
 ) -> Heard {
-    let mut heard = Heard {
-        upto: subscription.start(),
-        ..Heard::default()
-    };
+    let mut heard = Heard { upto: subscription.start(), ..Heard::default() };
     loop {
         match give_up_after(1 + random.below(3), subscription.next()).await {
             None => handle.sleep(1 + random.below(100_000)).await,
@@ -143,10 +138,7 @@ async fn hear_slowly(
     handle: Handle,
     mut random: Random,
 ) -> (Heard, u64) {
-    let mut heard = Heard {
-        upto: tail.position(),
-        ..Heard::default()
-    };
+    let mut heard = Heard { upto: tail.position(), ..Heard::default() };
     loop {
         if random.chance(0.2) {
             handle.sleep(random.below(6_000_000)).await;
@@ -174,13 +166,10 @@ fn check(heard: &Heard, start: Lsn, logged: &[(Lsn, LogRecord)], what: &str) {
 fn check_files(heard: &Heard, start: Lsn, disk: &MemoryDisk, what: &str) {
     let (names, newest) = (LogNames::new(LOG, "E00"), heard.upto.generation);
     // The generation in which it began is told in part only.
-    for (generation, file) in heard
-        .files
-        .iter()
-        .filter(|(number, _)| **number > start.generation)
-    {
+    for (generation, file) in heard.files.iter().filter(|(number, _)| **number > start.generation) {
         let closed = disk.bytes(names.closed(*generation));
-        let there = closed.or_else(|| disk.bytes(names.current()).filter(|_| *generation == newest));
+        let there =
+            closed.or_else(|| disk.bytes(names.current()).filter(|_| *generation == newest));
         assert!(
             there.as_ref() == Some(file),
             "{what}: the file of generation {generation} differs"
@@ -188,7 +177,8 @@ fn check_files(heard: &Heard, start: Lsn, disk: &MemoryDisk, what: &str) {
     }
 }
 
-/// Why it matters: a copy is made of what its source hands out, and a record left out, twice or changed is a copy of another database.
+/// Why it matters: a copy is made of what its source hands out, and a record left out, twice or
+/// changed is a copy of another database.
 #[test]
 fn subscribers_are_told_every_durable_record_once_and_can_make_the_files_of_it() {
     let mut lags = 0;
@@ -213,9 +203,11 @@ fn subscribers_are_told_every_durable_record_once_and_can_make_the_files_of_it()
             let second = Subscription::begin(&log, UNBOUNDED);
             let second_start = second.start();
             let heard_by_second = hearing(second, Random::from_seed(seed + 1));
-            let tail = LogTail::begin(&log, reader(&files), Lsn::new(1, 0), 2_000 << random.below(5));
+            let tail =
+                LogTail::begin(&log, reader(&files), Lsn::new(1, 0), 2_000 << random.below(5));
             let slow = Random::from_seed(seed + 2);
-            let heard_by_tail = handle.spawn(hear_slowly(tail, instance.clone(), handle.clone(), slow));
+            let heard_by_tail =
+                handle.spawn(hear_slowly(tail, instance.clone(), handle.clone(), slow));
             while log.durable().generation < 4 {
                 handle.sleep(1_000_000).await;
             }
@@ -226,18 +218,8 @@ fn subscribers_are_told_every_durable_record_once_and_can_make_the_files_of_it()
             let (tail, lags) = heard_by_tail.await;
             let logged = records_in_files(&files).await;
             check(&first, first_start, &logged, &format!("seed {seed}, the first"));
-            check(
-                &second,
-                second_start,
-                &logged,
-                &format!("seed {seed}, the second"),
-            );
-            check(
-                &tail,
-                Lsn::new(1, 0),
-                &logged,
-                &format!("seed {seed}, the slow one"),
-            );
+            check(&second, second_start, &logged, &format!("seed {seed}, the second"));
+            check(&tail, Lsn::new(1, 0), &logged, &format!("seed {seed}, the slow one"));
             check_files(&first, first_start, &looked_at, &format!("seed {seed}"));
             lags
         });
@@ -245,7 +227,8 @@ fn subscribers_are_told_every_durable_record_once_and_can_make_the_files_of_it()
     assert!(lags > 16, "the slow ones have lagged {lags} times only");
 }
 
-/// Why it matters: a copy that knows what its source has lost is ahead of it, and can never follow it again.
+/// Why it matters: a copy that knows what its source has lost is ahead of it, and can never follow
+/// it again.
 #[test]
 fn nothing_is_told_that_a_power_cut_takes_back() {
     let mut told_in_all = 0;
@@ -304,10 +287,7 @@ fn who_has_lagged_is_told_from_where_to_where_and_goes_on_from_there() {
         let mut subscription = Subscription::begin(&log, 5_000);
         let insert = async |number: u64| {
             let transaction = instance.begin();
-            transaction
-                .insert(tree, &row_key(number), &[7; 900])
-                .await
-                .unwrap();
+            transaction.insert(tree, &row_key(number), &[7; 900]).await.unwrap();
             transaction.commit(Commit::Durable).await.unwrap();
         };
         for number in 0..20 {
@@ -333,10 +313,7 @@ fn who_has_lagged_is_told_from_where_to_where_and_goes_on_from_there() {
         assert_eq!(run.from, behind);
         instance.close().await.unwrap();
         while subscription.next().await.unwrap().is_some() {}
-        assert!(
-            subscription.next().await.unwrap().is_none(),
-            "the end stays the end"
-        );
+        assert!(subscription.next().await.unwrap().is_none(), "the end stays the end");
     });
 }
 
@@ -353,7 +330,9 @@ fn a_log_that_fails_says_so_to_its_subscribers_after_what_had_become_durable() {
         let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
         make_durable(&instance).await;
         let durable = log.durable();
-        failing.inject(FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::LogWrite));
+        failing.inject(
+            FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::LogWrite),
+        );
         let transaction = instance.begin();
         transaction.insert(tree, b"lost", b"row").await.unwrap();
         transaction.commit(Commit::Durable).await.unwrap_err();

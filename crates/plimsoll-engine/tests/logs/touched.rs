@@ -1,4 +1,5 @@
-//! Pages touched since a place: compared with the pages themselves, before and after lives with kills, power cuts and closes.
+//! Pages touched since a place: compared with the pages themselves, before and after lives with
+//! kills, power cuts and closes.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -14,8 +15,8 @@ use plimsoll_engine::page::PageView;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Context, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
-    NANOS_PER_SECOND, Random, either,
+    Context, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
+    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, either,
 };
 
 use crate::life::*;
@@ -34,10 +35,7 @@ fn setup(seed: u64) -> Setup {
 }
 
 fn memory(seed: u64) -> MemoryOptions {
-    let latency = Latency::Exponential {
-        fixed_ns: 20_000,
-        mean_ns: 200_000,
-    };
+    let latency = Latency::Exponential { fixed_ns: 20_000, mean_ns: 200_000 };
     MemoryOptions {
         latency: LatencyPlan::of(latency),
         // Without page images nothing may tear.
@@ -57,10 +55,8 @@ async fn change(instance: &Instance, table: &OpenTable, random: &mut Random) -> 
     let key = table.key(&[Some(&id)])?;
     let transaction = instance.begin();
     let is_there = table.get(&transaction, &key).await?.is_some();
-    let values = [
-        (table.column("folder")?, Some(&folder[..])),
-        (table.column("body")?, Some(&body[..])),
-    ];
+    let values =
+        [(table.column("folder")?, Some(&folder[..])), (table.column("body")?, Some(&body[..]))];
     match (is_there, random.below(3)) {
         (true, 0) => table.delete(&transaction, &key).await?,
         (true, _) => table.update(&transaction, &key, &values).await?,
@@ -108,7 +104,8 @@ fn differing(before: &[Vec<u8>], after: &[Vec<u8>]) -> BTreeSet<PageNumber> {
     differ.map(|(_, (page, _))| page).collect()
 }
 
-/// Works, and lists meanwhile what was touched: everything that the log had named by then must be among it.
+/// Works, and lists meanwhile what was touched: everything that the log had named by then must be
+/// among it.
 async fn work_and_list(
     files: Files,
     handle: Handle,
@@ -125,18 +122,11 @@ async fn work_and_list(
         handle.sleep(random.below(100 * NANOS_PER_MILLISECOND)).await;
         let named = reader(&files).touched_since(from).await.unwrap().pages(1);
         let listing = touched_since(&instance, 1, dbtime);
-        let polls = if random.chance(0.3) {
-            1 + random.below(20)
-        } else {
-            u64::MAX
-        };
+        let polls = if random.chance(0.3) { 1 + random.below(20) } else { u64::MAX };
         if let Some(listed) = give_up_after(polls, listing).await {
             let listed = listed.unwrap();
             let missed: Vec<_> = named.difference(&listed).collect();
-            assert!(
-                missed.is_empty(),
-                "named by the log before, and not listed: {missed:?}"
-            );
+            assert!(missed.is_empty(), "named by the log before, and not listed: {missed:?}");
         }
     }
     assert!(instance.holds().is_empty(), "who lists no more holds no more");
@@ -146,7 +136,8 @@ async fn work_and_list(
     }
 }
 
-/// Why it matters: a copy that fetches too few pages is another database, and one that fetches all of them is no better off than before.
+/// Why it matters: a copy that fetches too few pages is another database, and one that fetches all
+/// of them is no better off than before.
 #[test]
 fn every_page_that_differs_was_touched_and_few_others_were() {
     let (mut touched_in_all, mut differ_in_all, mut pages_in_all, mut cuts) = (0, 0, 0, 0);
@@ -162,10 +153,8 @@ fn every_page_that_differs_was_touched_and_few_others_were() {
             let database = instance.database(1).unwrap();
             instance.close().await.unwrap();
             let generations = reader(&files).generations().await.unwrap();
-            let last = reader(&files)
-                .read_generation(&generations.last().unwrap().path)
-                .await
-                .unwrap();
+            let last =
+                reader(&files).read_generation(&generations.last().unwrap().path).await.unwrap();
             (last.end(), database.dbtime())
         });
         let before = pages_of(&disk);
@@ -218,34 +207,26 @@ fn every_page_that_differs_was_touched_and_few_others_were() {
         let after = pages_of(&disk);
         let differ = differing(&before, &after);
         let missed: Vec<_> = differ.difference(&by_log).collect();
-        assert!(
-            missed.is_empty(),
-            "seed {seed}: differ, and not in the log: {missed:?}"
-        );
-        let missed: Vec<_> = differ
-            .difference(&by_time)
-            .filter(|page| !since.contains(page))
-            .collect();
-        assert!(
-            missed.is_empty(),
-            "seed {seed}: differ, and of an older time: {missed:?}"
-        );
+        assert!(missed.is_empty(), "seed {seed}: differ, and not in the log: {missed:?}");
+        let missed: Vec<_> =
+            differ.difference(&by_time).filter(|page| !since.contains(page)).collect();
+        assert!(missed.is_empty(), "seed {seed}: differ, and of an older time: {missed:?}");
         let mut changed = by_time;
         changed.extend(&by_log);
         touched_in_all += changed.len();
         differ_in_all += differ.len();
         pages_in_all += after.len();
     }
-    println!("{differ_in_all} of {pages_in_all} pages differ, {touched_in_all} were touched, {cuts} cuts");
+    println!(
+        "{differ_in_all} of {pages_in_all} pages differ, {touched_in_all} were touched, {cuts} cuts"
+    );
     assert!(cuts > 15, "{cuts} cuts");
     assert!(touched_in_all * 10 < pages_in_all * 9, "most is not all");
-    assert!(
-        touched_in_all * 8 < differ_in_all * 10,
-        "{touched_in_all} for {differ_in_all}"
-    );
+    assert!(touched_in_all * 8 < differ_in_all * 10, "{touched_in_all} for {differ_in_all}");
 }
 
-/// Why it matters: rows that nobody sees any more are removed long after they were deleted, and the page differs then.
+/// Why it matters: rows that nobody sees any more are removed long after they were deleted, and the
+/// page differs then.
 #[test]
 fn a_page_that_is_only_cleaned_up_is_touched_too() {
     let setup = setup(1);
@@ -256,10 +237,7 @@ fn a_page_that_is_only_cleaned_up_is_touched_too() {
         let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
         let transaction = instance.begin();
         for number in 0..200 {
-            transaction
-                .insert(tree, &row_key(number), &[1; 100])
-                .await
-                .unwrap();
+            transaction.insert(tree, &row_key(number), &[1; 100]).await.unwrap();
         }
         transaction.commit(Commit::Durable).await.unwrap();
         let reading = instance.begin();
@@ -278,9 +256,8 @@ fn a_page_that_is_only_cleaned_up_is_touched_too() {
         (reader(&files).touched_since(from).await.unwrap().pages(1), dbtime)
     });
     let pages = pages_of(&disk);
-    let later = (1..)
-        .zip(&pages)
-        .filter(|(_, page)| PageView::new(page, setup.size).dbtime() > dbtime);
+    let later =
+        (1..).zip(&pages).filter(|(_, page)| PageView::new(page, setup.size).dbtime() > dbtime);
     let later: BTreeSet<PageNumber> = later.map(|(page, _)| page).collect();
     assert!(later.len() > 3, "{} pages were cleaned up", later.len());
     assert_eq!(named, later);

@@ -1,4 +1,5 @@
-//! The flush map beyond its first page, which speaks of 32,608 database pages: 127 MiB at the smallest page size. Databases of tests are smaller.
+//! The flush map beyond its first page, which speaks of 32,608 database pages: 127 MiB at the
+//! smallest page size. Databases of tests are smaller.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -27,7 +28,8 @@ async fn opened(files: &Files, path: &Path, pages: u32) -> (plimsoll_io::File, F
     (file, map)
 }
 
-/// A type that lands on another map page is a type of another database page: the sound page is accused, and the lost write is not.
+/// A type that lands on another map page is a type of another database page: the sound page is
+/// accused, and the lost write is not.
 #[test]
 fn types_are_kept_on_both_sides_of_the_border_of_a_map_page() {
     assert_eq!(PAGES_PER_MAP_PAGE, 32_608);
@@ -49,11 +51,7 @@ fn types_are_kept_on_both_sides_of_the_border_of_a_map_page() {
             file.close(Context::default()).await.unwrap();
             let (file, again) = opened(&files, &path, 70_000).await;
             for page in 1..70_000 {
-                let expected = if chosen.contains(&page) {
-                    (page % 3 + 1) as u8
-                } else {
-                    0
-                };
+                let expected = if chosen.contains(&page) { (page % 3 + 1) as u8 } else { 0 };
                 assert_eq!(again.get(page), expected, "page {page} after {chosen:?}");
             }
             file.close(Context::default()).await.unwrap();
@@ -77,11 +75,7 @@ fn a_map_has_room_for_the_last_page_of_its_database() {
             // Opened again, because a file knows how long it was when it was opened.
             let (file, _) = opened(&files, &path, pages).await;
             let length_bytes = file.opened().length_bytes;
-            assert_eq!(
-                length_bytes,
-                (1 + map_pages) * MAP_PAGE_BYTES as u64,
-                "{pages} pages"
-            );
+            assert_eq!(length_bytes, (1 + map_pages) * MAP_PAGE_BYTES as u64, "{pages} pages");
             file.close(Context::default()).await.unwrap();
         }
     });

@@ -1,5 +1,6 @@
-//! What only long operation shows: log held back for copies and backups, recovery that pauses and forks, databases larger than a page of the flush map, and
-//! tables made while others work. Each of these went wrong once in a copy of the engine with a planted bug, and no test noticed.
+//! What only long operation shows: log held back for copies and backups, recovery that pauses and
+//! forks, databases larger than a page of the flush map, and tables made while others work. Each of
+//! these went wrong once in a copy of the engine with a planted bug, and no test noticed.
 
 #[path = "../support/mod.rs"]
 mod support;

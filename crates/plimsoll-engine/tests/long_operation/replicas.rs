@@ -1,5 +1,6 @@
-//! A copy of the databases that is brought forward with the log of the original: paused with a checkpoint that has moved on, and activated before the end
-//! of the log, so that the rest is set aside.
+//! A copy of the databases that is brought forward with the log of the original: paused with a
+//! checkpoint that has moved on, and activated before the end of the log, so that the rest is set
+//! aside.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use std::rc::Rc;
 use plimsoll_engine::instance::Recovery;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_io::{
-    Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, OperationKind, Random, Stage,
+    Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, OperationKind, Random,
+    Stage,
 };
 
 use super::support::*;
@@ -59,8 +61,10 @@ impl Original {
             let mut early = None;
             for generation in 0..12 {
                 for number in 0..60 {
-                    let (serial, weights) = (generation * 1_000 + number, Weights::swarm(&mut random));
-                    let done = one_transaction(&instance, &field, &weights, serial, &mut random, &ledger);
+                    let (serial, weights) =
+                        (generation * 1_000 + number, Weights::swarm(&mut random));
+                    let done =
+                        one_transaction(&instance, &field, &weights, serial, &mut random, &ledger);
                     done.await.unwrap();
                 }
                 let log = &instance.store().log;
@@ -70,23 +74,16 @@ impl Original {
                     early = Some(looked_at.snapshot());
                 }
             }
-            assert!(
-                instance.store().checkpoint.get().generation > 8,
-                "the checkpoint went on"
-            );
-            let is_log =
-                |path: &Path| path.starts_with("log") && path.extension().is_some_and(|end| end == "log");
+            assert!(instance.store().checkpoint.get().generation > 8, "the checkpoint went on");
+            let is_log = |path: &Path| {
+                path.starts_with("log") && path.extension().is_some_and(|end| end == "log")
+            };
             let mut copied: Vec<_> = early.expect("taken").into_iter().collect();
             copied.retain(|(path, _)| !is_log(path));
             copied.extend(looked_at.snapshot().into_iter().filter(|(path, _)| is_log(path)));
             instance.close().await.unwrap();
             let grown_to = looked_at.bytes(database_path(1)).expect("it is there").len();
-            Original {
-                files: copied,
-                grown_to,
-                field,
-                ledger: ledger.into_inner(),
-            }
+            Original { files: copied, grown_to, field, ledger: ledger.into_inner() }
         })
         .unwrap()
     }
@@ -102,9 +99,7 @@ impl Original {
 }
 
 async fn begin(files: &Files, handle: &Handle) -> Recovery {
-    Recovery::begin(files.clone(), handle.clone(), options(&setup()))
-        .await
-        .unwrap()
+    Recovery::begin(files.clone(), handle.clone(), options(&setup())).await.unwrap()
 }
 
 async fn feed_before(recovery: &mut Recovery, generation: u32) {
@@ -117,16 +112,13 @@ fn length_bytes(disk: &MemoryDisk) -> usize {
     disk.bytes(database_path(1)).expect("it is there").len()
 }
 
-/// The log says where the checkpoint of the original was, and a pause goes on from there: everything before it must be in the files of the copy, and
-/// not in a cache of the disk.
+/// The log says where the checkpoint of the original was, and a pause goes on from there:
+/// everything before it must be in the files of the copy, and not in a cache of the disk.
 #[test]
 fn what_a_pause_has_passed_survives_a_power_cut() {
     let original = Original::of_seed(1);
     let mut disk = original.copy();
-    assert!(
-        length_bytes(&disk) < original.grown_to,
-        "the original has grown since"
-    );
+    assert!(length_bytes(&disk) < original.grown_to, "the original has grown since");
     let mut random = Random::from_seed(3);
     let mut starts = Vec::new();
     for steps in [4, 3] {
@@ -155,10 +147,7 @@ fn what_a_pause_has_passed_survives_a_power_cut() {
     })
     .unwrap();
     starts.push(last);
-    assert!(
-        length_bytes(&disk) >= original.grown_to,
-        "the copy has grown with its original"
-    );
+    assert!(length_bytes(&disk) >= original.grown_to, "the copy has grown with its original");
     assert!(
         starts.is_sorted_by(|before, after| before < after),
         "each pause moved the start on: {starts:?}"
@@ -168,7 +157,8 @@ fn what_a_pause_has_passed_survives_a_power_cut() {
 /// Files that were set aside, by generation and number.
 fn aside(disk: &MemoryDisk) -> Vec<String> {
     let files = disk.list_files().into_iter();
-    let names = files.map(|(path, _)| path.file_name().expect("a name").to_string_lossy().into_owned());
+    let names =
+        files.map(|(path, _)| path.file_name().expect("a name").to_string_lossy().into_owned());
     names.filter(|name| name.ends_with(".aside")).collect()
 }
 
@@ -180,7 +170,8 @@ async fn fork(files: &Files, handle: &Handle, before: u32) {
     instance.close().await.unwrap();
 }
 
-/// The log that is given up must not come back beside the log of the new history. So its new names are durable before anything of that history is written.
+/// The log that is given up must not come back beside the log of the new history. So its new names
+/// are durable before anything of that history is written.
 #[test]
 fn what_is_set_aside_stays_aside_whatever_a_power_cut_takes() {
     let original = Original::of_seed(2);
@@ -201,7 +192,8 @@ fn what_is_set_aside_stays_aside_whatever_a_power_cut_takes() {
         .rposition(|entry| entry.kind == OperationKind::Rename && entry.stage == Stage::Done);
     let renamed = renamed.expect("generations were renamed");
     let next_write = trace[renamed..].iter().find(|entry| {
-        matches!(entry.kind, OperationKind::Create | OperationKind::Write) && entry.stage == Stage::Submitted
+        matches!(entry.kind, OperationKind::Create | OperationKind::Write)
+            && entry.stage == Stage::Submitted
     });
     let cut_at = next_write.expect("the new history was written").event;
     let again = original.copy();
@@ -238,13 +230,8 @@ fn what_was_set_aside_once_is_not_overwritten() {
     .unwrap();
     let names = LogNames::new(LOG, "E00");
     let kept = |number| disk.bytes(names.set_aside(10, number));
-    let of_original = original
-        .files
-        .iter()
-        .find(|(path, _)| Path::new("/").join(path) == names.closed(10));
-    assert!(
-        kept(1) == of_original.map(|(_, bytes)| bytes.clone()),
-        "the first past is as it was"
-    );
+    let of_original =
+        original.files.iter().find(|(path, _)| Path::new("/").join(path) == names.closed(10));
+    assert!(kept(1) == of_original.map(|(_, bytes)| bytes.clone()), "the first past is as it was");
     assert!(kept(2).is_some() && kept(2) != kept(1), "{:?}", aside(&disk));
 }

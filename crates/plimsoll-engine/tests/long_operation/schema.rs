@@ -1,4 +1,5 @@
-//! Tables made in a database at work: there once that was said, listed in everything that lists them, with trees and numbers of their own.
+//! Tables made in a database at work: there once that was said, listed in everything that lists
+//! them, with trees and numbers of their own.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,61 +19,27 @@ use super::support::*;
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn tree(object: u32, root: u32, kind: u32) -> Tree {
-    Tree {
-        database: 1,
-        root,
-        object,
-        kind,
-    }
+    Tree { database: 1, root, object, kind }
 }
 
-/// The catalog, its shadow, its two indexes and the list of objects hold exactly what follows from the tables.
+/// The catalog, its shadow, its two indexes and the list of objects hold exactly what follows from
+/// the tables.
 async fn check_catalog(instance: &Instance) {
     let tables = instance.tables(1).await.unwrap();
-    let rows: Vec<_> = tables
-        .iter()
-        .flat_map(|placed| catalog_rows(placed, PageSize::KIB_4))
-        .collect();
-    let records: Rows = rows
-        .iter()
-        .map(|row| (row.key.clone(), row.record.clone()))
-        .collect();
-    let names: Rows = rows
-        .iter()
-        .map(|row| (row.name_key.clone(), row.key.clone()))
-        .collect();
-    let roots: Rows = rows
-        .iter()
-        .filter_map(|row| Some((row.root_key.clone()?, row.key.clone())))
-        .collect();
+    let rows: Vec<_> =
+        tables.iter().flat_map(|placed| catalog_rows(placed, PageSize::KIB_4)).collect();
+    let records: Rows = rows.iter().map(|row| (row.key.clone(), row.record.clone())).collect();
+    let names: Rows = rows.iter().map(|row| (row.name_key.clone(), row.key.clone())).collect();
+    let roots: Rows =
+        rows.iter().filter_map(|row| Some((row.root_key.clone()?, row.key.clone()))).collect();
     let objects: Rows = object_rows(&tables, PageSize::KIB_4).into_iter().collect();
     let index = page_flags::INDEX;
     for (what, of, expected) in [
-        (
-            "catalog",
-            tree(system::CATALOG_OBJECT, system::CATALOG_ROOT, 0),
-            &records,
-        ),
-        (
-            "shadow",
-            tree(system::SHADOW_OBJECT, system::SHADOW_ROOT, 0),
-            &records,
-        ),
-        (
-            "names",
-            tree(system::NAME_INDEX_OBJECT, system::NAME_INDEX_ROOT, index),
-            &names,
-        ),
-        (
-            "roots",
-            tree(system::ROOT_INDEX_OBJECT, system::ROOT_INDEX_ROOT, index),
-            &roots,
-        ),
-        (
-            "objects",
-            tree(system::OBJECT_IDS_OBJECT, system::OBJECT_IDS_ROOT, 0),
-            &objects,
-        ),
+        ("catalog", tree(system::CATALOG_OBJECT, system::CATALOG_ROOT, 0), &records),
+        ("shadow", tree(system::SHADOW_OBJECT, system::SHADOW_ROOT, 0), &records),
+        ("names", tree(system::NAME_INDEX_OBJECT, system::NAME_INDEX_ROOT, index), &names),
+        ("roots", tree(system::ROOT_INDEX_OBJECT, system::ROOT_INDEX_ROOT, index), &roots),
+        ("objects", tree(system::OBJECT_IDS_OBJECT, system::OBJECT_IDS_ROOT, 0), &objects),
     ] {
         let found = dump(instance, of).await.unwrap();
         let keys = |rows: &Rows| rows.keys().cloned().collect::<Vec<_>>();
@@ -82,11 +49,7 @@ async fn check_catalog(instance: &Instance) {
     let mut objects = std::collections::BTreeSet::new();
     for placed in &tables {
         for place in placed.places() {
-            assert!(
-                objects.insert(place.object),
-                "two trees are object {}",
-                place.object
-            );
+            assert!(objects.insert(place.object), "two trees are object {}", place.object);
         }
     }
 }
@@ -97,7 +60,8 @@ pub async fn check_files(files: &Files, handle: &Handle) {
     assert!(report.is_sound(), "{:#?}", report.findings);
 }
 
-/// Who is told that there is a table puts rows into it at once; after a power cut the table is there, whole, and in every list of the catalog.
+/// Who is told that there is a table puts rows into it at once; after a power cut the table is
+/// there, whole, and in every list of the catalog.
 #[test]
 fn a_table_survives_a_power_cut_once_it_was_made() {
     for seed in 0..4 {
@@ -110,10 +74,7 @@ fn a_table_survives_a_power_cut_once_it_was_made() {
             create_databases(&files, &setup).await.unwrap();
             let (instance, _) = open(&files, &handle, &setup, seed).await.unwrap();
             for number in 0..3 {
-                instance
-                    .create_table(1, message_table(&format!("Table {number}")))
-                    .await
-                    .unwrap();
+                instance.create_table(1, message_table(&format!("Table {number}"))).await.unwrap();
             }
             off.power_cut();
         });
@@ -148,7 +109,8 @@ fn body(id: i32) -> Vec<u8> {
     vec![id as u8; 3_000 + 100 * id as usize]
 }
 
-/// Long values are numbered. Two handles of one table, a rollback or a restart must not lead to one number for two values.
+/// Long values are numbered. Two handles of one table, a rollback or a restart must not lead to one
+/// number for two values.
 #[test]
 fn long_values_keep_their_numbers_apart_through_handles_and_restarts() {
     let setup = Setup::default();
@@ -185,13 +147,11 @@ fn long_values_keep_their_numbers_apart_through_handles_and_restarts() {
     .unwrap();
 }
 
-/// Tables are made beside sessions that work on others, in a file that has to grow for them: nobody gets a page of somebody else's.
+/// Tables are made beside sessions that work on others, in a file that has to grow for them: nobody
+/// gets a page of somebody else's.
 #[test]
 fn tables_made_beside_others_at_work_share_no_page_with_them() {
-    let setup = Setup {
-        extension_pages: 8,
-        ..Setup::default()
-    };
+    let setup = Setup { extension_pages: 8, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 5, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -199,10 +159,8 @@ fn tables_made_beside_others_at_work_share_no_page_with_them() {
         let (instance, _) = open(&files, &handle, &setup, 5).await.unwrap();
         let mut joins = Vec::new();
         for number in 0..4 {
-            let table = instance
-                .create_table(1, message_table(&format!("Busy {number}")))
-                .await
-                .unwrap();
+            let table =
+                instance.create_table(1, message_table(&format!("Busy {number}"))).await.unwrap();
             let instance = instance.clone();
             joins.push(handle.spawn(async move {
                 for id in 0..40 {

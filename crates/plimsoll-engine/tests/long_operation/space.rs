@@ -1,4 +1,5 @@
-//! Space that long operation has cut into pieces: hundreds of gaps in one tree, more than a page of its extent tree can list.
+//! Space that long operation has cut into pieces: hundreds of gaps in one tree, more than a page of
+//! its extent tree can list.
 
 use std::rc::Rc;
 
@@ -22,7 +23,8 @@ fn key(table: &OpenTable, id: i32) -> Vec<u8> {
     table.key(&[Some(&id.to_le_bytes())]).unwrap()
 }
 
-/// The extent tree splits while it is told of free pages, and takes one of them for that: a page that it has taken is not free any more.
+/// The extent tree splits while it is told of free pages, and takes one of them for that: a page
+/// that it has taken is not free any more.
 #[test]
 fn space_in_hundreds_of_gaps_is_given_out_once() {
     let setup = Setup::default();
@@ -58,10 +60,7 @@ fn space_in_hundreds_of_gaps_is_given_out_once() {
         let (cache, database) = (instance.store().cache.clone(), instance.database(1).unwrap());
         let listed = cache.load(&database, table.row_tree().root + 2, Purpose::DatabaseRead);
         let listed = listed.await.unwrap();
-        assert!(
-            !PageView::new(&listed.bytes(), setup.size).is_leaf(),
-            "the gaps fit one page"
-        );
+        assert!(!PageView::new(&listed.bytes(), setup.size).is_leaf(), "the gaps fit one page");
         for id in ROWS..ROWS + 500 {
             put(id).await;
         }
@@ -69,10 +68,7 @@ fn space_in_hundreds_of_gaps_is_given_out_once() {
         for id in (0..ROWS).filter(stays).chain(ROWS..ROWS + 500) {
             let row = table.get(&transaction, &key(&table, id)).await.unwrap();
             let column = table.column("body").unwrap();
-            let body = table
-                .value(&transaction, &row.expect("it stays"), column)
-                .await
-                .unwrap();
+            let body = table.value(&transaction, &row.expect("it stays"), column).await.unwrap();
             assert!(body == Some(vec![id as u8; BODY_BYTES]), "row {id}");
         }
         drop(transaction);
@@ -87,41 +83,34 @@ fn space_in_hundreds_of_gaps_is_given_out_once() {
 const CUT_PAGES: u32 = 24_000;
 
 fn cut_setup() -> Setup {
-    Setup {
-        cache_frames: 2_000,
-        extension_pages: 4_096,
-        ..Setup::default()
-    }
+    Setup { cache_frames: 2_000, extension_pages: 4_096, ..Setup::default() }
 }
 
-/// A tree with thousands of free pages, none of which lie next to each other, and room for more behind them.
+/// A tree with thousands of free pages, none of which lie next to each other, and room for more
+/// behind them.
 async fn cut_up(files: &Files, handle: &Handle) -> PageNumber {
     let setup = cut_setup();
     create_databases(files, &setup).await.unwrap();
     let (instance, _) = open(files, handle, &setup, 9).await.unwrap();
-    let tree = instance
-        .create_tree(1, 1, 50, 0, CUT_PAGES + 5_000)
-        .await
-        .unwrap();
+    let tree = instance.create_tree(1, 1, 50, 0, CUT_PAGES + 5_000).await.unwrap();
     let (store, database) = (instance.store(), instance.database(1).unwrap());
     let mut taken = Vec::new();
     for _ in 0..CUT_PAGES {
-        let page = store.change(&database, |batch| {
-            space::allocate(batch, tree.root).map(Progress::Done)
-        });
+        let page =
+            store.change(&database, |batch| space::allocate(batch, tree.root).map(Progress::Done));
         taken.push(page.await.unwrap());
     }
     for page in taken.into_iter().step_by(2) {
-        let freed = store.change(&database, |batch| {
-            space::free(batch, tree.root, page).map(Progress::Done)
-        });
+        let freed = store
+            .change(&database, |batch| space::free(batch, tree.root, page).map(Progress::Done));
         freed.await.unwrap();
     }
     instance.close().await.unwrap();
     tree.root
 }
 
-/// Takes `pages` pages that lie side by side; answers the first, how often the step was begun, and how many looks at pages that took.
+/// Takes `pages` pages that lie side by side; answers the first, how often the step was begun, and
+/// how many looks at pages that took.
 async fn take(instance: &Instance, root: PageNumber, pages: u32) -> (PageNumber, u32, u64) {
     let (store, database) = (instance.store(), instance.database(1).unwrap());
     let (before, mut begun) = (store.cache.statistics().hits, 0);
@@ -146,17 +135,17 @@ fn on_cut_up(story: impl AsyncFnOnce(Rc<Instance>, PageNumber) + 'static) -> Rc<
     disk
 }
 
-/// Why it matters: a database that has been in use for long is full of gaps, and every growth of a tree would walk over all of them and let nobody else run.
+/// Why it matters: a database that has been in use for long is full of gaps, and every growth of a
+/// tree would walk over all of them and let nobody else run.
 #[test]
 fn gaps_that_are_too_small_are_walked_over_once_with_breaths() {
     on_cut_up(async |instance, root| {
         let gaps = u64::from(CUT_PAGES / 2);
         let (first, begun, looks) = take(&instance, root, 2).await;
-        println!("the first after opening: {looks} looks at pages for {gaps} gaps, begun {begun} times");
-        assert!(
-            looks < 4 * gaps,
-            "what was looked at is not looked at again after a fault"
+        println!(
+            "the first after opening: {looks} looks at pages for {gaps} gaps, begun {begun} times"
         );
+        assert!(looks < 4 * gaps, "what was looked at is not looked at again after a fault");
         let (next, _, looks) = take(&instance, root, 2).await;
         println!("the next: {looks} looks");
         assert_eq!(next, first + 2, "first fit");
@@ -166,14 +155,10 @@ fn gaps_that_are_too_small_are_walked_over_once_with_breaths() {
         assert!(smaller < first && looks < 300);
         let (larger, begun, looks) = take(&instance, root, 3).await;
         println!("a larger one: {looks} looks, begun {begun} times");
-        assert!(
-            larger == first + 4 && looks < 300,
-            "where two do not fit, three do not"
-        );
+        assert!(larger == first + 4 && looks < 300, "where two do not fit, three do not");
         let (store, database) = (instance.store(), instance.database(1).unwrap());
-        let freed = store.change(&database, |batch| {
-            space::free(batch, root, smaller).map(Progress::Done)
-        });
+        let freed =
+            store.change(&database, |batch| space::free(batch, root, smaller).map(Progress::Done));
         freed.await.unwrap();
         let (_, _, looks) = take(&instance, root, 4).await;
         println!("after one was freed at the front: {looks} looks");
@@ -181,20 +166,18 @@ fn gaps_that_are_too_small_are_walked_over_once_with_breaths() {
         let (at_front, ..) = take(&instance, root, 1).await;
         assert_eq!(at_front, smaller, "what was freed is found");
         for page in [smaller, smaller + 1] {
-            let freed = store.change(&database, |batch| {
-                space::free(batch, root, page).map(Progress::Done)
-            });
+            let freed =
+                store.change(&database, |batch| space::free(batch, root, page).map(Progress::Done));
             freed.await.unwrap();
         }
         // Three side by side now, and whatever is behind them may be large enough, too.
         let (at_front, ..) = take(&instance, root, 3).await;
         assert_eq!(at_front, smaller);
         let (_, begun, looks) = take(&instance, root, 3).await;
-        println!("after three were freed at the front and taken: {looks} looks, begun {begun} times");
-        assert!(
-            begun > 2,
-            "others may run meanwhile, though all of it is in memory"
+        println!(
+            "after three were freed at the front and taken: {looks} looks, begun {begun} times"
         );
+        assert!(begun > 2, "others may run meanwhile, though all of it is in memory");
     });
 }
 
@@ -208,9 +191,8 @@ fn a_gap_that_becomes_large_enough_is_found_before_all_others() {
         assert!(gap < behind);
         // Between two gaps: the three become one.
         for page in [gap + 3, gap] {
-            let freed = store.change(&database, |batch| {
-                space::free(batch, root, page).map(Progress::Done)
-            });
+            let freed =
+                store.change(&database, |batch| space::free(batch, root, page).map(Progress::Done));
             freed.await.unwrap();
         }
         let (joined, ..) = take(&instance, root, 3).await;

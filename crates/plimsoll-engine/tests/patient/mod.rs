@@ -22,10 +22,7 @@ pub struct Patient {
 impl Patient {
     pub fn new() -> Self {
         let plan = Plan {
-            long_values: Some(LongValues {
-                every: 40,
-                bytes: VALUE_BYTES,
-            }),
+            long_values: Some(LongValues { every: 40, bytes: VALUE_BYTES }),
             branch_fill_percent: 3,
             free_pages: 40,
             ..Plan::new(SIZE, Extent::Records(900), 4)
@@ -113,9 +110,7 @@ impl Patient {
 
     pub fn report(&self) -> DeepReport {
         golden::on_memory_disk(&self.bytes, |files, handle| async move {
-            verify_deep(&files, &handle, golden::DATABASE, DeepOptions::default())
-                .await
-                .unwrap()
+            verify_deep(&files, &handle, golden::DATABASE, DeepOptions::default()).await.unwrap()
         })
     }
 

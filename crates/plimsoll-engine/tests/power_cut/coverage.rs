@@ -1,5 +1,6 @@
-//! What a power cut met: counted from the operations under way when the power failed, and from the log found afterwards, as far as recovery has to
-//! redo it. Every name counts at most once for a cut.
+//! What a power cut met: counted from the operations under way when the power failed, and from the
+//! log found afterwards, as far as recovery has to redo it. Every name counts at most once for a
+//! cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -68,8 +69,13 @@ pub fn count(coverage: &mut Coverage, met: BTreeSet<&'static str>) {
     }
 }
 
-/// Adds what a cut met without page images, and on a disk that may lose the physical sector it was writing a part of.
-pub fn name_kind_of_disk(met: &mut BTreeSet<&'static str>, has_images: bool, has_breaking_sectors: bool) {
+/// Adds what a cut met without page images, and on a disk that may lose the physical sector it was
+/// writing a part of.
+pub fn name_kind_of_disk(
+    met: &mut BTreeSet<&'static str>,
+    has_images: bool,
+    has_breaking_sectors: bool,
+) {
     if !has_images {
         met.insert("cut without page images");
         let writes_page = met.contains("page write");
@@ -99,11 +105,15 @@ fn name_of(entry: &TraceEntry) -> Option<&'static str> {
     Some(match (entry.kind, entry.purpose, ending) {
         (OperationKind::Write, _, Some("chk")) if is_at_start => "first block of the checkpoint",
         (OperationKind::Write, _, Some("chk")) => "second block of the checkpoint",
-        (OperationKind::Write, Purpose::Header, Some("edb")) if is_at_start => "first copy of a header",
+        (OperationKind::Write, Purpose::Header, Some("edb")) if is_at_start => {
+            "first copy of a header"
+        }
         (OperationKind::Write, Purpose::Header, Some("edb")) => "second copy of a header",
         (OperationKind::Write, Purpose::Header, Some("log")) if is_new_log => "generation rollover",
         (OperationKind::Rename, _, Some("log")) => "generation rollover",
-        (OperationKind::SyncDirectory, _, _) if entry.path.ends_with("log") => "generation rollover",
+        (OperationKind::SyncDirectory, _, _) if entry.path.ends_with("log") => {
+            "generation rollover"
+        }
         (OperationKind::Delete, _, Some("log")) if !is_new_log => "deletion of a generation",
         (OperationKind::SyncFile, _, Some("edb")) => "sync of a database",
         (OperationKind::Extend, _, Some("edb")) => "growth of a file",
@@ -118,7 +128,8 @@ fn name_of(entry: &TraceEntry) -> Option<&'static str> {
 pub struct Shape {
     /// Branch pages that have branches below them.
     upper: BTreeSet<(u8, u32)>,
-    /// What the closed generations hold, by their numbers. They do not change any more, so each is read once.
+    /// What the closed generations hold, by their numbers. They do not change any more, so each is
+    /// read once.
     closed: BTreeMap<u32, Rc<Noted>>,
 }
 
@@ -141,12 +152,13 @@ enum Step {
 }
 
 /// What recovery has to redo, from the log found. `long_values` are the roots of long-value trees.
-pub fn to_be_redone(disk: &Rc<MemoryDisk>, shape: &mut Shape, long_values: &[u32]) -> BTreeSet<&'static str> {
-    let mut met = Met {
-        long_values: long_values.to_vec(),
-        shape: std::mem::take(shape),
-        ..Met::default()
-    };
+pub fn to_be_redone(
+    disk: &Rc<MemoryDisk>,
+    shape: &mut Shape,
+    long_values: &[u32],
+) -> BTreeSet<&'static str> {
+    let mut met =
+        Met { long_values: long_values.to_vec(), shape: std::mem::take(shape), ..Met::default() };
     let met = run_on(&disk.clock().clone(), disk, move |files, _| async move {
         met.read(files).await;
         met
@@ -215,13 +227,12 @@ impl Met {
             match record {
                 LogRecord::Structure(structure) => names = self.structure(&structure),
                 LogRecord::Row(row) => {
-                    if row.compensation && noted.steps.last() != Some(&Step::Back(row.transaction)) {
+                    if row.compensation && noted.steps.last() != Some(&Step::Back(row.transaction))
+                    {
                         noted.steps.push(Step::Back(row.transaction));
                     }
                     names.extend(
-                        self.long_values
-                            .contains(&row.root)
-                            .then_some("long value changed"),
+                        self.long_values.contains(&row.root).then_some("long value changed"),
                     );
                     names.extend(match row.change {
                         _ if row.compensation => Some("change taken back"),
@@ -242,8 +253,7 @@ impl Met {
     /// Counts what a generation holds, as far as it lies behind the checkpoint.
     fn count(&mut self, noted: &Noted, start: Lsn) {
         self.names.extend(noted.is_torn.then_some("torn log flush"));
-        self.names
-            .extend(noted.has_shadow_used.then_some("log read from its shadow"));
+        self.names.extend(noted.has_shadow_used.then_some("log read from its shadow"));
         let redone = noted.last_seen.iter().filter(|(_, at)| **at >= start);
         self.names.extend(redone.map(|(name, _)| *name));
         for step in &noted.steps {
@@ -259,8 +269,7 @@ impl Met {
                 Step::Back(_) => {}
                 Step::Ended(transaction) => {
                     let was_half_back = self.half_back.remove(transaction);
-                    self.names
-                        .extend(was_half_back.then_some("undo of an earlier recovery"));
+                    self.names.extend(was_half_back.then_some("undo of an earlier recovery"));
                 }
             }
         }
@@ -286,7 +295,9 @@ impl Met {
                         }
                         made_anew.extend(name);
                     }
-                    Edit::Format { flags, .. } => space_trees += u32::from(flags & page_flags::ROOT != 0),
+                    Edit::Format { flags, .. } => {
+                        space_trees += u32::from(flags & page_flags::ROOT != 0)
+                    }
                     // Of a branch that has branches below it, one goes with everything below.
                     Edit::Remove { .. } if self.shape.upper.contains(&key) => {
                         names.insert("branch unlinked");
@@ -295,7 +306,8 @@ impl Met {
                 }
             }
         }
-        // A new tree gets its space trees together with an empty root; one that has outgrown its single extent has a root already.
+        // A new tree gets its space trees together with an empty root; one that has outgrown its
+        // single extent has a root already.
         if space_trees >= 2 && !made_anew.contains("emptied") {
             names.insert("extent conversion");
         }
@@ -341,10 +353,7 @@ impl Met {
 
 /// Fails for every name that no cut met.
 pub fn check_met(coverage: &Coverage, names: &[&str]) {
-    let missed: Vec<_> = names
-        .iter()
-        .filter(|name| !coverage.contains_key(**name))
-        .collect();
+    let missed: Vec<_> = names.iter().filter(|name| !coverage.contains_key(**name)).collect();
     assert!(missed.is_empty(), "no cut met: {missed:?}");
 }
 

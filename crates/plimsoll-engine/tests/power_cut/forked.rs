@@ -1,10 +1,12 @@
-//! A world whose rounds are cut at many moments (`moments.rs`): what would be found at each is taken as an image, each image is recovered and audited
-//! by itself with what had been promised by then, and the world goes on from the last. Recoveries are cut in the same way, and recoveries from that.
-//! Before a round others may have lived on the databases, and been killed or closed (`lives.rs`).
-//! One run of the sessions serves many cuts, which is what makes a million of them affordable.
+//! A world whose rounds are cut at many moments (`moments.rs`): what would be found at each is
+//! taken as an image, each image is recovered and audited by itself with what had been promised by
+//! then, and the world goes on from the last. Recoveries are cut in the same way, and recoveries
+//! from that. Before a round others may have lived on the databases, and been killed or closed
+//! (`lives.rs`). One run of the sessions serves many cuts, which is what makes a million of them
+//! affordable.
 //!
-//! Every cut is recovered and every row compared with the history of the run. What comes after that, a clean stop and the deep check of the files, is
-//! done for a share of the cuts and counted.
+//! Every cut is recovered and every row compared with the history of the run. What comes after
+//! that, a clean stop and the deep check of the files, is done for a share of the cuts and counted.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -30,13 +32,10 @@ const CHECKED_DEEPLY: f64 = 0.15;
 
 /// Runs a world; adds what it met to `tally`.
 pub fn run(seed: u64, tally: &mut Tally) {
-    let scale = if (seed / 4).is_multiple_of(10) {
-        Scale::Large
-    } else {
-        Scale::Small
-    };
+    let scale = if (seed / 4).is_multiple_of(10) { Scale::Large } else { Scale::Small };
     let (mut world, mut random) = begin(seed, scale);
-    // What a round has logged is redone after each of its cuts: many short rounds are cheaper than few long ones.
+    // What a round has logged is redone after each of its cuts: many short rounds are cheaper than
+    // few long ones.
     let rounds = if scale == Scale::Large { 4 } else { 12 };
     let mut lived = BTreeSet::new();
     for number in 0..rounds {
@@ -45,10 +44,7 @@ pub fn run(seed: u64, tally: &mut Tally) {
         let moments = world.moments_of(number, &mut random);
         tally.simulated_ns += world.disk.clock().now() - world.since_ns;
         let mut shape = world.shape.clone();
-        let round = Round {
-            history: Rc::new(History::of(&world.ledger.borrow())),
-            world: &world,
-        };
+        let round = Round { history: Rc::new(History::of(&world.ledger.borrow())), world: &world };
         let mut last = None;
         let count = moments.len();
         for (index, moment) in moments.into_iter().enumerate() {
@@ -65,7 +61,8 @@ pub fn run(seed: u64, tally: &mut Tally) {
 }
 
 impl World {
-    /// Runs sessions on the disk until the power fails for good or their work is done; the moments at which it failed. The world goes on from the last.
+    /// Runs sessions on the disk until the power fails for good or their work is done; the moments
+    /// at which it failed. The world goes on from the last.
     fn moments_of(&self, round: u64, random: &mut Random) -> Vec<Moment> {
         let (aimed, events, gap_ns, moments) = match (self.scale, self.kind) {
             (Scale::Large, Kind::Deep) => (0.25, 2_000, 400_000_000, 10),
@@ -73,13 +70,7 @@ impl World {
             (Scale::Small, Kind::Deep) => (0.3, 150, 80_000_000, 12),
             (Scale::Small, _) => (0.4, 80, 80_000_000, 12),
         };
-        let pace = Pace {
-            aimed,
-            events,
-            gap_ns,
-            moments,
-            after_last: AfterLook::Cut,
-        };
+        let pace = Pace { aimed, events, gap_ns, moments, after_last: AfterLook::Cut };
         let watch = Watch::begin(&self.disk, pace, self.promises(), random);
         self.work(round);
         if !self.disk.is_off() {
@@ -147,9 +138,15 @@ impl Round<'_> {
         }
     }
 
-    /// Recovers what was found after a cut and compares; how many commits are there. The recovery itself may be cut; what is found then is settled in
-    /// the same way.
-    fn settle(&self, found: &mut Found, depth: u32, random: &mut Random, tally: &mut Tally) -> usize {
+    /// Recovers what was found after a cut and compares; how many commits are there. The recovery
+    /// itself may be cut; what is found then is settled in the same way.
+    fn settle(
+        &self,
+        found: &mut Found,
+        depth: u32,
+        random: &mut Random,
+        tally: &mut Tally,
+    ) -> usize {
         count(&mut tally.coverage, std::mem::take(&mut found.met));
         tally.cuts += 1;
         tally.cuts_in_recovery += u64::from(depth > 0);
@@ -184,7 +181,8 @@ impl Round<'_> {
         survived
     }
 
-    /// Opens, audits and perhaps closes; how many commits are there. Moments are taken only until the databases are open.
+    /// Opens, audits and perhaps closes; how many commits are there. Moments are taken only until
+    /// the databases are open.
     fn recover_and_compare(
         &self,
         found: &Found,
@@ -196,10 +194,8 @@ impl Round<'_> {
         let (promises, history) = (found.promises.clone(), self.history.clone());
         let has_table = self.world.kind == Kind::Tables;
         let serials = self.world.only_serials(promises.ground.as_ref());
-        let survived = run_on(
-            &found.disk.clock().clone(),
-            &found.disk,
-            move |files, handle| async move {
+        let survived =
+            run_on(&found.disk.clock().clone(), &found.disk, move |files, handle| async move {
                 let opened = open(&files, &handle, &setup, seed + 77).await;
                 if let Some(watch) = watch {
                     watch.borrow_mut().stop();
@@ -224,8 +220,7 @@ impl Round<'_> {
                     tables::check_files(&files, &handle, seed, serials).await;
                 }
                 survived
-            },
-        );
+            });
         survived.unwrap_or_else(|_| panic!("seed {seed}: recovery hangs"))
     }
 }

@@ -1,5 +1,6 @@
-//! The ledger of a run as the history of each row. Every moment of a run is audited against the same history: what a row was after so many commits
-//! is looked up, where a ledger would have to be gone through from its beginning for each cut.
+//! The ledger of a run as the history of each row. Every moment of a run is audited against the
+//! same history: what a row was after so many commits is looked up, where a ledger would have to be
+//! gone through from its beginning for each cut.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -45,11 +46,7 @@ impl History {
             history.numbers.insert(*serial, commit);
             for (index, (tree, key, _)) in effects.iter().enumerate() {
                 let rows = history.trees.entry(*tree).or_default();
-                let version = Version {
-                    commit,
-                    effects: effects.clone(),
-                    index,
-                };
+                let version = Version { commit, effects: effects.clone(), index };
                 match rows.get_mut(key) {
                     Some(versions) => versions.push(version),
                     None => drop(rows.insert(key.clone(), vec![version])),
@@ -74,10 +71,12 @@ impl History {
         })
     }
 
-    /// How many commits are there, by their serial numbers: the first so many, all that were acknowledged, none that had not begun.
+    /// How many commits are there, by their serial numbers: the first so many, all that were
+    /// acknowledged, none that had not begun.
     async fn survivors(&self, instance: &Instance, field: &Field, promises: &Promises) -> usize {
         let transaction = instance.begin();
-        let mut cursor = Cursor::new(&transaction, field.serials, KeyRange::all(), Direction::Forward);
+        let mut cursor =
+            Cursor::new(&transaction, field.serials, KeyRange::all(), Direction::Forward);
         let (mut survived, mut end) = (0, 0);
         while let Some((key, _)) = cursor.next().await.expect("a sound tree") {
             let serial = u64::from_be_bytes(key.try_into().expect("a serial number"));
@@ -87,19 +86,14 @@ impl History {
         }
         assert_eq!(survived, end, "commits survive from the first on without a gap");
         let (begun, needed) = (promises.committed, self.needed[promises.acknowledged]);
-        assert!(
-            survived <= begun,
-            "{survived} commits are there, {begun} had begun"
-        );
-        assert!(
-            survived >= needed,
-            "{survived} commits are there, {needed} were acknowledged"
-        );
+        assert!(survived <= begun, "{survived} commits are there, {begun} had begun");
+        assert!(survived >= needed, "{survived} commits are there, {needed} were acknowledged");
         survived
     }
 
-    /// Compares what an instance holds with what may be there after a crash: every acknowledged commit, and exactly the effects of an unbroken run of
-    /// commits from the first on. Answers how many.
+    /// Compares what an instance holds with what may be there after a crash: every acknowledged
+    /// commit, and exactly the effects of an unbroken run of commits from the first on. Answers how
+    /// many.
     pub async fn audit(&self, instance: &Instance, field: &Field, promises: &Promises) -> usize {
         let survived = self.survivors(instance, field, promises).await;
         for tree in field.data.iter().chain([&field.serials]) {

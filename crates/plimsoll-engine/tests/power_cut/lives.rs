@@ -1,6 +1,7 @@
-//! The lives that processes have led on the databases before the one in which the power fails: killed while sessions are at work, or closed beside them,
-//! with backups, and with operations that their callers dropped. No power is lost between them, so each finds what the one before had written, also
-//! what was never synced; the cut takes that away from the last.
+//! The lives that processes have led on the databases before the one in which the power fails:
+//! killed while sessions are at work, or closed beside them, with backups, and with operations that
+//! their callers dropped. No power is lost between them, so each finds what the one before had
+//! written, also what was never synced; the cut takes that away from the last.
 //!
 //! Everything here is drawn by itself, so that what a seed does otherwise stays as it is.
 
@@ -26,7 +27,8 @@ pub const OF_LIVES: [&str; 4] = [
     "operations dropped before the cut",
 ];
 
-/// The share of rounds with another life before the one that is cut, and of lives with one before them.
+/// The share of rounds with another life before the one that is cut, and of lives with one before
+/// them.
 const EARLIER: f64 = 0.3;
 const LIVES_MAX: u64 = 3;
 /// How often a life ends with a kill; the others end with a close.
@@ -43,7 +45,8 @@ const SETTLING_NS: u64 = NANOS_PER_SECOND;
 /// Serial numbers of lives lie above those of rounds.
 const FIRST_LIFE: u64 = 1_000;
 
-/// Runs the earlier lives of a round and checks after each that nothing acknowledged is lost; names what they were.
+/// Runs the earlier lives of a round and checks after each that nothing acknowledged is lost; names
+/// what they were.
 pub fn run(world: &World, round: u64) -> BTreeSet<&'static str> {
     let mut random = Random::from_seed(world.seed).child(&format!("lives of round {round}"));
     let mut lived = BTreeSet::new();
@@ -79,16 +82,8 @@ struct Life {
 
 impl Life {
     fn names(self) -> impl Iterator<Item = &'static str> {
-        let is_so = [
-            self.is_killed,
-            !self.is_killed,
-            self.has_backups,
-            self.is_careless,
-        ];
-        OF_LIVES
-            .into_iter()
-            .zip(is_so)
-            .filter_map(|(name, is_so)| is_so.then_some(name))
+        let is_so = [self.is_killed, !self.is_killed, self.has_backups, self.is_careless];
+        OF_LIVES.into_iter().zip(is_so).filter_map(|(name, is_so)| is_so.then_some(name))
     }
 
     /// Runs sessions until it is killed, or closed beside them.
@@ -97,30 +92,31 @@ impl Life {
         let (disk, seed, kind) = (world.disk.clone(), world.seed, world.kind);
         let opened = Opened::default();
         let work = work_of(world, self.number, opened.clone());
-        let lived = run_on(
-            &disk.clock().clone(),
-            &disk.clone(),
-            move |files, handle| async move {
-                let working = handle.spawn(work(files, handle.clone()));
-                let beside = handle.spawn(self.work_beside(opened.clone(), handle.clone(), (seed, kind)));
-                handle.sleep(self.ends_after_ns).await;
-                let instance = opened.borrow().clone();
-                match instance {
-                    Some(instance) if !self.is_killed => {
-                        let closed = instance.close().await;
-                        closed.unwrap_or_else(|error| panic!("seed {seed} life {}: {error}", self.number));
-                        working.await;
-                        beside.await;
-                    }
-                    Some(instance) if self.is_rolling => {
-                        roll(&instance, &handle).await;
-                        disk.process_died();
-                    }
-                    _ => disk.process_died(),
+        let lived = run_on(&disk.clock().clone(), &disk.clone(), move |files, handle| async move {
+            let working = handle.spawn(work(files, handle.clone()));
+            let beside =
+                handle.spawn(self.work_beside(opened.clone(), handle.clone(), (seed, kind)));
+            handle.sleep(self.ends_after_ns).await;
+            let instance = opened.borrow().clone();
+            match instance {
+                Some(instance) if !self.is_killed => {
+                    let closed = instance.close().await;
+                    closed.unwrap_or_else(|error| {
+                        panic!("seed {seed} life {}: {error}", self.number)
+                    });
+                    working.await;
+                    beside.await;
                 }
-            },
-        );
-        lived.unwrap_or_else(|_| panic!("seed {seed} life {}: somebody waits for ever", self.number));
+                Some(instance) if self.is_rolling => {
+                    roll(&instance, &handle).await;
+                    disk.process_died();
+                }
+                _ => disk.process_died(),
+            }
+        });
+        lived.unwrap_or_else(|_| {
+            panic!("seed {seed} life {}: somebody waits for ever", self.number)
+        });
         settle(&world.disk);
     }
 
@@ -143,7 +139,8 @@ impl Life {
     }
 }
 
-/// Goes on two generations and gives the cleaner time: pages that were changed before are in the files then, and no checkpoint has synced them.
+/// Goes on two generations and gives the cleaner time: pages that were changed before are in the
+/// files then, and no checkpoint has synced them.
 async fn roll(instance: &Instance, handle: &Handle) {
     let log = &instance.store().log;
     for _ in 0..2 {
@@ -172,7 +169,8 @@ async fn drop_an_operation(instance: &Rc<Instance>, kind: Kind, random: &mut Ran
     let longest = 2 << random.below(5);
     let polls = 1 + random.below(longest);
     match random.below(8) {
-        // Where the sessions have made the tree of object numbers their own, nobody can make tables.
+        // Where the sessions have made the tree of object numbers their own, nobody can make
+        // tables.
         0 | 1 if kind == Kind::Plain => {
             let object = 900 + number as u32 % 1_000;
             drop(give_up_after(polls, instance.create_tree(1, 1, object, 0, 4)).await);
@@ -197,9 +195,7 @@ async fn drop_an_operation(instance: &Rc<Instance>, kind: Kind, random: &mut Ran
 /// Changes a table that no session uses, if there is one.
 async fn change_a_schema(instance: &Rc<Instance>, number: u64) -> Result<()> {
     let tables = instance.tables(1).await?;
-    let placed = tables
-        .into_iter()
-        .find(|placed| placed.table.name.starts_with("Dropped"));
+    let placed = tables.into_iter().find(|placed| placed.table.name.starts_with("Dropped"));
     let Some(placed) = placed else {
         return Ok(());
     };
@@ -228,11 +224,12 @@ fn settle(disk: &Rc<MemoryDisk>) {
     settled.expect("a sleep ends");
 }
 
-/// How much larger the cache of the next process may be. In a cache that holds everything redo writes nothing, and no write of its own makes it sync what the
-/// process before it has left.
+/// How much larger the cache of the next process may be. In a cache that holds everything redo
+/// writes nothing, and no write of its own makes it sync what the process before it has left.
 const CACHES: [u64; 4] = [1, 4, 16, 16];
 
-/// The next process opens the databases, compares, perhaps moves its checkpoint, and dies or closes them.
+/// The next process opens the databases, compares, perhaps moves its checkpoint, and dies or closes
+/// them.
 fn look_after(world: &World, life: Life, random: &mut Random) {
     let (mut setup, seed) = (world.setup.clone(), world.seed);
     setup.cache_frames *= CACHES[random.below(CACHES.len() as u64) as usize];
@@ -240,26 +237,19 @@ fn look_after(world: &World, life: Life, random: &mut Random) {
     let history = History::of(&world.ledger.borrow());
     let promises = world.promises()();
     let has_table = world.kind == Kind::Tables;
-    // What a killed process has written and not synced is lost for good only behind a checkpoint that has passed it.
-    let moves_checkpoint = random.chance(if life.is_killed && life.is_rolling {
-        0.95
-    } else {
-        0.6
-    });
+    // What a killed process has written and not synced is lost for good only behind a checkpoint
+    // that has passed it.
+    let moves_checkpoint =
+        random.chance(if life.is_killed && life.is_rolling { 0.95 } else { 0.6 });
     let closes = random.chance(0.15);
     let dying = world.disk.clone();
-    let survived = run_on(
-        &world.disk.clock().clone(),
-        &world.disk,
-        move |files, handle| async move {
+    let survived =
+        run_on(&world.disk.clock().clone(), &world.disk, move |files, handle| async move {
             let opened = open(&files, &handle, &setup, seed + 78).await;
             let (instance, _) = opened.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             if moves_checkpoint {
                 // Before anything else: what is dirty now is only what was redone.
-                instance
-                    .checkpoint()
-                    .await
-                    .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                instance.checkpoint().await.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             }
             let mut survived = 0;
             if let Some(ground) = &ground {
@@ -273,16 +263,12 @@ fn look_after(world: &World, life: Life, random: &mut Random) {
                 }
             }
             if closes {
-                instance
-                    .close()
-                    .await
-                    .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                instance.close().await.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             } else {
                 dying.process_died();
             }
             survived
-        },
-    );
+        });
     let survived = survived.unwrap_or_else(|_| panic!("seed {seed}: recovery after a life hangs"));
     settle(&world.disk);
     world.ledger.borrow_mut().committed.truncate(survived);

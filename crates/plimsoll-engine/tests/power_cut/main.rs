@@ -1,7 +1,9 @@
-//! Power cuts in virtual time. The power fails at a random moment of a busy run, or at an operation it was aimed at; what the disk lost is drawn; the
-//! databases are recovered, sometimes with further cuts during recovery; then the auditor compares. The promise: every acknowledged commit is there,
-//! and the state is exactly that of an unbroken run of commits. What the cuts met is counted and printed: a promise kept where nothing was at
-//! stake is worth nothing. For as long as told, one run is cut at many moments (`forked.rs`).
+//! Power cuts in virtual time. The power fails at a random moment of a busy run, or at an operation
+//! it was aimed at; what the disk lost is drawn; the databases are recovered, sometimes with
+//! further cuts during recovery; then the auditor compares. The promise: every acknowledged commit
+//! is there, and the state is exactly that of an unbroken run of commits. What the cuts met is
+//! counted and printed: a promise kept where nothing was at stake is worth nothing. For as long as
+//! told, one run is cut at many moments (`forked.rs`).
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -25,7 +27,8 @@ use support::{SHARE_OF_HARD_TIMES, first_seed, side_by_side, wanted};
 struct Tally {
     /// Cuts of one world share its history, so there are fewer of these.
     worlds: u64,
-    /// Worlds in which a process was killed before a cut, and those in which one was closed or backed up under load.
+    /// Worlds in which a process was killed before a cut, and those in which one was closed or
+    /// backed up under load.
     worlds_with_kills: u64,
     worlds_with_closes: u64,
     cuts: u64,
@@ -33,7 +36,8 @@ struct Tally {
     /// Cuts after which the databases were closed, too, and their files deeply checked.
     closed: u64,
     checked_deeply: u64,
-    /// Of these, those where no page of the database may be lost but to the tree of the serial numbers.
+    /// Of these, those where no page of the database may be lost but to the tree of the serial
+    /// numbers.
     space_checked: u64,
     commits_kept: u64,
     commits_lost: u64,
@@ -83,16 +87,8 @@ impl Tally {
     /// Fails where too few worlds had more than one life before their cuts.
     fn check_lives(&self) {
         let (kills, closes) = (self.worlds_with_kills, self.worlds_with_closes);
-        assert!(
-            3 * kills >= self.worlds,
-            "kills in {kills} of {} worlds",
-            self.worlds
-        );
-        assert!(
-            10 * closes >= self.worlds,
-            "closes in {closes} of {} worlds",
-            self.worlds
-        );
+        assert!(3 * kills >= self.worlds, "kills in {kills} of {} worlds", self.worlds);
+        assert!(10 * closes >= self.worlds, "closes in {closes} of {} worlds", self.worlds);
         check_met(&self.coverage, &lives::OF_LIVES);
     }
 
@@ -102,7 +98,9 @@ impl Tally {
             self.worlds_with_kills, self.worlds, self.worlds_with_closes
         );
         println!(
-            "{} power cuts of {} worlds, {} of them in recovery; {} closed again, {} of them checked deeply, {} in all their space; {} commits kept, {} unacknowledged ones lost; in {:.3} simulated seconds",
+            "{} power cuts of {} worlds, {} of them in recovery; {} closed again, {} of them \
+             checked deeply, {} in all their space; {} commits kept, {} unacknowledged ones lost; \
+             in {:.3} simulated seconds",
             self.cuts,
             self.worlds,
             self.cuts_in_recovery,
@@ -114,10 +112,7 @@ impl Tally {
             self.simulated_ns as f64 / 1e9
         );
         let seconds = self.started.0.elapsed().as_secs_f64();
-        println!(
-            "{:.1} power cuts per second of real time",
-            self.cuts as f64 / seconds
-        );
+        println!("{:.1} power cuts per second of real time", self.cuts as f64 / seconds);
     }
 
     fn print(&self) {
@@ -170,7 +165,8 @@ fn a_hundred_cuts_of_few_runs_lose_nothing_acknowledged() {
     );
 }
 
-/// Why it matters: a process finds what the one before it had written and not synced, and the power takes that away from it.
+/// Why it matters: a process finds what the one before it had written and not synced, and the power
+/// takes that away from it.
 #[test]
 fn cuts_after_other_lives_lose_nothing_acknowledged() {
     let mut tally = Tally::default();
@@ -199,14 +195,12 @@ fn five_thousand_cuts_after_other_lives_lose_nothing_acknowledged() {
 fn worlds_that_found_a_fault() {
     let mut tally = Tally::default();
     for seed in [1_001_103, 1_001_619] {
-        assert!(
-            sizes::has_images(seed),
-            "{seed} is another world than the one in which it was"
-        );
+        assert!(sizes::has_images(seed), "{seed} is another world than the one in which it was");
         many(seed, 1, &mut tally);
     }
-    // A page changed while recovery wrote it was held dirty since too late, and the checkpoint passed its image.
-    // A tree was released after a kill, and the checkpoint passed the note of its drop before the log of the release was durable.
+    // A page changed while recovery wrote it was held dirty since too late, and the checkpoint
+    // passed its image. A tree was released after a kill, and the checkpoint passed the note of its
+    // drop before the log of the release was durable.
     for seed in [20_261_123_010_008, 20_261_124_010_112, 20_261_123_011_831] {
         many_moments(seed, 1, &mut tally);
     }
@@ -242,7 +236,9 @@ fn power_cuts_for_as_long_as_told() {
     let seconds = seconds.unwrap_or(if cuts.is_some() { f64::INFINITY } else { 4.0 });
     let (mut tally, mut reported) = (Tally::default(), 0);
     let mut seed = first_seed(10_000);
-    while tally.started.0.elapsed().as_secs_f64() < seconds && cuts.is_none_or(|cuts| tally.cuts < cuts) {
+    while tally.started.0.elapsed().as_secs_f64() < seconds
+        && cuts.is_none_or(|cuts| tally.cuts < cuts)
+    {
         let batch = |job: u64| {
             let mut tally = Tally::default();
             many_moments(seed + job * WORLDS_OF_BATCH, WORLDS_OF_BATCH, &mut tally);

@@ -1,6 +1,7 @@
-//! Many power cuts of one run. At every moment that a cut is planned for, what would be found is taken as an image, and the run goes on as if nothing had
-//! happened. What a cut finds depends only on what happened before it, so an image taken on the way is as good as one taken at the end; a test of
-//! the disk holds it to that.
+//! Many power cuts of one run. At every moment that a cut is planned for, what would be found is
+//! taken as an image, and the run goes on as if nothing had happened. What a cut finds depends only
+//! on what happened before it, so an image taken on the way is as good as one taken at the end; a
+//! test of the disk holds it to that.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -29,7 +30,8 @@ pub struct Moment {
     pub promises: Promises,
 }
 
-/// How far apart the cuts of a run are at most, how many there are, and whether the last one ends the run.
+/// How far apart the cuts of a run are at most, how many there are, and whether the last one ends
+/// the run.
 #[derive(Clone, Copy)]
 pub struct Pace {
     /// How often a cut is aimed at an operation of a rare kind.
@@ -74,7 +76,8 @@ impl Watch {
         watch
     }
 
-    /// Plans the next cut. By events as well as by time: fast disks are done with the work of a round in no time.
+    /// Plans the next cut. By events as well as by time: fast disks are done with the work of a
+    /// round in no time.
     fn plan(&mut self, disk: &MemoryDisk) {
         let random = &mut self.random;
         disk.clear_faults();

@@ -1,5 +1,6 @@
-//! The sessions of worlds with a table: rows with indexes, subjects in Unicode whose keys are cut, numbers from a counter, and bodies that are long
-//! values more often than not, some of them shared by rows.
+//! The sessions of worlds with a table: rows with indexes, subjects in Unicode whose keys are cut,
+//! numbers from a counter, and bodies that are long values more often than not, some of them shared
+//! by rows.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,9 @@ use std::rc::Rc;
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::{Place, system};
 use plimsoll_engine::cursor::{Direction, KeyRange};
-use plimsoll_engine::deep::{DeepOptions, DeepReport, Finding, KnownTree, verify_deep, verify_trees};
+use plimsoll_engine::deep::{
+    DeepOptions, DeepReport, Finding, KnownTree, verify_deep, verify_trees,
+};
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::{OpenTable, Selection, StoredRow};
@@ -23,7 +26,8 @@ use crate::support::*;
 pub const ROWS: u64 = 90;
 pub const BODY_BYTES_MAX: u64 = 15_000;
 
-/// Makes the table; the field has no trees but that of the serial numbers. Also the root of the long values.
+/// Makes the table; the field has no trees but that of the serial numbers. Also the root of the
+/// long values.
 pub async fn create(instance: &Rc<Instance>, rows: Rows) -> Result<(Field, u32)> {
     let serials = instance.create_tree(1, 1, 50, 0, 3).await?;
     let table = instance.create_table(1, letter_table()).await?;
@@ -42,7 +46,8 @@ pub async fn open(instance: &Instance) -> Result<OpenTable> {
     instance.open_table(1, "Messages").await
 }
 
-/// A table in which all that a table can do is done: messages with a number from a counter, and subjects in Unicode whose keys are cut.
+/// A table in which all that a table can do is done: messages with a number from a counter, and
+/// subjects in Unicode whose keys are cut.
 fn letter_table() -> Table {
     let messages = message_table("Messages");
     let columns = messages.columns.into_iter();
@@ -106,22 +111,14 @@ fn subject(random: &mut Random, id: u64, keys: u64) -> Option<Vec<u8>> {
     if random.chance(0.5) {
         return None;
     }
-    let id = if random.chance(0.2) {
-        random.below(keys)
-    } else {
-        id
-    };
+    let id = if random.chance(0.2) { random.below(keys) } else { id };
     let long = "ö".repeat([0, 20, 300][random.below(3) as usize]);
     let text = format!("Brief {id:03} {long}{}", random.below(3));
     Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect())
 }
 
 fn body(random: &mut Random, bytes_max: u64) -> Vec<u8> {
-    let bytes = if random.chance(0.4) {
-        random.below(bytes_max)
-    } else {
-        random.below(600)
-    };
+    let bytes = if random.chance(0.4) { random.below(bytes_max) } else { random.below(600) };
     // Values that begin below 0x40 could be taken for compressed ones by other readers.
     vec![0x41 + random.below(26) as u8; 1 + bytes as usize]
 }
@@ -152,11 +149,7 @@ pub async fn one_transaction(
     if random.chance(0.15) {
         return transaction.rollback().await;
     }
-    let how = if random.chance(0.5) {
-        Commit::Lazy
-    } else {
-        Commit::Durable
-    };
+    let how = if random.chance(0.5) { Commit::Lazy } else { Commit::Durable };
     commit_noted(transaction, field, serial, effects, how, ledger).await
 }
 
@@ -199,28 +192,23 @@ async fn one_operation(
     let before = letter(table, transaction, &there.ok_or(EngineError::RowNotFound)?).await?;
     if operation < 10 {
         table.update(transaction, &key, &values).await?;
-        let letter = Letter {
-            folder: folder.to_vec(),
-            subject,
-            body,
-            ..before
-        };
+        let letter = Letter { folder: folder.to_vec(), subject, body, ..before };
         return Ok((key, Some(letter.content())));
     }
     let of = table.key(&[Some(&(random.below(field.keys) as i32).to_le_bytes())])?;
-    let of = table
-        .get(transaction, &of)
-        .await?
-        .ok_or(EngineError::RowNotFound)?;
+    let of = table.get(transaction, &of).await?.ok_or(EngineError::RowNotFound)?;
     let body = letter(table, transaction, &of).await?.body;
-    table
-        .share_value(transaction, (&of, body_column), &key, body_column)
-        .await?;
+    table.share_value(transaction, (&of, body_column), &key, body_column).await?;
     Ok((key, Some(Letter { body, ..before }.content())))
 }
 
 /// The first rows of an index, by a selection and by a scan, are the same ones.
-async fn check_first(table: &OpenTable, transaction: &Transaction, index: usize, rows: u64) -> Result<()> {
+async fn check_first(
+    table: &OpenTable,
+    transaction: &Transaction,
+    index: usize,
+    rows: u64,
+) -> Result<()> {
     let selection = Selection::of(&Letter::columns(table)).through(index).limit(rows);
     let mut selected = table.select(transaction, selection);
     let mut scan = table.scan(transaction, index, KeyRange::all(), Direction::Forward);
@@ -231,16 +219,17 @@ async fn check_first(table: &OpenTable, transaction: &Transaction, index: usize,
             Some(row) => Some((row.key.clone(), letter(table, transaction, &row).await?.content())),
             None => None,
         };
-        assert!(
-            found == row,
-            "a selection through index {index} gives other rows than a scan"
-        );
+        assert!(found == row, "a selection through index {index} gives other rows than a scan");
     }
     Ok(())
 }
 
 /// What each index leads to is what the rows are, in the order of its keys.
-async fn check_indexes(table: &OpenTable, transaction: &Transaction, rows: &BTreeMap<Vec<u8>, Vec<u8>>) {
+async fn check_indexes(
+    table: &OpenTable,
+    transaction: &Transaction,
+    rows: &BTreeMap<Vec<u8>, Vec<u8>>,
+) {
     let columns = Letter::columns(table);
     for (name, column) in [("by folder", 0), ("by subject", 2)] {
         let index = table.index(name).expect("an index of the table");
@@ -263,9 +252,7 @@ async fn check_indexes(table: &OpenTable, transaction: &Transaction, rows: &BTre
 /// No number was given to two rows, of all that a commit which survived has put into the table.
 fn check_numbers(ledger: &Ledger, tree: Tree, survived: usize) {
     let mut keys: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
-    let effects = ledger.committed[..survived]
-        .iter()
-        .flat_map(|(_, effects)| effects.iter());
+    let effects = ledger.committed[..survived].iter().flat_map(|(_, effects)| effects.iter());
     for (_, key, after) in effects.filter(|(of, ..)| *of == tree) {
         let Some(content) = after else { continue };
         let number = &content[Letter::NUMBER_AT..Letter::NUMBER_AT + 8];
@@ -281,10 +268,7 @@ pub async fn read(instance: &Instance) -> (Tree, BTreeMap<Vec<u8>, Vec<u8>>) {
     let mut cursor = table.scan(&transaction, 0, KeyRange::all(), Direction::Forward);
     let mut found = BTreeMap::new();
     while let Some(row) = cursor.next().await.expect("a sound table") {
-        let row_content = letter(&table, &transaction, &row)
-            .await
-            .expect("a sound row")
-            .content();
+        let row_content = letter(&table, &transaction, &row).await.expect("a sound row").content();
         found.insert(row.key.clone(), row_content);
     }
     check_indexes(&table, &transaction, &found).await;
@@ -302,8 +286,9 @@ pub async fn audit(instance: &Instance, ledger: &Ledger, survived: usize) {
     );
 }
 
-/// After a clean stop nothing is leaked, and rows, index and long values agree. The tree of the serial numbers is in no catalog, so its pages look
-/// lost: exactly these must. Without `serials` the table or that tree may have been begun more than once, and nobody knows what is left of
+/// After a clean stop nothing is leaked, and rows, index and long values agree. The tree of the
+/// serial numbers is in no catalog, so its pages look lost: exactly these must. Without `serials`
+/// the table or that tree may have been begun more than once, and nobody knows what is left of
 /// them; then nothing is said about pages of the database itself.
 pub async fn check_files(files: &Files, handle: &Handle, seed: u64, serials: Option<Tree>) {
     let report = verify_deep(files, handle, database_path(1), DeepOptions::default()).await;
@@ -311,10 +296,7 @@ pub async fn check_files(files: &Files, handle: &Handle, seed: u64, serials: Opt
     let Some(serials) = serials else { return };
     let without = lost_beside(files, handle, &[KnownTree::DATABASE], seed).await;
     let serials = KnownTree {
-        place: Place {
-            object: serials.object,
-            root: serials.root,
-        },
+        place: Place { object: serials.object, root: serials.root },
         parent: system::DATABASE_ROOT,
         kind: 0,
     };
@@ -327,7 +309,12 @@ pub async fn check_files(files: &Files, handle: &Handle, seed: u64, serials: Opt
 }
 
 /// Pages of the database that are in none of these trees.
-async fn lost_beside(files: &Files, handle: &Handle, trees: &[KnownTree], seed: u64) -> BTreeSet<u32> {
+async fn lost_beside(
+    files: &Files,
+    handle: &Handle,
+    trees: &[KnownTree],
+    seed: u64,
+) -> BTreeSet<u32> {
     let report = verify_trees(files, handle, database_path(1), trees, DeepOptions::default()).await;
     lost_pages(report.expect("the file can be read"), seed)
 }
@@ -338,17 +325,12 @@ fn lost_pages(report: DeepReport, seed: u64) -> BTreeSet<u32> {
     let mut others = Vec::new();
     for finding in report.findings {
         match finding {
-            Finding::Leaked {
-                first,
-                last,
-                object: system::DATABASE_OBJECT,
-            } => lost.extend(first..=last),
+            Finding::Leaked { first, last, object: system::DATABASE_OBJECT } => {
+                lost.extend(first..=last)
+            }
             other => others.push(other),
         }
     }
-    assert!(
-        others.is_empty() && report.findings_unlisted == 0,
-        "seed {seed}: {others:#?}"
-    );
+    assert!(others.is_empty() && report.findings_unlisted == 0, "seed {seed}: {others:#?}");
     lost
 }

@@ -1,10 +1,12 @@
-//! One world of the simulation: several rounds of work, power cut, recovery and audit on the same databases.
+//! One world of the simulation: several rounds of work, power cut, recovery and audit on the same
+//! databases.
 //!
-//! Worlds differ in page size, framing, cache, latency and in what their sessions do: a swarm on plain trees, deep trees of few rows that grow and
-//! are swept empty, or a table with long values. A cut comes at a random moment, or is aimed at an operation of a rare kind.
+//! Worlds differ in page size, framing, cache, latency and in what their sessions do: a swarm on
+//! plain trees, deep trees of few rows that grow and are swept empty, or a table with long values.
+//! A cut comes at a random moment, or is aimed at an operation of a rare kind.
 //!
-//! Here a round is cut once. `forked.rs` cuts it at many moments, which is cheaper; what this file does with a seed stays as it is, because seeds
-//! that have found a fault are named tests.
+//! Here a round is cut once. `forked.rs` cuts it at many moments, which is cheaper; what this file
+//! does with a seed stays as it is, because seeds that have found a fault are named tests.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -71,7 +73,8 @@ pub struct World {
     pub kept: Cell<usize>,
     /// What the lives before the round's own were.
     pub lived: BTreeSet<&'static str>,
-    /// Whether operations were dropped half-way: nobody knows which pages those have left with nobody.
+    /// Whether operations were dropped half-way: nobody knows which pages those have left with
+    /// nobody.
     pub is_careless: Cell<bool>,
     /// Clock of the disk when it was found.
     pub since_ns: u64,
@@ -87,26 +90,17 @@ pub fn aimed(random: &mut Random) -> FaultRule {
     let write = rule.clone().with_kind(OperationKind::Write);
     match random.below(6) {
         0 | 1 => write.with_path_part(".chk").nth(1 + random.below(6)),
-        2 => write
-            .with_purpose(Purpose::Header)
-            .with_path_part(".edb")
-            .nth(1 + random.below(12)),
-        3 => rule
-            .with_kind(OperationKind::Rename)
-            .with_path_part("E00")
-            .nth(1 + random.below(6)),
-        4 => rule
-            .with_kind(OperationKind::Delete)
-            .with_path_part("E000")
-            .nth(1 + random.below(3)),
-        _ => rule
-            .with_kind(OperationKind::SyncFile)
-            .with_path_part(".edb")
-            .nth(1 + random.below(8)),
+        2 => write.with_purpose(Purpose::Header).with_path_part(".edb").nth(1 + random.below(12)),
+        3 => rule.with_kind(OperationKind::Rename).with_path_part("E00").nth(1 + random.below(6)),
+        4 => rule.with_kind(OperationKind::Delete).with_path_part("E000").nth(1 + random.below(3)),
+        _ => {
+            rule.with_kind(OperationKind::SyncFile).with_path_part(".edb").nth(1 + random.below(8))
+        }
     }
 }
 
-/// Databases seldom grow, and ten thousand random cuts may miss it: in some worlds of every kind, whenever one does is a moment to cut.
+/// Databases seldom grow, and ten thousand random cuts may miss it: in some worlds of every kind,
+/// whenever one does is a moment to cut.
 fn watches_growth(seed: u64) -> bool {
     seed % 9 == 4
 }
@@ -195,7 +189,8 @@ impl World {
     pub fn only_serials(&self, ground: Option<&Ground>) -> Option<Tree> {
         ground
             .filter(|_| self.beginnings.get() == 1)
-            // Trees that are in no catalog stay where they are when their makers stop waiting; tables do not.
+            // Trees that are in no catalog stay where they are when their makers stop waiting;
+            // tables do not.
             .filter(|_| !self.is_careless.get() || self.kind == Kind::Tables)
             .map(|ground| ground.field.serials)
     }
@@ -206,7 +201,8 @@ impl World {
         met.extend(&self.lived);
     }
 
-    /// Cuts the power; the disk found afterwards is the world's from now on. Its clock may be another one, so time is added up here.
+    /// Cuts the power; the disk found afterwards is the world's from now on. Its clock may be
+    /// another one, so time is added up here.
     fn cut(&mut self, random: &mut Random, tally: &mut Tally, recovering: bool) {
         let mut met = under_way(&self.disk);
         met.extend(recovering.then_some("recovery"));
@@ -216,11 +212,8 @@ impl World {
         let found = self.disk.crash_image(Loss::Drawn, random);
         self.since_ns = found.clock().now();
         self.disk = found;
-        let roots = self
-            .ground
-            .borrow()
-            .as_ref()
-            .map_or(Vec::new(), |ground| ground.long_values.clone());
+        let roots =
+            self.ground.borrow().as_ref().map_or(Vec::new(), |ground| ground.long_values.clone());
         met.extend(to_be_redone(&self.disk, &mut self.shape, &roots));
         self.name(&mut met);
         count(&mut tally.coverage, met);
@@ -251,10 +244,8 @@ impl World {
         let (setup, books, seed) = (self.setup.clone(), self.ledger.borrow().clone(), self.seed);
         let has_table = self.kind == Kind::Tables;
         let serials = self.only_serials(Some(&ground));
-        let survived = run_on(
-            &self.disk.clock().clone(),
-            &self.disk,
-            move |files, handle| async move {
+        let survived =
+            run_on(&self.disk.clock().clone(), &self.disk, move |files, handle| async move {
                 let (instance, _) = open(&files, &handle, &setup, seed + 77)
                     .await
                     .unwrap_or_else(|error| panic!("seed {seed} round {round}: {error}"));
@@ -267,9 +258,8 @@ impl World {
                     tables::check_files(&files, &handle, seed, serials).await;
                 }
                 survived
-            },
-        )
-        .unwrap_or_else(|_| panic!("seed {seed} round {round}: recovery hangs"));
+            })
+            .unwrap_or_else(|_| panic!("seed {seed} round {round}: recovery hangs"));
         let mut books = self.ledger.borrow_mut();
         tally.commits_kept += (survived - self.kept.replace(survived)) as u64;
         tally.commits_lost += (books.committed.len() - survived) as u64;
@@ -280,7 +270,8 @@ impl World {
 /// The instance that a life has opened, for who works beside its sessions.
 pub type Opened = Rc<RefCell<Option<Rc<Instance>>>>;
 
-/// What a process does on the databases: opens them, makes what is not there yet, and runs sessions. `round` names it.
+/// What a process does on the databases: opens them, makes what is not there yet, and runs
+/// sessions. `round` names it.
 pub fn work_of(
     world: &World,
     round: u64,
@@ -308,7 +299,12 @@ pub fn work_of(
     }
 }
 
-async fn prepare_ground(instance: &Rc<Instance>, setup: &Setup, kind: Kind, rows: Rows) -> Result<Ground> {
+async fn prepare_ground(
+    instance: &Rc<Instance>,
+    setup: &Setup,
+    kind: Kind,
+    rows: Rows,
+) -> Result<Ground> {
     let mut long_values = Vec::new();
     let field = match kind {
         Kind::Plain => {
@@ -327,16 +323,12 @@ async fn prepare_ground(instance: &Rc<Instance>, setup: &Setup, kind: Kind, rows
         }
     };
     // The trees exist for sure only once the log has them.
-    instance
-        .store()
-        .log
-        .make_durable(instance.store().log.tip())
-        .await?;
+    instance.store().log.make_durable(instance.store().log.tip()).await?;
     Ok(Ground { field, long_values })
 }
 
-/// Trees of one page and one extent, as every database has them for its own use; emptied, they are as good as any other. They have to get space
-/// trees as soon as they grow.
+/// Trees of one page and one extent, as every database has them for its own use; emptied, they are
+/// as good as any other. They have to get space trees as soon as they grow.
 async fn adopt_small_trees(instance: &Rc<Instance>) -> Result<Vec<Tree>> {
     let trees = [
         tree_of(1, system::OBJECT_IDS_ROOT, system::OBJECT_IDS_OBJECT),
@@ -370,12 +362,8 @@ async fn sessions(
     };
     let mut joins = Vec::new();
     for session in 0..4u64 {
-        let (instance, field, ledger, table) = (
-            instance.clone(),
-            ground.field.clone(),
-            ledger.clone(),
-            table.clone(),
-        );
+        let (instance, field, ledger, table) =
+            (instance.clone(), ground.field.clone(), ledger.clone(), table.clone());
         let mut random = Random::from_seed(seed).child(&format!("round {round} session {session}"));
         let spawner = handle;
         let handle = handle.clone();
@@ -392,12 +380,23 @@ async fn sessions(
                 let serial = round * 1_000_000 + session * 1_000 + number;
                 let done = match &table {
                     Some(table) => {
-                        tables::one_transaction(&instance, table, &field, serial, &mut random, &ledger).await
+                        tables::one_transaction(
+                            &instance,
+                            table,
+                            &field,
+                            serial,
+                            &mut random,
+                            &ledger,
+                        )
+                        .await
                     }
                     None if kind == Kind::Deep && random.chance(0.05) => {
                         sweep(&instance, &field, serial, &mut random, &ledger).await
                     }
-                    None => one_transaction(&instance, &field, &weights, serial, &mut random, &ledger).await,
+                    None => {
+                        one_transaction(&instance, &field, &weights, serial, &mut random, &ledger)
+                            .await
+                    }
                 };
                 if done.is_err() || (random.chance(0.04) && instance.checkpoint().await.is_err()) {
                     return;
@@ -422,10 +421,7 @@ async fn sweep(
     let (first, count) = if random.chance(0.3) {
         (0, field.keys)
     } else {
-        (
-            random.below(field.keys),
-            field.keys / 12 + random.below(field.keys / 2),
-        )
+        (random.below(field.keys), field.keys / 12 + random.below(field.keys / 2))
     };
     let transaction = instance.begin();
     let mut effects = Effects::new();

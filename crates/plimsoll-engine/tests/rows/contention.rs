@@ -1,4 +1,5 @@
-//! Transactions that meet: begun again until they succeed or their time is over, and told when it is they who leave no room.
+//! Transactions that meet: begun again until they succeed or their time is over, and told when it
+//! is they who leave no room.
 
 use std::rc::Rc;
 
@@ -31,10 +32,7 @@ fn with_tree<F: Future<Output = ()> + 'static>(
 }
 
 async fn count_up(transaction: &Transaction, tree: Tree) -> Result<u64> {
-    let row = transaction
-        .get(tree, b"count")
-        .await?
-        .ok_or(EngineError::RowNotFound)?;
+    let row = transaction.get(tree, b"count").await?.ok_or(EngineError::RowNotFound)?;
     let count = u64::from_le_bytes(row.try_into().expect("eight bytes")) + 1;
     transaction.replace(tree, b"count", &count.to_le_bytes()).await?;
     Ok(count)
@@ -77,7 +75,8 @@ fn a_transaction_is_begun_again_until_it_succeeds() {
     });
 }
 
-/// When the time is over the error is the one of the last attempt; what cannot succeed is not tried again.
+/// When the time is over the error is the one of the last attempt; what cannot succeed is not tried
+/// again.
 #[test]
 fn an_attempt_ends_with_its_time_and_errors_of_its_own_end_it_at_once() {
     with_tree(|instance, tree, handle| async move {
@@ -89,10 +88,7 @@ fn an_attempt_ends_with_its_time_and_errors_of_its_own_end_it_at_once() {
         let refused = instance.transact(Commit::Lazy, retry, &mut random, work).await;
         assert!(matches!(refused, Err(EngineError::WriteConflict)), "{refused:?}");
         let took = handle.now() - began;
-        assert!(
-            (NANOS_PER_SECOND / 2..=NANOS_PER_SECOND).contains(&took),
-            "{took} ns"
-        );
+        assert!((NANOS_PER_SECOND / 2..=NANOS_PER_SECOND).contains(&took), "{took} ns");
         other.rollback().await.unwrap();
 
         let tried = std::cell::Cell::new(0u32);
@@ -105,11 +101,7 @@ fn an_attempt_ends_with_its_time_and_errors_of_its_own_end_it_at_once() {
         let refused = instance.transact(Commit::Lazy, retry, &mut random, work).await;
         assert!(matches!(refused, Err(EngineError::RowNotFound)), "{refused:?}");
         assert_eq!(tried.get(), 1);
-        assert_eq!(
-            dump(&instance, tree).await.unwrap().len(),
-            1,
-            "what failed was taken back"
-        );
+        assert_eq!(dump(&instance, tree).await.unwrap().len(), 1, "what failed was taken back");
     });
 }
 
@@ -128,7 +120,8 @@ fn who_fills_the_version_store_is_told() {
                 }
             }
         }
-        let is_told = matches!(&told, Some(EngineError::TransactionTooLarge { bytes, bytes_max }) if bytes >= bytes_max);
+        let is_told = matches!(&told, Some(EngineError::TransactionTooLarge { bytes,
+            bytes_max }) if bytes >= bytes_max);
         assert!(is_told, "{told:?}");
         assert!(!told.unwrap().is_transient(), "the same again would fail again");
         let other = instance.begin();

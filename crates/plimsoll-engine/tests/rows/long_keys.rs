@@ -1,4 +1,5 @@
-//! Keys made of values that are kept apart from their record, and keys as long as the format can hold.
+//! Keys made of values that are kept apart from their record, and keys as long as the format can
+//! hold.
 
 use std::rc::Rc;
 
@@ -13,7 +14,8 @@ fn ada(note: &[u8]) -> Person {
     ("Ada".into(), Some(note.to_vec()), Some(vec![3; 20]))
 }
 
-/// A row whose indexed column lies in the long-value tree could be neither updated nor deleted: its entry was looked for under null.
+/// A row whose indexed column lies in the long-value tree could be neither updated nor deleted: its
+/// entry was looked for under null.
 #[test]
 fn a_row_with_a_separated_indexed_column_is_updated_and_deleted() {
     with_people(
@@ -32,10 +34,7 @@ fn a_row_with_a_separated_indexed_column_is_updated_and_deleted() {
             // Another column only: the entry of the long one stays as it is.
             let transaction = instance.begin();
             let values = [(table.column("name").unwrap(), Some(&b"Grace"[..]))];
-            table
-                .update(&transaction, &key_of(&table, 1), &values)
-                .await
-                .unwrap();
+            table.update(&transaction, &key_of(&table, 1), &values).await.unwrap();
             transaction.commit(Commit::Durable).await.unwrap();
             expected.get_mut(&1).unwrap().0 = "Grace".into();
             check_people(&table, &instance.begin(), &expected, "renamed").await;
@@ -55,7 +54,8 @@ fn a_row_with_a_separated_indexed_column_is_updated_and_deleted() {
     );
 }
 
-/// A long value written in pieces that becomes the value of an indexed column is found through the index.
+/// A long value written in pieces that becomes the value of an indexed column is found through the
+/// index.
 #[test]
 fn a_long_value_given_to_an_indexed_column_changes_its_index() {
     with_people(
@@ -66,14 +66,9 @@ fn a_long_value_given_to_an_indexed_column_changes_its_index() {
         |instance, table, _, _| async move {
             let transaction = instance.begin();
             insert(&table, &transaction, 1, &ada(b"before")).await.unwrap();
-            insert(
-                &table,
-                &transaction,
-                2,
-                &("Grace".into(), Some(b"B".to_vec()), None),
-            )
-            .await
-            .unwrap();
+            insert(&table, &transaction, 2, &("Grace".into(), Some(b"B".to_vec()), None))
+                .await
+                .unwrap();
             transaction.commit(Commit::Durable).await.unwrap();
             let note = table.column("note").unwrap();
             for content in [&b"AFTERWARDS"[..], &[b'Z'; 110]] {
@@ -81,10 +76,7 @@ fn a_long_value_given_to_an_indexed_column_changes_its_index() {
                 let mut writer = table.write_long_value(&transaction).await.unwrap();
                 writer.write(content).await.unwrap();
                 let key = key_of(&table, 1);
-                table
-                    .attach_long_value(&transaction, &key, note, writer)
-                    .await
-                    .unwrap();
+                table.attach_long_value(&transaction, &key, note, writer).await.unwrap();
                 transaction.commit(Commit::Durable).await.unwrap();
                 let expected = People::from([
                     (1, ada(content)),
@@ -96,7 +88,8 @@ fn a_long_value_given_to_an_indexed_column_changes_its_index() {
     );
 }
 
-/// With the limits that a table has by default: many long columns, none above the limit of the index, together too long for a record.
+/// With the limits that a table has by default: many long columns, none above the limit of the
+/// index, together too long for a record.
 #[test]
 fn a_wide_row_can_be_deleted() {
     let setup = Setup::default();
@@ -109,9 +102,7 @@ fn a_wide_row_can_be_deleted() {
         for number in 0..24 {
             builder = builder.column(Column::new(&format!("note {number}"), ColumnType::LongText));
         }
-        let wide = builder
-            .primary("primary", &["id"])
-            .duplicates("by note", &["note 23"]);
+        let wide = builder.primary("primary", &["id"]).duplicates("by note", &["note 23"]);
         let table = instance.create_table(1, wide.build().unwrap()).await.unwrap();
         let (id, text) = (1i32.to_le_bytes(), [b'N'; 200]);
         let mut values = vec![(table.column("id").unwrap(), Some(&id[..]))];
@@ -131,13 +122,10 @@ fn a_wide_row_can_be_deleted() {
     .unwrap();
 }
 
-/// Rows with keys of a length are refused or found again; the length is given in bits of its own, and what does not fit them was lost.
+/// Rows with keys of a length are refused or found again; the length is given in bits of its own,
+/// and what does not fit them was lost.
 fn check_keys(size: PageSize, bytes: usize, rows: u64, is_taken: bool) {
-    let setup = Setup {
-        size,
-        cache_frames: 400,
-        ..Setup::default()
-    };
+    let setup = Setup { size, cache_frames: 400, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 9, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -158,11 +146,7 @@ fn check_keys(size: PageSize, bytes: usize, rows: u64, is_taken: bool) {
         let transaction = instance.begin();
         for row in (0..rows).filter(|_| is_taken) {
             let found = transaction.get(tree, &key(row)).await.unwrap();
-            assert_eq!(
-                found.as_deref(),
-                Some(&b"data"[..]),
-                "{size}, {bytes} bytes, row {row}"
-            );
+            assert_eq!(found.as_deref(), Some(&b"data"[..]), "{size}, {bytes} bytes, row {row}");
         }
         drop(transaction);
         let transaction = instance.begin();

@@ -1,5 +1,6 @@
-//! Rows of tables under use that is not polite: operations of one transaction at once, indexed columns kept apart from their record, keys as long as
-//! the format allows, schemas that change beside each other.
+//! Rows of tables under use that is not polite: operations of one transaction at once, indexed
+//! columns kept apart from their record, keys as long as the format allows, schemas that change
+//! beside each other.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -26,15 +26,18 @@ fn numbered(column_type: ColumnType) -> Table {
 type Seen = Rc<RefCell<BTreeSet<u64>>>;
 
 /// Inserts rows, deletes most of them again, and notes every number whose row was durable.
-async fn work(instance: Rc<Instance>, table: Rc<OpenTable>, mut random: Random, seen: Seen) -> Result<()> {
+async fn work(
+    instance: Rc<Instance>,
+    table: Rc<OpenTable>,
+    mut random: Random,
+    seen: Seen,
+) -> Result<()> {
     let text = table.column("text")?;
     loop {
         let transaction = instance.begin();
         let mut numbers = Vec::new();
         for _ in 0..1 + random.below(40) {
-            let inserted = table
-                .insert_numbered(&transaction, &[(text, Some(b"row"))])
-                .await?;
+            let inserted = table.insert_numbered(&transaction, &[(text, Some(b"row"))]).await?;
             numbers.push((inserted.number.unwrap(), inserted.key));
         }
         let rolls_back = random.chance(0.2);
@@ -78,7 +81,8 @@ fn one_life(disk: &Rc<MemoryDisk>, life: u64, seen: &Seen) {
     });
 }
 
-/// Why it matters: who keeps a number keeps it for longer than the row lives, and would find somebody else's row under it.
+/// Why it matters: who keeps a number keeps it for longer than the row lives, and would find
+/// somebody else's row under it.
 #[test]
 fn no_number_is_given_twice_over_crashes_deletes_and_restarts() {
     for seed in 0..6 {
@@ -105,15 +109,12 @@ fn no_number_is_given_twice_over_crashes_deletes_and_restarts() {
         let seen = seen.borrow();
         let last = seen.last().copied().unwrap_or(0);
         assert!(seen.len() > 100, "only {} numbers", seen.len());
-        assert!(
-            last < 4 * seen.len() as u64 + 700,
-            "{last} for {} rows",
-            seen.len()
-        );
+        assert!(last < 4 * seen.len() as u64 + 700, "{last} for {} rows", seen.len());
     }
 }
 
-/// A caller that stops waiting leaves no number behind that is given again, nor a block that nobody can take.
+/// A caller that stops waiting leaves no number behind that is given again, nor a block that nobody
+/// can take.
 #[test]
 fn an_insert_may_be_dropped_at_each_of_its_waits() {
     for polls in 0..40 {
@@ -123,10 +124,7 @@ fn an_insert_may_be_dropped_at_each_of_its_waits() {
             let setup = Setup::default();
             create_databases(&files, &setup).await.unwrap();
             let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
-            let table = instance
-                .create_table(1, numbered(ColumnType::LongLong))
-                .await
-                .unwrap();
+            let table = instance.create_table(1, numbered(ColumnType::LongLong)).await.unwrap();
             let text = table.column("text").unwrap();
             let transaction = instance.begin();
             let values = [(text, None)];
@@ -136,10 +134,7 @@ fn an_insert_may_be_dropped_at_each_of_its_waits() {
             let mut seen = BTreeSet::new();
             for _ in 0..250 {
                 let transaction = instance.begin();
-                let inserted = table
-                    .insert_numbered(&transaction, &[(text, None)])
-                    .await
-                    .unwrap();
+                let inserted = table.insert_numbered(&transaction, &[(text, None)]).await.unwrap();
                 transaction.commit(Commit::Lazy).await.unwrap();
                 assert!(seen.insert(inserted.number.unwrap()));
             }
@@ -159,10 +154,7 @@ fn a_number_cannot_be_chosen() {
         let setup = Setup::default();
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
-        let table = instance
-            .create_table(1, numbered(ColumnType::Long))
-            .await
-            .unwrap();
+        let table = instance.create_table(1, numbered(ColumnType::Long)).await.unwrap();
         let number = table.column("number").unwrap();
         let transaction = instance.begin();
         let chosen = 7i32.to_le_bytes();
@@ -178,12 +170,6 @@ fn a_number_cannot_be_chosen() {
     })
     .unwrap();
     let counted = |column_type| Column::new("n", column_type).flagged(column_flags::AUTO_INCREMENT);
-    let short = Table::builder("t")
-        .column(counted(ColumnType::Short))
-        .primary("p", &["n"])
-        .build();
-    assert!(
-        matches!(short, Err(SchemaError::AutoIncrement { .. })),
-        "{short:?}"
-    );
+    let short = Table::builder("t").column(counted(ColumnType::Short)).primary("p", &["n"]).build();
+    assert!(matches!(short, Err(SchemaError::AutoIncrement { .. })), "{short:?}");
 }

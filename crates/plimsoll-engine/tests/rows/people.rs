@@ -1,4 +1,5 @@
-//! A table with every kind of index, and the question whether its rows and its indexes still belong together.
+//! A table with every kind of index, and the question whether its rows and its indexes still belong
+//! together.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -33,7 +34,8 @@ pub fn people() -> Table {
         .expect("a valid table")
 }
 
-/// Tells a story on a table of these people, stops cleanly, and looks at every page of the database.
+/// Tells a story on a table of these people, stops cleanly, and looks at every page of the
+/// database.
 pub fn with_people<F: Future<Output = ()> + 'static>(
     seed: u64,
     setup: Setup,
@@ -72,7 +74,12 @@ pub fn key_of(table: &OpenTable, id: i32) -> Vec<u8> {
     table.key(&[Some(&id.to_le_bytes())]).unwrap()
 }
 
-pub async fn insert(table: &OpenTable, transaction: &Transaction, id: i32, person: &Person) -> Result<()> {
+pub async fn insert(
+    table: &OpenTable,
+    transaction: &Transaction,
+    id: i32,
+    person: &Person,
+) -> Result<()> {
     let id = id.to_le_bytes();
     let (name, note, picture) = person;
     let values = [
@@ -84,7 +91,12 @@ pub async fn insert(table: &OpenTable, transaction: &Transaction, id: i32, perso
     table.insert(transaction, &values).await.map(drop)
 }
 
-pub async fn update(table: &OpenTable, transaction: &Transaction, id: i32, person: &Person) -> Result<()> {
+pub async fn update(
+    table: &OpenTable,
+    transaction: &Transaction,
+    id: i32,
+    person: &Person,
+) -> Result<()> {
     let (name, note, picture) = person;
     let values = [
         (table.column("name")?, Some(name.as_bytes())),
@@ -119,11 +131,18 @@ pub async fn through(
 }
 
 /// Fails unless a transaction finds exactly these people, through each index in its order.
-pub async fn check_people(table: &OpenTable, transaction: &Transaction, expected: &People, title: &str) {
+pub async fn check_people(
+    table: &OpenTable,
+    transaction: &Transaction,
+    expected: &People,
+    title: &str,
+) {
     let by_id: Vec<(i32, Person)> = expected.clone().into_iter().collect();
     let (mut by_name, mut by_note) = (by_id.clone(), by_id.clone());
     by_name.sort_by(|(_, left), (_, right)| left.0.cmp(&right.0));
-    by_note.sort_by(|(left_id, left), (right_id, right)| (&left.1, left_id).cmp(&(&right.1, right_id)));
+    by_note.sort_by(|(left_id, left), (right_id, right)| {
+        (&left.1, left_id).cmp(&(&right.1, right_id))
+    });
     for (index, rows) in [("primary", by_id), ("by name", by_name), ("by note", by_note)] {
         let found = through(table, transaction, index).await;
         let found = found.unwrap_or_else(|error| panic!("{title}, {index}: {error}"));

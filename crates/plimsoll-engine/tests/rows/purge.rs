@@ -1,4 +1,5 @@
-//! The purge visits what was deleted and nothing else, keeps up beside readers that stay, and does not hold a close up.
+//! The purge visits what was deleted and nothing else, keeps up beside readers that stay, and does
+//! not hold a close up.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +13,8 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::page::{PageView, page_flags};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Clock, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Purpose, Random,
+    Clock, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions, NANOS_PER_SECOND,
+    Purpose, Random,
 };
 
 use crate::support::*;
@@ -31,17 +33,14 @@ fn reads_of(ns: u64) -> MemoryOptions {
     }
 }
 
-/// Tells a story on a tree of `ROWS` rows, most of which no cache holds; answers how many nodes that are flagged deleted the
-/// file holds of the tree after a clean close.
+/// Tells a story on a tree of `ROWS` rows, most of which no cache holds; answers how many nodes
+/// that are flagged deleted the file holds of the tree after a clean close.
 fn with_rows<F: Future<Output = ()> + 'static>(
     memory: MemoryOptions,
     version_bytes_max: usize,
     story: impl FnOnce(Rc<Instance>, Tree, Handle, Files) -> F + 'static,
 ) -> usize {
-    let setup = Setup {
-        cache_frames: 80,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 80, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 10, memory);
     run_on(&clock, &disk, move |files, handle| async move {
@@ -69,10 +68,7 @@ fn with_rows<F: Future<Output = ()> + 'static>(
 /// Fails unless the tree, which no catalog lists, is sound.
 async fn check_tree(files: &Files, handle: &Handle, tree: Tree) {
     let known = KnownTree {
-        place: Place {
-            object: tree.object,
-            root: tree.root,
-        },
+        place: Place { object: tree.object, root: tree.root },
         parent: system::DATABASE_ROOT,
         kind: tree.kind,
     };
@@ -92,34 +88,29 @@ fn deleted_nodes(disk: &MemoryDisk) -> usize {
         let view = PageView::new(page, size);
         if view.object() == 50 && view.is_leaf() && view.flags() & page_flags::SPACE == 0 {
             let lines = 0..view.lines();
-            deleted += lines
-                .filter(|line| view.node(*line).unwrap().is_deleted())
-                .count();
+            deleted += lines.filter(|line| view.node(*line).unwrap().is_deleted()).count();
         }
     }
     deleted
 }
 
-/// Every row that was changed was visited once more after its commit: a third of the writes, and a fifth of the reads, of a load of replacements.
+/// Every row that was changed was visited once more after its commit: a third of the writes, and a
+/// fifth of the reads, of a load of replacements.
 #[test]
 fn what_was_only_inserted_or_replaced_is_not_visited_again() {
-    with_rows(
-        MemoryOptions::default(),
-        16 << 20,
-        |instance, tree, handle, _| async move {
-            let transaction = instance.begin();
-            for number in 0..ROWS / 2 {
-                let key = key(number * 1_237 % ROWS);
-                transaction.replace(tree, &key, &[2; 300]).await.unwrap();
-            }
-            transaction.commit(Commit::Durable).await.unwrap();
-            let before = instance.store().cache.statistics();
-            handle.sleep(5 * NANOS_PER_SECOND).await;
-            let after = instance.store().cache.statistics();
-            let misses = after.misses - before.misses;
-            assert!(misses < 5, "{misses} pages were read while nobody was at work");
-        },
-    );
+    with_rows(MemoryOptions::default(), 16 << 20, |instance, tree, handle, _| async move {
+        let transaction = instance.begin();
+        for number in 0..ROWS / 2 {
+            let key = key(number * 1_237 % ROWS);
+            transaction.replace(tree, &key, &[2; 300]).await.unwrap();
+        }
+        transaction.commit(Commit::Durable).await.unwrap();
+        let before = instance.store().cache.statistics();
+        handle.sleep(5 * NANOS_PER_SECOND).await;
+        let after = instance.store().cache.statistics();
+        let misses = after.misses - before.misses;
+        assert!(misses < 5, "{misses} pages were read while nobody was at work");
+    });
 }
 
 /// A row counts as what the last change of its transaction made of it.
@@ -133,48 +124,42 @@ fn whatever_led_to_a_deletion_the_node_goes() {
 }
 
 fn delete_all(way: u64) -> usize {
-    with_rows(
-        MemoryOptions::default(),
-        16 << 20,
-        move |instance, tree, _, _| async move {
-            for number in 0..ROWS {
-                let (transaction, key) = (instance.begin(), key(number));
-                match way {
-                    0 => transaction.delete(tree, &key).await.unwrap(),
-                    1 => {
-                        transaction.replace(tree, &key, &[2; 200]).await.unwrap();
-                        transaction.delete(tree, &key).await.unwrap();
-                    }
-                    2 => {
-                        transaction.delete(tree, &key).await.unwrap();
-                        transaction.insert(tree, &key, &[3; 100]).await.unwrap();
-                        transaction.delete(tree, &key).await.unwrap();
-                    }
-                    3 => {
-                        let savepoint = transaction.savepoint();
-                        transaction
-                            .insert(tree, &[&key[..], b"x"].concat(), &[4; 10])
-                            .await
-                            .unwrap();
-                        transaction.rollback_to(savepoint).await.unwrap();
-                        transaction.delete(tree, &key).await.unwrap();
-                    }
-                    _ => {
-                        transaction.delete(tree, &key).await.unwrap();
-                        transaction.commit(Commit::Lazy).await.unwrap();
-                        let transaction = instance.begin();
-                        transaction.insert(tree, &key, &[5; 100]).await.unwrap();
-                        transaction.rollback().await.unwrap();
-                        continue;
-                    }
+    with_rows(MemoryOptions::default(), 16 << 20, move |instance, tree, _, _| async move {
+        for number in 0..ROWS {
+            let (transaction, key) = (instance.begin(), key(number));
+            match way {
+                0 => transaction.delete(tree, &key).await.unwrap(),
+                1 => {
+                    transaction.replace(tree, &key, &[2; 200]).await.unwrap();
+                    transaction.delete(tree, &key).await.unwrap();
                 }
-                transaction.commit(Commit::Lazy).await.unwrap();
+                2 => {
+                    transaction.delete(tree, &key).await.unwrap();
+                    transaction.insert(tree, &key, &[3; 100]).await.unwrap();
+                    transaction.delete(tree, &key).await.unwrap();
+                }
+                3 => {
+                    let savepoint = transaction.savepoint();
+                    transaction.insert(tree, &[&key[..], b"x"].concat(), &[4; 10]).await.unwrap();
+                    transaction.rollback_to(savepoint).await.unwrap();
+                    transaction.delete(tree, &key).await.unwrap();
+                }
+                _ => {
+                    transaction.delete(tree, &key).await.unwrap();
+                    transaction.commit(Commit::Lazy).await.unwrap();
+                    let transaction = instance.begin();
+                    transaction.insert(tree, &key, &[5; 100]).await.unwrap();
+                    transaction.rollback().await.unwrap();
+                    continue;
+                }
             }
-        },
-    )
+            transaction.commit(Commit::Lazy).await.unwrap();
+        }
+    })
 }
 
-/// A reader that stays keeps versions, up to their limit, and nothing else; when it ends, everything goes soon.
+/// A reader that stays keeps versions, up to their limit, and nothing else; when it ends,
+/// everything goes soon.
 #[test]
 fn beside_an_old_reader_memory_is_bounded_and_the_purge_catches_up() {
     const VERSION_BYTES_MAX: usize = 200_000;
@@ -195,10 +180,7 @@ fn beside_an_old_reader_memory_is_bounded_and_the_purge_catches_up() {
                         _ => transaction.replace(tree, &key, &[7; 300]).await,
                     };
                     let versions = instance.store().versions.borrow().bytes();
-                    assert!(
-                        versions < VERSION_BYTES_MAX + 100_000,
-                        "{versions} bytes of versions"
-                    );
+                    assert!(versions < VERSION_BYTES_MAX + 100_000, "{versions} bytes of versions");
                     match changed {
                         Ok(()) => transaction.commit(Commit::Lazy).await.unwrap(),
                         Err(EngineError::VersionStoreFull { .. }) => {
@@ -232,15 +214,13 @@ fn beside_an_old_reader_memory_is_bounded_and_the_purge_catches_up() {
     assert_eq!(deleted, 0);
 }
 
-/// Closing does not go on for as long as there is something to purge: what is left is invisible and does no harm.
+/// Closing does not go on for as long as there is something to purge: what is left is invisible and
+/// does no harm.
 #[test]
 fn closing_does_not_wait_for_a_long_purge() {
     let took = Rc::new(Cell::new(0));
     let noted = took.clone();
-    let setup = Setup {
-        cache_frames: 80,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 80, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 10, reads_of(100_000_000));
     run_on(&clock, &disk, move |files, handle| async move {

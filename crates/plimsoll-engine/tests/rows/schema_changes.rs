@@ -8,7 +8,8 @@ use plimsoll_io::{Clock, MemoryOptions};
 use crate::at_once::slow_disk;
 use crate::support::*;
 
-/// Two sessions that made a table at once took the same object numbers: the second failed and left its trees in the database for ever.
+/// Two sessions that made a table at once took the same object numbers: the second failed and left
+/// its trees in the database for ever.
 #[test]
 fn tables_made_at_once_are_all_there() {
     for memory in [MemoryOptions::default(), slow_disk()] {
@@ -21,7 +22,9 @@ fn tables_made_at_once_are_all_there() {
             let names = ["one", "two", "three", "four"];
             let make = |name: &'static str| {
                 let instance = instance.clone();
-                handle.spawn(async move { instance.create_table(1, message_table(name)).await.map(drop) })
+                handle.spawn(async move {
+                    instance.create_table(1, message_table(name)).await.map(drop)
+                })
             };
             let tasks: Vec<_> = names.into_iter().map(make).collect();
             for (task, name) in tasks.into_iter().zip(names) {
@@ -40,13 +43,11 @@ fn tables_made_at_once_are_all_there() {
     }
 }
 
-/// A table is opened by its name without reading the rows of all others; names are told apart as they are written.
+/// A table is opened by its name without reading the rows of all others; names are told apart as
+/// they are written.
 #[test]
 fn one_table_of_many_is_opened_without_a_scan() {
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 8, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {

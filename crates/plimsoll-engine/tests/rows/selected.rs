@@ -13,13 +13,10 @@ use crate::support::*;
 const ROWS: i32 = 300;
 
 async fn put(table: &OpenTable, transaction: &Transaction, id: i32, random: &mut Random) {
-    let [id_column, folder, body] = ["id", "folder", "body"].map(|name| table.column(name).unwrap());
+    let [id_column, folder, body] =
+        ["id", "folder", "body"].map(|name| table.column(name).unwrap());
     let (number, in_folder) = (id.to_le_bytes(), (random.below(12) as i32).to_le_bytes());
-    let bytes = if random.chance(0.1) {
-        5_000
-    } else {
-        10 + random.below(300)
-    };
+    let bytes = if random.chance(0.1) { 5_000 } else { 10 + random.below(300) };
     let content = vec![b'A' + random.below(26) as u8; bytes as usize];
     let mut values = vec![(id_column, Some(&number[..])), (body, Some(&content[..]))];
     if random.chance(0.8) {
@@ -97,16 +94,10 @@ async fn compare(table: &OpenTable, transaction: &Transaction, random: &mut Rand
             let expected = by_scan(table, transaction, (index, &range, direction)).await;
             let wanted = selection(table, index, &range, direction);
             let found = by_selection(table, transaction, wanted.clone()).await;
-            assert!(
-                found == expected,
-                "{label}: index {index}, {range:?}, {direction:?}"
-            );
+            assert!(found == expected, "{label}: index {index}, {range:?}, {direction:?}");
             let few = random.below(40) as usize;
             let found = by_selection(table, transaction, wanted.clone().limit(few as u64)).await;
-            assert!(
-                found == expected[..few.min(expected.len())],
-                "{label}: {few} rows"
-            );
+            assert!(found == expected[..few.min(expected.len())], "{label}: {few} rows");
             check_seek(table, transaction, wanted, &expected, random).await;
         }
     }
@@ -130,9 +121,7 @@ async fn check_seek(
         let place = if wanted.clone().through(0) == wanted {
             expected[at].key.clone()
         } else {
-            table
-                .index_prefix(1, &[values[2].as_deref(), values[1].as_deref()])
-                .unwrap()
+            table.index_prefix(1, &[values[2].as_deref(), values[1].as_deref()]).unwrap()
         };
         selected.seek(&place);
         for row in expected[at..].iter().take(3) {
@@ -148,10 +137,7 @@ fn with_rows<F: Future<Output = ()> + 'static>(
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
-        let setup = Setup {
-            cache_frames: 200,
-            ..Setup::default()
-        };
+        let setup = Setup { cache_frames: 200, ..Setup::default() };
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
         let made = instance.create_table(1, message_table("Messages")).await;
@@ -168,7 +154,8 @@ fn with_rows<F: Future<Output = ()> + 'static>(
     .unwrap();
 }
 
-/// Why it matters: whoever asks for two columns of ten rows must get what a full scan would have given, also from an old snapshot.
+/// Why it matters: whoever asks for two columns of ten rows must get what a full scan would have
+/// given, also from an old snapshot.
 #[test]
 fn a_selection_gives_what_a_scan_gives() {
     for seed in 0..4 {
@@ -207,7 +194,8 @@ fn a_selection_meets_the_changes_of_its_own_transaction() {
     with_rows(9, |instance, table, mut random| async move {
         let transaction = instance.begin();
         let all = KeyRange::all();
-        let mut selected = table.select(&transaction, selection(&table, 0, &all, Direction::Forward));
+        let mut selected =
+            table.select(&transaction, selection(&table, 0, &all, Direction::Forward));
         let key = |id: i32| table.key(&[Some(&id.to_le_bytes())]).unwrap();
         assert_eq!(selected.next().await.unwrap().unwrap().key, key(0));
         table.delete(&transaction, &key(1)).await.unwrap();

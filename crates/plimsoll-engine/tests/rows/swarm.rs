@@ -1,5 +1,6 @@
-//! A swarm of transactions on one table against a model: operations of one transaction at once or given up at any moment, indexed columns that
-//! move between record and long-value tree, rollbacks to savepoints, and readers that stay open while everything changes.
+//! A swarm of transactions on one table against a model: operations of one transaction at once or
+//! given up at any moment, indexed columns that move between record and long-value tree, rollbacks
+//! to savepoints, and readers that stay open while everything changes.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -52,7 +53,9 @@ impl Operation {
 
     fn apply(self, people: &mut People) {
         match self {
-            Operation::Insert(id, person) | Operation::Update(id, person) => people.insert(id, person),
+            Operation::Insert(id, person) | Operation::Update(id, person) => {
+                people.insert(id, person)
+            }
             Operation::Delete(id) => people.remove(&id),
         };
     }
@@ -63,7 +66,8 @@ type Ending = Option<Result<()>>;
 
 type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
-/// Runs operations at once, each for at most its number of polls, and answers how they ended in the order in which they did.
+/// Runs operations at once, each for at most its number of polls, and answers how they ended in the
+/// order in which they did.
 async fn at_once(
     table: &OpenTable,
     transaction: &Transaction,
@@ -86,11 +90,7 @@ async fn at_once(
             }
             false
         });
-        if left.is_empty() {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        if left.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     endings
@@ -112,17 +112,15 @@ impl World {
             let savepoint = (transaction.savepoint(), mine.len(), given_up);
             let mut operations = Vec::new();
             for _ in 0..=random.below(3) {
-                let polls = if random.chance(0.05) {
-                    random.below(6)
-                } else {
-                    u64::MAX
-                };
+                let polls = if random.chance(0.05) { random.below(6) } else { u64::MAX };
                 operations.push((Operation::drawn(random), polls));
             }
             for (number, ending) in at_once(&self.table, &transaction, &operations).await {
                 match ending {
                     Some(Ok(())) => mine.push(operations[number].0.clone()),
-                    Some(Err(EngineError::WriteConflict)) => return transaction.rollback().await.unwrap(),
+                    Some(Err(EngineError::WriteConflict)) => {
+                        return transaction.rollback().await.unwrap();
+                    }
                     Some(Err(error)) => assert!(is_refusal(&error), "{error}"),
                     None => given_up = true,
                 }
@@ -136,20 +134,16 @@ impl World {
         if random.chance(0.1) {
             return transaction.rollback().await.unwrap();
         }
-        let how = if given_up || random.chance(0.5) {
-            Commit::Lazy
-        } else {
-            Commit::Durable
-        };
+        let how = if given_up || random.chance(0.5) { Commit::Lazy } else { Commit::Durable };
         // The first poll of a commit is the commit; nobody else runs before it.
         let mut commit = Box::pin(transaction.commit(how));
         let begun = poll_fn(|context| Poll::Ready(commit.as_mut().poll(context))).await;
-        // What was given up and had changed something is half done: nobody knows how much of it is there, and all of the transaction must go.
+        // What was given up and had changed something is half done: nobody knows how much of it is
+        // there, and all of the transaction must go.
         let is_committed = !given_up || matches!(begun, Poll::Ready(Ok(())));
         if is_committed {
             let mut people = self.people.borrow_mut();
-            mine.into_iter()
-                .for_each(|operation| operation.apply(&mut people));
+            mine.into_iter().for_each(|operation| operation.apply(&mut people));
         }
         let ended = match begun {
             Poll::Ready(result) => result,
@@ -168,10 +162,7 @@ impl World {
 }
 
 fn run_swarm(seed: u64) {
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, ..Setup::default() };
     with_people(
         seed,
         setup,
@@ -181,14 +172,11 @@ fn run_swarm(seed: u64) {
             let mut random = Random::from_seed(seed).child("swarm");
             table.set_intrinsic_bytes_max([32, 100, 1_023][random.below(3) as usize]);
             let people = RefCell::default();
-            let world = Rc::new(World {
-                instance,
-                table,
-                people,
-            });
+            let world = Rc::new(World { instance, table, people });
             let mut tasks = Vec::new();
             for session in 0..3 {
-                let (world, mut random) = (world.clone(), random.child(&format!("session {session}")));
+                let (world, mut random) =
+                    (world.clone(), random.child(&format!("session {session}")));
                 tasks.push(handle.spawn(async move {
                     for _ in 0..25 {
                         world.transaction(&mut random).await;

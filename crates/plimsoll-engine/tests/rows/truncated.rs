@@ -8,7 +8,9 @@ use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_engine::{Column, ColumnType, NewIndex, SchemaError, Table, TableBuilder, index_flags};
+use plimsoll_engine::{
+    Column, ColumnType, NewIndex, SchemaError, Table, TableBuilder, index_flags,
+};
 use plimsoll_io::{Clock, MemoryOptions};
 
 use crate::support::*;
@@ -61,17 +63,10 @@ fn long_keys_are_cut_or_refused_as_the_index_says() {
         let setup = Setup::default();
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
-        let table = subjects()
-            .index(NewIndex::unique("cut", &["subject"]))
-            .build()
-            .unwrap();
+        let table = subjects().index(NewIndex::unique("cut", &["subject"])).build().unwrap();
         let table = instance.create_table(1, table).await.unwrap();
-        insert(&instance, &table, 1, &subject(400, 300, b'A'))
-            .await
-            .unwrap();
-        insert(&instance, &table, 2, &subject(400, 100, b'A'))
-            .await
-            .unwrap();
+        insert(&instance, &table, 1, &subject(400, 300, b'A')).await.unwrap();
+        insert(&instance, &table, 2, &subject(400, 100, b'A')).await.unwrap();
         let same = insert(&instance, &table, 3, &subject(400, 300, b'B')).await;
         assert!(is_duplicate(&same, "cut"), "{same:?}");
         assert_eq!(ids(&instance, &table, 1).await, [2, 1]);
@@ -87,19 +82,14 @@ fn long_keys_are_cut_or_refused_as_the_index_says() {
         assert!(matches!(refused, Err(EngineError::BadRow(_))), "{refused:?}");
         let longer = NewIndex::unique("longer", &["subject"]).key_bytes_max(1_001);
         let refused = instance.add_index(1, "Subjects", longer).await;
-        assert!(
-            matches!(refused, Err(EngineError::BadChange { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(EngineError::BadChange { .. })), "{refused:?}");
         instance.drop_index(1, "Subjects", "cut").await.unwrap();
         instance.close().await.unwrap();
 
         let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
         let table = instance.open_table(1, "Subjects").await.unwrap();
         assert_eq!(table.placed().table.indexes[1].key_bytes_max, 1_000);
-        insert(&instance, &table, 3, &subject(400, 300, b'B'))
-            .await
-            .unwrap();
+        insert(&instance, &table, 3, &subject(400, 300, b'B')).await.unwrap();
         assert_eq!(ids(&instance, &table, 1).await, [2, 1, 3]);
         drop(table);
         let again = NewIndex::unique("cut again", &["subject"]);
@@ -120,9 +110,7 @@ fn long_keys_are_cut_or_refused_as_the_index_says() {
         assert!(flags & index_flags::REFUSE_TRUNCATION != 0, "{flags:#x}");
         let refused = insert(&instance, &table, 4, &subject(400, 1, b'A')).await;
         assert!(matches!(refused, Err(EngineError::BadRow(_))), "{refused:?}");
-        insert(&instance, &table, 4, &subject(200, 1, b'A'))
-            .await
-            .unwrap();
+        insert(&instance, &table, 4, &subject(200, 1, b'A')).await.unwrap();
         drop(table);
         instance.close().await.unwrap();
         let report = verify_deep(&files, &handle, database_path(1), DeepOptions::default());
@@ -130,8 +118,7 @@ fn long_keys_are_cut_or_refused_as_the_index_says() {
         assert!(report.is_sound(), "{:#?}", report.findings);
     })
     .unwrap();
-    let short = subjects()
-        .index(NewIndex::unique("short", &["subject"]).key_bytes_max(100))
-        .build();
+    let short =
+        subjects().index(NewIndex::unique("short", &["subject"]).key_bytes_max(100)).build();
     assert!(matches!(short, Err(SchemaError::KeyLength { .. })), "{short:?}");
 }

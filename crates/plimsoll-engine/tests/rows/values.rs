@@ -1,4 +1,5 @@
-//! Values and keys as a client sees them: which index refuses, rows without a key, parts of long values.
+//! Values and keys as a client sees them: which index refuses, rows without a key, parts of long
+//! values.
 
 use std::ops::Bound;
 use std::rc::Rc;
@@ -53,7 +54,8 @@ fn accounts() -> Table {
         .expect("a valid table")
 }
 
-/// Any number of rows may have no address; two may not have the same. Rows come into the index and leave it.
+/// Any number of rows may have no address; two may not have the same. Rows come into the index and
+/// leave it.
 #[test]
 fn rows_without_a_key_have_no_entry() {
     let setup = Setup::default();
@@ -86,18 +88,9 @@ fn rows_without_a_key_have_no_entry() {
         assert_eq!(found().await, [key_of(&table, 4), key_of(&table, 5)]);
         let moved = [(address, Some(&b"STREET 5"[..]))];
         let refused = table.update(&transaction, &key_of(&table, 3), &moved).await;
-        assert!(
-            matches!(refused, Err(EngineError::KeyDuplicate { .. })),
-            "{refused:?}"
-        );
-        table
-            .update(&transaction, &key_of(&table, 5), &[(city, None)])
-            .await
-            .unwrap();
-        table
-            .update(&transaction, &key_of(&table, 3), &moved)
-            .await
-            .unwrap();
+        assert!(matches!(refused, Err(EngineError::KeyDuplicate { .. })), "{refused:?}");
+        table.update(&transaction, &key_of(&table, 5), &[(city, None)]).await.unwrap();
+        table.update(&transaction, &key_of(&table, 3), &moved).await.unwrap();
         assert_eq!(found().await, [key_of(&table, 4), key_of(&table, 3)]);
         for id in [0, 3, 5] {
             table.delete(&transaction, &key_of(&table, id)).await.unwrap();
@@ -116,10 +109,7 @@ fn rows_without_a_key_have_no_entry() {
         let again = [(address, Some(&b"STREET 4"[..])), (city, Some(&b"PARIS"[..]))];
         let transaction = instance.begin();
         let refused = table.update(&transaction, &key_of(&table, 1), &again).await;
-        assert!(
-            matches!(refused, Err(EngineError::KeyDuplicate { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(EngineError::KeyDuplicate { .. })), "{refused:?}");
         drop(transaction);
         instance.close().await.unwrap();
         let report = verify_deep(&files, &handle, database_path(1), DeepOptions::default());
@@ -129,15 +119,12 @@ fn rows_without_a_key_have_no_entry() {
     .unwrap();
 }
 
-/// A part of a long value is what it is of the whole, on every page size, whether the value lies in its record or apart.
+/// A part of a long value is what it is of the whole, on every page size, whether the value lies in
+/// its record or apart.
 #[test]
 fn a_part_of_a_value_is_read_alone() {
     for size in PageSize::ALL {
-        let setup = Setup {
-            size,
-            cache_frames: 100,
-            ..Setup::default()
-        };
+        let setup = Setup { size, cache_frames: 100, ..Setup::default() };
         let mut random = Random::from_seed(size.bytes() as u64);
         let mut picture = vec![0; 100_000];
         random.fill(&mut picture);
@@ -156,11 +143,7 @@ fn a_part_of_a_value_is_read_alone() {
                 let transaction = instance.begin();
                 let column = table.column("picture").unwrap();
                 for (id, whole) in [(1, Some(picture)), (2, Some(short)), (3, None)] {
-                    let row = table
-                        .get(&transaction, &key_of(&table, id))
-                        .await
-                        .unwrap()
-                        .unwrap();
+                    let row = table.get(&transaction, &key_of(&table, id)).await.unwrap().unwrap();
                     let length = whole.as_ref().map_or(10, Vec::len) as u64;
                     for round in 0..60 {
                         let start = random.below(length + 10) as u32;
@@ -183,15 +166,12 @@ fn a_part_of_a_value_is_read_alone() {
     }
 }
 
-/// A count is the number of rows that a scan gives, beside changes of others and of the transaction itself, in every range, up to its limit.
+/// A count is the number of rows that a scan gives, beside changes of others and of the transaction
+/// itself, in every range, up to its limit.
 #[test]
 fn a_count_is_what_a_scan_gives() {
     let person = |id: i32| -> Person {
-        (
-            format!("NAME {id:04}"),
-            (id % 3 > 0).then(|| vec![b'N'; 40]),
-            None,
-        )
+        (format!("NAME {id:04}"), (id % 3 > 0).then(|| vec![b'N'; 40]), None)
     };
     let before: People = (0..500).map(|id| (id, person(id))).collect();
     with_people(
@@ -223,16 +203,8 @@ fn a_count_is_what_a_scan_gives() {
                         high: Bound::Included(key_of(&table, low.saturating_add(50))),
                     },
                 };
-                let index = if round % 3 == 0 {
-                    (round / 3 % 3) as usize
-                } else {
-                    0
-                };
-                let limit = if random.chance(0.3) {
-                    random.below(300)
-                } else {
-                    u64::MAX
-                };
+                let index = if round % 3 == 0 { (round / 3 % 3) as usize } else { 0 };
+                let limit = if random.chance(0.3) { random.below(300) } else { u64::MAX };
                 let mut cursor = table.scan(&mine, index, range.clone(), Direction::Forward);
                 let mut scanned = 0;
                 while scanned < limit && cursor.next().await.unwrap().is_some() {

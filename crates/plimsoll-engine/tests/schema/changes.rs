@@ -9,7 +9,8 @@ use crate::life::*;
 use crate::support::*;
 use crate::world::*;
 
-/// Each change is made while the database is open, is there at once and after a restart, and the file is sound.
+/// Each change is made while the database is open, is there at once and after a restart, and the
+/// file is sound.
 #[test]
 fn every_change_is_made_and_stays() {
     for change in ALL {
@@ -26,18 +27,14 @@ fn every_change_is_made_and_stays() {
     }
 }
 
-/// A table that was changed goes on as if it had always been so: rows are inserted, updated and deleted with the new index and columns.
+/// A table that was changed goes on as if it had always been so: rows are inserted, updated and
+/// deleted with the new index and columns.
 #[test]
 fn a_changed_table_is_worked_with() {
     let disk = base(2);
     live(&disk, |files, handle| async move {
         let instance = open_with(&files, &handle, options(&setup())).await;
-        for change in [
-            Change::AddIndex,
-            Change::AddColumn,
-            Change::DropColumn,
-            Change::DropIndex,
-        ] {
+        for change in [Change::AddIndex, Change::AddColumn, Change::DropColumn, Change::DropIndex] {
             carry_out(&instance, change).await.unwrap();
         }
         let index = NewIndex::duplicates("by flags", &["-flags"]);
@@ -87,7 +84,8 @@ fn a_changed_table_is_worked_with() {
     });
 }
 
-/// A dropped table's space is used again: tables made and dropped for ever do not make the file grow.
+/// A dropped table's space is used again: tables made and dropped for ever do not make the file
+/// grow.
 #[test]
 fn the_space_of_what_is_dropped_is_used_again() {
     let disk = base(3);
@@ -95,10 +93,7 @@ fn the_space_of_what_is_dropped_is_used_again() {
         let instance = open_with(&files, &handle, options(&setup())).await;
         let mut pages = Vec::new();
         for round in 0..8 {
-            let table = instance
-                .create_table(1, message_table("Short-lived"))
-                .await
-                .unwrap();
+            let table = instance.create_table(1, message_table("Short-lived")).await.unwrap();
             let (id_column, body) = (table.column("id").unwrap(), table.column("body").unwrap());
             for id in 0..120i32 {
                 let transaction = instance.begin();
@@ -129,7 +124,8 @@ fn a_unique_index_over_equal_keys_is_refused_and_leaves_nothing() {
         for _ in 0..3 {
             let index = NewIndex::unique("one each", &["folder"]);
             let refused = instance.add_index(1, "Messages", index).await;
-            let named = matches!(&refused, Err(EngineError::KeyDuplicate { index: Some(name) }) if name == "one each");
+            let named = matches!(&refused, Err(EngineError::KeyDuplicate {
+                index: Some(name) }) if name == "one each");
             assert!(named, "{refused:?}");
         }
         carry_out(&instance, Change::AddIndex).await.unwrap();

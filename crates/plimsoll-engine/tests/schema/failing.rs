@@ -18,7 +18,8 @@ struct Tried {
     is_closed: bool,
 }
 
-/// Carries out the change with the n-th operation of the disk failing, counted from the moment the instance is open.
+/// Carries out the change with the n-th operation of the disk failing, counted from the moment the
+/// instance is open.
 fn try_with(disk: &Rc<MemoryDisk>, change: Change, rule: Option<FaultRule>) -> Tried {
     let (is_made, is_closed) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
     let (made, closed) = (is_made.clone(), is_closed.clone());
@@ -35,11 +36,7 @@ fn try_with(disk: &Rc<MemoryDisk>, change: Change, rule: Option<FaultRule>) -> T
         closed.set(instance.close().await.is_ok());
         operations
     });
-    Tried {
-        is_made: is_made.get(),
-        operations,
-        is_closed: is_closed.get(),
-    }
+    Tried { is_made: is_made.get(), operations, is_closed: is_closed.get() }
 }
 
 /// Why it matters: a table that could not be made left its trees in the database for ever.
@@ -69,7 +66,8 @@ fn a_change_whose_io_fails_leaves_no_lost_page() {
             }
         }
         println!(
-            "{change:?}: {operations} operations, {failed} failures, {closed_after_failure} closed cleanly"
+            "{change:?}: {operations} operations, {failed} failures, {closed_after_failure} closed \
+             cleanly"
         );
         assert!(failed > 0);
     }

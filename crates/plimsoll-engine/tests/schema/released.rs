@@ -6,7 +6,8 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::{Column, ColumnType, Table};
 use plimsoll_io::{
-    DiskErrorKind, Effect, FaultRule, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Purpose, Random,
+    DiskErrorKind, Effect, FaultRule, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Purpose,
+    Random,
 };
 
 use crate::life::*;
@@ -17,11 +18,7 @@ use crate::world::check_file;
 const EXTENTS: usize = 150;
 
 fn setup() -> Setup {
-    Setup {
-        cache_frames: 256,
-        page_images: false,
-        ..Setup::default()
-    }
+    Setup { cache_frames: 256, page_images: false, ..Setup::default() }
 }
 
 fn wide(name: &str) -> Table {
@@ -52,10 +49,7 @@ async fn fill(instance: &Rc<Instance>, names: [&str; 2]) {
 }
 
 fn base() -> Rc<MemoryDisk> {
-    let memory = MemoryOptions {
-        atomic_write_bytes: 4096,
-        ..MemoryOptions::default()
-    };
+    let memory = MemoryOptions { atomic_write_bytes: 4096, ..MemoryOptions::default() };
     let disk = disk_with_databases(1, &setup(), memory);
     live(&disk, |files, handle| async move {
         let instance = open_with(&files, &handle, options(&setup())).await;
@@ -116,7 +110,8 @@ fn a_large_table_is_released_step_by_step_whatever_interrupts_it() {
     assert!(0 < dropped && dropped < 24, "{dropped} of 24 were dropped");
 }
 
-/// While the extents of one table are given back, others take them: what still tells of the rest must not be among them.
+/// While the extents of one table are given back, others take them: what still tells of the rest
+/// must not be among them.
 #[test]
 fn sessions_take_space_while_a_table_is_released() {
     let disk = base();
@@ -127,7 +122,8 @@ fn sessions_take_space_while_a_table_is_released() {
             let (working, beside) = (instance.clone(), handle.clone());
             sessions.push(handle.spawn(async move {
                 let table = working.open_table(1, "left").await.unwrap();
-                let (id_column, text) = (table.column("id").unwrap(), table.column("text").unwrap());
+                let (id_column, text) =
+                    (table.column("id").unwrap(), table.column("text").unwrap());
                 for number in 0..60i32 {
                     let transaction = working.begin();
                     let key = (1_000_000 * (session + 1) + number).to_le_bytes();
@@ -148,14 +144,17 @@ fn sessions_take_space_while_a_table_is_released() {
     });
 }
 
-/// The first read of a page of the table's own list of extents fails, so that what was dropped cannot be released at once.
+/// The first read of a page of the table's own list of extents fails, so that what was dropped
+/// cannot be released at once.
 fn no_read(times: u64) -> FaultRule {
-    let mut rule = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::DatabaseRead);
+    let mut rule =
+        FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::DatabaseRead);
     rule.limit = times;
     rule
 }
 
-/// A tree that cannot be released for an error of the disk waits for that, and the log that tells of it waits, too.
+/// A tree that cannot be released for an error of the disk waits for that, and the log that tells
+/// of it waits, too.
 #[test]
 fn the_checkpoint_does_not_pass_a_tree_that_waits_for_its_release() {
     let disk = base();
@@ -168,13 +167,7 @@ fn the_checkpoint_does_not_pass_a_tree_that_waits_for_its_release() {
         instance.tables(1).await.unwrap();
         let dropping = instance.clone();
         let dropped = handle.spawn(async move { dropping.drop_table(1, "right").await });
-        while instance
-            .tables(1)
-            .await
-            .unwrap()
-            .iter()
-            .any(|placed| placed.table.name == "right")
-        {
+        while instance.tables(1).await.unwrap().iter().any(|placed| placed.table.name == "right") {
             handle.sleep(1_000).await;
         }
         failing.inject(no_read(u64::MAX));

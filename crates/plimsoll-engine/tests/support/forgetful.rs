@@ -1,5 +1,6 @@
-//! A disk that forgets one class of syncs: it acknowledges them and does not pass them on. Everything else goes to the memory disk below, whose
-//! crash images then show what the forgotten sync was for.
+//! A disk that forgets one class of syncs: it acknowledges them and does not pass them on.
+//! Everything else goes to the memory disk below, whose crash images then show what the forgotten
+//! sync was for.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Action, Answer, Disk, DiskFacts, Durability, FileId, MemoryDisk, Nanos, OpenMode, Operation, Purpose,
+    Action, Answer, Disk, DiskFacts, Durability, FileId, MemoryDisk, Nanos, OpenMode, Operation,
+    Purpose,
 };
 
 /// Every place where the engine makes something durable.
@@ -79,7 +81,8 @@ pub struct Forgetful {
     below: Rc<MemoryDisk>,
     forget: Option<Sync>,
     paths: Rc<RefCell<BTreeMap<FileId, PathBuf>>>,
-    /// The path that was last created or renamed to, by directory: what the next sync of that directory is for.
+    /// The path that was last created or renamed to, by directory: what the next sync of that
+    /// directory is for.
     last_named: RefCell<BTreeMap<PathBuf, PathBuf>>,
     /// Files created and not synced since, and files made longer and not synced since.
     created: Rc<RefCell<Vec<FileId>>>,
@@ -107,7 +110,8 @@ impl Forgetful {
         self.forgotten.get()
     }
 
-    /// How often each class came by, and what durable operation belongs to none: that is one the list above misses.
+    /// How often each class came by, and what durable operation belongs to none: that is one the
+    /// list above misses.
     pub fn seen(&self) -> BTreeMap<String, u64> {
         self.seen.borrow().clone()
     }
@@ -118,21 +122,14 @@ impl Forgetful {
 
     fn note_name(&self, path: &Path) {
         if let Some(directory) = path.parent() {
-            self.last_named
-                .borrow_mut()
-                .insert(directory.to_owned(), path.to_owned());
+            self.last_named.borrow_mut().insert(directory.to_owned(), path.to_owned());
         }
     }
 
     fn class(&self, operation: &Operation) -> Option<Sync> {
         let purpose = operation.context.purpose;
         match &operation.action {
-            Action::Write {
-                file,
-                offset,
-                durability: Durability::Durable,
-                ..
-            } => {
+            Action::Write { file, offset, durability: Durability::Durable, .. } => {
                 let path = self.path_of(*file);
                 match (purpose, ending(&path)) {
                     (Purpose::LogWrite, _) => Some(Sync::LogWrite),
@@ -186,7 +183,8 @@ impl Forgetful {
                 if *mode == OpenMode::Create {
                     self.note_name(path);
                 }
-                let (path, paths, completion) = (path.clone(), self.paths.clone(), operation.completion);
+                let (path, paths, completion) =
+                    (path.clone(), self.paths.clone(), operation.completion);
                 let created = (*mode == OpenMode::Create).then(|| self.created.clone());
                 operation.completion = Box::new(move |outcome| {
                     if let Ok(Answer::Opened(opened)) = &outcome.result {
@@ -207,9 +205,7 @@ impl Forgetful {
 }
 
 fn ending(path: &Path) -> &str {
-    path.extension()
-        .and_then(|ending| ending.to_str())
-        .unwrap_or_default()
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
 }
 
 impl Disk for Forgetful {
@@ -220,10 +216,7 @@ impl Disk for Forgetful {
             operation.action,
             Action::SyncFile { .. }
                 | Action::SyncDirectory { .. }
-                | Action::Write {
-                    durability: Durability::Durable,
-                    ..
-                }
+                | Action::Write { durability: Durability::Durable, .. }
         );
         if is_durable {
             let name = match class {
@@ -239,19 +232,11 @@ impl Disk for Forgetful {
         if class.is_some() && class == self.forget {
             self.forgotten.set(self.forgotten.get() + 1);
             operation.action = match operation.action {
-                Action::Write {
-                    file, offset, buffer, ..
-                } => Action::Write {
-                    file,
-                    offset,
-                    buffer,
-                    durability: Durability::Volatile,
-                },
+                Action::Write { file, offset, buffer, .. } => {
+                    Action::Write { file, offset, buffer, durability: Durability::Volatile }
+                }
                 // Takes as long as an operation takes, and changes nothing.
-                Action::SyncFile { file } => Action::Extend {
-                    file,
-                    length_bytes: 0,
-                },
+                Action::SyncFile { file } => Action::Extend { file, length_bytes: 0 },
                 Action::SyncDirectory { path } => {
                     let completion = operation.completion;
                     operation.completion = Box::new(move |mut outcome| {

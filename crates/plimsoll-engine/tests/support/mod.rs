@@ -1,4 +1,5 @@
-//! A small world for engine tests: a memory disk on a virtual clock, an instance on it, and a workload whose effects are known.
+//! A small world for engine tests: a memory disk on a virtual clock, an instance on it, and a
+//! workload whose effects are known.
 
 #![allow(dead_code, reason = "each test file uses its own part of the world")]
 
@@ -19,18 +20,16 @@ use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::{Column, ColumnType, LogTime, PageSize, Signature, Table};
 use plimsoll_io::{
-    Clock, Context, Disk, Executor, Files, Handle, InstanceId, MemoryDisk, MemoryOptions, NANOS_PER_SECOND,
-    Random, Stalled, either,
+    Clock, Context, Disk, Executor, Files, Handle, InstanceId, MemoryDisk, MemoryOptions,
+    NANOS_PER_SECOND, Random, Stalled, either,
 };
 
 pub const DATA: &str = "/data";
 pub const LOG: &str = "/log";
 
-/// The first seed of a simulation: the usual one, or far from all others where `PLIMSOLL_SEED` says (`make simulate SEED=n`).
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the seeds to try are chosen from outside"
-)]
+/// The first seed of a simulation: the usual one, or far from all others where `PLIMSOLL_SEED` says
+/// (`make simulate SEED=n`).
+#[expect(clippy::disallowed_methods, reason = "the seeds to try are chosen from outside")]
 pub fn first_seed(usual: u64) -> u64 {
     let wanted = std::env::var("PLIMSOLL_SEED").ok();
     wanted.map_or(usual, |text| {
@@ -40,16 +39,14 @@ pub fn first_seed(usual: u64) -> u64 {
 }
 
 /// A number chosen from outside.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long to go on is chosen from outside"
-)]
+#[expect(clippy::disallowed_methods, reason = "how long to go on is chosen from outside")]
 pub fn wanted(name: &str) -> Option<f64> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
 }
 
-/// Runs batches of worlds side by side and gives what each came to. A failing world prints its seed before it fails.
+/// Runs batches of worlds side by side and gives what each came to. A failing world prints its seed
+/// before it fails.
 #[expect(
     clippy::disallowed_methods,
     reason = "each world keeps to one thread; several of them use several processors"
@@ -63,13 +60,12 @@ pub fn side_by_side<T: Send>(jobs: u64, batch: impl Fn(u64) -> T + Sync) -> Vec<
         };
         let threads: Vec<_> = (0..jobs).map(start).collect();
         let parts = threads.into_iter();
-        parts
-            .map(|thread| thread.join().expect("no world fails"))
-            .collect()
+        parts.map(|thread| thread.join().expect("no world fails")).collect()
     })
 }
 
-/// Of the hours that `make simulate HOURS=h` is given, the share of the worlds on storage that goes wrong; the rest is for power cuts.
+/// Of the hours that `make simulate HOURS=h` is given, the share of the worlds on storage that goes
+/// wrong; the rest is for power cuts.
 pub const SHARE_OF_HARD_TIMES: f64 = 0.2;
 
 /// What varies between test worlds.
@@ -108,10 +104,7 @@ pub fn database_path(number: u8) -> PathBuf {
 
 pub fn options(setup: &Setup) -> InstanceOptions {
     InstanceOptions {
-        context: Context {
-            instance: InstanceId(1),
-            ..Context::default()
-        },
+        context: Context { instance: InstanceId(1), ..Context::default() },
         log: LogNames::new(LOG, "E00"),
         databases: (1..=setup.databases).map(database_path).collect(),
         framing: setup.framing,
@@ -172,10 +165,7 @@ pub async fn create_databases(files: &Files, setup: &Setup) -> Result<()> {
             u32::from(number) * 7919,
             LogTime::from_utc_ns(1_600_000_000_000_000_000),
         );
-        let context = Context {
-            instance: InstanceId(1),
-            ..Context::default()
-        };
+        let context = Context { instance: InstanceId(1), ..Context::default() };
         create_database(files, &database_path(number), setup.size, signature, context).await?;
     }
     Ok(())
@@ -198,10 +188,7 @@ pub async fn dump(instance: &Instance, tree: Tree) -> Result<BTreeMap<Vec<u8>, V
     let mut rows = BTreeMap::new();
     let mut before: Option<Vec<u8>> = None;
     while let Some((key, data)) = cursor.next().await? {
-        assert!(
-            before.as_ref().is_none_or(|before| *before < key),
-            "a cursor gives rising keys"
-        );
+        assert!(before.as_ref().is_none_or(|before| *before < key), "a cursor gives rising keys");
         before = Some(key.clone());
         rows.insert(key, data);
     }
@@ -209,12 +196,7 @@ pub async fn dump(instance: &Instance, tree: Tree) -> Result<BTreeMap<Vec<u8>, V
 }
 
 pub fn tree_of(database: u8, root: u32, object: u32) -> Tree {
-    Tree {
-        database,
-        root,
-        object,
-        kind: 0,
-    }
+    Tree { database, root, object, kind: 0 }
 }
 
 /// What one committed transaction did, in order.
@@ -229,21 +211,24 @@ pub struct Ledger {
     pub acknowledged: Vec<u64>,
     pub conflicts: u64,
     pub rolled_back: u64,
-    /// Told of each commit before its record is written: for whoever may not live to look at this ledger.
+    /// Told of each commit before its record is written: for whoever may not live to look at this
+    /// ledger.
     pub witness: Option<Witness>,
 }
 
 /// Is told the serial number and the effects of a transaction that is about to commit.
 pub type Witness = Rc<dyn Fn(u64, &Effects)>;
 
-/// The trees a workload uses: one for the serial numbers of committed transactions, the rest for data.
+/// The trees a workload uses: one for the serial numbers of committed transactions, the rest for
+/// data.
 #[derive(Clone, Debug)]
 pub struct Field {
     pub serials: Tree,
     pub data: Vec<Tree>,
     pub keys: u64,
     pub row_bytes_max: u64,
-    /// Bytes that all keys begin with. Branch pages keep them, so long ones make deep trees of few rows, with keys in the order of their numbers.
+    /// Bytes that all keys begin with. Branch pages keep them, so long ones make deep trees of few
+    /// rows, with keys in the order of their numbers.
     pub prefix_bytes: usize,
 }
 
@@ -271,13 +256,7 @@ pub async fn create_field(
         let parent = data.last().expect("one was just pushed").root;
         data.push(instance.create_tree(database, parent, 52, 0x40, 3).await?);
     }
-    Ok(Field {
-        serials,
-        data,
-        keys,
-        row_bytes_max,
-        prefix_bytes: 0,
-    })
+    Ok(Field { serials, data, keys, row_bytes_max, prefix_bytes: 0 })
 }
 
 /// A table of messages with a body that may be long, and an index by folder.
@@ -309,11 +288,7 @@ pub struct Weights {
 impl Weights {
     pub fn swarm(random: &mut Random) -> Self {
         let mut weight = |likely: u64| {
-            if random.chance(0.2) {
-                0
-            } else {
-                1 + random.below(likely)
-            }
+            if random.chance(0.2) { 0 } else { 1 + random.below(likely) }
         };
         let (insert, delete, replace) = (weight(6) + 1, weight(6), weight(3));
         Self {
@@ -330,7 +305,8 @@ impl Weights {
 }
 
 pub fn row_key(number: u64) -> Vec<u8> {
-    // A long shared prefix makes compression work; the number is scrambled so that neighbours are not.
+    // A long shared prefix makes compression work; the number is scrambled so that neighbours are
+    // not.
     let scrambled = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     format!("row/{scrambled:08x}/{number:06}").into_bytes()
 }
@@ -379,11 +355,7 @@ pub async fn one_transaction(
         ledger.borrow_mut().rolled_back += 1;
         return transaction.rollback().await;
     }
-    let how = if random.chance(weights.lazy) {
-        Commit::Lazy
-    } else {
-        Commit::Durable
-    };
+    let how = if random.chance(weights.lazy) { Commit::Lazy } else { Commit::Durable };
     commit_noted(transaction, field, serial, effects, how, ledger).await
 }
 
@@ -469,8 +441,8 @@ pub fn agree<'l>(
     found.eq(expected)
 }
 
-/// Compares what an instance holds with what the ledger allows after a crash: every acknowledged commit, and exactly the effects of an unbroken
-/// run of commits from the first one on.
+/// Compares what an instance holds with what the ledger allows after a crash: every acknowledged
+/// commit, and exactly the effects of an unbroken run of commits from the first one on.
 pub async fn audit(instance: &Instance, field: &Field, ledger: &Ledger) -> Result<usize> {
     let serials = dump(instance, field.serials).await?;
     let survived = serials.len();
@@ -506,7 +478,13 @@ pub async fn audit(instance: &Instance, field: &Field, ledger: &Ledger) -> Resul
 }
 
 /// The story of one row, for a failed audit.
-fn history(ledger: &Ledger, tree: Tree, key: &[u8], found: Option<&Vec<u8>>, survived: usize) -> String {
+fn history(
+    ledger: &Ledger,
+    tree: Tree,
+    key: &[u8],
+    found: Option<&Vec<u8>>,
+    survived: usize,
+) -> String {
     let mut story = format!(
         "row {} of {tree:?}: found {:?} bytes;",
         String::from_utf8_lossy(key),

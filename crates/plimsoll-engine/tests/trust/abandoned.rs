@@ -1,5 +1,5 @@
-//! Operations dropped at any point where they wait. An operation that was abandoned has either happened or not, never half; a dropped transaction
-//! is taken back; nobody else waits for ever.
+//! Operations dropped at any point where they wait. An operation that was abandoned has either
+//! happened or not, never half; a dropped transaction is taken back; nobody else waits for ever.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -36,7 +36,8 @@ async fn give_up_after<T>(polls: u64, future: impl Future<Output = T>) -> Option
     .await
 }
 
-/// One session that gives up on two operations in three; what it sees of its own rows tells which of them happened.
+/// One session that gives up on two operations in three; what it sees of its own rows tells which
+/// of them happened.
 async fn session(
     instance: &plimsoll_engine::instance::Instance,
     field: &Field,
@@ -52,11 +53,7 @@ async fn session(
             // Sessions keep to their own rows, so that the model needs no conflicts.
             let key = row_key(session + 4 * random.below(150));
             let data = vec![number as u8; 1 + random.below(600) as usize];
-            let patience = if random.chance(0.3) {
-                u64::MAX
-            } else {
-                1 + random.below(3)
-            };
+            let patience = if random.chance(0.3) { u64::MAX } else { 1 + random.below(3) };
             let done = match (mine.contains_key(&key), random.below(3)) {
                 (false, _) => give_up_after(patience, transaction.insert(tree, &key, &data)).await,
                 (true, 0) => give_up_after(patience, transaction.delete(tree, &key)).await,
@@ -119,7 +116,11 @@ async fn session(
 }
 
 /// Takes over a session's own rows.
-fn keep(committed: &RefCell<BTreeMap<Vec<u8>, Vec<u8>>>, mine: BTreeMap<Vec<u8>, Vec<u8>>, session: u64) {
+fn keep(
+    committed: &RefCell<BTreeMap<Vec<u8>, Vec<u8>>>,
+    mine: BTreeMap<Vec<u8>, Vec<u8>>,
+    session: u64,
+) {
     let own: Vec<Vec<u8>> = (0..150).map(|number| row_key(session + 4 * number)).collect();
     let mut committed = committed.borrow_mut();
     for key in own {
@@ -133,10 +134,7 @@ fn keep(committed: &RefCell<BTreeMap<Vec<u8>, Vec<u8>>>, mine: BTreeMap<Vec<u8>,
 #[test]
 fn an_abandoned_operation_has_happened_or_not_and_nobody_hangs() {
     for seed in first_seed(0)..first_seed(3) {
-        let setup = Setup {
-            cache_frames: 64,
-            ..Setup::default()
-        };
+        let setup = Setup { cache_frames: 64, ..Setup::default() };
         let clock = Rc::new(Clock::simulated());
         let disk = new_disk(&clock, seed, MemoryOptions::default());
         run_on(&clock, &disk, move |files, handle| async move {
@@ -146,7 +144,8 @@ fn an_abandoned_operation_has_happened_or_not_and_nobody_hangs() {
             let committed: Rc<RefCell<BTreeMap<Vec<u8>, Vec<u8>>>> = Rc::default();
             let mut joins = Vec::new();
             for number in 0..4u64 {
-                let (instance, field, committed) = (instance.clone(), field.clone(), committed.clone());
+                let (instance, field, committed) =
+                    (instance.clone(), field.clone(), committed.clone());
                 let mut random = Random::from_seed(seed).child(&format!("session {number}"));
                 joins.push(handle.spawn(async move {
                     session(&instance, &field, &mut random, &committed, number).await;
@@ -155,16 +154,14 @@ fn an_abandoned_operation_has_happened_or_not_and_nobody_hangs() {
             for join in joins {
                 join.await;
             }
-            // Closing waits for what is taken back in the background, and would hang if an abandoned step held anything.
+            // Closing waits for what is taken back in the background, and would hang if an
+            // abandoned step held anything.
             let tree = field.data[0];
             instance.close().await.unwrap();
             let (instance, report) = open(&files, &handle, &setup, seed + 1).await.unwrap();
             assert!(!report.recovered);
             let found = dump(&instance, tree).await.unwrap();
-            assert!(
-                found == *committed.borrow(),
-                "seed {seed}: committed rows, and only those"
-            );
+            assert!(found == *committed.borrow(), "seed {seed}: committed rows, and only those");
             instance.close().await.unwrap();
         })
         .unwrap_or_else(|_| panic!("seed {seed}: somebody waits for ever"));

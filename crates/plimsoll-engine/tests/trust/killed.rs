@@ -1,10 +1,13 @@
-//! A real process on real files, killed with SIGKILL under load, over and over on the same databases. The child is this very test program: it works,
-//! and prints what each transaction does before its commit, and the serial number of every commit that was acknowledged as durable. The parent reads,
-//! kills, sees that the kill and nothing else ended the child, recovers, and compares: every acknowledged commit is there, what is there is an
-//! unbroken run of commits, and every row of every tree is what that run left, so nothing uncommitted is there.
+//! A real process on real files, killed with SIGKILL under load, over and over on the same
+//! databases. The child is this very test program: it works, and prints what each transaction does
+//! before its commit, and the serial number of every commit that was acknowledged as durable. The
+//! parent reads, kills, sees that the kill and nothing else ended the child, recovers, and
+//! compares: every acknowledged commit is there, what is there is an unbroken run of commits, and
+//! every row of every tree is what that run left, so nothing uncommitted is there.
 //!
-//! Where whoever started it can cut the power (`tests/powercut/kills.py`), every fifth kill is followed by a power cut before anything is recovered:
-//! what the dead process had written and not flushed is lost or not, as the disk likes.
+//! Where whoever started it can cut the power (`tests/powercut/kills.py`), every fifth kill is
+//! followed by a power cut before anything is recovered: what the dead process had written and not
+//! flushed is lost or not, as the disk likes.
 
 #![expect(
     clippy::disallowed_methods,
@@ -40,7 +43,8 @@ const DIRECTORY: &str = "PLIMSOLL_KILL_DIRECTORY";
 const LIFE: &str = "PLIMSOLL_KILL_LIFE";
 /// The directory to work in, for other disks than that of the build.
 const PLACE: &str = "PLIMSOLL_CRASH_PLACE";
-/// Set where a line on the standard output cuts the power of that disk. The answer is a line once it is back.
+/// Set where a line on the standard output cuts the power of that disk. The answer is a line once
+/// it is back.
 const POWER: &str = "PLIMSOLL_CRASH_POWER";
 const KILLS_BETWEEN_POWER_CUTS: u64 = 5;
 const SESSIONS: u64 = 3;
@@ -48,12 +52,11 @@ const SIGKILL: i32 = 9;
 /// All serial numbers are looked for after every so many lives, those of the last life after each.
 const LIVES_BETWEEN_FULL_LOOKS: u64 = 50;
 
-fn run_really<T: 'static, F: Future<Output = T> + 'static>(work: impl FnOnce(Files, Handle) -> F) -> T {
+fn run_really<T: 'static, F: Future<Output = T> + 'static>(
+    work: impl FnOnce(Files, Handle) -> F,
+) -> T {
     let clock = Rc::new(Clock::real());
-    let options = RealDiskOptions {
-        caching: Caching::AllowBuffered,
-        ..RealDiskOptions::default()
-    };
+    let options = RealDiskOptions { caching: Caching::AllowBuffered, ..RealDiskOptions::default() };
     let disk: Rc<dyn Disk> = RealDisk::open(options, clock.clone()).unwrap();
     let executor = Executor::new(clock, disk.clone());
     let handle = executor.handle();
@@ -76,42 +79,34 @@ fn really(directory: &Path) -> InstanceOptions {
 
 async fn open_really(files: &Files, handle: &Handle, directory: &Path, seed: u64) -> Rc<Instance> {
     let mut random = Random::from_seed(seed).child("instance");
-    let opened = Instance::open(files.clone(), handle.clone(), really(directory), &mut random).await;
+    let opened =
+        Instance::open(files.clone(), handle.clone(), really(directory), &mut random).await;
     opened.unwrap_or_else(|error| panic!("recovery: {error}")).0
 }
 
-/// The trees are made first thing after creation, so they are always where they were the first time.
+/// The trees are made first thing after creation, so they are always where they were the first
+/// time.
 async fn make(files: Files, handle: Handle, directory: PathBuf) -> Field {
     let path = directory.join("database.edb");
     let signature = Signature::new(77, LogTime::from_utc_ns(1_600_000_000_000_000_000));
-    create_database(&files, &path, PageSize::KIB_4, signature, Context::default())
-        .await
-        .unwrap();
+    create_database(&files, &path, PageSize::KIB_4, signature, Context::default()).await.unwrap();
     let instance = open_really(&files, &handle, &directory, 1).await;
-    let field = create_field(&instance, &Setup::default(), 400, 500)
-        .await
-        .unwrap();
+    let field = create_field(&instance, &Setup::default(), 400, 500).await.unwrap();
     instance.close().await.unwrap();
     field
 }
 
 fn field_to_text(field: &Field) -> String {
     let trees = std::iter::once(&field.serials).chain(&field.data);
-    let words: Vec<String> = trees
-        .map(|tree| format!("{}:{}:{}", tree.root, tree.object, tree.kind))
-        .collect();
+    let words: Vec<String> =
+        trees.map(|tree| format!("{}:{}:{}", tree.root, tree.object, tree.kind)).collect();
     words.join(" ")
 }
 
 fn field_from_text(text: &str) -> Field {
     let mut trees = text.split_whitespace().map(|word| {
         let numbers: Vec<u32> = word.split(':').map(|number| number.parse().unwrap()).collect();
-        Tree {
-            database: 1,
-            root: numbers[0],
-            object: numbers[1],
-            kind: numbers[2],
-        }
+        Tree { database: 1, root: numbers[0], object: numbers[1], kind: numbers[2] }
     });
     Field {
         serials: trees.next().unwrap(),
@@ -138,8 +133,11 @@ fn child_that_is_killed() {
         for session in 0..SESSIONS {
             let (instance, field) = (instance.clone(), field.clone());
             let mut random = Random::from_seed(life).child(&format!("session {session}"));
-            joins
-                .push(handle.spawn(async move { work(&instance, &field, &mut random, life, session).await }));
+            joins.push(
+                handle.spawn(
+                    async move { work(&instance, &field, &mut random, life, session).await },
+                ),
+            );
         }
         for join in joins {
             join.await;
@@ -162,20 +160,16 @@ async fn work(instance: &Instance, field: &Field, random: &mut Random, life: u64
     let witness: Witness = Rc::new(move |serial, effects| say(&committing(&told, serial, effects)));
     for number in 0..1_000_000 {
         let serial = life << 32 | session << 24 | number;
-        let ledger = RefCell::new(Ledger {
-            witness: Some(witness.clone()),
-            ..Ledger::default()
-        });
-        one_transaction(instance, field, &weights, serial, random, &ledger)
-            .await
-            .unwrap();
+        let ledger = RefCell::new(Ledger { witness: Some(witness.clone()), ..Ledger::default() });
+        one_transaction(instance, field, &weights, serial, random, &ledger).await.unwrap();
         if !ledger.borrow().acknowledged.is_empty() {
             say(&format!("acknowledged {serial}"));
         }
     }
 }
 
-/// One write of one line: what the pipe has taken outlives the process. Half a line is of a transaction that has not committed.
+/// One write of one line: what the pipe has taken outlives the process. Half a line is of a
+/// transaction that has not committed.
 fn say(line: &str) {
     let line = format!("{line}\n");
     std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
@@ -187,9 +181,7 @@ fn hex(bytes: &[u8]) -> String {
 
 fn from_hex(text: &str) -> Vec<u8> {
     let digits = text.as_bytes().chunks_exact(2);
-    digits
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-        .collect()
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
 fn trees(field: &Field) -> Vec<Tree> {
@@ -222,21 +214,21 @@ fn note(field: &Field, ledger: &mut Ledger, line: &str) {
         let effect = |word: &str| {
             let parts: Vec<&str> = word.split(':').collect();
             let tree = trees[parts[0].parse::<usize>().unwrap()];
-            (
-                tree,
-                from_hex(parts[1]),
-                (parts[2] != "-").then(|| from_hex(parts[2])),
-            )
+            (tree, from_hex(parts[1]), (parts[2] != "-").then(|| from_hex(parts[2])))
         };
-        ledger
-            .committed
-            .push((serial, Rc::new(words.map(effect).collect())));
+        ledger.committed.push((serial, Rc::new(words.map(effect).collect())));
     }
 }
 
-/// Starts a child and kills it after a while; returns what it was about to commit, in that order, and what it was told is durable.
-/// Cuts the power as soon as it is killed, if told.
-fn one_life(directory: &Path, field: &Field, life: u64, milliseconds: u64, with_power_cut: bool) -> Ledger {
+/// Starts a child and kills it after a while; returns what it was about to commit, in that order,
+/// and what it was told is durable. Cuts the power as soon as it is killed, if told.
+fn one_life(
+    directory: &Path,
+    field: &Field,
+    life: u64,
+    milliseconds: u64,
+    with_power_cut: bool,
+) -> Ledger {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -281,10 +273,7 @@ fn one_life(directory: &Path, field: &Field, life: u64, milliseconds: u64, with_
         "life {life} ended by itself: {status}\n{complaints}"
     );
     // One that has panicked takes its time to die of it.
-    assert!(
-        complaints.is_empty(),
-        "life {life} complained before it was killed:\n{complaints}"
-    );
+    assert!(complaints.is_empty(), "life {life} complained before it was killed:\n{complaints}");
     let mut ledger = Ledger::default();
     lines.iter().for_each(|line| note(field, &mut ledger, line));
     ledger
@@ -305,10 +294,7 @@ fn apply(state: &mut State, effects: &Effects) {
 
 async fn rows_from(instance: &Instance, tree: Tree, first: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let transaction = instance.begin();
-    let range = KeyRange {
-        low: Bound::Included(first.to_vec()),
-        high: Bound::Unbounded,
-    };
+    let range = KeyRange { low: Bound::Included(first.to_vec()), high: Bound::Unbounded };
     let mut cursor = Cursor::new(&transaction, tree, range, Direction::Forward);
     let mut rows = BTreeMap::new();
     while let Some((key, data)) = cursor.next().await.unwrap() {
@@ -317,17 +303,21 @@ async fn rows_from(instance: &Instance, tree: Tree, first: &[u8]) -> BTreeMap<Ve
     rows
 }
 
-/// Compares the databases with the state before this life and what this life did; answers the state after it.
-async fn compare(instance: &Instance, field: &Field, mut state: State, ledger: &Ledger, life: u64) -> State {
+/// Compares the databases with the state before this life and what this life did; answers the state
+/// after it.
+async fn compare(
+    instance: &Instance,
+    field: &Field,
+    mut state: State,
+    ledger: &Ledger,
+    life: u64,
+) -> State {
     let is_full = life.is_multiple_of(LIVES_BETWEEN_FULL_LOOKS);
     let first = if is_full { 0 } else { life << 32 };
     let serials = rows_from(instance, field.serials, &first.to_be_bytes()).await;
     let is_there = |serial: u64| serials.contains_key(&serial.to_be_bytes()[..]);
     for serial in &ledger.acknowledged {
-        assert!(
-            is_there(*serial),
-            "life {life}: acknowledged commit {serial} is gone"
-        );
+        assert!(is_there(*serial), "life {life}: acknowledged commit {serial} is gone");
     }
     let mut survived = 0;
     for (index, (serial, effects)) in ledger.committed.iter().enumerate() {
@@ -342,11 +332,7 @@ async fn compare(instance: &Instance, field: &Field, mut state: State, ledger: &
     }
     for tree in trees(field) {
         let expected = state.entry(tree).or_default();
-        let first = if tree == field.serials {
-            first.to_be_bytes().to_vec()
-        } else {
-            Vec::new()
-        };
+        let first = if tree == field.serials { first.to_be_bytes().to_vec() } else { Vec::new() };
         let found = rows_from(instance, tree, &first).await;
         let rows = expected.range(first..).map(|(key, data)| (&key[..], &data[..]));
         assert!(
@@ -361,10 +347,7 @@ async fn compare(instance: &Instance, field: &Field, mut state: State, ledger: &
 async fn check_files(files: Files, handle: Handle, directory: PathBuf) {
     let names = ["database.edb", "database.jfm", "E00.log", "E00.chk"];
     let paths: Vec<PathBuf> = names.iter().map(|name| directory.join(name)).collect();
-    let options = VerifyOptions {
-        depth: Depth::Deep,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions { depth: Depth::Deep, ..VerifyOptions::default() };
     let report = verify(&files, &handle, &paths, &options).await;
     for file in &report.files {
         let deep = file.deep.as_ref();
@@ -423,7 +406,8 @@ fn kill_over_and_over(name: &str, lives: u64) {
         killed_at_work += u64::from(!ledger.acknowledged.is_empty());
         acknowledged += ledger.acknowledged.len();
         unacknowledged += ledger.committed.len() - ledger.acknowledged.len();
-        let (looking, field, before) = (directory.clone(), field.clone(), std::mem::take(&mut state));
+        let (looking, field, before) =
+            (directory.clone(), field.clone(), std::mem::take(&mut state));
         state = run_really(move |files, handle| async move {
             let instance = open_really(&files, &handle, &looking, life + 1_000_000).await;
             let after = compare(&instance, &field, before, &ledger, life).await;
@@ -434,13 +418,11 @@ fn kill_over_and_over(name: &str, lives: u64) {
     let looking = directory.clone();
     run_really(move |files, handle| check_files(files, handle, looking));
     println!(
-        "{lives} kills, {killed_at_work} of them under load, {power_cuts} followed by a power cut; {acknowledged} acknowledged commits kept; {unacknowledged} under way at a kill, \
+        "{lives} kills, {killed_at_work} of them under load, {power_cuts} followed by a power cut; \
+         {acknowledged} acknowledged commits kept; {unacknowledged} under way at a kill, \
          each there whole or not at all; every row compared"
     );
-    assert!(
-        killed_at_work * 2 >= lives,
-        "most kills must hit a process at work"
-    );
+    assert!(killed_at_work * 2 >= lives, "most kills must hit a process at work");
     std::fs::remove_dir_all(&directory).unwrap();
 }
 

@@ -1,5 +1,5 @@
-//! Promises of the engine, each broken on purpose around it: torn pages, operations abandoned half-way, a killed process, and the faults that were
-//! found once and must not come back.
+//! Promises of the engine, each broken on purpose around it: torn pages, operations abandoned
+//! half-way, a killed process, and the faults that were found once and must not come back.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -8,18 +8,14 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::set_checksum;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Clock, DiskErrorKind, Effect, FaultRule, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
-    NANOS_PER_MILLISECOND, OperationKind, Purpose, Random, Tracking,
+    Clock, DiskErrorKind, Effect, FaultRule, Handle, Latency, LatencyPlan, Loss, MemoryDisk,
+    MemoryOptions, NANOS_PER_MILLISECOND, OperationKind, Purpose, Random, Tracking,
 };
 
 use crate::support::*;
 
 fn small_cache() -> Setup {
-    Setup {
-        cache_frames: 64,
-        checkpoint_generations: 1,
-        ..Setup::default()
-    }
+    Setup { cache_frames: 64, checkpoint_generations: 1, ..Setup::default() }
 }
 
 /// Rows `from..to` of a tree, one commit for ten rows, noted in the ledger as acknowledged.
@@ -45,10 +41,7 @@ async fn fill(
             effects.push((tree, key, Some(data)));
         }
         let key = serial.to_be_bytes().to_vec();
-        transaction
-            .insert(field.serials, &key, b"committed")
-            .await
-            .unwrap();
+        transaction.insert(field.serials, &key, b"committed").await.unwrap();
         effects.push((field.serials, key, Some(b"committed".to_vec())));
         ledger.borrow_mut().committed.push((serial, Rc::new(effects)));
         transaction.commit(Commit::Durable).await.unwrap();
@@ -57,7 +50,8 @@ async fn fill(
 }
 
 fn audited(disk: &Rc<MemoryDisk>, setup: &Setup, field: &Field, ledger: &Ledger, what: &str) {
-    let (setup, field, ledger, what) = (setup.clone(), field.clone(), ledger.clone(), what.to_owned());
+    let (setup, field, ledger, what) =
+        (setup.clone(), field.clone(), ledger.clone(), what.to_owned());
     run_on(&disk.clock().clone(), disk, move |files, handle| async move {
         let (instance, _) = open(&files, &handle, &setup, 4)
             .await
@@ -92,14 +86,16 @@ fn sound_copy(disk: &Rc<MemoryDisk>) -> Rc<MemoryDisk> {
     disk.crash_image(Loss::Nothing, &mut Random::from_seed(8))
 }
 
-/// Taking back takes seconds on a slow disk, long enough for a checkpoint in the middle of it. If that passes the records of what is still to be
-/// taken back, a second cut leaves half a transaction.
+/// Taking back takes seconds on a slow disk, long enough for a checkpoint in the middle of it. If
+/// that passes the records of what is still to be taken back, a second cut leaves half a
+/// transaction.
 #[test]
 fn a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs() {
     let setup = small_cache();
     let latency = Latency::Constant(25 * NANOS_PER_MILLISECOND);
     let memory = MemoryOptions {
-        latency: LatencyPlan::of(Latency::Constant(1_000)).with_purpose(Purpose::DatabaseRead, latency),
+        latency: LatencyPlan::of(Latency::Constant(1_000))
+            .with_purpose(Purpose::DatabaseRead, latency),
         ..MemoryOptions::default()
     };
     let (disk, field, ledger) = filled(&setup, memory);
@@ -109,12 +105,10 @@ fn a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs() {
         let unfinished = instance.begin();
         for number in 0..400 {
             let tree = trees.data[0];
-            unfinished
-                .replace(tree, &row_key(number), &[7; 100])
-                .await
-                .unwrap();
+            unfinished.replace(tree, &row_key(number), &[7; 100]).await.unwrap();
         }
-        // Everything else moves on, so that the pages of the unfinished transaction get written.
+        // Everything else moves on, so that the pages of the unfinished transaction get
+        // written.
         fill(&instance, trees.data[1], &trees, &books, 0..500, 2).await;
         std::mem::forget(unfinished);
         books.into_inner()
@@ -141,8 +135,9 @@ fn a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs() {
     }
 }
 
-/// A transaction that ends lazily ends before the record of that is durable. If the checkpoint passed its first record meanwhile, a power cut would
-/// leave its changes on the pages, and nothing in the log that takes them back. Found by world 1001103 of the power cuts.
+/// A transaction that ends lazily ends before the record of that is durable. If the checkpoint
+/// passed its first record meanwhile, a power cut would leave its changes on the pages, and nothing
+/// in the log that takes them back. Found by world 1001103 of the power cuts.
 #[test]
 fn the_checkpoint_waits_until_the_end_of_a_transaction_is_durable() {
     for commits in [true, false] {
@@ -153,10 +148,7 @@ fn the_checkpoint_waits_until_the_end_of_a_transaction_is_durable() {
             let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
             let (transaction, tree) = (instance.begin(), trees.data[0]);
             for number in 0..5 {
-                transaction
-                    .replace(tree, &row_key(number), &[7; 100])
-                    .await
-                    .unwrap();
+                transaction.replace(tree, &row_key(number), &[7; 100]).await.unwrap();
             }
             let log = instance.store().log.clone();
             log.make_durable(log.tip()).await.unwrap();
@@ -182,7 +174,8 @@ fn the_checkpoint_waits_until_the_end_of_a_transaction_is_durable() {
     }
 }
 
-/// The other way round: pages thrown out of the cache under an open transaction reach the disk only after the log that takes it back.
+/// The other way round: pages thrown out of the cache under an open transaction reach the disk only
+/// after the log that takes it back.
 #[test]
 fn a_page_is_never_on_the_disk_before_its_log() {
     let setup = small_cache();
@@ -191,17 +184,11 @@ fn a_page_is_never_on_the_disk_before_its_log() {
     run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
         let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
         let transaction = instance.begin();
-        transaction
-            .replace(trees.data[0], &row_key(0), &[7; 100])
-            .await
-            .unwrap();
+        transaction.replace(trees.data[0], &row_key(0), &[7; 100]).await.unwrap();
         for _ in 0..50 {
             dump(&instance, trees.data[1]).await.unwrap();
         }
-        assert!(
-            instance.store().cache.oldest_dirty().is_none(),
-            "the changed page is on the disk"
-        );
+        assert!(instance.store().cache.oldest_dirty().is_none(), "the changed page is on the disk");
         std::mem::forget(transaction);
     })
     .unwrap();
@@ -209,14 +196,11 @@ fn a_page_is_never_on_the_disk_before_its_log() {
     audited(&cut, &setup, &field, &ledger, "after the cut");
 }
 
-/// All changes of the second database lie before the checkpoint. After recovery its changes need database times above those on its pages, or
-/// the recovery after that takes them for done.
+/// All changes of the second database lie before the checkpoint. After recovery its changes need
+/// database times above those on its pages, or the recovery after that takes them for done.
 #[test]
 fn database_times_never_go_back() {
-    let setup = Setup {
-        databases: 2,
-        ..small_cache()
-    };
+    let setup = Setup { databases: 2, ..small_cache() };
     let (disk, field, ledger) = filled(&setup, MemoryOptions::default());
     let second = field.data[2];
     let mut random = Random::from_seed(6);
@@ -225,7 +209,8 @@ fn database_times_never_go_back() {
         let (working, trees, ledger) = (setup.clone(), field.clone(), RefCell::new(books));
         books = run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
             let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
-            // In the first round many changes, later ever fewer: their times would begin low and stay low.
+            // In the first round many changes, later ever fewer: their times would begin low
+            // and stay low.
             let rows = [200, 60, 20][usize::from(round)];
             fill(&instance, second, &trees, &ledger, 0..rows, 10 + round).await;
             checkpoint_past_everything(&instance, &trees).await;
@@ -238,7 +223,8 @@ fn database_times_never_go_back() {
         let (working, trees, ledger) = (setup.clone(), field.clone(), RefCell::new(books));
         books = run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
             let (instance, _) = open(&files, &handle, &working, 6).await.unwrap();
-            // Only in the log when the power fails: taken for done if its times are below those on the pages.
+            // Only in the log when the power fails: taken for done if its times are below those
+            // on the pages.
             fill(&instance, second, &trees, &ledger, 0..20, 40 + round).await;
             ledger.into_inner()
         })
@@ -249,7 +235,8 @@ fn database_times_never_go_back() {
     }
 }
 
-/// Drives every changed page out by reading others, and moves the checkpoint past all that was done so far.
+/// Drives every changed page out by reading others, and moves the checkpoint past all that was done
+/// so far.
 async fn checkpoint_past_everything(instance: &Rc<Instance>, field: &Field) {
     let tip = instance.store().log.tip();
     for _ in 0..50 {
@@ -264,7 +251,8 @@ async fn checkpoint_past_everything(instance: &Rc<Instance>, field: &Field) {
     panic!("the checkpoint does not pass what was done");
 }
 
-/// A rollback that meets an unreadable page leaves uncommitted data on other pages. Such an instance must not be closed as clean.
+/// A rollback that meets an unreadable page leaves uncommitted data on other pages. Such an
+/// instance must not be closed as clean.
 #[test]
 fn a_rollback_that_fails_leaves_the_rest_to_recovery() {
     let setup = small_cache();
@@ -274,26 +262,22 @@ fn a_rollback_that_fails_leaves_the_rest_to_recovery() {
         let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
         let transaction = instance.begin();
         for number in 0..200 {
-            transaction
-                .replace(trees.data[0], &row_key(number), &[7; 100])
-                .await
-                .unwrap();
+            transaction.replace(trees.data[0], &row_key(number), &[7; 100]).await.unwrap();
         }
         dump(&instance, trees.data[1]).await.unwrap();
-        let fault = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::DatabaseRead);
+        let fault =
+            FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_purpose(Purpose::DatabaseRead);
         broken.inject(fault.nth(3));
         assert!(transaction.rollback().await.is_err(), "the third read fails");
-        assert!(
-            instance.close().await.is_err(),
-            "half a rollback was closed as clean"
-        );
+        assert!(instance.close().await.is_err(), "half a rollback was closed as clean");
     })
     .unwrap();
     disk.clear_faults();
     audited(&disk, &setup, &field, &ledger, "after a failed rollback");
 }
 
-/// After a failed sync the next one may report success and have written nothing: the files cannot be declared clean any more.
+/// After a failed sync the next one may report success and have written nothing: the files cannot
+/// be declared clean any more.
 #[test]
 fn a_failed_sync_of_a_checkpoint_poisons_the_instance() {
     let setup = small_cache();
@@ -304,7 +288,8 @@ fn a_failed_sync_of_a_checkpoint_poisons_the_instance() {
         let (instance, _) = open(&files, &handle, &working, 5).await.unwrap();
         fill(&instance, trees.data[0], &trees, &books, 0..300, 2).await;
         dump(&instance, trees.data[1]).await.unwrap();
-        let fault = FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_kind(OperationKind::SyncFile);
+        let fault =
+            FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_kind(OperationKind::SyncFile);
         broken.inject(fault.with_path_part(".edb").nth(1));
         assert!(instance.checkpoint().await.is_err(), "the sync fails");
         assert!(
@@ -315,8 +300,9 @@ fn a_failed_sync_of_a_checkpoint_poisons_the_instance() {
     .unwrap();
 }
 
-/// Work over several generations on a set of hot pages, with checkpoints: pages are imaged, written, changed again and written again. Every write
-/// of a page at the cut is torn. An image that the checkpoint has passed does not mend it.
+/// Work over several generations on a set of hot pages, with checkpoints: pages are imaged,
+/// written, changed again and written again. Every write of a page at the cut is torn. An image
+/// that the checkpoint has passed does not mend it.
 #[test]
 fn an_image_is_never_older_than_the_checkpoint() {
     let setup = small_cache();
@@ -325,10 +311,7 @@ fn an_image_is_never_older_than_the_checkpoint() {
         let mut random = Random::from_seed(seed).child("hot pages");
         let world = disk.crash_image(Loss::Nothing, &mut random);
         let cut = FaultRule::new(Effect::CutPowerWhenSubmitted).with_kind(OperationKind::Write);
-        world.inject(
-            cut.with_purpose(Purpose::DatabaseWrite)
-                .nth(40 + random.below(400)),
-        );
+        world.inject(cut.with_purpose(Purpose::DatabaseWrite).nth(40 + random.below(400)));
         let (working, trees) = (setup.clone(), field.clone());
         let books = Rc::new(RefCell::new(ledger.clone()));
         let written = books.clone();
@@ -339,29 +322,24 @@ fn an_image_is_never_older_than_the_checkpoint() {
             hot_life(&instance, &handle, &trees, &written).await;
         });
         world.power_cut();
-        let torn = Loss::Chance {
-            survival: 1.0,
-            tearing: 1.0,
-        };
+        let torn = Loss::Chance { survival: 1.0, tearing: 1.0 };
         let image = world.crash_image(torn, &mut random);
         audited(&image, &setup, &field, &books.borrow(), &format!("seed {seed}"));
     }
 }
 
-async fn hot_life(instance: &Rc<Instance>, handle: &Handle, field: &Field, ledger: &Rc<RefCell<Ledger>>) {
+async fn hot_life(
+    instance: &Rc<Instance>,
+    handle: &Handle,
+    field: &Field,
+    ledger: &Rc<RefCell<Ledger>>,
+) {
     for turn in 0..60u64 {
-        // A few hot rows in every turn, and a moving window that fills the log and drives the cleaner.
+        // A few hot rows in every turn, and a moving window that fills the log and drives the
+        // cleaner.
         fill(instance, field.data[0], field, ledger, 0..20, turn as u8).await;
         let window = turn * 37 % 460;
-        fill(
-            instance,
-            field.data[1],
-            field,
-            ledger,
-            window..window + 40,
-            turn as u8,
-        )
-        .await;
+        fill(instance, field.data[1], field, ledger, window..window + 40, turn as u8).await;
         if turn % 3 == 2 && instance.checkpoint().await.is_err() {
             return;
         }
@@ -373,25 +351,25 @@ async fn hot_life(instance: &Rc<Instance>, handle: &Handle, field: &Field, ledge
 #[test]
 fn a_write_through_disk_needs_no_mercy() {
     let setup = small_cache();
-    let memory = MemoryOptions {
-        tracking: Tracking::WriteThrough,
-        ..MemoryOptions::default()
-    };
+    let memory = MemoryOptions { tracking: Tracking::WriteThrough, ..MemoryOptions::default() };
     let (disk, field, ledger) = filled(&setup, memory);
     let image = disk.crash_image(Loss::Everything, &mut Random::from_seed(2));
     audited(&image, &setup, &field, &ledger, "write through");
 }
 
-/// Why it matters: an instance that goes around in a circle does nothing else any more, and waits for nothing that could be stopped.
+/// Why it matters: an instance that goes around in a circle does nothing else any more, and waits
+/// for nothing that could be stopped.
 #[test]
 fn free_space_that_leads_around_in_a_circle_is_refused() {
     const AVAILABLE_ROOT: u32 = 3;
     let (clock, setup) = (Rc::new(Clock::simulated()), Setup::default());
     let disk = new_disk(&clock, 1, MemoryOptions::default());
     let s = setup.clone();
-    run_on(&clock, &disk, move |files, _| async move {
-        create_databases(&files, &s).await.unwrap()
-    })
+    run_on(
+        &clock,
+        &disk,
+        move |files, _| async move { create_databases(&files, &s).await.unwrap() },
+    )
     .unwrap();
     disk.corrupt(database_path(1), setup.size.offset_of(AVAILABLE_ROOT), |bytes| {
         let page = &mut bytes[..setup.size.bytes()];
@@ -419,10 +397,7 @@ fn when_all_numbers_of_long_values_are_given_out_a_further_one_is_refused() {
         let transaction = instance.begin();
         let last_but_one = (u32::MAX - 1).to_be_bytes();
         let tree = tree_of(1, place.root, place.object);
-        transaction
-            .insert(tree, &last_but_one, &[1, 0, 0, 0, 0, 0, 0, 0])
-            .await
-            .unwrap();
+        transaction.insert(tree, &last_but_one, &[1, 0, 0, 0, 0, 0, 0, 0]).await.unwrap();
         transaction.commit(Commit::Durable).await.unwrap();
         instance.close().await.unwrap();
 
@@ -433,9 +408,8 @@ fn when_all_numbers_of_long_values_are_given_out_a_further_one_is_refused() {
         for (bytes, is_taken) in [(9_000, false), (10, true), (9_000, false)] {
             let text = vec![b'b'; bytes];
             let transaction = instance.begin();
-            let inserted = table
-                .insert(&transaction, &[(id, Some(&one[..])), (body, Some(&text[..]))])
-                .await;
+            let inserted =
+                table.insert(&transaction, &[(id, Some(&one[..])), (body, Some(&text[..]))]).await;
             assert_eq!(inserted.is_ok(), is_taken, "{inserted:?}");
             transaction.rollback().await.unwrap();
         }

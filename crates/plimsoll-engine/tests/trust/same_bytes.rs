@@ -11,19 +11,9 @@ use crate::support::*;
 
 /// Work, cut, recovery and more work; what the disk holds and how many events it took.
 fn life(seed: u64) -> (BTreeMap<PathBuf, Vec<u8>>, u64, u64) {
-    let setup = Setup {
-        databases: 2,
-        cache_frames: 70,
-        ..Setup::default()
-    };
-    let latency = Latency::Exponential {
-        fixed_ns: 20_000,
-        mean_ns: 300_000,
-    };
-    let memory = MemoryOptions {
-        latency: LatencyPlan::of(latency),
-        ..MemoryOptions::default()
-    };
+    let setup = Setup { databases: 2, cache_frames: 70, ..Setup::default() };
+    let latency = Latency::Exponential { fixed_ns: 20_000, mean_ns: 300_000 };
+    let memory = MemoryOptions { latency: LatencyPlan::of(latency), ..MemoryOptions::default() };
     let mut random = Random::from_seed(seed).child("life");
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, memory);
@@ -34,12 +24,7 @@ fn life(seed: u64) -> (BTreeMap<PathBuf, Vec<u8>>, u64, u64) {
         create_databases(&files, &working).await.unwrap();
         let (instance, _) = open(&files, &handle, &working, seed).await.unwrap();
         let created = create_field(&instance, &working, 900, 500).await.unwrap();
-        instance
-            .store()
-            .log
-            .make_durable(instance.store().log.tip())
-            .await
-            .unwrap();
+        instance.store().log.make_durable(instance.store().log.tip()).await.unwrap();
         *known.borrow_mut() = Some(created.clone());
         let mut joins = Vec::new();
         for session in 0..4u64 {
@@ -74,22 +59,14 @@ fn life(seed: u64) -> (BTreeMap<PathBuf, Vec<u8>>, u64, u64) {
         instance.close().await.unwrap();
     })
     .unwrap();
-    (
-        image.snapshot(),
-        disk.events() + image.events(),
-        image.clock().now(),
-    )
+    (image.snapshot(), disk.events() + image.events(), image.clock().now())
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_events_and_times() {
     for seed in 1..4 {
         let (first, second) = (life(seed), life(seed));
-        assert_eq!(
-            (first.1, first.2),
-            (second.1, second.2),
-            "events and time of seed {seed}"
-        );
+        assert_eq!((first.1, first.2), (second.1, second.2), "events and time of seed {seed}");
         assert!(first.0 == second.0, "bytes of seed {seed}");
     }
     assert!(life(1).0 != life(2).0, "different seeds make different lives");

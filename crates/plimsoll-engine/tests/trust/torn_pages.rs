@@ -1,8 +1,10 @@
-//! Torn pages. With page images no tear loses anything, however small the disk's atomic unit. Without images a disk that writes whole pages loses
-//! nothing either; one that tears them makes recovery refuse, and then exactly the torn pages are named: wrong data is never returned.
+//! Torn pages. With page images no tear loses anything, however small the disk's atomic unit.
+//! Without images a disk that writes whole pages loses nothing either; one that tears them makes
+//! recovery refuse, and then exactly the torn pages are named: wrong data is never returned.
 //!
-//! Named is every damaged page but those that the log to be redone makes anew: their old content matters to nobody, and redo mends them. A page
-//! that was being written when the power failed is always one that the log to be redone speaks of, so none is passed over.
+//! Named is every damaged page but those that the log to be redone makes anew: their old content
+//! matters to nobody, and redo mends them. A page that was being written when the power failed is
+//! always one that the log to be redone speaks of, so none is passed over.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -18,7 +20,8 @@ use plimsoll_engine::log::reader::LogReader;
 use plimsoll_engine::log::record::LogRecord;
 use plimsoll_engine::{PageClass, classify, mend};
 use plimsoll_io::{
-    Clock, Context, Effect, FaultRule, Loss, MemoryDisk, MemoryOptions, OperationKind, Purpose, Random,
+    Clock, Context, Effect, FaultRule, Loss, MemoryDisk, MemoryOptions, OperationKind, Purpose,
+    Random,
 };
 
 use crate::support::*;
@@ -34,18 +37,16 @@ struct Torn {
     damaged: BTreeSet<u32>,
 }
 
-/// How many of the writes at risk survive, torn or whole: in a third of the worlds all, so that what is found is torn as badly as can be, and in the
-/// others some are missing, so that later ones are there without earlier ones.
+/// How many of the writes at risk survive, torn or whole: in a third of the worlds all, so that
+/// what is found is torn as badly as can be, and in the others some are missing, so that later ones
+/// are there without earlier ones.
 const SURVIVAL: [f64; 3] = [1.0, 0.8, 0.5];
 
 /// Works until a database write is under way, cuts there, and tears most of what survives.
 fn torn_world(seed: u64, setup: Setup, atomic_write_bytes: u32) -> Option<Torn> {
     let mut random = Random::from_seed(seed).child("torn");
     let clock = Rc::new(Clock::simulated());
-    let memory = MemoryOptions {
-        atomic_write_bytes,
-        ..MemoryOptions::default()
-    };
+    let memory = MemoryOptions { atomic_write_bytes, ..MemoryOptions::default() };
     let disk = new_disk(&clock, seed, memory);
     let creating = setup.clone();
     run_on(&clock, &disk, move |files, _| async move {
@@ -73,12 +74,10 @@ fn torn_world(seed: u64, setup: Setup, atomic_write_bytes: u32) -> Option<Torn> 
         }
         *known.borrow_mut() = Some(created.clone());
         let mut random = Random::from_seed(seed).child("session");
-        let weights = Weights {
-            lazy: 0.2,
-            ..Weights::swarm(&mut random)
-        };
+        let weights = Weights { lazy: 0.2, ..Weights::swarm(&mut random) };
         for serial in 0..1_500 {
-            let done = one_transaction(&instance, &created, &weights, serial, &mut random, &books).await;
+            let done =
+                one_transaction(&instance, &created, &weights, serial, &mut random, &books).await;
             if done.is_err() || (serial % 40 == 39 && instance.checkpoint().await.is_err()) {
                 return;
             }
@@ -86,10 +85,7 @@ fn torn_world(seed: u64, setup: Setup, atomic_write_bytes: u32) -> Option<Torn> 
     });
     let written = disk.bytes(database_path(1)).unwrap();
     disk.power_cut();
-    let loss = Loss::Chance {
-        survival: SURVIVAL[(seed % 3) as usize],
-        tearing: 0.7,
-    };
+    let loss = Loss::Chance { survival: SURVIVAL[(seed % 3) as usize], tearing: 0.7 };
     let image = disk.crash_image(loss, &mut random);
     let field = field.borrow().clone()?;
     let ledger = ledger.borrow().clone();
@@ -157,26 +153,16 @@ fn made_anew(torn: &Torn) -> BTreeSet<u32> {
 /// What recovery says; when it succeeds, the audit must too.
 fn recover(torn: &Torn) -> Result<(), EngineError> {
     let (setup, field, ledger) = (torn.setup.clone(), torn.field.clone(), torn.ledger.clone());
-    run_on(
-        &torn.image.clock().clone(),
-        &torn.image,
-        move |files, handle| async move {
-            let (instance, _) = open(&files, &handle, &setup, 9).await?;
-            audit(&instance, &field, &ledger).await?;
-            instance.close().await
-        },
-    )
+    run_on(&torn.image.clock().clone(), &torn.image, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &setup, 9).await?;
+        audit(&instance, &field, &ledger).await?;
+        instance.close().await
+    })
     .unwrap()
 }
 
 fn setup_of(size: PageSize, page_images: bool) -> Setup {
-    Setup {
-        size,
-        page_images,
-        cache_frames: 64,
-        checkpoint_generations: 1,
-        ..Setup::default()
-    }
+    Setup { size, page_images, cache_frames: 64, checkpoint_generations: 1, ..Setup::default() }
 }
 
 #[test]
@@ -243,7 +229,8 @@ fn without_images_every_torn_page_is_named_and_no_sound_one_accused() {
     }
 }
 
-/// Exactly the pages that redo cannot make anew are named, and where there are none nothing is lost.
+/// Exactly the pages that redo cannot make anew are named, and where there are none nothing is
+/// lost.
 fn expect_named(seed: u64, torn: &Torn, fates: &mut Fates) {
     let anew = made_anew(torn);
     let expected: BTreeSet<u32> = torn.damaged.difference(&anew).copied().collect();
@@ -260,8 +247,5 @@ fn expect_named(seed: u64, torn: &Torn, fates: &mut Fates) {
         Err(error) => panic!("seed {seed}: {error}"),
     };
     fates.named += named.len();
-    assert_eq!(
-        named, expected,
-        "seed {seed}: other pages are named than are torn"
-    );
+    assert_eq!(named, expected, "seed {seed}: other pages are named than are torn");
 }

@@ -1,5 +1,6 @@
-//! The waypoint: no page in a database file is newer than the end of the log minus a configured number of generations. Losing the newest
-//! generations then loses commits, but leaves no page that the rest of the log does not know.
+//! The waypoint: no page in a database file is newer than the end of the log minus a configured
+//! number of generations. Losing the newest generations then loses commits, but leaves no page that
+//! the rest of the log does not know.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,7 +36,13 @@ const WEIGHTS: Weights = Weights {
     narrow: 0.1,
 };
 
-async fn work(files: Files, handle: plimsoll_io::Handle, setup: Setup, seed: u64, transactions: u64) {
+async fn work(
+    files: Files,
+    handle: plimsoll_io::Handle,
+    setup: Setup,
+    seed: u64,
+    transactions: u64,
+) {
     create_databases(&files, &setup).await.unwrap();
     let (instance, _) = open(&files, &handle, &setup, seed).await.unwrap();
     let field = create_field(&instance, &setup, 900, 900).await.unwrap();
@@ -47,7 +54,9 @@ async fn work(files: Files, handle: plimsoll_io::Handle, setup: Setup, seed: u64
         joins.push(handle.spawn(async move {
             for number in 0..transactions {
                 let serial = session * 1_000_000 + number;
-                let done = one_transaction(&instance, &field, &WEIGHTS, serial, &mut random, &ledger).await;
+                let done =
+                    one_transaction(&instance, &field, &WEIGHTS, serial, &mut random, &ledger)
+                        .await;
                 done.unwrap();
             }
         }));
@@ -58,21 +67,23 @@ async fn work(files: Files, handle: plimsoll_io::Handle, setup: Setup, seed: u64
     instance.close().await.unwrap();
 }
 
-/// A cache full of pages that may not be written yet must not stop the instance, and a clean stop writes them all the same: both waited for ever.
+/// A cache full of pages that may not be written yet must not stop the instance, and a clean stop
+/// writes them all the same: both waited for ever.
 #[test]
 fn work_and_a_clean_stop_come_to_an_end() {
     for waypoint_generations in [1, 3] {
         let setup = setup(waypoint_generations);
         let clock = Rc::new(Clock::simulated());
         let disk = new_disk(&clock, 1, MemoryOptions::default());
-        run_on(&clock, &disk, move |files, handle| {
-            work(files, handle, setup, 1, 150)
-        })
-        .unwrap_or_else(|_| panic!("with {waypoint_generations} generations everybody waits for ever"));
+        run_on(&clock, &disk, move |files, handle| work(files, handle, setup, 1, 150))
+            .unwrap_or_else(|_| {
+                panic!("with {waypoint_generations} generations everybody waits for ever")
+            });
     }
 }
 
-/// The generation of the change that gave a page its database time, for every time in the log; and the last generation.
+/// The generation of the change that gave a page its database time, for every time in the log; and
+/// the last generation.
 fn generations_by_time(disk: &Rc<MemoryDisk>) -> (BTreeMap<u64, u32>, u32) {
     run_on(&disk.clock().clone(), disk, |files, _| async move {
         let reader = LogReader::new(files, LogNames::new(LOG, "E00"), Context::default());
@@ -93,7 +104,8 @@ fn generations_by_time(disk: &Rc<MemoryDisk>) -> (BTreeMap<u64, u32>, u32) {
     .unwrap()
 }
 
-/// The promise, looked at on the disk itself at many moments, with every write that was under way counted as done.
+/// The promise, looked at on the disk itself at many moments, with every write that was under way
+/// counted as done.
 #[test]
 fn no_page_on_disk_is_newer_than_the_waypoint() {
     let (mut pages, mut generations_max) = (0, 0);
@@ -104,9 +116,7 @@ fn no_page_on_disk_is_newer_than_the_waypoint() {
         let disk = new_disk(&clock, seed, MemoryOptions::default());
         let mut random = Random::from_seed(seed).child("cut");
         disk.power_cut_at_event(3_000 + random.below(12_000));
-        run_until_power_lost(&disk, move |files, handle| {
-            work(files, handle, setup, seed, 5_000)
-        });
+        run_until_power_lost(&disk, move |files, handle| work(files, handle, setup, seed, 5_000));
         disk.power_cut();
         let image = disk.crash_image(Loss::Nothing, &mut random);
         let (times, last) = generations_by_time(&image);
@@ -119,7 +129,8 @@ fn no_page_on_disk_is_newer_than_the_waypoint() {
                 pages += 1;
                 assert!(
                     generation + waypoint_generations <= last,
-                    "seed {seed}: a page changed in generation {generation} is on disk, the log ends in {last}"
+                    "seed {seed}: a page changed in generation {generation} is on disk, the log \
+                     ends in {last}"
                 );
             }
         }

@@ -12,8 +12,8 @@ fn lend(arena: &Rc<Arena>, length_bytes: usize) -> Buffer {
     })
 }
 
-/// Two owners of one byte would be a database page inside a log record. Every buffer is filled with its own mark and checked
-/// when it dies.
+/// Two owners of one byte would be a database page inside a log record. Every buffer is filled with
+/// its own mark and checked when it dies.
 #[test]
 fn buffers_never_overlap() {
     let mut random = Random::from_seed(7);
@@ -35,7 +35,8 @@ fn buffers_never_overlap() {
     }
 }
 
-/// Memory in small pieces must become large pieces again, or the arena would grow with every phase of a run.
+/// Memory in small pieces must become large pieces again, or the arena would grow with every phase
+/// of a run.
 #[test]
 fn pieces_grow_together_again() {
     let mut random = Random::from_seed(8);
@@ -49,13 +50,11 @@ fn pieces_grow_together_again() {
         drop(lend(&arena, CHUNK_BYTES));
         assert_eq!(arena.size_bytes(), CHUNK_BYTES, "the chunk is whole again");
     }
-    assert!(
-        arena.lend(CHUNK_BYTES + 1).is_none(),
-        "longer than a chunk is not lent"
-    );
+    assert!(arena.lend(CHUNK_BYTES + 1).is_none(), "longer than a chunk is not lent");
 }
 
-/// Whoever looks for leaks believes this count: each buffer counts from when it is lent until the last share of it is gone.
+/// Whoever looks for leaks believes this count: each buffer counts from when it is lent until the
+/// last share of it is gone.
 #[test]
 fn what_is_lent_is_counted() {
     let mut random = Random::from_seed(9);
@@ -81,7 +80,8 @@ fn what_is_lent_is_counted() {
     assert_eq!(arena.lent_bytes(), 0);
 }
 
-/// Only memory the kernel was told of, by this arena, goes by number: another ring knows the number as something else.
+/// Only memory the kernel was told of, by this arena, goes by number: another ring knows the number
+/// as something else.
 #[test]
 fn only_own_registered_memory_has_a_number() {
     let (arena, other) = (Rc::new(Arena::default()), Rc::new(Arena::default()));
@@ -92,11 +92,7 @@ fn only_own_registered_memory_has_a_number() {
     assert_eq!(arena.registered_index(&buffer), Some(0));
     other.note_registered(other.grow());
     assert_eq!(other.registered_index(&buffer), None, "not its memory");
-    assert_eq!(
-        arena.registered_index(&Buffer::zeroed(8192)),
-        None,
-        "from the heap"
-    );
+    assert_eq!(arena.registered_index(&Buffer::zeroed(8192)), None, "from the heap");
 }
 
 /// A buffer may outlive the disk that lent it.
@@ -109,7 +105,8 @@ fn buffers_keep_their_arena() {
     assert!(buffer.iter().all(|byte| *byte == 1));
 }
 
-/// A page is written from where it lies: the memory belongs to both until one of them is gone, in whichever order, and is given back once.
+/// A page is written from where it lies: the memory belongs to both until one of them is gone, in
+/// whichever order, and is given back once.
 #[test]
 fn shared_memory_is_given_back_by_the_last() {
     let arena: Rc<Arena> = Rc::default();
@@ -141,7 +138,8 @@ fn shared_memory_is_given_back_by_the_last() {
     }
 }
 
-/// Changing a page that the kernel is reading would put half of the change on the disk, under a checksum that fits neither.
+/// Changing a page that the kernel is reading would put half of the change on the disk, under a
+/// checksum that fits neither.
 #[test]
 #[should_panic(expected = "shared memory is not changed")]
 fn shared_memory_cannot_be_changed() {

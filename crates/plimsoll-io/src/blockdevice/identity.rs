@@ -1,5 +1,5 @@
-//! Which device this is: its stable name, its serial, what is built on it. Read from sysfs, /dev/disk/by-id and, where the
-//! kernel itself does not know the serial, from udev's database.
+//! Which device this is: its stable name, its serial, what is built on it. Read from sysfs,
+//! /dev/disk/by-id and, where the kernel itself does not know the serial, from udev's database.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -39,13 +39,7 @@ impl Identity {
             None => folder.clone(),
         };
         let kernel_name = folder.file_name()?.to_string_lossy().into_owned();
-        Some(Self {
-            kernel_name,
-            partition,
-            number: (major, minor),
-            folder,
-            disk_folder,
-        })
+        Some(Self { kernel_name, partition, number: (major, minor), folder, disk_folder })
     }
 
     /// Whether an open descriptor is of this device.
@@ -58,10 +52,11 @@ impl Identity {
         })
     }
 
-    /// The device below a file system: the one its device number names, or, for file systems with numbers of their own (btrfs),
-    /// the one its mount names.
+    /// The device below a file system: the one its device number names, or, for file systems with
+    /// numbers of their own (btrfs), the one its mount names.
     pub(crate) fn below_file_system(major: u32, minor: u32) -> Option<Self> {
-        Self::of(major, minor).or_else(|| Self::at(&Mount::with_number(major, minor)?.source_device()?))
+        Self::of(major, minor)
+            .or_else(|| Self::at(&Mount::with_number(major, minor)?.source_device()?))
     }
 
     /// The first name below /dev/disk/by-id; does not change.
@@ -81,11 +76,11 @@ impl Identity {
 
     /// The name that stays, or else the kernel's.
     pub(crate) fn best_path(&self) -> PathBuf {
-        self.by_id()
-            .unwrap_or_else(|| Path::new("/dev").join(&self.kernel_name))
+        self.by_id().unwrap_or_else(|| Path::new("/dev").join(&self.kernel_name))
     }
 
-    /// What the user types to allow writing: the serial; of a partition with its number; where there is no serial, the path.
+    /// What the user types to allow writing: the serial; of a partition with its number; where
+    /// there is no serial, the path.
     pub(crate) fn consent_token(&self) -> String {
         match (self.serial(), self.partition) {
             (Some(serial), None) => serial,
@@ -109,15 +104,13 @@ impl Identity {
         self.attribute(name)?.parse().ok()
     }
 
-    /// The disks that in the end hold the data: through partitions, device mapper and RAID, by kernel name.
+    /// The disks that in the end hold the data: through partitions, device mapper and RAID, by
+    /// kernel name.
     pub(crate) fn bottom_disks(&self) -> Vec<String> {
         let below = names_in(&self.disk_folder.join("slaves"));
         if below.is_empty() {
             let name = self.disk_folder.file_name();
-            return name
-                .map(|name| name.to_string_lossy().into_owned())
-                .into_iter()
-                .collect();
+            return name.map(|name| name.to_string_lossy().into_owned()).into_iter().collect();
         }
         below
             .iter()

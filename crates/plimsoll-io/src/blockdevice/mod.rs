@@ -1,8 +1,10 @@
-//! Whole block devices as files: who they are, whether they are free, and whose consent is needed to write.
+//! Whole block devices as files: who they are, whether they are free, and whose consent is needed
+//! to write.
 //!
-//! Reading a device is always allowed. Writing needs three things: the user has named the device's serial, nobody uses the
-//! device (the kernel's exclusive open, no partitions, no holders, no second path to the same disk), and it carries no
-//! signature of anybody's data. Nothing here is ever wiped or overwritten on the way.
+//! Reading a device is always allowed. Writing needs three things: the user has named the device's
+//! serial, nobody uses the device (the kernel's exclusive open, no partitions, no holders, no
+//! second path to the same disk), and it carries no signature of anybody's data. Nothing here is
+//! ever wiped or overwritten on the way.
 
 mod identity;
 mod signature;
@@ -29,9 +31,7 @@ pub(crate) fn check_before_opening(
     };
     let token = identity.consent_token();
     if !destroy_serials.contains(&token) {
-        return occupied(format!(
-            "its serial is {token} and was not given as the one to destroy"
-        ));
+        return occupied(format!("its serial is {token} and was not given as the one to destroy"));
     }
     match use_by_others(identity) {
         Some(user) => occupied(user),
@@ -39,20 +39,17 @@ pub(crate) fn check_before_opening(
     }
 }
 
-/// Who uses the device without having it open: partitions, devices built on it, a second path to it.
+/// Who uses the device without having it open: partitions, devices built on it, a second path to
+/// it.
 pub(crate) fn use_by_others(identity: &Identity) -> Option<String> {
     if let Some(partition) = identity.partitions().first() {
         return Some(format!("it has partitions, such as {partition}"));
     }
     if let Some(holder) = identity.holders().first() {
-        return Some(format!(
-            "{holder} is built on it (multipath, LVM, RAID or encryption)"
-        ));
+        return Some(format!("{holder} is built on it (multipath, LVM, RAID or encryption)"));
     }
     let twin = identity.other_paths().into_iter().next()?;
-    Some(format!(
-        "{twin} has the same serial: it is one of several paths to one disk"
-    ))
+    Some(format!("{twin} has the same serial: it is one of several paths to one disk"))
 }
 
 /// Refuses an opened device that carries somebody's data.
@@ -67,18 +64,18 @@ pub(crate) fn check_content(
     let scan_bytes = capacity_bytes.min(SCAN_BYTES as u64);
     let head = read_at(fd, 0, scan_bytes).map_err(failed)?;
     let tail = read_at(fd, capacity_bytes - scan_bytes, scan_bytes).map_err(failed)?;
-    let error = |kind, detail: String| Err(DiskError::new(kind, doing, identity.best_path()).because(detail));
+    let error = |kind, detail: String| {
+        Err(DiskError::new(kind, doing, identity.best_path()).because(detail))
+    };
     match find_signature(&head, &tail, capacity_bytes) {
         None => Ok(()),
         Some(DATABASE) if mode == OpenMode::Write => Ok(()),
-        Some(DATABASE) => error(
-            DiskErrorKind::AlreadyExists,
-            "it holds a database already".to_owned(),
-        ),
-        Some(signature) => error(
-            DiskErrorKind::Occupied,
-            format!("it carries the signature of {signature}"),
-        ),
+        Some(DATABASE) => {
+            error(DiskErrorKind::AlreadyExists, "it holds a database already".to_owned())
+        }
+        Some(signature) => {
+            error(DiskErrorKind::Occupied, format!("it carries the signature of {signature}"))
+        }
     }
 }
 

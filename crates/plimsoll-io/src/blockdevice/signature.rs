@@ -1,9 +1,10 @@
-//! What a device that is not empty looks like: the marks that file systems, partition tables, volume managers, RAID and
-//! encryption leave in its first and last mebibyte.
+//! What a device that is not empty looks like: the marks that file systems, partition tables,
+//! volume managers, RAID and encryption leave in its first and last mebibyte.
 //!
-//! Sources: the on-disk format documents of each system as far as they are published, else the probing tables of
-//! util-linux (libblkid/src/superblocks, libblkid/src/partitions), read for offsets and magic values.
-//! Limit: a device without any known mark may still hold data; that is why the user must also name its serial.
+//! Sources: the on-disk format documents of each system as far as they are published, else the
+//! probing tables of util-linux (libblkid/src/superblocks, libblkid/src/partitions), read for
+//! offsets and magic values. Limit: a device without any known mark may still hold data; that is
+//! why the user must also name its serial.
 
 /// How much of each end is looked at.
 pub(crate) const SCAN_BYTES: usize = 1 << 20;
@@ -31,7 +32,8 @@ const fn mark(owner: &'static str, magic: &'static [u8], places: &'static [Place
     Mark { owner, magic, places }
 }
 
-/// Marks at fixed places. Two-byte marks are few and only where our own header page has no content of its own.
+/// Marks at fixed places. Two-byte marks are few and only where our own header page has no content
+/// of its own.
 #[rustfmt::skip]
 pub(super) const MARKS: &[Mark] = &[
     mark("a GPT partition table", b"EFI PART", &[Start(512), Start(4096), End(512), End(4096)]),
@@ -41,7 +43,8 @@ pub(super) const MARKS: &[Mark] = &[
     mark("DDF RAID", &[0x11, 0xDE, 0x11, 0xDE], &[End(512), End(257 * 512)]),
     mark("Intel RAID", b"Intel Raid ISM Cfg Sig. ", &[End(1024), End(8192)]),
     mark("LUKS encryption", b"LUKS\xBA\xBE", &[Start(0)]),
-    mark("LUKS encryption", b"SKUL\xBA\xBE", &[Start(0x4000), Start(0x8000), Start(0x10000), Start(0x20000), Start(0x40000), Start(0x80000)]),
+    mark("LUKS encryption", b"SKUL\xBA\xBE", &[Start(0x4000), Start(0x8000), Start(0x10000),
+        Start(0x20000), Start(0x40000), Start(0x80000)]),
     mark("ext2, ext3 or ext4", &[0x53, 0xEF], &[Start(0x438)]),
     mark("XFS", b"XFSB", &[Start(0)]),
     mark("Btrfs", b"_BHRfS_M", &[Start(0x10040)]),
@@ -52,8 +55,10 @@ pub(super) const MARKS: &[Mark] = &[
     mark("GFS2", &[0x01, 0x16, 0x19, 0x70], &[Start(0x10000)]),
     mark("OCFS2", b"OCFSV2", &[Start(0x400), Start(0x800), Start(0x1000), Start(0x2000)]),
     mark("bcache or bcachefs", &[0xC6, 0x85, 0x73, 0xF6], &[Start(0x1018)]),
-    mark("swap space", b"SWAPSPACE2", &[Start(4096 - 10), Start(8192 - 10), Start(16384 - 10), Start(65536 - 10)]),
-    mark("swap space", b"SWAP-SPACE", &[Start(4096 - 10), Start(8192 - 10), Start(16384 - 10), Start(65536 - 10)]),
+    mark("swap space", b"SWAPSPACE2", &[Start(4096 - 10), Start(8192 - 10), Start(16384 - 10),
+        Start(65536 - 10)]),
+    mark("swap space", b"SWAP-SPACE", &[Start(4096 - 10), Start(8192 - 10), Start(16384 - 10),
+        Start(65536 - 10)]),
     mark("NTFS", b"NTFS    ", &[Start(3)]),
     mark("exFAT", b"EXFAT   ", &[Start(3)]),
     mark("ReFS", b"ReFS", &[Start(3)]),
@@ -75,7 +80,8 @@ pub(super) const MARKS: &[Mark] = &[
     mark(DATABASE, &[0xEF, 0xCD, 0xAB, 0x89], &[Start(4)]),
 ];
 
-/// Linux RAID superblocks near the end, and ZFS uberblocks, in the byte order of the host that wrote them.
+/// Linux RAID superblocks near the end, and ZFS uberblocks, in the byte order of the host that
+/// wrote them.
 const LINUX_RAID: [u8; 4] = [0xFC, 0x4E, 0x2B, 0xA9];
 const LINUX_RAID_SWAPPED: [u8; 4] = [0xA9, 0x2B, 0x4E, 0xFC];
 const ZFS_UBERBLOCK: [u8; 8] = 0x00BA_B10C_u64.to_le_bytes();
@@ -84,8 +90,13 @@ const ZFS_UBERBLOCK_SWAPPED: [u8; 8] = 0x00BA_B10C_u64.to_be_bytes();
 const ZFS_LABEL_BYTES: usize = 256 * 1024;
 const ZFS_UBERBLOCK_STEP: usize = 1024;
 
-/// Whose data a device carries. `head` and `tail` are its first and last bytes, at most [`SCAN_BYTES`] each.
-pub(crate) fn find_signature(head: &[u8], tail: &[u8], capacity_bytes: u64) -> Option<&'static str> {
+/// Whose data a device carries. `head` and `tail` are its first and last bytes, at most
+/// [`SCAN_BYTES`] each.
+pub(crate) fn find_signature(
+    head: &[u8],
+    tail: &[u8],
+    capacity_bytes: u64,
+) -> Option<&'static str> {
     let found = MARKS.iter().find(|mark| {
         mark.places.iter().any(|place| match place {
             Start(offset) => bytes_at(head, *offset, mark.magic.len()) == Some(mark.magic),
@@ -108,7 +119,8 @@ fn bytes_at(bytes: &[u8], offset: usize, length: usize) -> Option<&[u8]> {
     bytes.get(offset..offset.checked_add(length)?)
 }
 
-/// Version 1.0 lies 8 KiB before the end, on a 4 KiB boundary; version 0.90 in the last whole 64 KiB but one.
+/// Version 1.0 lies 8 KiB before the end, on a 4 KiB boundary; version 0.90 in the last whole 64
+/// KiB but one.
 fn has_linux_raid_at_end(tail: &[u8], capacity_bytes: u64) -> bool {
     let tail_start = capacity_bytes - tail.len() as u64;
     let version_1_0 = capacity_bytes.saturating_sub(8192) & !4095;

@@ -8,11 +8,7 @@ const CAPACITY_BYTES: usize = 5 << 20;
 
 fn look_at(device: &[u8]) -> Option<&'static str> {
     let scan = SCAN_BYTES.min(device.len());
-    find_signature(
-        &device[..scan],
-        &device[device.len() - scan..],
-        device.len() as u64,
-    )
+    find_signature(&device[..scan], &device[device.len() - scan..], device.len() as u64)
 }
 
 fn device_with(offset: usize, bytes: &[u8]) -> Vec<u8> {

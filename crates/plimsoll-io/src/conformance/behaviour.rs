@@ -1,4 +1,5 @@
-//! Promises about how a disk behaves: who calls completions and when, what survives a dropped future, how files close.
+//! Promises about how a disk behaves: who calls completions and when, what survives a dropped
+//! future, how files close.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -8,8 +9,8 @@ use std::task::Poll;
 // Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
 use super::{CONTEXT, Subject, content, create, filled};
 use crate::{
-    Action, Answer, Context, DiskErrorKind, Durability, FileId, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
-    OpenMode, Operation, Outcome,
+    Action, Answer, Context, DiskErrorKind, Durability, FileId, NANOS_PER_MILLISECOND,
+    NANOS_PER_SECOND, OpenMode, Operation, Outcome,
 };
 
 const BLOCK: usize = 4096;
@@ -26,10 +27,7 @@ fn submit_and_wait(subject: &Subject, action: Action, context: Context) -> Outco
             assert!(before.is_none(), "a completion is called once");
         }),
     });
-    assert!(
-        slot.borrow().is_none(),
-        "submit never calls the completion itself"
-    );
+    assert!(slot.borrow().is_none(), "submit never calls the completion itself");
     assert_eq!(subject.disk.in_flight(), 1, "what is submitted is in flight");
     while slot.borrow().is_none() {
         turn(subject);
@@ -44,10 +42,7 @@ fn turn(subject: &Subject) {
         return;
     }
     if subject.clock.is_virtual() {
-        let due = subject
-            .disk
-            .next_event()
-            .expect("something in flight is due at some time");
+        let due = subject.disk.next_event().expect("something in flight is due at some time");
         subject.clock.advance_to(due.max(subject.clock.now()));
     } else {
         subject.disk.wait(Some(subject.clock.now() + NANOS_PER_SECOND));
@@ -61,34 +56,23 @@ fn opened(outcome: Outcome) -> FileId {
     }
 }
 
-/// The executor is not reentrant: a completion inside submit would run a task inside a task. Errors are no exception.
+/// The executor is not reentrant: a completion inside submit would run a task inside a task. Errors
+/// are no exception.
 pub(super) fn completions_come_from_reap_only(subject: &Subject) {
     let path = subject.path("file");
-    let create = Action::Open {
-        path: path.clone(),
-        mode: OpenMode::Create,
-    };
+    let create = Action::Open { path: path.clone(), mode: OpenMode::Create };
     let file = opened(submit_and_wait(subject, create, CONTEXT));
     let actions = [
-        Action::Extend {
-            file,
-            length_bytes: 4 * BLOCK as u64,
-        },
+        Action::Extend { file, length_bytes: 4 * BLOCK as u64 },
         Action::Write {
             file,
             offset: 0,
             buffer: subject.disk.allocate(BLOCK),
             durability: Durability::Durable,
         },
-        Action::Read {
-            file,
-            offset: 0,
-            buffer: subject.disk.allocate(BLOCK),
-        },
+        Action::Read { file, offset: 0, buffer: subject.disk.allocate(BLOCK) },
         Action::SyncFile { file },
-        Action::List {
-            path: subject.folder.clone(),
-        },
+        Action::List { path: subject.folder.clone() },
         Action::Close { file },
         Action::Delete { path },
     ];
@@ -97,11 +81,7 @@ pub(super) fn completions_come_from_reap_only(subject: &Subject) {
         let outcome = submit_and_wait(subject, action, CONTEXT);
         assert!(outcome.result.is_ok(), "{verb}: {:?}", outcome.result);
     }
-    let closed = Action::Read {
-        file,
-        offset: 0,
-        buffer: subject.disk.allocate(BLOCK),
-    };
+    let closed = Action::Read { file, offset: 0, buffer: subject.disk.allocate(BLOCK) };
     assert!(submit_and_wait(subject, closed, CONTEXT).result.is_err());
 }
 
@@ -124,27 +104,16 @@ pub(super) fn a_dropped_future_keeps_its_memory(subject: &Subject) {
             other.fill(0x55);
         }
         file.sync(CONTEXT).await.expect("a sync");
-        file.close(CONTEXT)
-            .await
-            .expect("a close after everything in flight");
+        file.close(CONTEXT).await.expect("a close after everything in flight");
         assert!(others.iter().all(|other| other.iter().all(|byte| *byte == 0x55)));
     });
     let (files, path) = (subject.files(), subject.path("dropped"));
     subject.run(async move {
-        let file = files
-            .open(path, OpenMode::Read, CONTEXT)
-            .await
-            .expect("the file exists");
+        let file = files.open(path, OpenMode::Read, CONTEXT).await.expect("the file exists");
         for block in 0..64u64 {
             let offset = block * BLOCK as u64;
-            let read = file
-                .read(offset, file.allocate(BLOCK), CONTEXT)
-                .await
-                .expect("a read");
-            assert!(
-                read[..] == content(11, offset, BLOCK)[..],
-                "an abandoned write still happens"
-            );
+            let read = file.read(offset, file.allocate(BLOCK), CONTEXT).await.expect("a read");
+            assert!(read[..] == content(11, offset, BLOCK)[..], "an abandoned write still happens");
         }
     });
 }
@@ -168,22 +137,22 @@ pub(super) fn close_waits_for_what_is_in_flight(subject: &Subject) {
     });
 }
 
-/// An open file is a locked one: nobody could open it again. Abandoned before the answer is there, and after.
+/// An open file is a locked one: nobody could open it again. Abandoned before the answer is there,
+/// and after.
 pub(super) fn an_abandoned_open_leaves_no_file_open(subject: &Subject) {
-    let (files, path, folder) = (
-        subject.files(),
-        subject.path("abandoned open"),
-        subject.folder.clone(),
-    );
+    let (files, path, folder) =
+        (subject.files(), subject.path("abandoned open"), subject.folder.clone());
     subject.run(async move {
         let file = create(&files, path.clone(), BLOCK as u64).await;
         file.close(CONTEXT).await.expect("a close");
         for answered in [false, true] {
             let mut opening = Box::pin(files.open(path.clone(), OpenMode::Write, CONTEXT));
-            let poll = std::future::poll_fn(|context| Poll::Ready(opening.as_mut().poll(context))).await;
+            let poll =
+                std::future::poll_fn(|context| Poll::Ready(opening.as_mut().poll(context))).await;
             assert!(poll.is_pending(), "no disk answers at once");
             if answered {
-                // Names are worked on in order: when the list is there, so is the answer that nobody takes.
+                // Names are worked on in order: when the list is there, so is the answer that
+                // nobody takes.
                 files.list(&folder, CONTEXT).await.expect("a list");
             }
             drop(opening);
@@ -220,21 +189,12 @@ pub(super) fn a_readers_file_cannot_be_changed(subject: &Subject) {
     subject.run(async move {
         let file = create(&files, path.clone(), BLOCK as u64).await;
         file.close(CONTEXT).await.expect("a close");
-        let file = files
-            .open(path, OpenMode::Read, CONTEXT)
-            .await
-            .expect("the file exists");
+        let file = files.open(path, OpenMode::Read, CONTEXT).await.expect("the file exists");
         let buffer = filled(&file, 14, 0, BLOCK);
         let error = file.write(0, buffer, Durability::Volatile, CONTEXT).await.err();
-        assert_eq!(
-            error.map(|error| error.kind),
-            Some(DiskErrorKind::PermissionDenied)
-        );
+        assert_eq!(error.map(|error| error.kind), Some(DiskErrorKind::PermissionDenied));
         let error = file.extend(2 * BLOCK as u64, CONTEXT).await.err();
-        assert_eq!(
-            error.map(|error| error.kind),
-            Some(DiskErrorKind::PermissionDenied)
-        );
+        assert_eq!(error.map(|error| error.kind), Some(DiskErrorKind::PermissionDenied));
         let read = file.read(0, file.allocate(BLOCK), CONTEXT).await.expect("a read");
         assert!(read.iter().all(|byte| *byte == 0));
     });
@@ -242,27 +202,14 @@ pub(super) fn a_readers_file_cannot_be_changed(subject: &Subject) {
 
 /// Every latency in every report is the difference of two of these.
 pub(super) fn times_are_in_order(subject: &Subject) {
-    let create = Action::Open {
-        path: subject.path("timed"),
-        mode: OpenMode::Create,
-    };
+    let create = Action::Open { path: subject.path("timed"), mode: OpenMode::Create };
     let file = opened(submit_and_wait(subject, create, CONTEXT));
-    let extend = Action::Extend {
-        file,
-        length_bytes: BLOCK as u64,
-    };
+    let extend = Action::Extend { file, length_bytes: BLOCK as u64 };
     submit_and_wait(subject, extend, CONTEXT);
     let before = subject.clock.now();
-    let read = Action::Read {
-        file,
-        offset: 0,
-        buffer: subject.disk.allocate(BLOCK),
-    };
+    let read = Action::Read { file, offset: 0, buffer: subject.disk.allocate(BLOCK) };
     let outcome = submit_and_wait(subject, read, CONTEXT);
-    assert!(
-        before <= outcome.submitted,
-        "not submitted before it was asked for"
-    );
+    assert!(before <= outcome.submitted, "not submitted before it was asked for");
     assert!(outcome.submitted <= outcome.completed);
     assert!(outcome.completed <= subject.clock.now());
 }
@@ -274,17 +221,11 @@ pub(super) fn opening_tells_sizes(subject: &Subject) {
         let file = create(&files, path.clone(), 5 * BLOCK as u64).await;
         assert_eq!(file.opened().length_bytes, 0, "a new file is empty");
         file.close(CONTEXT).await.expect("a close");
-        let opened = files
-            .open(path, OpenMode::Write, CONTEXT)
-            .await
-            .expect("the file exists")
-            .opened();
+        let opened =
+            files.open(path, OpenMode::Write, CONTEXT).await.expect("the file exists").opened();
         assert_eq!(opened.length_bytes, 5 * BLOCK as u64);
         assert!(opened.alignment_bytes.is_power_of_two());
-        assert!(
-            opened.alignment_bytes <= BLOCK as u32,
-            "the smallest page can be written"
-        );
+        assert!(opened.alignment_bytes <= BLOCK as u32, "the smallest page can be written");
         assert!(opened.atomic_write_bytes.is_power_of_two());
     });
 }

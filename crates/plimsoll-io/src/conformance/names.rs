@@ -19,11 +19,9 @@ pub(super) fn a_missing_file_is_not_found(subject: &Subject) {
             let error = files.open(&path, mode, CONTEXT).await.err();
             assert_eq!(error.map(|error| error.kind), Some(DiskErrorKind::NotFound));
         }
-        let kinds = [
-            files.delete(&path, CONTEXT).await,
-            files.rename(&path, &other, CONTEXT).await,
-        ]
-        .map(|result| result.expect_err("there is no such file").kind);
+        let kinds =
+            [files.delete(&path, CONTEXT).await, files.rename(&path, &other, CONTEXT).await]
+                .map(|result| result.expect_err("there is no such file").kind);
         assert_eq!(kinds, [DiskErrorKind::NotFound; 2]);
         let error = files.open(&nowhere, OpenMode::Read, CONTEXT).await.err();
         assert_eq!(error.map(|error| error.kind), Some(DiskErrorKind::NotFound));
@@ -55,10 +53,7 @@ pub(super) fn a_second_writer_is_locked_out(subject: &Subject) {
             "the creator holds it"
         );
         first.close(CONTEXT).await.expect("a close");
-        let second = files
-            .open(&path, OpenMode::Write, CONTEXT)
-            .await
-            .expect("free after close");
+        let second = files.open(&path, OpenMode::Write, CONTEXT).await.expect("free after close");
         let error = files.open(&path, OpenMode::Write, CONTEXT).await.err();
         assert_eq!(
             error.map(|error| error.kind),
@@ -74,23 +69,12 @@ pub(super) fn readers_share_with_a_writer(subject: &Subject) {
     let (files, path) = (subject.files(), subject.path("shared"));
     subject.run(async move {
         let writer = create(&files, path.clone(), 2 * BLOCK as u64).await;
-        let reader = files
-            .open(&path, OpenMode::Read, CONTEXT)
-            .await
-            .expect("readers take no lock");
+        let reader =
+            files.open(&path, OpenMode::Read, CONTEXT).await.expect("readers take no lock");
         let buffer = filled(&writer, 6, 0, BLOCK);
-        writer
-            .write(0, buffer, Durability::Volatile, CONTEXT)
-            .await
-            .expect("a write");
-        let read = reader
-            .read(0, reader.allocate(BLOCK), CONTEXT)
-            .await
-            .expect("a read");
-        assert!(
-            read[..] == content(6, 0, BLOCK)[..],
-            "a reader sees completed writes"
-        );
+        writer.write(0, buffer, Durability::Volatile, CONTEXT).await.expect("a write");
+        let read = reader.read(0, reader.allocate(BLOCK), CONTEXT).await.expect("a read");
+        assert!(read[..] == content(6, 0, BLOCK)[..], "a reader sees completed writes");
         writer.close(CONTEXT).await.expect("a close");
         let writer = files.open(&path, OpenMode::Write, CONTEXT).await;
         assert!(writer.is_ok(), "a reader does not lock a writer out");
@@ -105,22 +89,14 @@ pub(super) fn rename_replaces_its_target(subject: &Subject) {
         for (seed, path) in [(7, &from), (8, &to)] {
             let file = create(&files, path.clone(), BLOCK as u64).await;
             let buffer = filled(&file, seed, 0, BLOCK);
-            file.write(0, buffer, Durability::Durable, CONTEXT)
-                .await
-                .expect("a write");
+            file.write(0, buffer, Durability::Durable, CONTEXT).await.expect("a write");
             file.close(CONTEXT).await.expect("a close");
         }
         files.rename(&from, &to, CONTEXT).await.expect("a rename");
         assert!(!files.exists(&from, CONTEXT).await.expect("an answer"));
-        let file = files
-            .open(&to, OpenMode::Read, CONTEXT)
-            .await
-            .expect("the target exists");
+        let file = files.open(&to, OpenMode::Read, CONTEXT).await.expect("the target exists");
         let read = file.read(0, file.allocate(BLOCK), CONTEXT).await.expect("a read");
-        assert!(
-            read[..] == content(7, 0, BLOCK)[..],
-            "the target has the new content"
-        );
+        assert!(read[..] == content(7, 0, BLOCK)[..], "the target has the new content");
     });
 }
 
@@ -132,14 +108,9 @@ pub(super) fn an_open_file_survives_its_rename(subject: &Subject) {
         let file = create(&files, from.clone(), 2 * BLOCK as u64).await;
         files.rename(&from, &to, CONTEXT).await.expect("a rename");
         let buffer = filled(&file, 9, 0, BLOCK);
-        file.write(0, buffer, Durability::Durable, CONTEXT)
-            .await
-            .expect("the handle still works");
+        file.write(0, buffer, Durability::Durable, CONTEXT).await.expect("the handle still works");
         file.close(CONTEXT).await.expect("a close");
-        let file = files
-            .open(&to, OpenMode::Write, CONTEXT)
-            .await
-            .expect("the new name");
+        let file = files.open(&to, OpenMode::Write, CONTEXT).await.expect("the new name");
         let read = file.read(0, file.allocate(BLOCK), CONTEXT).await.expect("a read");
         assert!(read[..] == content(9, 0, BLOCK)[..]);
     });
@@ -151,18 +122,13 @@ pub(super) fn delete_removes_the_name(subject: &Subject) {
     subject.run(async move {
         let file = create(&files, path.clone(), BLOCK as u64).await;
         let buffer = filled(&file, 10, 0, BLOCK);
-        file.write(0, buffer, Durability::Durable, CONTEXT)
-            .await
-            .expect("a write");
+        file.write(0, buffer, Durability::Durable, CONTEXT).await.expect("a write");
         file.close(CONTEXT).await.expect("a close");
         files.delete(&path, CONTEXT).await.expect("a delete");
         assert!(!files.exists(&path, CONTEXT).await.expect("an answer"));
         let file = create(&files, path, BLOCK as u64).await;
         let read = file.read(0, file.allocate(BLOCK), CONTEXT).await.expect("a read");
-        assert!(
-            read.iter().all(|byte| *byte == 0),
-            "the new file knows nothing of the old one"
-        );
+        assert!(read.iter().all(|byte| *byte == 0), "the new file knows nothing of the old one");
     });
 }
 
@@ -170,10 +136,7 @@ pub(super) fn delete_removes_the_name(subject: &Subject) {
 pub(super) fn a_list_is_sorted_and_complete(subject: &Subject) {
     let (files, folder) = (subject.files(), subject.folder.clone());
     subject.run(async move {
-        assert_eq!(
-            files.list(&folder, CONTEXT).await.expect("an empty folder"),
-            Vec::new()
-        );
+        assert_eq!(files.list(&folder, CONTEXT).await.expect("an empty folder"), Vec::new());
         for (name, blocks) in [("c", 1), ("a", 3), ("b", 2)] {
             let file = create(&files, folder.join(name), blocks * BLOCK as u64).await;
             file.close(CONTEXT).await.expect("a close");
@@ -209,9 +172,6 @@ pub(super) fn directories_can_be_synced(subject: &Subject) {
     subject.run(async move {
         let file = create(&files, folder.join("file"), BLOCK as u64).await;
         file.close(CONTEXT).await.expect("a close");
-        files
-            .sync_directory(&folder, CONTEXT)
-            .await
-            .expect("a directory sync");
+        files.sync_directory(&folder, CONTEXT).await.expect("a directory sync");
     });
 }

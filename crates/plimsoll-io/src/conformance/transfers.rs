@@ -6,7 +6,8 @@ use crate::{Buffer, DiskErrorKind, Durability, OpenMode};
 
 const BLOCK: usize = 4096;
 
-/// The ground of everything: every size, both kinds of memory, also after closing and opening again.
+/// The ground of everything: every size, both kinds of memory, also after closing and opening
+/// again.
 pub(super) fn written_bytes_come_back(subject: &Subject) {
     let (files, path) = (subject.files(), subject.path("data"));
     subject.run(async move {
@@ -24,21 +25,13 @@ pub(super) fn written_bytes_come_back(subject: &Subject) {
         }
         file.sync(CONTEXT).await.expect("a sync");
         file.close(CONTEXT).await.expect("a close");
-        let file = files
-            .open(path, OpenMode::Read, CONTEXT)
-            .await
-            .expect("the file exists");
+        let file = files.open(path, OpenMode::Read, CONTEXT).await.expect("the file exists");
         let mut offset = 0;
         for size in sizes {
             for buffer in [file.allocate(size), Buffer::zeroed(size)] {
-                let read = file
-                    .read(offset, buffer, CONTEXT)
-                    .await
-                    .expect("a read within the file");
-                assert!(
-                    read[..] == content(1, offset, size)[..],
-                    "{size} bytes at {offset}"
-                );
+                let read =
+                    file.read(offset, buffer, CONTEXT).await.expect("a read within the file");
+                assert!(read[..] == content(1, offset, size)[..], "{size} bytes at {offset}");
             }
             offset += size as u64;
         }
@@ -81,28 +74,14 @@ pub(super) fn extend_never_shortens(subject: &Subject) {
     subject.run(async move {
         let file = create(&files, path.clone(), 4 * BLOCK as u64).await;
         let buffer = filled(&file, 3, 0, 4 * BLOCK);
-        file.write(0, buffer, Durability::Volatile, CONTEXT)
-            .await
-            .expect("a write");
+        file.write(0, buffer, Durability::Volatile, CONTEXT).await.expect("a write");
         for length in [BLOCK as u64, 4 * BLOCK as u64, 9 * BLOCK as u64] {
             file.extend(length, CONTEXT).await.expect("an extension");
         }
-        let read = file
-            .read(0, file.allocate(9 * BLOCK), CONTEXT)
-            .await
-            .expect("nine blocks");
-        assert!(
-            read[..4 * BLOCK] == content(3, 0, 4 * BLOCK)[..],
-            "old bytes stay"
-        );
-        assert!(
-            read[4 * BLOCK..].iter().all(|byte| *byte == 0),
-            "new bytes are zero"
-        );
-        let again = files
-            .open(path, OpenMode::Read, CONTEXT)
-            .await
-            .expect("the file exists");
+        let read = file.read(0, file.allocate(9 * BLOCK), CONTEXT).await.expect("nine blocks");
+        assert!(read[..4 * BLOCK] == content(3, 0, 4 * BLOCK)[..], "old bytes stay");
+        assert!(read[4 * BLOCK..].iter().all(|byte| *byte == 0), "new bytes are zero");
+        let again = files.open(path, OpenMode::Read, CONTEXT).await.expect("the file exists");
         assert_eq!(again.opened().length_bytes, 9 * BLOCK as u64);
     });
 }
@@ -131,13 +110,11 @@ pub(super) fn misaligned_transfers_are_refused(subject: &Subject) {
         if alignment == 1 {
             return;
         }
-        for (offset, size) in [
-            (alignment / 2, BLOCK),
-            (0, alignment / 2),
-            (0, BLOCK + alignment / 2),
-            (1, alignment),
-        ] {
-            let write = file.write(offset as u64, file.allocate(size), Durability::Volatile, CONTEXT);
+        for (offset, size) in
+            [(alignment / 2, BLOCK), (0, alignment / 2), (0, BLOCK + alignment / 2), (1, alignment)]
+        {
+            let write =
+                file.write(offset as u64, file.allocate(size), Durability::Volatile, CONTEXT);
             let error = write.await.expect_err("not a multiple of the alignment");
             assert_eq!(error.kind, DiskErrorKind::Misaligned);
             let read = file.read(offset as u64, file.allocate(size), CONTEXT);
@@ -147,7 +124,8 @@ pub(super) fn misaligned_transfers_are_refused(subject: &Subject) {
     });
 }
 
-/// More transfers than any queue holds, all sizes of completion order: no answer goes to the wrong asker.
+/// More transfers than any queue holds, all sizes of completion order: no answer goes to the wrong
+/// asker.
 pub(super) fn many_transfers_at_once_keep_apart(subject: &Subject) {
     const COUNT: u64 = 1500;
     let (files, path) = (subject.files(), subject.path("many"));
@@ -182,22 +160,15 @@ pub(super) fn a_shortened_buffer_transfers_its_length(subject: &Subject) {
         let file = create(&files, path, 8 * BLOCK as u64).await;
         let mut buffer = filled(&file, 5, 0, 8 * BLOCK);
         buffer.set_length(2 * BLOCK);
-        file.write(0, buffer, Durability::Volatile, CONTEXT)
-            .await
-            .expect("two blocks");
-        let read = file
-            .read(0, file.allocate(8 * BLOCK), CONTEXT)
-            .await
-            .expect("eight blocks");
+        file.write(0, buffer, Durability::Volatile, CONTEXT).await.expect("two blocks");
+        let read = file.read(0, file.allocate(8 * BLOCK), CONTEXT).await.expect("eight blocks");
         assert!(read[..2 * BLOCK] == content(5, 0, 8 * BLOCK)[..2 * BLOCK]);
-        assert!(
-            read[2 * BLOCK..].iter().all(|byte| *byte == 0),
-            "the rest was not written"
-        );
+        assert!(read[2 * BLOCK..].iter().all(|byte| *byte == 0), "the rest was not written");
     });
 }
 
-/// A page is written from where it lies in the cache, and read there meanwhile; when the write is done it can be changed again.
+/// A page is written from where it lies in the cache, and read there meanwhile; when the write is
+/// done it can be changed again.
 pub(super) fn shared_memory_is_written_and_stays_readable(subject: &Subject) {
     let (files, path) = (subject.files(), subject.path("shared"));
     subject.run(async move {

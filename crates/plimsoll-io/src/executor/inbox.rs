@@ -26,18 +26,9 @@ impl<T> Shared<T> {
 /// Makes the two ends. Both may be made on one thread and used on another.
 pub fn inbox<T>() -> (InboxSender<T>, Inbox<T>) {
     let shared = Arc::new(Shared {
-        letters: Mutex::new(Letters {
-            queue: VecDeque::new(),
-            senders: 1,
-            waker: None,
-        }),
+        letters: Mutex::new(Letters { queue: VecDeque::new(), senders: 1, waker: None }),
     });
-    (
-        InboxSender {
-            shared: shared.clone(),
-        },
-        Inbox { shared },
-    )
+    (InboxSender { shared: shared.clone() }, Inbox { shared })
 }
 
 /// The end of other threads.
@@ -62,9 +53,7 @@ impl<T> InboxSender<T> {
 impl<T> Clone for InboxSender<T> {
     fn clone(&self) -> Self {
         self.shared.lock().senders += 1;
-        Self {
-            shared: self.shared.clone(),
-        }
+        Self { shared: self.shared.clone() }
     }
 }
 
@@ -87,7 +76,8 @@ pub struct Inbox<T> {
 }
 
 impl<T> Inbox<T> {
-    /// The next of what was put in; `None` when all senders are gone and all was taken. Dropped while it waits, it has taken nothing.
+    /// The next of what was put in; `None` when all senders are gone and all was taken. Dropped
+    /// while it waits, it has taken nothing.
     pub async fn receive(&self, handle: &Handle) -> Option<T> {
         // Dropped after the task was woken, so that the executor always finds one of the two.
         let _awaited = handle.outside().awaited();

@@ -1,8 +1,10 @@
-//! What is ready to run, and how the executor is told by whom it does not know: another thread may wake a task, and what is awaited
-//! from outside (a socket, a thread of its own) keeps the executor from calling itself stalled.
+//! What is ready to run, and how the executor is told by whom it does not know: another thread may
+//! wake a task, and what is awaited from outside (a socket, a thread of its own) keeps the executor
+//! from calling itself stalled.
 //!
-//! The order that loses no wake: the sleeper announces itself, asks what is awaited, looks once more at the queue, then sleeps. Who wakes
-//! puts the task into the queue, lets go of what was awaited, and each time looks for a sleeper. So either sees the other.
+//! The order that loses no wake: the sleeper announces itself, asks what is awaited, looks once
+//! more at the queue, then sleeps. Who wakes puts the task into the queue, lets go of what was
+//! awaited, and each time looks for a sleeper. So either sees the other.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -60,7 +62,8 @@ impl ReadyQueue {
         self.lock().is_empty()
     }
 
-    /// Whether anything is awaited from outside. Asked before the queue is: what is awaited no more has put its task there first.
+    /// Whether anything is awaited from outside. Asked before the queue is: what is awaited no more
+    /// has put its task there first.
     pub(super) fn is_awaited(&self) -> bool {
         self.awaited_count.load(Ordering::SeqCst) > 0
     }
@@ -103,9 +106,7 @@ impl Outside {
     /// One more thing is awaited, until the answer is dropped.
     pub(crate) fn awaited(&self) -> Awaited {
         self.ready.awaited_count.fetch_add(1, Ordering::SeqCst);
-        Awaited {
-            ready: self.ready.clone(),
-        }
+        Awaited { ready: self.ready.clone() }
     }
 }
 

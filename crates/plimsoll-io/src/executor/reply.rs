@@ -30,10 +30,7 @@ pub(crate) fn reply<T>(outside: &Outside) -> (Replier<T>, Reply<T>) {
         is_over: false,
         is_abandoned: false,
     }));
-    let replier = Replier {
-        shared: shared.clone(),
-        _awaited: outside.awaited(),
-    };
+    let replier = Replier { shared: shared.clone(), _awaited: outside.awaited() };
     (replier, Reply { shared })
 }
 

@@ -1,8 +1,8 @@
-//! What the published tools sampled of the machine beside the load, as running totals or levels: interrupts and tasks,
-//! memory and paging, this process, the network.
+//! What the published tools sampled of the machine beside the load, as running totals or levels:
+//! interrupts and tasks, memory and paging, this process, the network.
 //!
-//! Which published counter each of them stands for, and how near it comes, is data of the Python side
-//! (`data/counters.toml`).
+//! Which published counter each of them stands for, and how near it comes, is data of the Python
+//! side (`data/counters.toml`).
 
 /// Processor time of the whole machine since it was started, in the kernel's ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,8 @@ pub struct ProcessTotals {
     pub resident_bytes: u64,
 }
 
-/// All network adapters but the loopback, since they came up. A bridge counts what its ports count once more.
+/// All network adapters but the loopback, since they came up. A bridge counts what its ports count
+/// once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkTotals {
     /// Bytes received.
@@ -97,9 +98,6 @@ impl Units {
     pub(super) fn of_this_machine() -> Units {
         // SAFETY: sysconf reads no memory of ours.
         let ask = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or_default();
-        Units {
-            ticks_per_s: ask(libc::_SC_CLK_TCK),
-            page_bytes: ask(libc::_SC_PAGESIZE),
-        }
+        Units { ticks_per_s: ask(libc::_SC_CLK_TCK), page_bytes: ask(libc::_SC_PAGESIZE) }
     }
 }

@@ -1,7 +1,9 @@
-//! Where the quotas of this process's control groups are accounted, in version 1 and version 2 of the hierarchy.
+//! Where the quotas of this process's control groups are accounted, in version 1 and version 2 of
+//! the hierarchy.
 //!
-//! A quota anywhere on the way up to the root holds a process back, and is accounted only where it is set, so every level
-//! counts. A process that is moved to another group during a run is not followed.
+//! A quota anywhere on the way up to the root holds a process back, and is accounted only where it
+//! is set, so every level counts. A process that is moved to another group during a run is not
+//! followed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,12 +29,7 @@ pub(super) fn throttle_files(root: &Path) -> Vec<PathBuf> {
         };
         let files = mounts.iter().map(|mount| stat_files(&root.join(mount), group));
         // Both names of a mount may lead to the same place: the first that has the files is it.
-        found.extend(
-            files
-                .into_iter()
-                .find(|files| !files.is_empty())
-                .unwrap_or_default(),
-        );
+        found.extend(files.into_iter().find(|files| !files.is_empty()).unwrap_or_default());
     }
     found
 }

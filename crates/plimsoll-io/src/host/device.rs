@@ -36,7 +36,8 @@ pub struct DeviceTotals {
     pub queued_ms: u64,
 }
 
-/// A whole disk, also where a path lies on one of its partitions: its neighbours there press on the same device.
+/// A whole disk, also where a path lies on one of its partitions: its neighbours there press on the
+/// same device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
     /// The kernel's name.
@@ -45,12 +46,16 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The device under a path that may not exist yet, or the device the path itself is. `None` where there is none: memory, network, several devices.
+    /// The device under a path that may not exist yet, or the device the path itself is. `None`
+    /// where there is none: memory, network, several devices.
     pub fn under(path: &Path) -> Option<BlockDevice> {
         let existing = path.ancestors().find_map(|place| fs::metadata(place).ok())?;
         let identity = match existing.file_type().is_block_device() {
             true => Identity::of(libc::major(existing.rdev()), libc::minor(existing.rdev()))?,
-            false => Identity::below_file_system(libc::major(existing.dev()), libc::minor(existing.dev()))?,
+            false => Identity::below_file_system(
+                libc::major(existing.dev()),
+                libc::minor(existing.dev()),
+            )?,
         };
         let folder = identity.disk_folder();
         let device = BlockDevice {
@@ -66,8 +71,8 @@ impl BlockDevice {
     }
 }
 
-/// The stat file of a block device; times are in milliseconds, sectors are 512 bytes whatever the device's own are.
-/// Kernels before 5.5 have no flush fields.
+/// The stat file of a block device; times are in milliseconds, sectors are 512 bytes whatever the
+/// device's own are. Kernels before 5.5 have no flush fields.
 pub(super) fn device_totals(text: &str) -> Option<DeviceTotals> {
     let fields = numbers(text);
     let at = |position: usize| fields.get(position).copied();

@@ -1,10 +1,12 @@
-//! What the machine itself did: processor time, processor time withheld, pressure, memory, and the counters of the block
-//! layer. Everything is a running total read from /proc and /sys; who wants rates takes differences.
+//! What the machine itself did: processor time, processor time withheld, pressure, memory, and the
+//! counters of the block layer. Everything is a running total read from /proc and /sys; who wants
+//! rates takes differences.
 //!
-//! Needs no privileges. What a kernel does not say is `None`, never zero. The files read cost some tens of microseconds
-//! together on a small machine; /proc/stat grows with the number of processors and interrupts. The block layer counts
-//! from the moment a request is made to its completion: what a control group's I/O limit holds back before that is
-//! not in its times, and what its scheduler holds back after that is.
+//! Needs no privileges. What a kernel does not say is `None`, never zero. The files read cost some
+//! tens of microseconds together on a small machine; /proc/stat grows with the number of processors
+//! and interrupts. The block layer counts from the moment a request is made to its completion: what
+//! a control group's I/O limit holds back before that is not in its times, and what its scheduler
+//! holds back after that is.
 
 mod activity;
 mod cgroup;
@@ -17,27 +19,29 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-pub use activity::{CpuTicks, MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
+pub use activity::{
+    CpuTicks, MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals,
+};
 pub use device::{BlockDevice, DeviceTotals};
 
 use crate::{NANOS_PER_SECOND, Nanos};
 use activity::Units;
 use cgroup::throttle_files;
 
-/// A short text of this machine that a plan only names, such as a file of passwords or certificates. It is read once, when a run begins.
+/// A short text of this machine that a plan only names, such as a file of passwords or
+/// certificates. It is read once, when a run begins.
 ///
 /// # Errors
 /// When it cannot be read, is longer than `bytes_max`, or is not valid UTF-8; what and what to do.
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, String> {
     let shown = path.display();
-    let opened = fs::File::open(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    let opened =
+        fs::File::open(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
     let mut text = String::new();
     let read = opened.take(bytes_max + 1).read_to_string(&mut text);
     read.map_err(|error| format!("{shown} cannot be read: {error}"))?;
     match text.len() as u64 > bytes_max {
-        true => Err(format!(
-            "{shown} is longer than {bytes_max} bytes; is it the right file?"
-        )),
+        true => Err(format!("{shown} is longer than {bytes_max} bytes; is it the right file?")),
         false => Ok(text),
     }
 }
@@ -95,10 +99,7 @@ impl HostFiles {
 
     /// The same files below another directory, for tests.
     pub fn below(root: &Path) -> HostFiles {
-        HostFiles {
-            throttle_files: throttle_files(root),
-            root: root.to_owned(),
-        }
+        HostFiles { throttle_files: throttle_files(root), root: root.to_owned() }
     }
 
     /// Reads everything now. The thread's own figures are those of the thread that calls.
@@ -151,12 +152,13 @@ impl HostFiles {
     }
 }
 
-/// What the calling thread has been busy since it was started: on a processor, or waiting for one. Where the kernel does not say how
-/// long it waited, the processor time alone.
+/// What the calling thread has been busy since it was started: on a processor, or waiting for one.
+/// Where the kernel does not say how long it waited, the processor time alone.
 pub(crate) fn thread_busy_ns() -> Nanos {
     // SAFETY: an all-zero timespec is a valid value of that plain C structure.
     let mut used: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is writable. The clock of a thread's own processor time is always there.
+    // SAFETY: the structure is writable. The clock of a thread's own processor time is always
+    // there.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut used) };
     let used_ns = used.tv_sec as Nanos * NANOS_PER_SECOND + used.tv_nsec as Nanos;
     let waited_ns = fs::read_to_string("/proc/thread-self/schedstat");

@@ -1,15 +1,16 @@
 //! The numbers in the kernel's texts.
 
-use super::activity::{CpuTicks, MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals};
+use super::activity::{
+    CpuTicks, MemoryState, NetworkTotals, PagingTotals, ProcessTotals, SystemTotals,
+};
 
 /// All numbers of a line.
 pub(super) fn numbers(line: &str) -> Vec<u64> {
-    line.split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect()
+    line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. Guest time is inside user time.
+/// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. Guest time
+/// is inside user time.
 pub(super) fn cpu_ticks(text: &str) -> Option<CpuTicks> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let fields = numbers(line);
@@ -27,10 +28,9 @@ pub(super) fn cpu_ticks(text: &str) -> Option<CpuTicks> {
 
 /// The number behind a word at the beginning of a line, colon or not.
 fn number_after(text: &str, word: &str) -> Option<u64> {
-    let line = text.lines().find(|line| {
-        line.strip_prefix(word)
-            .is_some_and(|rest| rest.starts_with([' ', ':']))
-    })?;
+    let line = text
+        .lines()
+        .find(|line| line.strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ':'])))?;
     numbers(line).first().copied()
 }
 
@@ -59,7 +59,8 @@ pub(super) fn memory_state(text: &str) -> Option<MemoryState> {
     })
 }
 
-/// /proc/vmstat. Pages are taken for something else by the kernel's own task or by whoever wanted memory.
+/// /proc/vmstat. Pages are taken for something else by the kernel's own task or by whoever wanted
+/// memory.
 pub(super) fn paging_totals(text: &str) -> Option<PagingTotals> {
     let count = |word: &str| number_after(text, word);
     Some(PagingTotals {
@@ -70,9 +71,14 @@ pub(super) fn paging_totals(text: &str) -> Option<PagingTotals> {
     })
 }
 
-/// /proc/self/stat: behind the name in brackets, which may hold anything, stand state and numbers; user and kernel time
-/// are the 12th and 13th field from there, the number of threads is the 18th, the resident pages are the 22nd.
-pub(super) fn process_totals(text: &str, ticks_per_s: u64, page_bytes: u64) -> Option<ProcessTotals> {
+/// /proc/self/stat: behind the name in brackets, which may hold anything, stand state and numbers;
+/// user and kernel time are the 12th and 13th field from there, the number of threads is the 18th,
+/// the resident pages are the 22nd.
+pub(super) fn process_totals(
+    text: &str,
+    ticks_per_s: u64,
+    page_bytes: u64,
+) -> Option<ProcessTotals> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let at = |position: usize| fields.get(position)?.parse::<u64>().ok();
     Some(ProcessTotals {
@@ -82,7 +88,8 @@ pub(super) fn process_totals(text: &str, ticks_per_s: u64, page_bytes: u64) -> O
     })
 }
 
-/// /proc/net/dev: received bytes are the first number behind the adapter's name, sent bytes the ninth.
+/// /proc/net/dev: received bytes are the first number behind the adapter's name, sent bytes the
+/// ninth.
 pub(super) fn network_totals(text: &str) -> Option<NetworkTotals> {
     let adapters = text.lines().filter_map(|line| line.split_once(':'));
     let mut totals = None;

@@ -1,5 +1,5 @@
-//! Direct access to the files of a memory disk, for setting up, looking in, and doing damage. None of it takes time, and
-//! whatever it changes is stable at once.
+//! Direct access to the files of a memory disk, for setting up, looking in, and doing damage. None
+//! of it takes time, and whatever it changes is stable at once.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,7 +29,8 @@ impl MemoryDisk {
         self.place(path.as_ref(), Inode::settled(chunks, bytes.len() as u64));
     }
 
-    /// Puts a file of generated content in place, stable at once. What it is extended by reads as zero.
+    /// Puts a file of generated content in place, stable at once. What it is extended by reads as
+    /// zero.
     ///
     /// # Panics
     /// When the length is not a whole number of the content's units.
@@ -51,13 +52,7 @@ impl MemoryDisk {
     }
 
     fn inode(&self, path: &Path) -> Option<InodeRef> {
-        self.state
-            .borrow()
-            .files
-            .names
-            .present
-            .get(&normal(path))
-            .cloned()
+        self.state.borrow().files.names.present.get(&normal(path)).cloned()
     }
 
     /// The present bytes of one file.
@@ -73,30 +68,31 @@ impl MemoryDisk {
     pub fn list_files(&self) -> Vec<(PathBuf, u64)> {
         let state = self.state.borrow();
         let names = state.files.names.present.iter();
-        names
-            .map(|(name, inode)| (name.clone(), inode.borrow().length_bytes))
-            .collect()
+        names.map(|(name, inode)| (name.clone(), inode.borrow().length_bytes)).collect()
     }
 
     /// The present bytes of every file.
     pub fn snapshot(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let files = self.list_files().into_iter();
-        files
-            .filter_map(|(path, _)| self.bytes(&path).map(|bytes| (path, bytes)))
-            .collect()
+        files.filter_map(|(path, _)| self.bytes(&path).map(|bytes| (path, bytes))).collect()
     }
 
-    /// Bytes of memory that hold file content: what was written, not what is generated or zero, and what power cuts
-    /// could bring back.
+    /// Bytes of memory that hold file content: what was written, not what is generated or zero, and
+    /// what power cuts could bring back.
     pub fn stored_bytes(&self) -> u64 {
         let state = self.state.borrow();
         let inodes = state.files.names.present.values();
         inodes.map(|inode| inode.borrow().stored_bytes()).sum()
     }
 
-    /// Changes stored bytes from `offset` to the end of the file through `change`, as a failing medium would. Answers
-    /// whether there is such a file.
-    pub fn corrupt(&self, path: impl AsRef<Path>, offset: u64, change: impl FnOnce(&mut [u8])) -> bool {
+    /// Changes stored bytes from `offset` to the end of the file through `change`, as a failing
+    /// medium would. Answers whether there is such a file.
+    pub fn corrupt(
+        &self,
+        path: impl AsRef<Path>,
+        offset: u64,
+        change: impl FnOnce(&mut [u8]),
+    ) -> bool {
         let Some(inode) = self.inode(path.as_ref()) else {
             return false;
         };
@@ -117,7 +113,8 @@ impl MemoryDisk {
         true
     }
 
-    /// Makes the sectors of a range unreadable until they are written again. Answers whether there is such a file.
+    /// Makes the sectors of a range unreadable until they are written again. Answers whether there
+    /// is such a file.
     pub fn lose_sectors(&self, path: impl AsRef<Path>, offset: u64, length_bytes: u64) -> bool {
         let Some(inode) = self.inode(path.as_ref()) else {
             return false;
@@ -142,13 +139,15 @@ impl MemoryDisk {
         self.state.borrow().injector.injected().clone()
     }
 
-    /// Bytes of the memory for I/O that was lent and has not come back, by this disk and by every image of it: whoever finds some after all files
-    /// and tasks are gone has found a leak. Buffers of more than 2 MiB come from the heap and are not counted.
+    /// Bytes of the memory for I/O that was lent and has not come back, by this disk and by every
+    /// image of it: whoever finds some after all files and tasks are gone has found a leak. Buffers
+    /// of more than 2 MiB come from the heap and are not counted.
     pub fn lent_bytes(&self) -> usize {
         self.arena.lent_bytes()
     }
 
-    /// Takes the device away at a time: whatever completes then or later fails, and nothing is stored any more.
+    /// Takes the device away at a time: whatever completes then or later fails, and nothing is
+    /// stored any more.
     pub fn remove_at(&self, then: Nanos) {
         self.state.borrow_mut().gone_at = Some(then);
     }

@@ -1,9 +1,13 @@
-//! A second thread that codes what is written over generated content, in batches, while the first goes on.
+//! A second thread that codes what is written over generated content, in batches, while the first
+//! goes on.
 //!
-//! A code is a function of the unit's place and its written bytes alone, and whoever asks for a unit that is still being coded waits for it: nobody
-//! can tell from a file whether there was a second thread. A few batches may be at the thread, so that neither waits when the other is held up.
+//! A code is a function of the unit's place and its written bytes alone, and whoever asks for a
+//! unit that is still being coded waits for it: nobody can tell from a file whether there was a
+//! second thread. A few batches may be at the thread, so that neither waits when the other is held
+//! up.
 //!
-//! The thread reads the written bytes where they lie, in memory that is shared and therefore not changed until the batch is back.
+//! The thread reads the written bytes where they lie, in memory that is shared and therefore not
+//! changed until the batch is back.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -42,8 +46,9 @@ struct Errand {
     code: Vec<u8>,
 }
 
-// SAFETY: the pointer is only read, by the one thread that has the batch, while `Ahead::at_coder` holds a shared buffer over the memory, which nobody
-// can change; the buffer stays there until the batch has come back or the thread has ended.
+// SAFETY: the pointer is only read, by the one thread that has the batch, while `Ahead::at_coder`
+// holds a shared buffer over the memory, which nobody can change; the buffer stays there until the
+// batch has come back or the thread has ended.
 unsafe impl Send for Errand {}
 
 type Batch = Vec<Errand>;
@@ -74,11 +79,7 @@ impl Coder {
                 let _ = finished.send(batch);
             }
         });
-        Some(Self {
-            errands: Some(errands),
-            done,
-            thread: Some(thread.ok()?),
-        })
+        Some(Self { errands: Some(errands), done, thread: Some(thread.ok()?) })
     }
 }
 
@@ -92,7 +93,8 @@ impl Drop for Coder {
     }
 }
 
-/// Written units that have no code yet. The coder comes first: it is dropped, and its thread ended, before what it reads.
+/// Written units that have no code yet. The coder comes first: it is dropped, and its thread ended,
+/// before what it reads.
 #[derive(Default)]
 pub(super) struct Ahead {
     coder: Option<Coder>,
@@ -154,7 +156,8 @@ impl Ahead {
         errands.send(batch).expect("the coder ends only when told");
     }
 
-    /// Takes the oldest batch back, if it is done or there is time to wait for it. Answers whether there was one.
+    /// Takes the oldest batch back, if it is done or there is time to wait for it. Answers whether
+    /// there was one.
     fn take_back(&mut self, codes: &mut Codes, patience: Patience) -> bool {
         let Some(coder) = self.coder.as_ref().filter(|_| !self.at_coder.is_empty()) else {
             return false;

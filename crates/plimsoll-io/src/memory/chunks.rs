@@ -1,7 +1,8 @@
 //! The bytes of one file: a sparse table of reference-counted chunks, copied when shared.
 //!
-//! Copying a whole table shares every chunk, so a crash image costs little more than what differs. A chunk nobody wrote
-//! is absent: it reads as zero, or as the generated content of a sparse file, whose written chunks are kept as their codes.
+//! Copying a whole table shares every chunk, so a crash image costs little more than what differs.
+//! A chunk nobody wrote is absent: it reads as zero, or as the generated content of a sparse file,
+//! whose written chunks are kept as their codes.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -38,18 +39,12 @@ pub(crate) struct Piece {
 
 impl Layout {
     pub(crate) fn plain(chunk_bytes: usize) -> Self {
-        Self {
-            chunk_bytes,
-            sparse: None,
-        }
+        Self { chunk_bytes, sparse: None }
     }
 
     pub(crate) fn sparse(sparse: Sparse, length_bytes: u64) -> Self {
         let content = Generated::new(sparse, length_bytes);
-        Self {
-            chunk_bytes: content.unit_bytes(),
-            sparse: Some(content),
-        }
+        Self { chunk_bytes: content.unit_bytes(), sparse: Some(content) }
     }
 
     /// The chunks a transfer touches, in order.
@@ -63,11 +58,7 @@ impl Layout {
                 return None;
             }
             let here = (chunk_bytes - start).min(length - done);
-            let piece = Piece {
-                chunk,
-                within: start..start + here,
-                bytes: done..done + here,
-            };
+            let piece = Piece { chunk, within: start..start + here, bytes: done..done + here };
             chunk += 1;
             start = 0;
             done += here;
@@ -87,8 +78,8 @@ impl Layout {
     /// The chunks of a transfer that begins and ends with a chunk.
     fn whole_chunks(&self, offset: u64, length_bytes: usize) -> Option<Range<usize>> {
         let first = (offset / self.chunk_bytes as u64) as usize;
-        let is_whole =
-            offset.is_multiple_of(self.chunk_bytes as u64) && length_bytes.is_multiple_of(self.chunk_bytes);
+        let is_whole = offset.is_multiple_of(self.chunk_bytes as u64)
+            && length_bytes.is_multiple_of(self.chunk_bytes);
         is_whole.then(|| first..first + length_bytes / self.chunk_bytes)
     }
 
@@ -208,13 +199,16 @@ impl Chunks {
                     self.layout.read_slot(slot, &piece, part);
                 }
                 Table::Coded(coded) => {
-                    coded.with_code(piece.chunk, |code| read_code(coded.content(), code, &piece, part));
+                    coded.with_code(piece.chunk, |code| {
+                        read_code(coded.content(), code, &piece, part)
+                    });
                 }
             }
         }
     }
 
-    /// Reads into a buffer, at once or, where that costs more, when somebody looks at it: generated content is kept as a promise.
+    /// Reads into a buffer, at once or, where that costs more, when somebody looks at it: generated
+    /// content is kept as a promise.
     pub(crate) fn read_into(&self, offset: u64, buffer: &mut Buffer) {
         let chunks = self.layout.whole_chunks(offset, buffer.len());
         let (Some(content), Some(chunks)) = (&self.layout.sparse, chunks) else {
@@ -240,7 +234,8 @@ impl Chunks {
         }
     }
 
-    /// Writes a buffer. One that is shared, so that nobody changes it, may be kept until another thread has coded it.
+    /// Writes a buffer. One that is shared, so that nobody changes it, may be kept until another
+    /// thread has coded it.
     pub(crate) fn write_buffer(&mut self, offset: u64, buffer: &mut Buffer) {
         match (&mut self.table, self.layout.whole_chunks(offset, buffer.len())) {
             (Table::Coded(coded), Some(chunks)) if coded.is_ahead() && buffer.is_shared() => {
@@ -277,10 +272,8 @@ impl Chunks {
     pub(crate) fn stored_bytes(&self) -> u64 {
         match &self.table {
             Table::Plain(segments) => {
-                let slots = segments
-                    .iter()
-                    .flatten()
-                    .flat_map(|segment| segment.0.iter().flatten());
+                let slots =
+                    segments.iter().flatten().flat_map(|segment| segment.0.iter().flatten());
                 slots.map(|chunk| chunk.len() as u64).sum()
             }
             Table::Coded(coded) => coded.stored_bytes(),
@@ -300,6 +293,7 @@ fn plain_slot_mut(segments: &mut Vec<Option<Rc<Segment>>>, chunk: usize) -> &mut
     if index >= segments.len() {
         segments.resize(index + 1, None);
     }
-    let segment = segments[index].get_or_insert_with(|| Rc::new(Segment(std::array::from_fn(|_| None))));
+    let segment =
+        segments[index].get_or_insert_with(|| Rc::new(Segment(std::array::from_fn(|_| None))));
     &mut Rc::make_mut(segment).0[chunk % SEGMENT_CHUNKS]
 }

@@ -1,7 +1,9 @@
-//! The codes of the units that were written in a sparse file, packed: the codes of neighbours lie one behind the other in one piece of memory.
+//! The codes of the units that were written in a sparse file, packed: the codes of neighbours lie
+//! one behind the other in one piece of memory.
 //!
-//! After a day of load ten million units of a terabyte are changed, spread evenly, each with a code of a hundred bytes. A table of
-//! pointers costs as much again, and as many small allocations slow everything else down.
+//! After a day of load ten million units of a terabyte are changed, spread evenly, each with a code
+//! of a hundred bytes. A table of pointers costs as much again, and as many small allocations slow
+//! everything else down.
 //!
 //! ```text
 //! segment n, units 256 n ..: places {unit in the segment, end of its code}, ascending | codes in the same order
@@ -13,7 +15,8 @@ mod tests;
 use std::rc::Rc;
 
 const SEGMENT_UNITS: usize = 256;
-/// A segment that must grow gets this share more than it needs: enough that few writes move it, not so much that it shows.
+/// A segment that must grow gets this share more than it needs: enough that few writes move it, not
+/// so much that it shows.
 const SPARE_SHARE: usize = 8;
 
 #[derive(Clone, Copy)]
@@ -34,9 +37,7 @@ impl Segment {
     }
 
     fn start_of(&self, index: usize) -> usize {
-        index
-            .checked_sub(1)
-            .map_or(0, |before| self.places[before].end as usize)
+        index.checked_sub(1).map_or(0, |before| self.places[before].end as usize)
     }
 
     fn get(&self, unit: u8) -> Option<&[u8]> {

@@ -1,9 +1,10 @@
 //! What is found on a disk after its power was cut.
 //!
-//! The image starts from what is stable. Then chance decides: which pending name changes survive (never one without the
-//! earlier changes of the same names), which lengths survive, and for every write at risk whether it survives wholly, not
-//! at all, or torn, that is in any subset of its atomic units. Writes in flight at the cut are at risk even when
-//! they were submitted as durable. The order of completion decides which of two overlapping survivors wins.
+//! The image starts from what is stable. Then chance decides: which pending name changes survive
+//! (never one without the earlier changes of the same names), which lengths survive, and for every
+//! write at risk whether it survives wholly, not at all, or torn, that is in any subset of its
+//! atomic units. Writes in flight at the cut are at risk even when they were submitted as durable.
+//! The order of completion decides which of two overlapping survivors wins.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,9 +25,10 @@ pub enum Loss {
     Everything,
     /// None of it: as if the caches had just been written out.
     Nothing,
-    /// Each image draws its own severity: sometimes everything, sometimes nothing, mostly a mixture; once for the names,
-    /// once for the files, and for every second file again. So the lopsided images are met too in which the names
-    /// survive and the bytes do not, or the database and not its log.
+    /// Each image draws its own severity: sometimes everything, sometimes nothing, mostly a
+    /// mixture; once for the names, once for the files, and for every second file again. So the
+    /// lopsided images are met too in which the names survive and the bytes do not, or the database
+    /// and not its log.
     Drawn,
     /// Each change survives with `survival`; a write that does is torn with `tearing`.
     Chance { survival: f64, tearing: f64 },
@@ -106,7 +108,11 @@ impl<'a> Cut<'a> {
         }
     }
 
-    fn surviving_names(&mut self, old: &FileSystem, in_flight: &[InFlight]) -> BTreeMap<PathBuf, InodeRef> {
+    fn surviving_names(
+        &mut self,
+        old: &FileSystem,
+        in_flight: &[InFlight],
+    ) -> BTreeMap<PathBuf, InodeRef> {
         let mut names = old.names.stable.clone();
         let mut lost: BTreeSet<PathBuf> = BTreeSet::new();
         let mut decide = |cut: &mut Self, change: &[(PathBuf, Option<InodeRef>)]| {
@@ -139,13 +145,11 @@ impl<'a> Cut<'a> {
         });
         for kind in old.changes.iter().map(|change| &change.kind).chain(begun) {
             match kind {
-                ChangeKind::Length(length) if self.survives() => length_bytes = length_bytes.max(*length),
+                ChangeKind::Length(length) if self.survives() => {
+                    length_bytes = length_bytes.max(*length)
+                }
                 ChangeKind::Length(_) => {}
-                ChangeKind::Write {
-                    offset,
-                    bytes,
-                    certain,
-                } => {
+                ChangeKind::Write { offset, bytes, certain } => {
                     let grown = offset + bytes.len() as u64;
                     if !certain {
                         unreadable.extend(self.broken_sectors(*offset, grown));
@@ -174,7 +178,10 @@ impl<'a> Cut<'a> {
         let mut broken = BTreeSet::new();
         for edge in [start, end] {
             let first = edge / physical * physical;
-            if first != edge && self.random.chance(self.severity.tearing) && self.random.below(2) == 0 {
+            if first != edge
+                && self.random.chance(self.severity.tearing)
+                && self.random.below(2) == 0
+            {
                 broken.extend(first / SECTOR_BYTES..(first + physical) / SECTOR_BYTES);
             }
         }

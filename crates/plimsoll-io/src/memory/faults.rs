@@ -1,7 +1,8 @@
 //! Faults by script and by chance: rules that pick operations and say what goes wrong with them.
 //!
-//! Every submitted operation is shown to the rules in order. Each rule counts the operations its filter matches; the first
-//! rule that wants to act decides. The effects and their exact meaning are listed in `docs/reference/fault-model.md`.
+//! Every submitted operation is shown to the rules in order. Each rule counts the operations its
+//! filter matches; the first rule that wants to act decides. The effects and their exact meaning
+//! are listed in `docs/reference/fault-model.md`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +36,8 @@ pub enum Effect {
     FlipStored,
     /// One sector of the range cannot be read from now on, until it is written again.
     LoseSector,
-    /// A sync of a file or directory is acknowledged and not done; a durable write is only volatile.
+    /// A sync of a file or directory is acknowledged and not done; a durable write is only
+    /// volatile.
     SkipSync,
     /// The power is cut when the operation has been submitted.
     CutPowerWhenSubmitted,
@@ -192,11 +194,7 @@ pub(crate) struct Injector {
 
 impl Injector {
     pub(crate) fn add(&mut self, rule: FaultRule) {
-        self.rules.push(Armed {
-            rule,
-            matched: 0,
-            acted: 0,
-        });
+        self.rules.push(Armed { rule, matched: 0, acted: 0 });
     }
 
     pub(crate) fn clear(&mut self) {
@@ -223,7 +221,8 @@ impl Injector {
         for armed in &mut self.rules {
             let rule = &armed.rule;
             let in_time = (rule.from_ns..rule.until_ns).contains(&now);
-            if !in_time || !rule.effect.concerns(kind) || !rule.filter.matches(kind, context, path) {
+            if !in_time || !rule.effect.concerns(kind) || !rule.filter.matches(kind, context, path)
+            {
                 continue;
             }
             armed.matched += 1;

@@ -56,9 +56,9 @@ impl FileSystem {
     /// A sync acknowledged and not done. A durable write becomes a volatile one.
     fn perform_unsynced(&mut self, action: Action) -> Result<Answer, DiskError> {
         match action {
-            Action::Write {
-                file, offset, buffer, ..
-            } => self.write(file, offset, buffer, Durability::Volatile),
+            Action::Write { file, offset, buffer, .. } => {
+                self.write(file, offset, buffer, Durability::Volatile)
+            }
             // A mark of zero covers nothing; a sync of a closed file still fails as it must.
             other => self.perform(other, 0),
         }
@@ -71,17 +71,8 @@ impl FileSystem {
         action: Action,
         random: &mut Random,
     ) -> Result<Answer, DiskError> {
-        let (Action::Read {
-            file,
-            offset,
-            ref buffer,
-        }
-        | Action::Write {
-            file,
-            offset,
-            ref buffer,
-            ..
-        }) = action
+        let (Action::Read { file, offset, ref buffer }
+        | Action::Write { file, offset, ref buffer, .. }) = action
         else {
             unreachable!("these effects concern reads and writes only")
         };
@@ -101,7 +92,8 @@ impl FileSystem {
         if !is_read {
             damage(self);
         }
-        if is_read && let (Some(Effect::FlipOnRead), Answer::Buffer(buffer)) = (effect, &mut answer) {
+        if is_read && let (Some(Effect::FlipOnRead), Answer::Buffer(buffer)) = (effect, &mut answer)
+        {
             buffer[at as usize] ^= bit;
         }
         Ok(answer)
@@ -133,13 +125,7 @@ impl FileSystem {
         random: &mut Random,
     ) -> Result<Answer, DiskError> {
         let failure = self.error_of(&action, Kind::Other);
-        let Action::Write {
-            file,
-            offset,
-            buffer,
-            durability,
-        } = action
-        else {
+        let Action::Write { file, offset, buffer, durability } = action else {
             unreachable!("these effects concern writes only")
         };
         let wanted = Wanted {
@@ -154,7 +140,9 @@ impl FileSystem {
                 self.store_some(&wanted, random);
                 return Err(DiskError { kind, ..failure });
             }
-            Some(Effect::MisdirectWithinFile) => self.store_elsewhere(&wanted, &wanted.inode, random),
+            Some(Effect::MisdirectWithinFile) => {
+                self.store_elsewhere(&wanted, &wanted.inode, random)
+            }
             Some(Effect::MisdirectToOtherFile) => {
                 if let Some(other) = self.other_file(&wanted, random) {
                     self.store_elsewhere(&wanted, &other, random);
@@ -175,7 +163,8 @@ impl FileSystem {
         }
     }
 
-    /// Stores the write at another multiple of its length, inside the file; a file without such a place gets nothing.
+    /// Stores the write at another multiple of its length, inside the file; a file without such a
+    /// place gets nothing.
     fn store_elsewhere(&self, wanted: &Wanted, inode: &InodeRef, random: &mut Random) {
         let length = wanted.buffer.len() as u64;
         let places = inode.borrow().length_bytes / length;
@@ -198,7 +187,9 @@ impl FileSystem {
             .names
             .present
             .values()
-            .filter(|inode| !Rc::ptr_eq(inode, &wanted.inode) && inode.borrow().length_bytes >= length)
+            .filter(|inode| {
+                !Rc::ptr_eq(inode, &wanted.inode) && inode.borrow().length_bytes >= length
+            })
             .collect();
         if others.is_empty() {
             return None;
@@ -208,7 +199,11 @@ impl FileSystem {
 }
 
 /// A write cut at the borders of aligned atomic units.
-pub(crate) fn units(offset: u64, bytes: &[u8], unit_bytes: u64) -> impl Iterator<Item = (u64, &[u8])> {
+pub(crate) fn units(
+    offset: u64,
+    bytes: &[u8],
+    unit_bytes: u64,
+) -> impl Iterator<Item = (u64, &[u8])> {
     let end = offset + bytes.len() as u64;
     let mut at = offset;
     std::iter::from_fn(move || {

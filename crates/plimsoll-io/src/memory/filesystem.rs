@@ -58,7 +58,9 @@ impl FileSystem {
             | Action::Read { file, .. }
             | Action::Write { file, .. }
             | Action::SyncFile { file }
-            | Action::Close { file } => self.handle(*file).map_or(Path::new(""), |handle| &handle.path),
+            | Action::Close { file } => {
+                self.handle(*file).map_or(Path::new(""), |handle| &handle.path)
+            }
         }
     }
 
@@ -79,9 +81,9 @@ impl FileSystem {
     /// What a sync submitted now will cover: everything completed before.
     pub(crate) fn sync_mark(&self, action: &Action) -> u64 {
         match action {
-            Action::SyncFile { file } => self
-                .handle(*file)
-                .map_or(0, |handle| handle.inode.borrow().next_sequence),
+            Action::SyncFile { file } => {
+                self.handle(*file).map_or(0, |handle| handle.inode.borrow().next_sequence)
+            }
             Action::SyncDirectory { .. } => self.names.next_sequence,
             _ => 0,
         }
@@ -94,12 +96,9 @@ impl FileSystem {
             Action::Open { path, mode } => self.open(path, mode, verb),
             Action::Extend { file, length_bytes } => self.extend(file, length_bytes),
             Action::Read { file, offset, buffer } => self.read(file, offset, buffer),
-            Action::Write {
-                file,
-                offset,
-                buffer,
-                durability,
-            } => self.write(file, offset, buffer, durability),
+            Action::Write { file, offset, buffer, durability } => {
+                self.write(file, offset, buffer, durability)
+            }
             Action::SyncFile { file } => {
                 let inode = self.inode(file, verb)?;
                 inode.borrow_mut().settle(sync_mark);
@@ -129,7 +128,12 @@ impl FileSystem {
         self.open_handle(file, verb).map(|handle| handle.inode.clone())
     }
 
-    fn open(&mut self, path: PathBuf, mode: OpenMode, verb: &'static str) -> Result<Answer, DiskError> {
+    fn open(
+        &mut self,
+        path: PathBuf,
+        mode: OpenMode,
+        verb: &'static str,
+    ) -> Result<Answer, DiskError> {
         let name = normal(&path);
         let error = |kind| DiskError::new(kind, verb, &path);
         let inode = match (mode, self.names.present.get(&name)) {
@@ -138,7 +142,9 @@ impl FileSystem {
                 return Err(error(if exists { Kind::AlreadyExists } else { Kind::Other }));
             }
             (OpenMode::Create, Some(_)) => return Err(error(Kind::AlreadyExists)),
-            (OpenMode::Create, None) if !self.names.has_parent(&name) => return Err(error(Kind::NotFound)),
+            (OpenMode::Create, None) if !self.names.has_parent(&name) => {
+                return Err(error(Kind::NotFound));
+            }
             (OpenMode::Create, None) => {
                 let inode = self.new_inode(Layout::plain(self.options.chunk_bytes));
                 self.names.change(vec![(name, Some(inode.clone()))]);
@@ -169,12 +175,7 @@ impl FileSystem {
             atomic_write_bytes: self.options.atomic_write_bytes,
             is_device: false,
         };
-        self.handles.push(Some(Handle {
-            path: Rc::from(path),
-            inode,
-            writable,
-            busy_until: 0,
-        }));
+        self.handles.push(Some(Handle { path: Rc::from(path), inode, writable, busy_until: 0 }));
         opened
     }
 
@@ -195,10 +196,7 @@ impl FileSystem {
             return Err(error(Kind::Misaligned));
         }
         let inode = handle.inode.borrow();
-        if offset
-            .checked_add(length)
-            .is_none_or(|end| end > inode.length_bytes)
-        {
+        if offset.checked_add(length).is_none_or(|end| end > inode.length_bytes) {
             return Err(error(Kind::Short));
         }
         if inode.is_unreadable(offset, length) {
@@ -222,7 +220,12 @@ impl FileSystem {
     }
 
     /// The file a write may go to.
-    pub(crate) fn check_write(&self, file: FileId, offset: u64, length: u64) -> Result<InodeRef, DiskError> {
+    pub(crate) fn check_write(
+        &self,
+        file: FileId,
+        offset: u64,
+        length: u64,
+    ) -> Result<InodeRef, DiskError> {
         let handle = self.open_handle(file, "write")?;
         let error = |kind| DiskError::new(kind, "write", &handle.path).at(offset, length);
         if !handle.writable {
@@ -323,9 +326,7 @@ impl FileSystem {
 
     fn list(&self, path: &Path) -> Result<Answer, DiskError> {
         let entries = self.names.list(&normal(path));
-        entries
-            .map(Answer::Entries)
-            .ok_or_else(|| DiskError::new(Kind::NotFound, "list", path))
+        entries.map(Answer::Entries).ok_or_else(|| DiskError::new(Kind::NotFound, "list", path))
     }
 }
 

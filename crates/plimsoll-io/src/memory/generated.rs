@@ -1,4 +1,5 @@
-//! Generated content with a length: zero from there on, because what a file is extended by is new, whatever the content would say.
+//! Generated content with a length: zero from there on, because what a file is extended by is new,
+//! whatever the content would say.
 
 use std::ops::Range;
 

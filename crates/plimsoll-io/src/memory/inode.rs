@@ -1,8 +1,9 @@
 //! One file: what it reads as now, and what of that would survive a power cut.
 //!
-//! `chunks` is the present. For every chunk with changes that are not yet stable, `before` keeps the stable version, and
-//! `changes` lists those changes in order of completion. The stable file is therefore `chunks` with `before` laid over it,
-//! and every crash image is that plus a selection of the changes.
+//! `chunks` is the present. For every chunk with changes that are not yet stable, `before` keeps
+//! the stable version, and `changes` lists those changes in order of completion. The stable file is
+//! therefore `chunks` with `before` laid over it, and every crash image is that plus a selection of
+//! the changes.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,13 +28,9 @@ pub(crate) struct Change {
 pub(crate) enum ChangeKind {
     /// The file was made this long.
     Length(u64),
-    /// These bytes were written. Certain writes are durable themselves but were followed or preceded by volatile ones
-    /// in the same file, so they must be replayed in order.
-    Write {
-        offset: u64,
-        bytes: Rc<[u8]>,
-        certain: bool,
-    },
+    /// These bytes were written. Certain writes are durable themselves but were followed or
+    /// preceded by volatile ones in the same file, so they must be replayed in order.
+    Write { offset: u64, bytes: Rc<[u8]>, certain: bool },
 }
 
 pub(crate) struct Inode {
@@ -55,7 +52,8 @@ pub(crate) enum Keeping {
     Untracked,
     /// May be lost until the next sync.
     Volatile,
-    /// The bytes are stable at once, a longer length only after the next sync: a disk without a volatile cache.
+    /// The bytes are stable at once, a longer length only after the next sync: a disk without a
+    /// volatile cache.
     Through,
     /// Stable at once.
     Stable,
@@ -91,10 +89,7 @@ impl Inode {
     }
 
     fn push(&mut self, kind: ChangeKind) {
-        self.changes.push_back(Change {
-            sequence: self.next_sequence,
-            kind,
-        });
+        self.changes.push_back(Change { sequence: self.next_sequence, kind });
         self.next_sequence += 1;
     }
 
@@ -135,9 +130,7 @@ impl Inode {
         }
         for piece in self.chunks.layout().pieces(offset, bytes.len()) {
             let chunks = &self.chunks;
-            self.before
-                .entry(piece.chunk)
-                .or_insert_with(|| chunks.slot(piece.chunk));
+            self.before.entry(piece.chunk).or_insert_with(|| chunks.slot(piece.chunk));
         }
         self.push(ChangeKind::Write {
             offset,

@@ -1,8 +1,10 @@
-//! How long a memory disk takes: distributions per kind and purpose, and how many operations it serves at once.
+//! How long a memory disk takes: distributions per kind and purpose, and how many operations it
+//! serves at once.
 //!
-//! A distribution gives service times. With a limited number of servers an operation first waits for a free one, first
-//! come, first served, so queueing adds to latency as on a drive. Sampling uses only arithmetic that IEEE 754 fixes to
-//! the last bit (no library logarithm), so a seed gives the same times on every machine.
+//! A distribution gives service times. With a limited number of servers an operation first waits
+//! for a free one, first come, first served, so queueing adds to latency as on a drive. Sampling
+//! uses only arithmetic that IEEE 754 fixes to the last bit (no library logarithm), so a seed gives
+//! the same times on every machine.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,12 +20,9 @@ pub enum Latency {
     Uniform(Nanos, Nanos),
     /// Exponential with this mean, on top of a fixed part.
     Exponential { fixed_ns: Nanos, mean_ns: Nanos },
-    /// Mostly `usual_ns`, but `rare_ns` once in `one_in` operations: a drive that sometimes retries.
-    Spiky {
-        usual_ns: Nanos,
-        rare_ns: Nanos,
-        one_in: u64,
-    },
+    /// Mostly `usual_ns`, but `rare_ns` once in `one_in` operations: a drive that sometimes
+    /// retries.
+    Spiky { usual_ns: Nanos, rare_ns: Nanos, one_in: u64 },
 }
 
 impl Latency {
@@ -35,11 +34,7 @@ impl Latency {
             Latency::Exponential { fixed_ns, mean_ns } => {
                 fixed_ns + (mean_ns as f64 * random.exponential()) as Nanos
             }
-            Latency::Spiky {
-                usual_ns,
-                rare_ns,
-                one_in,
-            } => {
+            Latency::Spiky { usual_ns, rare_ns, one_in } => {
                 if random.below(one_in.max(1)) == 0 {
                     rare_ns
                 } else {
@@ -75,30 +70,18 @@ pub struct LatencyRule {
 impl LatencyPlan {
     /// Everything takes the same distribution, all at once.
     pub fn of(otherwise: Latency) -> Self {
-        Self {
-            otherwise,
-            rules: Vec::new(),
-            servers: None,
-        }
+        Self { otherwise, rules: Vec::new(), servers: None }
     }
 
     /// Adds an exception for a kind of operation.
     pub fn with_kind(mut self, kind: OperationKind, latency: Latency) -> Self {
-        self.rules.push(LatencyRule {
-            kind: Some(kind),
-            purpose: None,
-            latency,
-        });
+        self.rules.push(LatencyRule { kind: Some(kind), purpose: None, latency });
         self
     }
 
     /// Adds an exception for a purpose.
     pub fn with_purpose(mut self, purpose: Purpose, latency: Latency) -> Self {
-        self.rules.push(LatencyRule {
-            kind: None,
-            purpose: Some(purpose),
-            latency,
-        });
+        self.rules.push(LatencyRule { kind: None, purpose: Some(purpose), latency });
         self
     }
 
@@ -113,10 +96,7 @@ impl LatencyPlan {
             rule.kind.is_none_or(|wanted| wanted == kind)
                 && rule.purpose.is_none_or(|wanted| wanted == context.purpose)
         };
-        self.rules
-            .iter()
-            .find(matches)
-            .map_or(self.otherwise, |rule| rule.latency)
+        self.rules.iter().find(matches).map_or(self.otherwise, |rule| rule.latency)
     }
 }
 
@@ -137,10 +117,7 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn new(plan: LatencyPlan) -> Self {
-        Self {
-            plan,
-            busy_until: BinaryHeap::new(),
-        }
+        Self { plan, busy_until: BinaryHeap::new() }
     }
 
     /// When an operation submitted now will be done. One that never is keeps its server for ever.

@@ -1,14 +1,16 @@
-//! A disk in memory, on a virtual clock or a real one, that can lose power. The fault model in full is in
-//! `docs/reference/fault-model.md`.
+//! A disk in memory, on a virtual clock or a real one, that can lose power. The fault model in full
+//! is in `docs/reference/fault-model.md`.
 //!
-//! What is stable: a write submitted as durable, when complete; any other write and any length, when a later sync of the
-//! file is complete; a name, when a later sync of its directory is complete. Everything else is at risk: after
-//! [`MemoryDisk::power_cut`] nothing completes any more, and [`MemoryDisk::crash_image`] makes the disk found afterwards,
-//! in which each change at risk has survived, is gone, or is torn. Images can be made at any moment, also while the disk
+//! What is stable: a write submitted as durable, when complete; any other write and any length,
+//! when a later sync of the file is complete; a name, when a later sync of its directory is
+//! complete. Everything else is at risk: after [`MemoryDisk::power_cut`] nothing completes any
+//! more, and [`MemoryDisk::crash_image`] makes the disk found afterwards, in which each change at
+//! risk has survived, is gone, or is torn. Images can be made at any moment, also while the disk
 //! goes on, and as many as wanted from one moment.
 //!
-//! Operations take effect when they complete, in the order of completion; a sync covers what had completed when it was
-//! submitted, and no more. The caller's randomness decides everything that is left to chance.
+//! Operations take effect when they complete, in the order of completion; a sync covers what had
+//! completed when it was submitted, and no more. The caller's randomness decides everything that is
+//! left to chance.
 
 mod access;
 mod ahead;
@@ -92,15 +94,14 @@ impl MemoryDisk {
         Self::with_arena(clock, random, options, Rc::default())
     }
 
-    fn with_arena(clock: Rc<Clock>, random: Random, options: MemoryOptions, arena: Rc<Arena>) -> Rc<Self> {
+    fn with_arena(
+        clock: Rc<Clock>,
+        random: Random,
+        options: MemoryOptions,
+        arena: Rc<Arena>,
+    ) -> Rc<Self> {
         let state = State::new(&random, &options);
-        Rc::new(Self {
-            clock,
-            options,
-            state: RefCell::new(state),
-            power: Power::default(),
-            arena,
-        })
+        Rc::new(Self { clock, options, state: RefCell::new(state), power: Power::default(), arena })
     }
 
     /// The clock the disk runs on; a crash image has a new one.
@@ -134,7 +135,8 @@ impl Disk for MemoryDisk {
     fn reap(&self) -> usize {
         let now = self.clock.now();
         self.watch_power(now);
-        // What is submitted by a completion is left for the next reap, or a chain of them could go on for ever.
+        // What is submitted by a completion is left for the next reap, or a chain of them could go
+        // on for ever.
         let until = self.state.borrow().queue.next_sequence();
         let mut delivered = 0;
         while !self.is_off() {
@@ -189,7 +191,8 @@ impl Disk for MemoryDisk {
         self.state.borrow().queue.len()
     }
 
-    /// Lent and taken back as by a real disk, so that measuring on a RAM disk does not measure the program's allocator.
+    /// Lent and taken back as by a real disk, so that measuring on a RAM disk does not measure the
+    /// program's allocator.
     fn allocate(&self, length_bytes: usize) -> Buffer {
         self.arena.lend_any(length_bytes, drop)
     }
@@ -198,7 +201,8 @@ impl Disk for MemoryDisk {
         DiskFacts {
             method: "memory".to_owned(),
             remarks: vec![
-                "the disk is simulated in memory: its figures say nothing about hardware".to_owned(),
+                "the disk is simulated in memory: its figures say nothing about hardware"
+                    .to_owned(),
             ],
             choices: Vec::new(),
         }

@@ -1,9 +1,9 @@
-//! The directories of a memory disk: the names of the present, the names that would survive a power cut, and the changes
-//! between the two.
+//! The directories of a memory disk: the names of the present, the names that would survive a power
+//! cut, and the changes between the two.
 //!
-//! A change assigns one or two names at once (a rename clears one and sets one) and is stable when every directory it
-//! touches has been synced after it completed. A change needs every earlier pending change of the same names: a rename
-//! cannot survive the creation it stands on.
+//! A change assigns one or two names at once (a rename clears one and sets one) and is stable when
+//! every directory it touches has been synced after it completed. A change needs every earlier
+//! pending change of the same names: a rename cannot survive the creation it stands on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -89,13 +89,13 @@ impl Names {
 
     /// Adds a file that is stable at once.
     pub(crate) fn settle_file(&mut self, name: PathBuf, inode: InodeRef) {
-        self.pending
-            .retain(|change| !change.names.iter().any(|(other, _)| *other == name));
+        self.pending.retain(|change| !change.names.iter().any(|(other, _)| *other == name));
         self.stable.insert(name.clone(), inode.clone());
         self.present.insert(name, inode);
     }
 
-    /// Makes every change of names in `directory` with a sequence below `until` stable, and what it stands on.
+    /// Makes every change of names in `directory` with a sequence below `until` stable, and what it
+    /// stands on.
     pub(crate) fn settle(&mut self, directory: &Path, until: u64) {
         for change in &mut self.pending {
             if change.sequence < until {
@@ -140,11 +140,7 @@ impl Names {
 
 fn entry(name: &Path, length_bytes: u64, is_directory: bool) -> Entry {
     let last = name.file_name().unwrap_or_default();
-    Entry {
-        name: last.to_string_lossy().into_owned(),
-        length_bytes,
-        is_directory,
-    }
+    Entry { name: last.to_string_lossy().into_owned(), length_bytes, is_directory }
 }
 
 /// Applies a change to a set of names.

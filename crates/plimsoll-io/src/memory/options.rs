@@ -7,10 +7,12 @@ use super::latency::{Latency, LatencyPlan};
 pub struct MemoryOptions {
     /// Offsets and lengths of transfers must be multiples of this.
     pub alignment_bytes: u32,
-    /// The unit written without tearing: every aligned unit of a write survives a power cut wholly or not at all.
+    /// The unit written without tearing: every aligned unit of a write survives a power cut wholly
+    /// or not at all.
     pub atomic_write_bytes: u32,
-    /// The device's physical sector. A write at risk that covers only part of one makes the device read, change and write
-    /// it back; a power cut in between may leave the whole sector unreadable, with the neighbours it held.
+    /// The device's physical sector. A write at risk that covers only part of one makes the device
+    /// read, change and write it back; a power cut in between may leave the whole sector
+    /// unreadable, with the neighbours it held.
     pub physical_sector_bytes: u32,
     /// How finely files are kept; a transfer of whole chunks is cheapest.
     pub chunk_bytes: usize,
@@ -31,7 +33,8 @@ pub struct MemoryOptions {
 pub enum Coding {
     /// The thread that writes.
     AtOnce,
-    /// A second thread for each file, if there is a processor for it: worth it where most of a run is such writes.
+    /// A second thread for each file, if there is a processor for it: worth it where most of a run
+    /// is such writes.
     Ahead,
 }
 
@@ -40,14 +43,16 @@ pub enum Coding {
 pub enum Tracking {
     /// Power cuts are not modelled; fastest, and nothing but the present is kept.
     Nothing,
-    /// The disk has no volatile cache: completed writes are stable, lengths and names still need their syncs.
+    /// The disk has no volatile cache: completed writes are stable, lengths and names still need
+    /// their syncs.
     WriteThrough,
     /// Everything not synced is at risk.
     VolatileCache,
 }
 
 impl Default for MemoryOptions {
-    /// A strict disk for tests: 512-byte sectors that tear, everything unsynced at risk, 100 µs for everything.
+    /// A strict disk for tests: 512-byte sectors that tear, everything unsynced at risk, 100 µs for
+    /// everything.
     fn default() -> Self {
         Self {
             alignment_bytes: 512,

@@ -36,15 +36,17 @@ impl MemoryDisk {
         }
     }
 
-    /// The process that uses the disk dies, and the power stays. What it had asked for is carried out all the same, before its files are
-    /// closed; a durable write in flight reaches the volatile cache and is not waited for any longer.
+    /// The process that uses the disk dies, and the power stays. What it had asked for is carried
+    /// out all the same, before its files are closed; a durable write in flight reaches the
+    /// volatile cache and is not waited for any longer.
     pub fn process_died(&self) {
         let now = self.clock.now();
         self.state.borrow_mut().queue.abandon(now);
     }
 
-    /// Calls `look` at the moment of every cut that was planned or injected, and lets it say whether the power is cut. It can make an image
-    /// and plan the next cut, so that one run is cut at many moments: what a cut finds depends only on what happened before it.
+    /// Calls `look` at the moment of every cut that was planned or injected, and lets it say
+    /// whether the power is cut. It can make an image and plan the next cut, so that one run is cut
+    /// at many moments: what a cut finds depends only on what happened before it.
     pub fn look_at_cuts(&self, look: impl FnMut(&MemoryDisk) -> AfterLook + 'static) {
         *self.power.look.borrow_mut() = Some(Box::new(look));
     }
@@ -67,8 +69,9 @@ impl MemoryDisk {
         self.power.cut_at.set(Some(then));
     }
 
-    /// Cuts the power directly after the n-th event from the start of this disk. Every submission and every completion
-    /// is an event; a completion that is the last event has taken effect and is not delivered.
+    /// Cuts the power directly after the n-th event from the start of this disk. Every submission
+    /// and every completion is an event; a completion that is the last event has taken effect and
+    /// is not delivered.
     pub fn power_cut_at_event(&self, event: u64) {
         self.state.borrow_mut().cut_at_event = Some(event);
     }
@@ -83,15 +86,17 @@ impl MemoryDisk {
         self.power.is_off.get()
     }
 
-    /// Completes when the power is cut. Run a workload beside this one to stop at the cut whatever else is waiting.
+    /// Completes when the power is cut. Run a workload beside this one to stop at the cut whatever
+    /// else is waiting.
     pub async fn power_lost(&self) {
         while !self.is_off() {
             self.power.notify.notified().await;
         }
     }
 
-    /// A disk as it could be found if the power were cut now, on a new virtual clock, with the same options. It lends its buffers from the same
-    /// memory, so that making many images costs what differs between them.
+    /// A disk as it could be found if the power were cut now, on a new virtual clock, with the same
+    /// options. It lends its buffers from the same memory, so that making many images costs what
+    /// differs between them.
     ///
     /// # Panics
     /// When the options track nothing.

@@ -56,8 +56,8 @@ impl Ord for Queued {
     }
 }
 
-/// With a constant latency operations come due in the order they were submitted, and a plain queue will do. Only those
-/// that are due before the last of it go to the heap.
+/// With a constant latency operations come due in the order they were submitted, and a plain queue
+/// will do. Only those that are due before the last of it go to the heap.
 #[derive(Default)]
 pub(crate) struct Queue {
     in_turn: VecDeque<Queued>,
@@ -108,7 +108,8 @@ impl Queue {
         self.in_turn.len() + self.out_of_turn.len()
     }
 
-    /// Makes everything in flight due now, and every write an ordinary one, which a power cut may undo until a sync.
+    /// Makes everything in flight due now, and every write an ordinary one, which a power cut may
+    /// undo until a sync.
     pub(crate) fn abandon(&mut self, now: Nanos) {
         let out_of_turn = std::mem::take(&mut self.out_of_turn).into_iter();
         self.out_of_turn = out_of_turn.map(|queued| queued.abandoned(now)).collect();

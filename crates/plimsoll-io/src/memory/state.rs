@@ -1,4 +1,5 @@
-//! What a memory disk is doing: its files, the operations on their way, and the faults that wait for them.
+//! What a memory disk is doing: its files, the operations on their way, and the faults that wait
+//! for them.
 
 use std::rc::Rc;
 
@@ -59,11 +60,7 @@ impl State {
             Some(Effect::Hang) => Pace::Never,
             _ => Pace::Usual,
         };
-        let Operation {
-            action,
-            context,
-            completion,
-        } = operation;
+        let Operation { action, context, completion } = operation;
         let (kind, random) = (action.kind(), &mut self.latency_random);
         let mut due = self.service.due(now, kind, &context, pace, random);
         let sync_mark = self.files.sync_mark(&action);
@@ -107,18 +104,13 @@ impl State {
     ) -> (Result<Answer, DiskError>, PowerAfter) {
         let before = self.trace.is_on().then(|| self.entry(queued, now, Stage::Done));
         // Any action without a buffer will do as a stand-in.
-        let action = std::mem::replace(
-            &mut queued.action,
-            Action::Close {
-                file: FileId(u32::MAX),
-            },
-        );
+        let action =
+            std::mem::replace(&mut queued.action, Action::Close { file: FileId(u32::MAX) });
         let result = if self.gone_at.is_some_and(|then| then <= now) {
             Err(self.files.error_of(&action, DiskErrorKind::Gone))
         } else {
             let random = &mut self.fault_random;
-            self.files
-                .perform_with(queued.effect, action, queued.sync_mark, random)
+            self.files.perform_with(queued.effect, action, queued.sync_mark, random)
         };
         self.events += 1;
         if let Some(mut entry) = before {
@@ -169,9 +161,7 @@ impl State {
     /// What an action in flight could leave behind if the power were cut now.
     pub(super) fn at_risk(&self, action: &Action) -> Option<InFlight<'_>> {
         match action {
-            Action::Write {
-                file, offset, buffer, ..
-            } => {
+            Action::Write { file, offset, buffer, .. } => {
                 let handle = self.files.handle(*file).filter(|handle| handle.writable)?;
                 let kind = ChangeKind::Write {
                     offset: *offset,
@@ -184,10 +174,7 @@ impl State {
                 let handle = self.files.handle(*file).filter(|handle| handle.writable)?;
                 Some(InFlight::Change(&handle.inode, ChangeKind::Length(*length_bytes)))
             }
-            Action::Open {
-                path,
-                mode: crate::OpenMode::Create,
-            } => {
+            Action::Open { path, mode: crate::OpenMode::Create } => {
                 let name = normal(path);
                 let is_new = !self.files.names.present.contains_key(&name);
                 let inode = self.files.new_inode(Layout::plain(self.files.chunk_bytes()));
@@ -195,10 +182,7 @@ impl State {
             }
             Action::Rename { from, to } => {
                 let inode = self.files.names.present.get(&normal(from))?;
-                Some(InFlight::Names(vec![
-                    (normal(from), None),
-                    (normal(to), Some(inode.clone())),
-                ]))
+                Some(InFlight::Names(vec![(normal(from), None), (normal(to), Some(inode.clone()))]))
             }
             Action::Delete { path } => Some(InFlight::Names(vec![(normal(path), None)])),
             _ => None,

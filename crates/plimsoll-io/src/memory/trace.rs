@@ -75,10 +75,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self {
-            entries: VecDeque::with_capacity(capacity),
-            capacity,
-        }
+        Self { entries: VecDeque::with_capacity(capacity), capacity }
     }
 
     pub(crate) fn is_on(&self) -> bool {

@@ -19,11 +19,11 @@ pub(super) fn parse(address: &str) -> Result<(&str, u16), StreamError> {
     parts.ok_or_else(|| StreamError::BadAddress(address.to_owned()))
 }
 
-/// Whether an address can only be reached from this machine. A name is no proof, except `localhost`.
+/// Whether an address can only be reached from this machine. A name is no proof, except
+/// `localhost`.
 pub fn is_loopback(address: &str) -> bool {
     parse(address).is_ok_and(|(host, _)| {
-        host.parse::<IpAddr>()
-            .map_or(host.eq_ignore_ascii_case("localhost"), |ip| ip.is_loopback())
+        host.parse::<IpAddr>().map_or(host.eq_ignore_ascii_case("localhost"), |ip| ip.is_loopback())
     })
 }
 

@@ -1,5 +1,5 @@
-//! A thread that watches descriptors with epoll, for machines without a ring. What it sees it notes, and wakes the tasks itself: their
-//! executor's sleep ends by that. Source: epoll(7).
+//! A thread that watches descriptors with epoll, for machines without a ring. What it sees it
+//! notes, and wakes the tasks itself: their executor's sleep ends by that. Source: epoll(7).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::posix::{block_signals, errno_of};
 
-/// The key of the descriptor that ends the thread; no slot has it, because its generation is never used.
+/// The key of the descriptor that ends the thread; no slot has it, because its generation is never
+/// used.
 const END_KEY: u64 = u64::MAX;
 const EVENTS_AT_ONCE: usize = 256;
 /// The thread only notes and wakes.
@@ -26,10 +27,7 @@ impl EpollThread {
         let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: as above.
         let end = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        let thread = Self {
-            epoll: Arc::new(epoll),
-            end,
-        };
+        let thread = Self { epoll: Arc::new(epoll), end };
         thread.control(
             libc::EPOLL_CTL_ADD,
             thread.end.as_raw_fd(),
@@ -39,16 +37,16 @@ impl EpollThread {
         Ok(thread)
     }
 
-    /// Starts the thread, which tells of everything it sees by key and events, until it is told that nobody listens any more.
+    /// Starts the thread, which tells of everything it sees by key and events, until it is told
+    /// that nobody listens any more.
     pub(super) fn start(&self, tell: impl Fn(u64, u32) -> bool + Send + 'static) -> io::Result<()> {
         let epoll = self.epoll.clone();
-        std::thread::Builder::new()
-            .name("plimsoll-net".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn(move || {
+        std::thread::Builder::new().name("plimsoll-net".to_owned()).stack_size(STACK_BYTES).spawn(
+            move || {
                 block_signals();
                 watch(&epoll, tell);
-            })?;
+            },
+        )?;
         Ok(())
     }
 
@@ -59,7 +57,8 @@ impl EpollThread {
 
     /// Watches it no more.
     pub(super) fn end(&self, fd: RawFd) {
-        // It can only fail for a descriptor that is not watched, and then there is nothing to be done.
+        // It can only fail for a descriptor that is not watched, and then there is nothing to be
+        // done.
         let _ = self.control(libc::EPOLL_CTL_DEL, fd, 0, 0);
     }
 
@@ -93,8 +92,9 @@ fn watch(epoll: &OwnedFd, tell: impl Fn(u64, u32) -> bool) {
     let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
     loop {
         // SAFETY: the array holds as many events as are asked for.
-        let count =
-            unsafe { libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), events.len() as i32, -1) };
+        let count = unsafe {
+            libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), events.len() as i32, -1)
+        };
         if count < 0 && errno_of(&io::Error::last_os_error()) != libc::EINTR {
             return;
         }

@@ -1,5 +1,5 @@
-//! What can go wrong on a network: each says what, with whom, and what to do. On a stream they travel inside `std::io::Error`, because
-//! libraries hand on nothing else.
+//! What can go wrong on a network: each says what, with whom, and what to do. On a stream they
+//! travel inside `std::io::Error`, because libraries hand on nothing else.
 
 use std::io;
 
@@ -11,7 +11,8 @@ pub enum StreamError {
     BadAddress(String),
     /// The name of the host means nothing.
     #[error(
-        "the name {name:?} cannot be resolved: {reason}; check the spelling and the name servers, or give the IP address"
+        "the name {name:?} cannot be resolved: {reason}; check the spelling and the name servers, \
+         or give the IP address"
     )]
     UnknownName {
         /// The host as it was given.
@@ -30,7 +31,8 @@ pub enum StreamError {
     NotHere(String),
     /// The system forbids it.
     #[error(
-        "the system does not permit {doing} {address}; ports below 1024 need a privilege, and a firewall may forbid the rest"
+        "the system does not permit {doing} {address}; ports below 1024 need a privilege, and a \
+         firewall may forbid the rest"
     )]
     NotPermitted {
         /// "listening at", "connecting to".
@@ -56,7 +58,10 @@ pub enum StreamError {
     #[error("the connection to {0} was closed on this side; open a new one")]
     Closed(String),
     /// The peer sent something that is no message.
-    #[error("{peer} sent a message of {length_bytes} bytes, more than is allowed; is it the right program?")]
+    #[error(
+        "{peer} sent a message of {length_bytes} bytes, more than is allowed; is it the right \
+         program?"
+    )]
     Oversized {
         /// The other side.
         peer: String,
@@ -75,10 +80,14 @@ pub enum StreamError {
         reason: String,
     },
     /// Sockets of the machine have no place in virtual time.
-    #[error("the network of this machine cannot be used in virtual time; use a simulated network there")]
+    #[error(
+        "the network of this machine cannot be used in virtual time; use a simulated network there"
+    )]
     VirtualTime,
     /// The process or the machine has too little of something.
-    #[error("{doing} {address} failed: {reason}; close other programs or raise the limit (`ulimit -n`)")]
+    #[error(
+        "{doing} {address} failed: {reason}; close other programs or raise the limit (`ulimit -n`)"
+    )]
     Exhausted {
         /// What was done.
         doing: &'static str,
@@ -125,7 +134,9 @@ impl StreamError {
         match errno {
             libc::ECONNREFUSED => StreamError::Refused(address),
             libc::EADDRINUSE => StreamError::InUse(address),
-            libc::EADDRNOTAVAIL if doing == super::socket::LISTENING => StreamError::NotHere(address),
+            libc::EADDRNOTAVAIL if doing == super::socket::LISTENING => {
+                StreamError::NotHere(address)
+            }
             libc::EACCES | libc::EPERM => StreamError::NotPermitted { doing, address },
             libc::ETIMEDOUT => StreamError::TimedOut(address),
             libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => StreamError::Reset(address),
@@ -135,20 +146,11 @@ impl StreamError {
             | libc::ENETDOWN
             | libc::ENOTUNIQ
             | libc::EADDRNOTAVAIL
-            | libc::EAFNOSUPPORT => StreamError::Unreachable {
-                address,
-                reason: reason(),
-            },
-            libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM => StreamError::Exhausted {
-                doing,
-                address,
-                reason: reason(),
-            },
-            _ => StreamError::Other {
-                doing,
-                address,
-                reason: reason(),
-            },
+            | libc::EAFNOSUPPORT => StreamError::Unreachable { address, reason: reason() },
+            libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM => {
+                StreamError::Exhausted { doing, address, reason: reason() }
+            }
+            _ => StreamError::Other { doing, address, reason: reason() },
         }
     }
 }

@@ -19,8 +19,8 @@ const READ_BYTES: usize = 64 << 10;
 
 /// A stream that carries messages. One task at a time may send and one may receive.
 ///
-/// What waits may be dropped: a message that was received in part is received in whole by the next call, and a message that was sent in
-/// part goes out whole before the next one.
+/// What waits may be dropped: a message that was received in part is received in whole by the next
+/// call, and a message that was sent in part goes out whole before the next one.
 pub struct Messages {
     stream: RefCell<Box<dyn Stream>>,
     peer: String,
@@ -55,10 +55,7 @@ impl Messages {
     /// # Panics
     /// When the message is longer than [`MESSAGE_BYTES_MAX`].
     pub async fn send(&self, message: &[u8]) -> Result<(), StreamError> {
-        assert!(
-            message.len() <= MESSAGE_BYTES_MAX,
-            "no sender of ours makes such messages"
-        );
+        assert!(message.len() <= MESSAGE_BYTES_MAX, "no sender of ours makes such messages");
         self.finish_sending().await?;
         {
             let mut outgoing = self.outgoing.borrow_mut();
@@ -113,7 +110,11 @@ impl Messages {
         Pin::new(&mut *stream).poll_flush(context)
     }
 
-    fn poll_receive(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    fn poll_receive(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
         ready!(Pin::new(&mut *self.stream.borrow_mut()).poll_read(context, &mut buffer))?;
         self.received.borrow_mut().extend(buffer.filled());

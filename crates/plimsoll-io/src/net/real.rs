@@ -1,8 +1,9 @@
 //! TCP of this machine for the tasks of one executor.
 //!
-//! A socket is watched for readiness (see `watch`) by the ring of the real disk, so that one sleep waits for disk and network; where the
-//! disk has no ring, a thread watches. What is ready is then sent and received by plain system calls: for requests and answers that costs
-//! less than operations of the ring, and needs no memory that outlives a dropped future.
+//! A socket is watched for readiness (see `watch`) by the ring of the real disk, so that one sleep
+//! waits for disk and network; where the disk has no ring, a thread watches. What is ready is then
+//! sent and received by plain system calls: for requests and answers that costs less than
+//! operations of the ring, and needs no memory that outlives a dropped future.
 
 use std::future::poll_fn;
 use std::io;
@@ -36,7 +37,8 @@ pub enum WatchMethod {
 /// How a [`RealNetwork`] behaves.
 #[derive(Clone, Debug)]
 pub struct RealNetworkOptions {
-    /// Connecting takes at most so long, all addresses of a name together. Asking for the name is not counted.
+    /// Connecting takes at most so long, all addresses of a name together. Asking for the name is
+    /// not counted.
     pub connect_timeout_ns: Nanos,
     /// A peer that acknowledges nothing for so long counts as gone.
     pub vanished_after_ns: Nanos,
@@ -70,7 +72,8 @@ pub struct RealNetwork {
 }
 
 impl RealNetwork {
-    /// The network for the tasks of an executor. `disk` is the disk the executor sleeps in, if it is a real one.
+    /// The network for the tasks of an executor. `disk` is the disk the executor sleeps in, if it
+    /// is a real one.
     ///
     /// # Errors
     /// In virtual time, and when the system gives no thread where one is needed.
@@ -82,9 +85,7 @@ impl RealNetwork {
         if handle.clock().is_virtual() {
             return Err(StreamError::VirtualTime);
         }
-        let ring = disk
-            .filter(|_| !options.without_ring)
-            .and_then(RealDisk::watch_table);
+        let ring = disk.filter(|_| !options.without_ring).and_then(RealDisk::watch_table);
         let (table, method) = match ring {
             Some(table) => (table, WatchMethod::Ring),
             None => {
@@ -119,7 +120,8 @@ impl Network for RealNetwork {
         let (shared, address) = (self.shared.clone(), address.to_owned());
         Box::pin(async move {
             let addresses = resolve(&address, &shared.outside, &shared.lookups).await?;
-            let failed = |error: io::Error| StreamError::from_errno(errno_of(&error), LISTENING, &address);
+            let failed =
+                |error: io::Error| StreamError::from_errno(errno_of(&error), LISTENING, &address);
             let (fd, found) = socket::listen(&addresses).map_err(failed)?;
             let watched = shared.watch(fd, found.to_string(), true).map_err(failed)?;
             Ok(Box::new(RealListener { watched, shared }) as Box<dyn Listener>)
@@ -142,37 +144,46 @@ impl Shared {
     }
 
     /// The first address that answers; each has its share of the time that is left.
-    async fn connect_any(&self, name: &str, addresses: &[SocketAddr]) -> Result<RealStream, StreamError> {
+    async fn connect_any(
+        &self,
+        name: &str,
+        addresses: &[SocketAddr],
+    ) -> Result<RealStream, StreamError> {
         let deadline = self.handle.now() + self.options.connect_timeout_ns;
         let mut failure = StreamError::TimedOut(name.to_owned());
         for (index, address) in addresses.iter().enumerate() {
             let left_ns = deadline.saturating_sub(self.handle.now());
             let share_ns = left_ns / (addresses.len() - index) as u64;
             let connecting = within(&self.handle, share_ns, self.connect_one(name, address)).await;
-            failure = match connecting.unwrap_or_else(|| Err(StreamError::TimedOut(name.to_owned()))) {
-                Ok(stream) => return Ok(stream),
-                Err(error) => error,
-            };
+            failure =
+                match connecting.unwrap_or_else(|| Err(StreamError::TimedOut(name.to_owned()))) {
+                    Ok(stream) => return Ok(stream),
+                    Err(error) => error,
+                };
         }
         Err(failure)
     }
 
-    async fn connect_one(&self, name: &str, address: &SocketAddr) -> Result<RealStream, StreamError> {
+    async fn connect_one(
+        &self,
+        name: &str,
+        address: &SocketAddr,
+    ) -> Result<RealStream, StreamError> {
         let failed = |error: io::Error| StreamError::from_errno(errno_of(&error), CONNECTING, name);
         let fd = socket::connect(address).map_err(failed)?;
         let watched = self.watch(fd, name.to_owned(), false).map_err(failed)?;
-        poll_fn(|context| watched.poll(Side::Write, context, |fd| Ok((socket::connected(fd), false))))
-            .await?
-            .map_err(failed)?;
-        let (here, there) = socket::prepare(watched.fd(), self.options.vanished_after_ns).map_err(failed)?;
+        poll_fn(|context| {
+            watched.poll(Side::Write, context, |fd| Ok((socket::connected(fd), false)))
+        })
+        .await?
+        .map_err(failed)?;
+        let (here, there) =
+            socket::prepare(watched.fd(), self.options.vanished_after_ns).map_err(failed)?;
         if here == there {
             // The kernel chose the very port that was asked for, and the socket found itself.
             return Err(StreamError::Refused(name.to_owned()));
         }
-        Ok(RealStream {
-            watched,
-            is_local: here.ip() == there.ip(),
-        })
+        Ok(RealStream { watched, is_local: here.ip() == there.ip() })
     }
 }
 
@@ -186,11 +197,10 @@ impl RealListener {
         loop {
             let accepted = poll_fn(|context| {
                 // What fails concerns one connection or passes, so the listener goes on.
-                self.watched
-                    .poll(Side::Read, context, |listener| match socket::accept(listener) {
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
-                        result => Ok((result, false)),
-                    })
+                self.watched.poll(Side::Read, context, |listener| match socket::accept(listener) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
+                    result => Ok((result, false)),
+                })
             });
             match accepted.await?.and_then(|fd| self.prepare(fd)) {
                 Ok(stream) => return Ok(Box::new(stream)),
@@ -260,7 +270,8 @@ impl AsyncRead for RealStream {
         if wanted == 0 {
             return Poll::Ready(Ok(()));
         }
-        // SAFETY: nothing that is initialised is made uninitialised: bytes are only received into it.
+        // SAFETY: nothing that is initialised is made uninitialised: bytes are only received into
+        // it.
         let room = unsafe { into.unfilled_mut() };
         let received = ready!(self.watched.poll(Side::Read, context, |fd| {
             let count = socket::receive(fd, room)?;
@@ -275,10 +286,13 @@ impl AsyncRead for RealStream {
 }
 
 impl AsyncWrite for RealStream {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let sent = ready!(
-            self.watched
-                .poll(Side::Write, context, |fd| Ok((socket::send(fd, bytes)?, false)))
+            self.watched.poll(Side::Write, context, |fd| Ok((socket::send(fd, bytes)?, false)))
         )?;
         Poll::Ready(Ok(sent))
     }

@@ -1,4 +1,5 @@
-//! From a name to addresses. Numbers are read here; names are asked of the system's resolver, which blocks, on a thread of their own.
+//! From a name to addresses. Numbers are read here; names are asked of the system's resolver, which
+//! blocks, on a thread of their own.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
@@ -19,10 +20,7 @@ pub(super) async fn resolve(
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
-    let unknown = |reason: String| StreamError::UnknownName {
-        name: host.to_owned(),
-        reason,
-    };
+    let unknown = |reason: String| StreamError::UnknownName { name: host.to_owned(), reason };
     let _permit = lookups.acquire().await;
     let (replier, found) = reply(outside);
     let wanted = (host.to_owned(), port);

@@ -48,13 +48,11 @@ impl SimulatedNetwork {
         }
     }
 
-    /// The network as seen from a host. Addresses are `host:port`; who listens decides which host an address is on.
+    /// The network as seen from a host. Addresses are `host:port`; who listens decides which host
+    /// an address is on.
     pub fn host(&self, name: &str) -> SimulatedHost {
         self.shared.hosts.borrow_mut().insert(name.to_owned());
-        SimulatedHost {
-            name: name.to_owned(),
-            shared: self.shared.clone(),
-        }
+        SimulatedHost { name: name.to_owned(), shared: self.shared.clone() }
     }
 
     /// Lets nothing pass between two hosts from now on. What is on the way still arrives.
@@ -91,11 +89,7 @@ impl Network for SimulatedHost {
             }
             let mut listeners = shared.listeners.borrow_mut();
             listeners.insert(address.clone(), backlog.clone());
-            let listener = SimulatedListener {
-                address,
-                backlog,
-                shared: Rc::downgrade(&shared),
-            };
+            let listener = SimulatedListener { address, backlog, shared: Rc::downgrade(&shared) };
             Ok(Box::new(listener) as Box<dyn Listener>)
         })
     }
@@ -126,13 +120,7 @@ impl SimulatedHost {
     /// A request to the listener and an answer back, then a stream.
     async fn open_stream(self, address: String) -> Result<SimulatedStream, StreamError> {
         let (target, _) = address::parse(&address)?;
-        let Shared {
-            handle,
-            weather,
-            listeners,
-            hosts,
-            ..
-        } = &*self.shared;
+        let Shared { handle, weather, listeners, hosts, .. } = &*self.shared;
         if !hosts.borrow().contains(target) {
             return Err(StreamError::UnknownName {
                 name: target.to_owned(),
@@ -140,9 +128,7 @@ impl SimulatedHost {
             });
         }
         let there_ns = get_through(handle, weather, &self.name, target).await;
-        handle
-            .sleep(there_ns.ok_or_else(|| StreamError::TimedOut(address.clone()))?)
-            .await;
+        handle.sleep(there_ns.ok_or_else(|| StreamError::TimedOut(address.clone()))?).await;
         let backlog = listeners.borrow().get(&address).cloned();
         let near = End::on(&self.name);
         let far = End::on(target);
@@ -158,9 +144,7 @@ impl SimulatedHost {
             }
         }
         let back_ns = get_through(handle, weather, target, &self.name).await;
-        handle
-            .sleep(back_ns.ok_or_else(|| StreamError::TimedOut(address.clone()))?)
-            .await;
+        handle.sleep(back_ns.ok_or_else(|| StreamError::TimedOut(address.clone()))?).await;
         if backlog.is_none() {
             return Err(StreamError::Refused(address));
         }

@@ -1,4 +1,5 @@
-//! The system calls on TCP sockets. Every socket is nonblocking, and sends small pieces at once (TCP_NODELAY). Source: tcp(7), socket(7).
+//! The system calls on TCP sockets. Every socket is nonblocking, and sends small pieces at once
+//! (TCP_NODELAY). Source: tcp(7), socket(7).
 
 use std::io;
 use std::mem::{ManuallyDrop, MaybeUninit, size_of};
@@ -21,7 +22,8 @@ const PROBES: u64 = 3;
 const DISCARD_BYTES: usize = 1 << 20;
 const DISCARDS_MAX: usize = 16;
 
-/// A socket that begins to connect; whether it succeeds is told by [`connected`] once it is writable.
+/// A socket that begins to connect; whether it succeeds is told by [`connected`] once it is
+/// writable.
 pub(super) fn connect(address: &SocketAddr) -> io::Result<OwnedFd> {
     let family = match address {
         SocketAddr::V4(_) => libc::AF_INET,
@@ -44,9 +46,7 @@ fn begin_connecting(socket: RawFd, address: &SocketAddr) -> io::Result<()> {
                 let name = libc::sockaddr_in {
                     sin_family: libc::AF_INET as libc::sa_family_t,
                     sin_port: v4.port().to_be(),
-                    sin_addr: libc::in_addr {
-                        s_addr: u32::from_ne_bytes(v4.ip().octets()),
-                    },
+                    sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
                     sin_zero: [0; 8],
                 };
                 libc::connect(
@@ -60,9 +60,7 @@ fn begin_connecting(socket: RawFd, address: &SocketAddr) -> io::Result<()> {
                     sin6_family: libc::AF_INET6 as libc::sa_family_t,
                     sin6_port: v6.port().to_be(),
                     sin6_flowinfo: v6.flowinfo(),
-                    sin6_addr: libc::in6_addr {
-                        s6_addr: v6.ip().octets(),
-                    },
+                    sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
                     sin6_scope_id: v6.scope_id(),
                 };
                 libc::connect(
@@ -109,9 +107,12 @@ pub(super) fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     owned(unsafe { libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags) })
 }
 
-/// Prepares a connected socket: small pieces go at once, and a peer that is silent for so long, although asked, is gone. Answers the
-/// addresses of this side and the other.
-pub(super) fn prepare(socket: RawFd, vanished_after_ns: Nanos) -> io::Result<(SocketAddr, SocketAddr)> {
+/// Prepares a connected socket: small pieces go at once, and a peer that is silent for so long,
+/// although asked, is gone. Answers the addresses of this side and the other.
+pub(super) fn prepare(
+    socket: RawFd,
+    vanished_after_ns: Nanos,
+) -> io::Result<(SocketAddr, SocketAddr)> {
     let seconds = vanished_after_ns.div_ceil(NANOS_PER_SECOND);
     let interval_s = (seconds / (2 * PROBES)).max(1);
     let settings = [
@@ -120,11 +121,7 @@ pub(super) fn prepare(socket: RawFd, vanished_after_ns: Nanos) -> io::Result<(So
         (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, (seconds / 2).max(1)),
         (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, interval_s),
         (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, PROBES),
-        (
-            libc::IPPROTO_TCP,
-            libc::TCP_USER_TIMEOUT,
-            vanished_after_ns / NANOS_PER_MILLISECOND,
-        ),
+        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, vanished_after_ns / NANOS_PER_MILLISECOND),
     ];
     for (level, option, value) in settings {
         let value = i32::try_from(value).unwrap_or(i32::MAX);

@@ -9,7 +9,10 @@ use tokio::io::ReadBuf;
 use super::{Stream, StreamError};
 
 /// Reads what is there, at least one byte; 0 when the peer has closed.
-pub async fn read<S: Stream + ?Sized>(stream: &mut S, into: &mut [u8]) -> Result<usize, StreamError> {
+pub async fn read<S: Stream + ?Sized>(
+    stream: &mut S,
+    into: &mut [u8],
+) -> Result<usize, StreamError> {
     poll_fn(|context| {
         let mut buffer = ReadBuf::new(into);
         ready!(Pin::new(&mut *stream).poll_read(context, &mut buffer))?;
@@ -19,8 +22,12 @@ pub async fn read<S: Stream + ?Sized>(stream: &mut S, into: &mut [u8]) -> Result
     .map_err(|error: std::io::Error| StreamError::of(&error, stream.peer()))
 }
 
-/// Fills the whole slice. Dropped while it waits, it has read a part: whoever may drop it reads by [`read`].
-pub async fn read_exact<S: Stream + ?Sized>(stream: &mut S, into: &mut [u8]) -> Result<(), StreamError> {
+/// Fills the whole slice. Dropped while it waits, it has read a part: whoever may drop it reads by
+/// [`read`].
+pub async fn read_exact<S: Stream + ?Sized>(
+    stream: &mut S,
+    into: &mut [u8],
+) -> Result<(), StreamError> {
     let mut filled = 0;
     while filled < into.len() {
         match read(stream, &mut into[filled..]).await? {
@@ -38,9 +45,13 @@ pub async fn write<S: Stream + ?Sized>(stream: &mut S, bytes: &[u8]) -> Result<u
         .map_err(|error| StreamError::of(&error, stream.peer()))
 }
 
-/// Hands over all bytes and flushes; waits while too many are on their way. Dropped while it waits, it has handed over a part:
-/// what goes on with the stream after that is [`super::Messages`] or starts with a new one.
-pub async fn write_all<S: Stream + ?Sized>(stream: &mut S, mut bytes: &[u8]) -> Result<(), StreamError> {
+/// Hands over all bytes and flushes; waits while too many are on their way. Dropped while it waits,
+/// it has handed over a part: what goes on with the stream after that is [`super::Messages`] or
+/// starts with a new one.
+pub async fn write_all<S: Stream + ?Sized>(
+    stream: &mut S,
+    mut bytes: &[u8],
+) -> Result<(), StreamError> {
     while !bytes.is_empty() {
         let written = write(stream, bytes).await?;
         bytes = &bytes[written..];

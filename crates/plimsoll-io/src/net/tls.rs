@@ -1,11 +1,12 @@
-//! TLS on any stream, by rustls with the cryptography of ring. The handshake is a step of its own, so that whoever measures can time it and
-//! whoever serves can let others wait less.
+//! TLS on any stream, by rustls with the cryptography of ring. The handshake is a step of its own,
+//! so that whoever measures can time it and whoever serves can let others wait less.
 //!
-//! A stream that ends without saying so in TLS was cut short: that is an error, not an end. So a stream that is dropped says it, as far as
-//! that takes no waiting.
+//! A stream that ends without saying so in TLS was cut short: that is an error, not an end. So a
+//! stream that is dropped says it, as far as that takes no waiting.
 //!
-//! Limit: keys come from the system's randomness, and certificates are compared with the system's UTC. In a simulation the bytes on the wire
-//! therefore differ from run to run; the bytes that are carried do not.
+//! Limit: keys come from the system's randomness, and certificates are compared with the system's
+//! UTC. In a simulation the bytes on the wire therefore differ from run to run; the bytes that are
+//! carried do not.
 
 use std::io;
 use std::pin::Pin;
@@ -34,10 +35,7 @@ pub struct TlsServer {
 }
 
 fn failed(peer: &str, reason: impl ToString) -> StreamError {
-    StreamError::Tls {
-        peer: peer.to_owned(),
-        reason: reason.to_string(),
-    }
+    StreamError::Tls { peer: peer.to_owned(), reason: reason.to_string() }
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -48,7 +46,9 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, StreamError>
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match found {
         Err(error) => Err(failed("the certificates given", error)),
-        Ok(found) if found.is_empty() => Err(failed("the certificates given", "none is in the text (PEM)")),
+        Ok(found) if found.is_empty() => {
+            Err(failed("the certificates given", "none is in the text (PEM)"))
+        }
         Ok(found) => Ok(found),
     }
 }
@@ -61,18 +61,14 @@ impl TlsClient {
     pub fn trusting(certificates_pem: &[u8]) -> Result<Self, StreamError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(certificates_pem)? {
-            roots
-                .add(certificate)
-                .map_err(|error| failed("the certificates given", error))?;
+            roots.add(certificate).map_err(|error| failed("the certificates given", error))?;
         }
         let config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| failed("any server", error))?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Ok(Self {
-            connector: TlsConnector::from(Arc::new(config)),
-        })
+        Ok(Self { connector: TlsConnector::from(Arc::new(config)) })
     }
 
     /// Puts TLS on a stream to the server of that name.
@@ -88,11 +84,7 @@ impl TlsClient {
         let (peer, is_local) = (stream.peer().to_owned(), stream.is_local());
         let inner = self.connector.connect(name, stream).await;
         let inner = inner.map_err(|error| of_tls(&error, &peer))?;
-        Ok(Box::new(TlsStream {
-            inner: tokio_rustls::TlsStream::Client(inner),
-            peer,
-            is_local,
-        }))
+        Ok(Box::new(TlsStream { inner: tokio_rustls::TlsStream::Client(inner), peer, is_local }))
     }
 }
 
@@ -102,18 +94,18 @@ impl TlsServer {
     /// # Errors
     /// When there is no certificate or key, or they do not belong together.
     pub fn new(certificates_pem: &[u8], key_pem: &[u8]) -> Result<Self, StreamError> {
-        let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(|error| failed("the key given", error))?;
+        let key = PrivateKeyDer::from_pem_slice(key_pem)
+            .map_err(|error| failed("the key given", error))?;
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| failed("any client", error))?
             .with_no_client_auth()
             .with_single_cert(certificates(certificates_pem)?, key)
             .map_err(|error| failed("the key given", error))?;
-        // Tickets for a next time come when nobody waits for them: a client that hangs up with them unread resets what it has sent.
+        // Tickets for a next time come when nobody waits for them: a client that hangs up with them
+        // unread resets what it has sent.
         config.send_tls13_tickets = 0;
-        Ok(Self {
-            acceptor: TlsAcceptor::from(Arc::new(config)),
-        })
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)) })
     }
 
     /// Puts TLS on a stream that a client has opened.
@@ -124,19 +116,13 @@ impl TlsServer {
         let (peer, is_local) = (stream.peer().to_owned(), stream.is_local());
         let inner = self.acceptor.accept(stream).await;
         let inner = inner.map_err(|error| of_tls(&error, &peer))?;
-        Ok(Box::new(TlsStream {
-            inner: tokio_rustls::TlsStream::Server(inner),
-            peer,
-            is_local,
-        }))
+        Ok(Box::new(TlsStream { inner: tokio_rustls::TlsStream::Server(inner), peer, is_local }))
     }
 }
 
 /// What went wrong, told as TLS where TLS said it.
 fn of_tls(error: &io::Error, peer: &str) -> StreamError {
-    let said = error
-        .get_ref()
-        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let said = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     said.map_or_else(|| StreamError::of(error, peer), |said| failed(peer, said))
 }
 

@@ -1,10 +1,14 @@
-//! Descriptors that are watched for readiness: what is known of each, who waits for it, and how the watcher is told.
+//! Descriptors that are watched for readiness: what is known of each, who waits for it, and how the
+//! watcher is told.
 //!
-//! An event says that a descriptor may have become readable or writable *since it was last found not to be* (edge). So a reader tries
-//! first, and waits only after the kernel has said "nothing there"; the lock around both lets no event fall between them. That the peer will
-//! send no more is told once, possibly together with its last bytes: it is remembered, or a short read would hide it.
+//! An event says that a descriptor may have become readable or writable *since it was last found
+//! not to be* (edge). So a reader tries first, and waits only after the kernel has said "nothing
+//! there"; the lock around both lets no event fall between them. That the peer will send no more is
+//! told once, possibly together with its last bytes: it is remembered, or a short read would hide
+//! it.
 //!
-//! Who watches is either the executor's ring, which takes its orders when the disk is looked at next, or a thread with epoll.
+//! Who watches is either the executor's ring, which takes its orders when the disk is looked at
+//! next, or a thread with epoll.
 
 use std::collections::VecDeque;
 use std::io;
@@ -56,7 +60,8 @@ struct Waiter {
 struct Readiness {
     may_read: bool,
     may_write: bool,
-    /// The peer sends no more, or the connection is broken: there is always something to be read, be it the end.
+    /// The peer sends no more, or the connection is broken: there is always something to be read,
+    /// be it the end.
     has_ended: bool,
     reader: Option<Waiter>,
     writer: Option<Waiter>,
@@ -140,21 +145,14 @@ impl WatchTable {
     /// Watched by a thread.
     pub(super) fn with_thread() -> io::Result<Arc<Self>> {
         let thread = EpollThread::new()?;
-        let table = Arc::new(Self {
-            slots: Mutex::default(),
-            watcher: Watcher::Thread(thread),
-        });
+        let table = Arc::new(Self { slots: Mutex::default(), watcher: Watcher::Thread(thread) });
         if let Watcher::Thread(thread) = &table.watcher {
             let told = Arc::downgrade(&table);
             thread.start(move |key, events| {
                 let table = told.upgrade();
                 if let Some(table) = &table {
                     let result = events as i32;
-                    table.see(Seen {
-                        key,
-                        result,
-                        goes_on: true,
-                    });
+                    table.see(Seen { key, result, goes_on: true });
                 }
                 table.is_some()
             })?;
@@ -183,9 +181,9 @@ impl WatchTable {
         };
         match &self.watcher {
             Watcher::Ring(orders, count) => give(orders, count, Order::Begin(key, fd)),
-            Watcher::Thread(thread) => thread
-                .begin(key, fd, WATCHED_EVENTS)
-                .inspect_err(|_| self.forget(key))?,
+            Watcher::Thread(thread) => {
+                thread.begin(key, fd, WATCHED_EVENTS).inspect_err(|_| self.forget(key))?
+            }
         }
         Ok(key)
     }
@@ -232,9 +230,7 @@ impl WatchTable {
         let (index, generation) = slot_of(key);
         let slots = self.slots();
         let slot = slots.descriptors.get(index)?;
-        (slot.generation == generation)
-            .then(|| slot.descriptor.clone())
-            .flatten()
+        (slot.generation == generation).then(|| slot.descriptor.clone()).flatten()
     }
 
     fn is_ending(&self, key: u64) -> bool {
@@ -253,7 +249,8 @@ impl WatchTable {
         std::mem::take(&mut orders.lock().expect("no panic happens under this lock"))
     }
 
-    /// Notes what was seen and wakes who waits for it. Answers the descriptor where the ring must begin anew.
+    /// Notes what was seen and wakes who waits for it. Answers the descriptor where the ring must
+    /// begin anew.
     pub(crate) fn see(&self, seen: Seen) -> Option<RawFd> {
         let descriptor = self.find(seen.key)?;
         if !seen.goes_on && self.is_ending(seen.key) {
@@ -285,7 +282,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Begins to watch a descriptor that tasks of `outside`'s executor wait for; `is_ready` lets the first try go ahead.
+    /// Begins to watch a descriptor that tasks of `outside`'s executor wait for; `is_ready` lets
+    /// the first try go ahead.
     pub(super) fn new(
         table: &Arc<WatchTable>,
         outside: &Outside,
@@ -318,7 +316,8 @@ impl Watched {
         &self.peer
     }
 
-    /// Lets `attempt` try while the descriptor may be ready, else waits. `attempt` answers its value and whether that was all there is.
+    /// Lets `attempt` try while the descriptor may be ready, else waits. `attempt` answers its
+    /// value and whether that was all there is.
     pub(super) fn poll<T>(
         &self,
         side: Side,
@@ -341,7 +340,9 @@ impl Watched {
                     return Poll::Ready(Ok(value));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => *readiness.may(side) = false,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    *readiness.may(side) = false
+                }
                 Err(error) => {
                     let broken = StreamError::of(&error, &self.peer);
                     readiness.broken = Some(broken.clone());
@@ -382,16 +383,10 @@ impl Readiness {
             Side::Read => &mut self.reader,
             Side::Write => &mut self.writer,
         };
-        if place
-            .as_ref()
-            .is_some_and(|waiter| waiter.waker.will_wake(context.waker()))
-        {
+        if place.as_ref().is_some_and(|waiter| waiter.waker.will_wake(context.waker())) {
             return None;
         }
-        place.replace(Waiter {
-            waker: context.waker().clone(),
-            _awaited: outside.awaited(),
-        })
+        place.replace(Waiter { waker: context.waker().clone(), _awaited: outside.awaited() })
     }
 }
 

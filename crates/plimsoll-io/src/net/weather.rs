@@ -105,10 +105,6 @@ impl Weather {
 }
 
 fn pair(left: &str, right: &str) -> (String, String) {
-    let (first, second) = if left <= right {
-        (left, right)
-    } else {
-        (right, left)
-    };
+    let (first, second) = if left <= right { (left, right) } else { (right, left) };
     (first.to_owned(), second.to_owned())
 }

@@ -1,10 +1,11 @@
-//! A simulated connection: two directions, each with a carrier that takes segments over the wire and a deliverer that hands them out when
-//! they arrive.
+//! A simulated connection: two directions, each with a carrier that takes segments over the wire
+//! and a deliverer that hands them out when they arrive.
 //!
-//! A carrier sends one segment after the other: it waits for the wire's bandwidth, then tries until the segment gets through.
-//! A try fails when chance or a partition loses it, and is repeated after a time that doubles; after too many tries the
-//! sender gives its end up as reset. The other end does not learn of that by itself: it finds out when bytes of
-//! its own reach an end that is gone. So both sides of a partition may think differently of the connection, as in life.
+//! A carrier sends one segment after the other: it waits for the wire's bandwidth, then tries until
+//! the segment gets through. A try fails when chance or a partition loses it, and is repeated after
+//! a time that doubles; after too many tries the sender gives its end up as reset. The other end
+//! does not learn of that by itself: it finds out when bytes of its own reach an end that is gone.
+//! So both sides of a partition may think differently of the connection, as in life.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -45,7 +46,8 @@ struct EndState {
     has_closed: bool,
     is_reset: bool,
     is_dropped: bool,
-    /// Who waits for what: the carriers of both directions and the deliverer here, the stream's reader and writer.
+    /// Who waits for what: the carriers of both directions and the deliverer here, the stream's
+    /// reader and writer.
     waiting: [Option<Waker>; 5],
 }
 
@@ -78,13 +80,7 @@ impl EndState {
         self.arriving.clear();
         self.arrived.clear();
         self.unread_bytes = 0;
-        self.wake(&[
-            Who::Carrier,
-            Who::CarrierHere,
-            Who::Deliverer,
-            Who::Reader,
-            Who::Writer,
-        ]);
+        self.wake(&[Who::Carrier, Who::CarrierHere, Who::Deliverer, Who::Reader, Who::Writer]);
     }
 
     fn push(&mut self, segment: Segment) {
@@ -121,10 +117,7 @@ impl EndState {
 
 impl End {
     pub(super) fn on(host: &str) -> Arc<Self> {
-        Arc::new(Self {
-            host: host.to_owned(),
-            state: Mutex::default(),
-        })
+        Arc::new(Self { host: host.to_owned(), state: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, EndState> {
@@ -158,7 +151,8 @@ impl End {
     async fn room(&self, bytes: usize, receive_buffer_bytes: usize) {
         poll_fn(|context| {
             let mut state = self.lock();
-            let is_full = state.unread_bytes > 0 && state.unread_bytes + bytes > receive_buffer_bytes;
+            let is_full =
+                state.unread_bytes > 0 && state.unread_bytes + bytes > receive_buffer_bytes;
             if is_full && !state.is_reset && !state.is_dropped {
                 state.wait(Who::CarrierHere, context);
                 return Poll::Pending;
@@ -169,8 +163,14 @@ impl End {
     }
 }
 
-/// Tries until one gets through, answering how long the way then takes; `None` after too many tries.
-pub(super) async fn get_through(handle: &Handle, weather: &Weather, from: &str, to: &str) -> Option<Nanos> {
+/// Tries until one gets through, answering how long the way then takes; `None` after too many
+/// tries.
+pub(super) async fn get_through(
+    handle: &Handle,
+    weather: &Weather,
+    from: &str,
+    to: &str,
+) -> Option<Nanos> {
     let mut pause_ns = weather.options.retry_ns;
     for _ in 0..weather.options.tries_max {
         if !weather.is_parted(from, to) && !weather.loses() {
@@ -292,7 +292,11 @@ impl AsyncRead for SimulatedStream {
 }
 
 impl AsyncWrite for SimulatedStream {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let mut state = self.lock()?;
         if state.has_closed {
             return Poll::Ready(Err(StreamError::Closed(self.peer.clone()).into()));

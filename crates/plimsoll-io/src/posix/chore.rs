@@ -9,17 +9,10 @@ use crate::{DiskError, Entry, OpenMode};
 
 /// What a worker is asked to do.
 pub(crate) enum Chore {
-    Open {
-        path: PathBuf,
-        mode: OpenMode,
-        rules: Arc<OpenRules>,
-    },
+    Open { path: PathBuf, mode: OpenMode, rules: Arc<OpenRules> },
     Close(Arc<OpenFile>),
     Extend(Arc<OpenFile>, u64),
-    Rename {
-        from: PathBuf,
-        to: PathBuf,
-    },
+    Rename { from: PathBuf, to: PathBuf },
     Delete(PathBuf),
     SyncDirectory(PathBuf),
     List(PathBuf),
@@ -45,7 +38,9 @@ pub(crate) fn do_chore((tag, chore): (u32, Chore)) -> ChoreDone {
     let mut remark = None;
     let done = |()| ChoreAnswer::Done;
     let result = match chore {
-        Chore::Open { path, mode, rules } => OpenFile::open(&path, mode, &rules).map(ChoreAnswer::Opened),
+        Chore::Open { path, mode, rules } => {
+            OpenFile::open(&path, mode, &rules).map(ChoreAnswer::Opened)
+        }
         Chore::Close(file) => close(file).map(done),
         Chore::Extend(file, length_bytes) => space::extend(&file, length_bytes).map(|said| {
             remark = said;

@@ -1,7 +1,8 @@
-//! A few threads that take jobs in order and publish results. Used for everything that can only be done by blocking:
-//! names, free space, file syncs, and all transfers of the `threads` method.
+//! A few threads that take jobs in order and publish results. Used for everything that can only be
+//! done by blocking: names, free space, file syncs, and all transfers of the `threads` method.
 //!
-//! Signals are blocked in the workers: they belong to the main thread, and a worker's system call must not be cut short.
+//! Signals are blocked in the workers: they belong to the main thread, and a worker's system call
+//! must not be cut short.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,8 +77,14 @@ pub(crate) struct Crew<J, R> {
 }
 
 impl<J: Send + 'static, R: Send + 'static> Crew<J, R> {
-    /// A crew of at most `threads_max` workers, started as they are needed. One worker means strict order.
-    pub(crate) fn new(name: &'static str, threads_max: usize, wakeup: Arc<Wakeup>, work: fn(J) -> R) -> Self {
+    /// A crew of at most `threads_max` workers, started as they are needed. One worker means strict
+    /// order.
+    pub(crate) fn new(
+        name: &'static str,
+        threads_max: usize,
+        wakeup: Arc<Wakeup>,
+        work: fn(J) -> R,
+    ) -> Self {
         Self {
             board: Arc::new(Board {
                 jobs: Mutex::new(Jobs {
@@ -130,10 +137,9 @@ impl<J: Send + 'static, R: Send + 'static> Crew<J, R> {
         match worker {
             Ok(thread) => self.threads.push(thread),
             // With one worker or more the jobs are done all the same, only later.
-            Err(error) => assert!(
-                !self.threads.is_empty(),
-                "cannot start a single I/O thread: {error}"
-            ),
+            Err(error) => {
+                assert!(!self.threads.is_empty(), "cannot start a single I/O thread: {error}")
+            }
         }
     }
 
@@ -144,17 +150,13 @@ impl<J: Send + 'static, R: Send + 'static> Crew<J, R> {
 
     /// Moves all waiting results to `into`.
     pub(crate) fn take(&self, into: &mut Vec<R>) {
-        let mut results = self
-            .board
-            .results
-            .lock()
-            .expect("no panic happens under this lock");
+        let mut results = self.board.results.lock().expect("no panic happens under this lock");
         into.append(&mut results);
         self.board.results_count.store(0, Ordering::SeqCst);
     }
 
-    /// Lets the queued jobs end and joins the workers, or abandons workers that hang for longer than `patience`.
-    /// Returns whether all jobs have ended.
+    /// Lets the queued jobs end and joins the workers, or abandons workers that hang for longer
+    /// than `patience`. Returns whether all jobs have ended.
     pub(crate) fn finish(&mut self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let mut jobs = self.board.jobs();
@@ -182,7 +184,8 @@ impl<J: Send + 'static, R: Send + 'static> Crew<J, R> {
 
 /// Leaves all signals to the main thread.
 pub(crate) fn block_signals() {
-    // SAFETY: the set is initialised by sigfillset before it is used, and both calls only touch this thread.
+    // SAFETY: the set is initialised by sigfillset before it is used, and both calls only touch
+    // this thread.
     unsafe {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);

@@ -1,8 +1,9 @@
-//! What the block device behind a file says of itself, read from sysfs and statx: block sizes, the alignment direct I/O
-//! needs, the unit that is written without tearing.
+//! What the block device behind a file says of itself, read from sysfs and statx: block sizes, the
+//! alignment direct I/O needs, the unit that is written without tearing.
 //!
-//! Source: statx(2) (STATX_DIOALIGN, Linux 6.1) and the kernel's "Queue sysfs files" document. A file system without a
-//! single block device below it (network, tmpfs) tells nothing; then the least assumption is made.
+//! Source: statx(2) (STATX_DIOALIGN, Linux 6.1) and the kernel's "Queue sysfs files" document. A
+//! file system without a single block device below it (network, tmpfs) tells nothing; then the
+//! least assumption is made.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -21,7 +22,8 @@ pub(crate) struct Geometry {
     pub logical_block_bytes: Option<u32>,
     /// The unit the medium writes, if there is one device and it says so.
     pub physical_block_bytes: Option<u32>,
-    /// What direct I/O on this file needs according to the file system; zero when it says that direct I/O is impossible.
+    /// What direct I/O on this file needs according to the file system; zero when it says that
+    /// direct I/O is impossible.
     pub direct_alignment_bytes: Option<u32>,
 }
 
@@ -67,10 +69,7 @@ impl Geometry {
     /// Offsets and lengths must be multiples of this.
     pub(crate) fn alignment_bytes(&self) -> u32 {
         let direct = self.direct_alignment_bytes.filter(|bytes| *bytes > 0);
-        direct
-            .or(self.logical_block_bytes)
-            .unwrap_or(SECTOR_BYTES)
-            .max(SECTOR_BYTES)
+        direct.or(self.logical_block_bytes).unwrap_or(SECTOR_BYTES).max(SECTOR_BYTES)
     }
 
     /// What the device writes whole, as far as it says.

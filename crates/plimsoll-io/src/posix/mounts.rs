@@ -23,12 +23,11 @@ pub(crate) struct Mount {
 impl Mount {
     /// The mount with this device number.
     pub(crate) fn with_number(major: u32, minor: u32) -> Option<Self> {
-        all_mounts()
-            .into_iter()
-            .find(|mount| mount.number == (major, minor))
+        all_mounts().into_iter().find(|mount| mount.number == (major, minor))
     }
 
-    /// The mount an absolute path without symbolic links lies on: the last one with the longest mount point.
+    /// The mount an absolute path without symbolic links lies on: the last one with the longest
+    /// mount point.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         all_mounts()
             .into_iter()
@@ -60,10 +59,7 @@ pub(super) fn parse_line(line: &str) -> Option<Mount> {
     let mut after = after.split(' ');
     let (kind, source) = (after.next()?, after.next()?);
     let mut options: Vec<String> = Vec::new();
-    for option in mount_options
-        .split(',')
-        .chain(after.next().unwrap_or_default().split(','))
-    {
+    for option in mount_options.split(',').chain(after.next().unwrap_or_default().split(',')) {
         if !option.is_empty() && !options.iter().any(|seen| seen == option) {
             options.push(option.to_owned());
         }

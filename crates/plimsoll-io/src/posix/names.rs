@@ -1,5 +1,6 @@
-//! Names in directories: rename, delete, list, sync. Device nodes are left alone: renaming or deleting one would not touch
-//! the device but break the machine, and so would losing the link below /dev/disk/by-id that leads to it.
+//! Names in directories: rename, delete, list, sync. Device nodes are left alone: renaming or
+//! deleting one would not touch the device but break the machine, and so would losing the link
+//! below /dev/disk/by-id that leads to it.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -10,8 +11,11 @@ use crate::{DiskError, DiskErrorKind, Entry};
 
 fn refuse_devices(path: &Path, doing: &'static str) -> Result<(), DiskError> {
     match fs::metadata(path) {
-        Ok(metadata) if metadata.file_type().is_block_device() || metadata.file_type().is_char_device() => {
-            Err(DiskError::new(DiskErrorKind::Unsupported, doing, path).because("it leads to a device"))
+        Ok(metadata)
+            if metadata.file_type().is_block_device() || metadata.file_type().is_char_device() =>
+        {
+            Err(DiskError::new(DiskErrorKind::Unsupported, doing, path)
+                .because("it leads to a device"))
         }
         _ => Ok(()),
     }
@@ -29,8 +33,8 @@ pub(super) fn delete(path: &Path) -> Result<(), DiskError> {
 }
 
 pub(super) fn sync_directory(path: &Path) -> Result<(), DiskError> {
-    // The standard library opens with O_CLOEXEC and reports the error of fsync; it retries only EINTR, which cannot
-    // happen here because the workers block all signals.
+    // The standard library opens with O_CLOEXEC and reports the error of fsync; it retries only
+    // EINTR, which cannot happen here because the workers block all signals.
     let directory = fs::File::open(path)
         .map_err(|error| DiskError::from_errno(errno_of(&error), "sync directory", path))?;
     directory

@@ -1,9 +1,11 @@
-//! Opening files: directly, not following symbolic links when writing, locked against a second writer, and measured.
+//! Opening files: directly, not following symbolic links when writing, locked against a second
+//! writer, and measured.
 //!
-//! The lock is flock(2) on the open file: it excludes other processes and other opens within this process, and it ends
-//! with the last descriptor, also when the process is killed. The kernel may drop that last one a little after the process has
-//! ended: a ring of io_uring is taken down in the background with the files of its transfers. Hence opening asks for the lock for a
-//! while before it says that somebody else holds it, and remarks on how long it took.
+//! The lock is flock(2) on the open file: it excludes other processes and other opens within this
+//! process, and it ends with the last descriptor, also when the process is killed. The kernel may
+//! drop that last one a little after the process has ended: a ring of io_uring is taken down in the
+//! background with the files of its transfers. Hence opening asks for the lock for a while before
+//! it says that somebody else holds it, and remarks on how long it took.
 
 use std::ffi::CString;
 use std::fs;
@@ -29,7 +31,8 @@ pub enum Caching {
     /// Direct I/O or an error.
     #[default]
     DirectOnly,
-    /// Direct I/O where the file system has it, else buffered I/O with a remark: the figures then measure memory.
+    /// Direct I/O where the file system has it, else buffered I/O with a remark: the figures then
+    /// measure memory.
     AllowBuffered,
 }
 
@@ -65,11 +68,13 @@ impl OpenFile {
         u64::try_from(end).map_err(|_| last_errno())
     }
 
-    /// Gives the lock up at once. Closing alone would leave it to the last reference, which the kernel may drop later (libaio) or
-    /// a child process that was just forked may hold until it executes its program.
+    /// Gives the lock up at once. Closing alone would leave it to the last reference, which the
+    /// kernel may drop later (libaio) or a child process that was just forked may hold until it
+    /// executes its program.
     pub(crate) fn unlock(&self) {
         if self.mode != OpenMode::Read {
-            // SAFETY: no pointers are passed and the descriptor is open. A device has no such lock; then nothing happens.
+            // SAFETY: no pointers are passed and the descriptor is open. A device has no such lock;
+            // then nothing happens.
             unsafe { libc::flock(self.fd.as_raw_fd(), libc::LOCK_UN) };
         }
     }
@@ -80,7 +85,8 @@ impl OpenFile {
             return Self::open_device(path, mode, rules);
         }
         let doing = verb(mode);
-        if mode != OpenMode::Create && fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        if mode != OpenMode::Create && fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+        {
             return Err(DiskError::new(DiskErrorKind::Unsupported, doing, path)
                 .because("it is neither a file nor a block device"));
         }
@@ -88,12 +94,14 @@ impl OpenFile {
         is_a_file(&fd, path, doing)?;
         let mut waited = Duration::ZERO;
         if mode != OpenMode::Read {
-            waited = lock_patiently(&fd).map_err(|errno| DiskError::from_errno(errno, doing, path))?;
+            waited =
+                lock_patiently(&fd).map_err(|errno| DiskError::from_errno(errno, doing, path))?;
         }
         let mut file = Self::measure(fd, path, mode, direct)?;
         if !waited.is_zero() {
             file.remarks.push(format!(
-                "{} was locked for {} ms more when it was opened, as by a process that was just killed",
+                "{} was locked for {} ms more when it was opened, as by a process that was just \
+                 killed",
                 path.display(),
                 waited.as_millis()
             ));
@@ -109,8 +117,8 @@ impl OpenFile {
         Self::open_checked_device(path, &identity, mode, rules)
     }
 
-    /// Opens the device that `identity` was taken of. The path may lead elsewhere by now, as a link below /dev/disk/by-id can: what
-    /// was opened decides, and nothing has been written to it yet.
+    /// Opens the device that `identity` was taken of. The path may lead elsewhere by now, as a link
+    /// below /dev/disk/by-id can: what was opened decides, and nothing has been written to it yet.
     pub(super) fn open_checked_device(
         path: &Path,
         identity: &Identity,
@@ -128,7 +136,8 @@ impl OpenFile {
             return Ok(file);
         }
         blockdevice::check_before_opening(identity, &rules.destroy_serials, doing)?;
-        // O_EXCL without O_CREAT claims the device: refused while it is mounted, swapped to, or claimed by anybody else.
+        // O_EXCL without O_CREAT claims the device: refused while it is mounted, swapped to, or
+        // claimed by anybody else.
         let fd = system_open(path, libc::O_RDWR | libc::O_EXCL | libc::O_DIRECT).map_err(failed)?;
         is_the_one_checked(&fd, path, identity, doing)?;
         let mut file = Self::measure(fd, &stable_path, mode, Direct::Yes)?;
@@ -137,13 +146,19 @@ impl OpenFile {
         Ok(file)
     }
 
-    fn measure(fd: OwnedFd, path: &Path, mode: OpenMode, direct: Direct) -> Result<Self, DiskError> {
-        let geometry =
-            Geometry::of(fd.as_fd()).map_err(|errno| DiskError::from_errno(errno, verb(mode), path))?;
+    fn measure(
+        fd: OwnedFd,
+        path: &Path,
+        mode: OpenMode,
+        direct: Direct,
+    ) -> Result<Self, DiskError> {
+        let geometry = Geometry::of(fd.as_fd())
+            .map_err(|errno| DiskError::from_errno(errno, verb(mode), path))?;
         let mut remarks = Vec::new();
         if direct == Direct::No {
             remarks.push(format!(
-                "buffered I/O on {}: its file system refuses direct I/O, figures include the page cache",
+                "buffered I/O on {}: its file system refuses direct I/O, figures include the page \
+                 cache",
                 folder_of(path).display()
             ));
         }
@@ -151,7 +166,8 @@ impl OpenFile {
         let direct = match direct {
             Direct::Yes if geometry.direct_alignment_bytes == Some(0) => {
                 remarks.push(format!(
-                    "buffered I/O on {}: its file system takes direct I/O and carries it out through the page cache, \
+                    "buffered I/O on {}: its file system takes direct I/O and carries it out \
+                     through the page cache, \
                      as ext4 does with data=journal; figures include the page cache",
                     folder_of(path).display()
                 ));
@@ -179,9 +195,8 @@ impl OpenFile {
             device: (direct == Direct::Yes).then_some(geometry.device),
             remarks,
         };
-        file.opened_length_bytes = file
-            .length_bytes()
-            .map_err(|errno| DiskError::from_errno(errno, verb(mode), path))?;
+        file.opened_length_bytes =
+            file.length_bytes().map_err(|errno| DiskError::from_errno(errno, verb(mode), path))?;
         Ok(file)
     }
 }
@@ -196,12 +211,10 @@ fn is_the_one_checked(
     if identity.is_of(fd) {
         return Ok(());
     }
-    Err(
-        DiskError::new(DiskErrorKind::Occupied, doing, path).because(format!(
-            "it leads to another device now than {}, which was checked",
-            identity.best_path().display()
-        )),
-    )
+    Err(DiskError::new(DiskErrorKind::Occupied, doing, path).because(format!(
+        "it leads to another device now than {}, which was checked",
+        identity.best_path().display()
+    )))
 }
 
 /// Refuses a device that has taken the place of a file: nobody has looked whose it is.
@@ -232,7 +245,11 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-fn open_descriptor(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<(OwnedFd, Direct), DiskError> {
+fn open_descriptor(
+    path: &Path,
+    mode: OpenMode,
+    rules: &OpenRules,
+) -> Result<(OwnedFd, Direct), DiskError> {
     let doing = verb(mode);
     let mode_flags = match mode {
         OpenMode::Read => libc::O_RDONLY,
@@ -267,7 +284,8 @@ fn open_descriptor(path: &Path, mode: OpenMode, rules: &OpenRules) -> Result<(Ow
 fn system_open(path: &Path, flags: libc::c_int) -> Result<OwnedFd, i32> {
     let c_path = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::ENOENT)?;
     // SAFETY: the path is a C string that lives through the call.
-    let open = || unsafe { libc::open64(c_path.as_ptr(), flags | libc::O_CLOEXEC, NEW_FILE_PERMISSIONS) };
+    let open =
+        || unsafe { libc::open64(c_path.as_ptr(), flags | libc::O_CLOEXEC, NEW_FILE_PERMISSIONS) };
     let fd = uninterrupted(|| open().into())? as i32;
     // SAFETY: the descriptor was just opened and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -279,7 +297,9 @@ fn lock_patiently(fd: &OwnedFd) -> Result<Duration, i32> {
     let mut waited = Duration::ZERO;
     loop {
         match lock(fd) {
-            Err(libc::EWOULDBLOCK) if waited < LOCK_PATIENCE => std::thread::sleep(LOCK_ASKED_EVERY),
+            Err(libc::EWOULDBLOCK) if waited < LOCK_PATIENCE => {
+                std::thread::sleep(LOCK_ASKED_EVERY)
+            }
             Err(errno) => return Err(errno),
             Ok(()) => return Ok(waited),
         }

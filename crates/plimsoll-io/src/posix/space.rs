@@ -1,5 +1,5 @@
-//! Making a file longer: free space is looked at before the file is touched, then blocks are allocated, and a failure
-//! half way is undone.
+//! Making a file longer: free space is looked at before the file is touched, then blocks are
+//! allocated, and a failure half way is undone.
 
 use std::os::fd::AsRawFd;
 
@@ -7,11 +7,14 @@ use super::{OpenFile, last_errno, uninterrupted};
 use crate::{DiskError, DiskErrorKind};
 
 /// What a reader of the results must know when the file system could not reserve blocks.
-const NO_RESERVATION: &str =
-    "the file system cannot reserve space (fallocate is not supported): files are sparse until written";
+const NO_RESERVATION: &str = "the file system cannot reserve space (fallocate is not supported): \
+ files are sparse until written";
 
 /// Makes the file at least `length_bytes` long. Answers a remark where space could not be reserved.
-pub(super) fn extend(file: &OpenFile, length_bytes: u64) -> Result<Option<&'static str>, DiskError> {
+pub(super) fn extend(
+    file: &OpenFile,
+    length_bytes: u64,
+) -> Result<Option<&'static str>, DiskError> {
     let failed = |errno| DiskError::from_errno(errno, "extend", &file.path).at(0, length_bytes);
     let old_bytes = file.length_bytes().map_err(failed)?;
     if length_bytes <= old_bytes {

@@ -1,5 +1,5 @@
-//! How a worker thread ends the executor's sleep: an eventfd, written only while somebody sleeps, so that a busy executor
-//! costs its workers no system call.
+//! How a worker thread ends the executor's sleep: an eventfd, written only while somebody sleeps,
+//! so that a busy executor costs its workers no system call.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use std::task::Wake;
 use super::last_errno;
 use crate::Nanos;
 
-/// See the module text. The order that makes it safe: the sleeper announces itself, then looks for finished work, then
-/// sleeps; the worker publishes its work, then looks for a sleeper. One of the two always sees the other.
+/// See the module text. The order that makes it safe: the sleeper announces itself, then looks for
+/// finished work, then sleeps; the worker publishes its work, then looks for a sleeper. One of the
+/// two always sees the other.
 pub(crate) struct Wakeup {
     event: OwnedFd,
     sleeping: AtomicBool,
@@ -45,7 +46,8 @@ impl Wakeup {
 
     fn write(&self) {
         let one = 1u64.to_ne_bytes();
-        // SAFETY: eight readable bytes are passed. A full counter cannot happen: it is drained before 2^64 rings.
+        // SAFETY: eight readable bytes are passed. A full counter cannot happen: it is drained
+        // before 2^64 rings.
         unsafe { libc::write(self.fd(), one.as_ptr().cast(), one.len()) };
     }
 
@@ -61,11 +63,7 @@ impl Wakeup {
 
     /// Whether the descriptor is readable now.
     pub(crate) fn is_rung(&self) -> bool {
-        let mut interest = libc::pollfd {
-            fd: self.fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
+        let mut interest = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one pollfd is passed; a timeout of zero does not wait.
         unsafe { libc::poll(&mut interest, 1, 0) > 0 }
     }
@@ -73,7 +71,8 @@ impl Wakeup {
     /// Makes the descriptor unreadable until the next ring.
     pub(crate) fn drain(&self) {
         let mut count = [0u8; 8];
-        // SAFETY: eight writable bytes are passed; the descriptor does not block, an empty counter is EAGAIN.
+        // SAFETY: eight writable bytes are passed; the descriptor does not block, an empty counter
+        // is EAGAIN.
         unsafe { libc::read(self.fd(), count.as_mut_ptr().cast(), count.len()) };
     }
 }

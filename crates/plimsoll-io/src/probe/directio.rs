@@ -28,11 +28,13 @@ pub struct ProbedDirectIo {
     pub alignment_bytes: Option<u32>,
 }
 
-/// Tries the path itself, or else files in its folder and in the folders above on the same file system.
+/// Tries the path itself, or else files in its folder and in the folders above on the same file
+/// system.
 pub(super) fn probe(path: &Path) -> ProbedDirectIo {
     for candidate in candidates(path) {
         match read_directly(&candidate) {
-            // Somebody else's file, whose access time we could only read by changing it: try another.
+            // Somebody else's file, whose access time we could only read by changing it: try
+            // another.
             Err(libc::EPERM | libc::EACCES) => {}
             Ok(alignment_bytes) => {
                 return ProbedDirectIo {
@@ -102,7 +104,8 @@ fn read_directly(path: &Path) -> Result<u32, i32> {
     let alignment_bytes = Geometry::of(file.as_fd())?.alignment_bytes();
     let mut buffer = Buffer::zeroed(alignment_bytes as usize);
     // SAFETY: the buffer is writable for its length and lives through the call.
-    let read = unsafe { libc::pread64(file.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    let read =
+        unsafe { libc::pread64(file.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
     if read < 0 {
         return Err(last_errno());
     }

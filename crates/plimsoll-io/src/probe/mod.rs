@@ -1,5 +1,5 @@
-//! What can be known of a path before anything is written there: file system, device, direct I/O, methods, limits, and what of
-//! it a user should be warned about.
+//! What can be known of a path before anything is written there: file system, device, direct I/O,
+//! methods, limits, and what of it a user should be warned about.
 //!
 //! Never writes: no file is made, and files are read without touching their access time.
 
@@ -116,7 +116,8 @@ pub struct ProbedMethod {
 /// When not even a parent of the path can be looked at.
 pub fn probe(path: &Path) -> Result<Probe, DiskError> {
     let looked_at = nearest_existing(path)?;
-    let failed = |error: std::io::Error| DiskError::from_errno(errno_of(&error), "probe", &looked_at);
+    let failed =
+        |error: std::io::Error| DiskError::from_errno(errno_of(&error), "probe", &looked_at);
     let metadata = fs::metadata(&looked_at).map_err(failed)?;
     let is_device = blockdevice::is_block_device(&looked_at);
     let identity = if is_device {
@@ -166,7 +167,8 @@ fn probe_file_system(path: &Path) -> Option<ProbedFileSystem> {
     let c_path = std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: an all-zero statvfs is a valid value of that plain C structure.
     let mut facts: libc::statvfs64 = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is a C string, the structure is writable. A failure leaves zeros: no size known.
+    // SAFETY: the path is a C string, the structure is writable. A failure leaves zeros: no size
+    // known.
     unsafe { libc::statvfs64(c_path.as_ptr(), &mut facts) };
     let kind = mount.kind.as_str();
     Some(ProbedFileSystem {
@@ -215,27 +217,21 @@ fn probe_device(identity: &Identity, is_whole_path: bool) -> ProbedDevice {
         serial: identity.serial(),
         model: identity.attribute("device/model"),
         size_bytes: identity.size_bytes(),
-        is_rotational: identity
-            .number("queue/rotational")
-            .map(|rotational| rotational != 0),
+        is_rotational: identity.number("queue/rotational").map(|rotational| rotational != 0),
         write_cache: identity.attribute("queue/write_cache"),
         logical_block_bytes: identity.number("queue/logical_block_size"),
         physical_block_bytes: identity.number("queue/physical_block_size"),
         bottom_disks,
         shares_system_disk,
-        obstacles: if is_whole_path {
-            obstacles(identity)
-        } else {
-            Vec::new()
-        },
+        obstacles: if is_whole_path { obstacles(identity) } else { Vec::new() },
     }
 }
 
 /// Everything but missing consent that keeps a device from being written, found without writing.
 fn obstacles(identity: &Identity) -> Vec<String> {
     let mut obstacles: Vec<String> = blockdevice::use_by_others(identity).into_iter().collect();
-    let content =
-        OpenFile::open(&identity.best_path(), OpenMode::Read, &OpenRules::default()).and_then(|file| {
+    let content = OpenFile::open(&identity.best_path(), OpenMode::Read, &OpenRules::default())
+        .and_then(|file| {
             blockdevice::check_content(
                 &file.fd,
                 file.opened_length_bytes,
@@ -259,9 +255,5 @@ fn system_disks() -> Option<Vec<String>> {
 fn describe_method(method: Method) -> ProbedMethod {
     let mut remarks = Vec::new();
     let refusal = probe_method(method, &mut remarks).err();
-    ProbedMethod {
-        name: method.name(),
-        refusal,
-        remarks,
-    }
+    ProbedMethod { name: method.name(), refusal, remarks }
 }

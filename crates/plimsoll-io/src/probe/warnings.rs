@@ -16,19 +16,14 @@ pub(super) fn of(found: &Probe) -> Vec<String> {
 
 fn file_system_warnings(found: &Probe, warnings: &mut Vec<String>) {
     if !found.writable {
-        warnings.push(format!(
-            "{} cannot be written by this user",
-            found.looked_at.display()
-        ));
+        warnings.push(format!("{} cannot be written by this user", found.looked_at.display()));
     }
     let Some(file_system) = &found.file_system else {
         return;
     };
     let kind = &file_system.kind;
     if file_system.is_memory {
-        warnings.push(format!(
-            "{kind} is memory, not storage: nothing here survives a restart"
-        ));
+        warnings.push(format!("{kind} is memory, not storage: nothing here survives a restart"));
     }
     if file_system.is_network {
         warnings.push(format!(
@@ -37,27 +32,21 @@ fn file_system_warnings(found: &Probe, warnings: &mut Vec<String>) {
     }
     if file_system.is_copy_on_write {
         warnings.push(format!(
-            "{kind} writes every block to a new place: databases fragment and checksums are done twice"
+            "{kind} writes every block to a new place: databases fragment and checksums are done \
+             twice"
         ));
     }
     if kind == "overlay" {
         warnings.push("overlay is a container's own layer: use a volume for databases".to_owned());
     }
     if file_system.options.iter().any(|option| option == "ro") {
-        warnings.push(format!(
-            "{} is mounted read-only",
-            file_system.mount_point.display()
-        ));
+        warnings.push(format!("{} is mounted read-only", file_system.mount_point.display()));
     }
     let unsafe_options = ["nobarrier", "barrier=0", "data=writeback", "sync"];
-    for option in file_system
-        .options
-        .iter()
-        .filter(|option| unsafe_options.contains(&option.as_str()))
+    for option in
+        file_system.options.iter().filter(|option| unsafe_options.contains(&option.as_str()))
     {
-        warnings.push(format!(
-            "the mount option {option} changes durability or its cost"
-        ));
+        warnings.push(format!("the mount option {option} changes durability or its cost"));
     }
 }
 
@@ -65,11 +54,13 @@ fn device_warnings(found: &Probe, warnings: &mut Vec<String>) {
     let Some(device) = &found.device else { return };
     if device.shares_system_disk == Some(true) {
         warnings.push(format!(
-            "{} also holds the operating system: its work disturbs the figures, and a full load disturbs it",
+            "{} also holds the operating system: its work disturbs the figures, and a full load \
+             disturbs it",
             device.kernel_name
         ));
     }
-    if let (Some(logical), Some(physical)) = (device.logical_block_bytes, device.physical_block_bytes)
+    if let (Some(logical), Some(physical)) =
+        (device.logical_block_bytes, device.physical_block_bytes)
         && logical < physical
     {
         warnings.push(format!(
@@ -79,10 +70,7 @@ fn device_warnings(found: &Probe, warnings: &mut Vec<String>) {
         ));
     }
     warnings.extend(
-        device
-            .obstacles
-            .iter()
-            .map(|obstacle| format!("not usable as a whole device: {obstacle}")),
+        device.obstacles.iter().map(|obstacle| format!("not usable as a whole device: {obstacle}")),
     );
 }
 
@@ -93,21 +81,19 @@ fn machine_warnings(found: &Probe, warnings: &mut Vec<String>) {
             "direct I/O is refused (errno {}): figures would include the page cache",
             found.direct_io.errno.unwrap_or_default()
         )),
-        None => {
-            warnings.push("whether direct I/O works is not known: there is no file to try it on".to_owned())
-        }
+        None => warnings.push(
+            "whether direct I/O works is not known: there is no file to try it on".to_owned(),
+        ),
     }
     for method in &found.methods {
         if let Some(refusal) = &method.refusal {
             warnings.push(format!("{} cannot be used: {refusal}", method.name));
         }
     }
-    if found
-        .lockable_memory_bytes
-        .is_some_and(|bytes| bytes < LOCKABLE_BYTES_WANTED)
-    {
+    if found.lockable_memory_bytes.is_some_and(|bytes| bytes < LOCKABLE_BYTES_WANTED) {
         warnings.push(
-            "little memory may be locked (ulimit -l): io_uring will register little or none".to_owned(),
+            "little memory may be locked (ulimit -l): io_uring will register little or none"
+                .to_owned(),
         );
     }
 }

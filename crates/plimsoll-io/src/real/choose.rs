@@ -28,11 +28,7 @@ pub(super) fn choose(options: &RealDiskOptions, wakeup: &Arc<Wakeup>) -> Result<
     for method in wanted {
         match open_queue(method, options, wakeup, &mut remarks) {
             Ok(queue) => {
-                return Ok(Chosen {
-                    method,
-                    queue,
-                    remarks,
-                });
+                return Ok(Chosen { method, queue, remarks });
             }
             Err(refusal) => {
                 remarks.push(format!("{} is not used: {}", method.name(), refusal.reason));
@@ -43,17 +39,15 @@ pub(super) fn choose(options: &RealDiskOptions, wakeup: &Arc<Wakeup>) -> Result<
     let (method, refusal) = last_refusal.expect("at least one method was tried");
     Err(DiskError {
         errno: refusal.errno,
-        ..DiskError::new(DiskErrorKind::Unsupported, "set up", method.name()).because(refusal.reason)
+        ..DiskError::new(DiskErrorKind::Unsupported, "set up", method.name())
+            .because(refusal.reason)
     })
 }
 
 /// Tries a method and lets it go again; the error says why it cannot be had.
 pub(crate) fn probe_method(method: Method, remarks: &mut Vec<String>) -> Result<(), String> {
     let wakeup = Wakeup::new().map_err(|errno| Refusal::by_kernel("eventfd", errno).reason)?;
-    let options = RealDiskOptions {
-        queue_depth_max: 8,
-        ..RealDiskOptions::default()
-    };
+    let options = RealDiskOptions { queue_depth_max: 8, ..RealDiskOptions::default() };
     open_queue(method, &options, &Arc::new(wakeup), remarks)
         .map(drop)
         .map_err(|refusal| refusal.reason)
@@ -66,10 +60,7 @@ fn open_queue(
     remarks: &mut Vec<String>,
 ) -> Result<Box<dyn TransferQueue>, Refusal> {
     if options.refused_methods.contains(&method) {
-        return Err(Refusal {
-            reason: "refused by the options".to_owned(),
-            errno: None,
-        });
+        return Err(Refusal { reason: "refused by the options".to_owned(), errno: None });
     }
     let (depth, wakeup) = (options.queue_depth_max, wakeup.clone());
     Ok(match method {

@@ -1,10 +1,13 @@
-//! [`RealDisk`]: everything the methods have in common, so that the contract of [`Disk`] is kept in one place.
+//! [`RealDisk`]: everything the methods have in common, so that the contract of [`Disk`] is kept in
+//! one place.
 //!
-//! An operation is either a *transfer* (read, write, file sync), which goes to the method's queue, or a *chore*, which goes to
-//! worker threads. Chores on names run on one worker in the order of submission, so a directory sync covers every create,
-//! rename and delete submitted before it; extensions have workers of their own, because they can be slow.
+//! An operation is either a *transfer* (read, write, file sync), which goes to the method's queue,
+//! or a *chore*, which goes to worker threads. Chores on names run on one worker in the order of
+//! submission, so a directory sync covers every create, rename and delete submitted before it;
+//! extensions have workers of their own, because they can be slow.
 //!
-//! Transfers submitted during one task poll are handed to the kernel together before the next poll and stamped then.
+//! Transfers submitted during one task poll are handed to the kernel together before the next poll
+//! and stamped then.
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +24,8 @@ use crate::net::WatchTable;
 use crate::posix::Wakeup;
 use crate::{Buffer, Clock, Disk, DiskError, DiskFacts, NANOS_PER_SECOND, Nanos, Operation};
 
-/// How long dropping a disk waits for I/O under way. What hangs longer keeps its memory and descriptors for ever.
+/// How long dropping a disk waits for I/O under way. What hangs longer keeps its memory and
+/// descriptors for ever.
 const DROP_PATIENCE_NS: Nanos = 10 * NANOS_PER_SECOND;
 
 /// Real storage. See the module text.
@@ -38,17 +42,13 @@ impl RealDisk {
     /// # Errors
     /// When the wanted method is refused, or the process has no descriptors left.
     pub fn open(options: RealDiskOptions, clock: Rc<Clock>) -> Result<Rc<Self>, DiskError> {
-        let wakeup = Wakeup::new().map_err(|errno| DiskError::from_errno(errno, "set up", "an eventfd"))?;
+        let wakeup =
+            Wakeup::new().map_err(|errno| DiskError::from_errno(errno, "set up", "an eventfd"))?;
         let wakeup = Arc::new(wakeup);
         sleep_precisely();
         let chosen = choose(&options, &wakeup)?;
         let state = State::new(&options, chosen, &wakeup);
-        Ok(Rc::new(Self {
-            clock,
-            wakeup,
-            undelivered: Cell::new(0),
-            state: RefCell::new(state),
-        }))
+        Ok(Rc::new(Self { clock, wakeup, undelivered: Cell::new(0), state: RefCell::new(state) }))
     }
 
     /// The sockets that this disk's ring watches, where it has a ring that can.
@@ -56,8 +56,8 @@ impl RealDisk {
         self.state.borrow().sockets.clone()
     }
 
-    /// Bytes of the memory for I/O that was lent and has not come back, that under way included. Buffers of more than 2 MiB come from the heap and
-    /// are not counted.
+    /// Bytes of the memory for I/O that was lent and has not come back, that under way included.
+    /// Buffers of more than 2 MiB come from the heap and are not counted.
     pub fn lent_bytes(&self) -> usize {
         self.state.borrow().arena.lent_bytes()
     }
@@ -141,8 +141,9 @@ impl Drop for RealDisk {
     }
 }
 
-/// Lets this thread wake when it asked to: by default the kernel may add 50 µs to every sleep, which would become part of
-/// every response time. Concerns the calling thread only; an old kernel that refuses changes nothing else.
+/// Lets this thread wake when it asked to: by default the kernel may add 50 µs to every sleep,
+/// which would become part of every response time. Concerns the calling thread only; an old kernel
+/// that refuses changes nothing else.
 fn sleep_precisely() {
     const SLACK_NS: libc::c_ulong = 1;
     // SAFETY: no pointers are passed.

@@ -1,12 +1,16 @@
-//! Which way a durable write goes: with RWF_DSYNC, or as a write that fdatasync follows. Both are on stable storage when they complete.
+//! Which way a durable write goes: with RWF_DSYNC, or as a write that fdatasync follows. Both are
+//! on stable storage when they complete.
 //!
-//! Which is faster depends on kernel and device by a factor of up to forty, and no document says it beforehand. So the first durable writes to a
-//! device take turns, each is timed, and the faster way does all the later ones. No write is made for the sake of measuring. The flag wins unless the
-//! other way is clearly faster: it is one command where a device has forced unit access. The choice is made once, for the whole life of the disk, so that
-//! a measurement does not change its method in the middle; a run has made it long before it measures.
+//! Which is faster depends on kernel and device by a factor of up to forty, and no document says it
+//! beforehand. So the first durable writes to a device take turns, each is timed, and the faster
+//! way does all the later ones. No write is made for the sake of measuring. The flag wins unless
+//! the other way is clearly faster: it is one command where a device has forced unit access. The
+//! choice is made once, for the whole life of the disk, so that a measurement does not change its
+//! method in the middle; a run has made it long before it measures.
 //!
-//! Limits: the writes compared are those that came, of whatever length. With buffered I/O fdatasync would write back everything the page cache holds of
-//! the file, so that the flag is always taken there.
+//! Limits: the writes compared are those that came, of whatever length. With buffered I/O fdatasync
+//! would write back everything the page cache holds of the file, so that the flag is always taken
+//! there.
 
 #[cfg(test)]
 mod tests;
@@ -45,13 +49,11 @@ pub(super) struct DurableWays {
 
 impl DurableWays {
     pub(super) fn new(wanted: DurableBy) -> Self {
-        Self {
-            wanted,
-            trials: BTreeMap::new(),
-        }
+        Self { wanted, trials: BTreeMap::new() }
     }
 
-    /// The way of the next durable write to a file on `device`; `None` where nothing is to be compared.
+    /// The way of the next durable write to a file on `device`; `None` where nothing is to be
+    /// compared.
     pub(super) fn next(&mut self, device: Option<u64>) -> Way {
         match (self.wanted, device) {
             (DurableBy::Flag, _) | (DurableBy::Faster, None) => Way::Flag,
@@ -59,11 +61,7 @@ impl DurableWays {
             (DurableBy::Faster, Some(device)) => {
                 let trial = self.trials.entry(device).or_default();
                 trial.begun += 1;
-                let turn = if trial.begun % 2 == 1 {
-                    Way::Flag
-                } else {
-                    Way::WriteThenSync
-                };
+                let turn = if trial.begun % 2 == 1 { Way::Flag } else { Way::WriteThenSync };
                 trial.chosen.unwrap_or(turn)
             }
         }

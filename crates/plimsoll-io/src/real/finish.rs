@@ -1,4 +1,5 @@
-//! The way out: results become answers or errors, durable writes take their second step, closes that waited go on.
+//! The way out: results become answers or errors, durable writes take their second step, closes
+//! that waited go on.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use crate::transfer::{Memory, Transfer, TransferKind, Transferred};
 use crate::{Answer, Clock, DiskError, DiskErrorKind, FileId, Nanos, Opened};
 
 /// Said once, when the kernel refuses RWF_DSYNC.
-const DSYNC_REFUSED: &str = "the kernel refuses RWF_DSYNC: a durable write is a write followed by fdatasync";
+const DSYNC_REFUSED: &str =
+    "the kernel refuses RWF_DSYNC: a durable write is a write followed by fdatasync";
 
 impl State {
     /// Takes in everything that has finished.
@@ -42,7 +44,8 @@ impl State {
     }
 
     fn transfer_done(&mut self, done: Transferred, now: Nanos) {
-        // A signal is nothing the storage did, and nothing was transferred. The time goes on from the first attempt.
+        // A signal is nothing the storage did, and nothing was transferred. The time goes on from
+        // the first attempt.
         if done.result == -libc::EINTR
             && let Some(transfer) = self.pending.get_mut(done.tag).sent
         {
@@ -54,17 +57,13 @@ impl State {
         let mut pending = self.pending.remove(done.tag);
         let file = pending.file.expect("every transfer has a file");
         let result = match done.result {
-            errno if errno < 0 => Err(DiskError::from_errno(
-                -errno,
-                pending.doing,
-                self.path_of(Some(file)),
-            )),
+            errno if errno < 0 => {
+                Err(DiskError::from_errno(-errno, pending.doing, self.path_of(Some(file))))
+            }
             _ if pending.stage == Stage::SyncAfterWrite => Ok(()),
-            bytes if bytes as u32 != pending.length_bytes => Err(DiskError::new(
-                DiskErrorKind::Short,
-                pending.doing,
-                self.path_of(Some(file)),
-            )),
+            bytes if bytes as u32 != pending.length_bytes => {
+                Err(DiskError::new(DiskErrorKind::Short, pending.doing, self.path_of(Some(file))))
+            }
             _ => Ok(()),
         };
         if result.is_ok() {
@@ -98,8 +97,7 @@ impl State {
                 Way::Flag => "with RWF_DSYNC",
                 Way::WriteThenSync => "a write and then fdatasync",
             };
-            self.choices
-                .push(format!("durable writes to the device below {folder}: {how}"));
+            self.choices.push(format!("durable writes to the device below {folder}: {how}"));
         }
     }
 
@@ -131,13 +129,7 @@ impl State {
             self.remark(DSYNC_REFUSED);
         }
         let fd = self.files[&file].file.fd.as_raw_fd();
-        self.push(Transfer {
-            tag: done.tag,
-            kind,
-            fd,
-            offset,
-            memory,
-        });
+        self.push(Transfer { tag: done.tag, kind, fd, offset, memory });
         true
     }
 

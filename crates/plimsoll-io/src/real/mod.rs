@@ -1,7 +1,8 @@
 //! The real disk: files and block devices of this machine, by io_uring, libaio or threads.
 //!
-//! Which method is used is found out when the disk is opened, can be chosen, and is part of [`crate::DiskFacts`] together with
-//! everything that had to be done differently from what was wanted.
+//! Which method is used is found out when the disk is opened, can be chosen, and is part of
+//! [`crate::DiskFacts`] together with everything that had to be done differently from what was
+//! wanted.
 
 mod choose;
 mod disk;
@@ -87,14 +88,15 @@ pub struct RealDiskOptions {
     pub method: MethodChoice,
     /// Whether buffered I/O may replace direct I/O.
     pub caching: Caching,
-    /// Serials of the block devices that may be overwritten, as the user has typed them; a device without a serial is
-    /// named by its path below /dev.
+    /// Serials of the block devices that may be overwritten, as the user has typed them; a device
+    /// without a serial is named by its path below /dev.
     pub destroy_serials: Vec<String>,
     /// How durable writes are done.
     pub durable_by: DurableBy,
     /// Transfers the kernel may hold at once; more wait here.
     pub queue_depth_max: u32,
-    /// I/O memory to make known to the kernel; beyond it, and where limits forbid it, transfers cost a little more.
+    /// I/O memory to make known to the kernel; beyond it, and where limits forbid it, transfers
+    /// cost a little more.
     pub registered_bytes_max: usize,
     /// Threads of the `threads` method.
     pub threads_max: usize,

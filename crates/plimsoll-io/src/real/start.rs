@@ -7,7 +7,9 @@ use super::state::State;
 use super::table::{FileState, Pending, Stage};
 use crate::posix::{Chore, OpenFile};
 use crate::transfer::{Memory, Transfer, TransferKind};
-use crate::{Action, Buffer, DiskError, DiskErrorKind, Durability, FileId, Nanos, OpenMode, Operation};
+use crate::{
+    Action, Buffer, DiskError, DiskErrorKind, Durability, FileId, Nanos, OpenMode, Operation,
+};
 
 /// The kernel ends any transfer below 2 GiB; half of that is a round limit.
 const TRANSFER_BYTES_MAX: usize = 1 << 30;
@@ -32,12 +34,7 @@ impl State {
                 pending.file = Some(file);
                 self.start_transfer(pending, TransferKind::Read, offset, buffer);
             }
-            Action::Write {
-                file,
-                offset,
-                buffer,
-                durability,
-            } => {
+            Action::Write { file, offset, buffer, durability } => {
                 pending.file = Some(file);
                 let kind = self.write_kind(durability, &mut pending);
                 self.start_transfer(pending, kind, offset, buffer);
@@ -90,14 +87,22 @@ impl State {
         let file = pending.file.expect("only operations on files ask");
         match self.files.get_mut(&file) {
             Some(state) if state.closing_tag.is_none() => Ok(state),
-            _ => Err(
-                DiskError::from_errno(libc::EBADF, pending.doing, format!("file number {}", file.0))
-                    .because("it is not open"),
-            ),
+            _ => Err(DiskError::from_errno(
+                libc::EBADF,
+                pending.doing,
+                format!("file number {}", file.0),
+            )
+            .because("it is not open")),
         }
     }
 
-    fn start_transfer(&mut self, mut pending: Pending, kind: TransferKind, offset: u64, buffer: Buffer) {
+    fn start_transfer(
+        &mut self,
+        mut pending: Pending,
+        kind: TransferKind,
+        offset: u64,
+        buffer: Buffer,
+    ) {
         let length_bytes = buffer.len();
         assert!(
             kind != TransferKind::Read || !buffer.is_shared(),
@@ -125,13 +130,7 @@ impl State {
         pending.length_bytes = memory.length_bytes;
         pending.buffer = Some(buffer);
         let tag = self.pending.insert(pending);
-        self.push(Transfer {
-            tag,
-            kind,
-            fd,
-            offset,
-            memory,
-        });
+        self.push(Transfer { tag, kind, fd, offset, memory });
     }
 
     fn start_sync(&mut self, pending: Pending) {
@@ -147,13 +146,7 @@ impl State {
             }
         };
         let tag = self.pending.insert(pending);
-        self.push(Transfer {
-            tag,
-            kind,
-            fd,
-            offset: 0,
-            memory: Memory::NONE,
-        });
+        self.push(Transfer { tag, kind, fd, offset: 0, memory: Memory::NONE });
     }
 
     fn start_extend(&mut self, pending: Pending, length_bytes: u64) {
@@ -184,11 +177,7 @@ impl State {
     }
 
     pub(super) fn close_if_idle(&mut self, file: FileId) {
-        let Some(FileState {
-            in_flight: 0,
-            closing_tag: Some(tag),
-            ..
-        }) = self.files.get(&file)
+        let Some(FileState { in_flight: 0, closing_tag: Some(tag), .. }) = self.files.get(&file)
         else {
             return;
         };
@@ -218,11 +207,7 @@ fn check_transfer(
     offset: u64,
     length_bytes: usize,
 ) -> Result<(), DiskError> {
-    let doing = if kind == TransferKind::Read {
-        "read"
-    } else {
-        "write"
-    };
+    let doing = if kind == TransferKind::Read { "read" } else { "write" };
     if kind != TransferKind::Read {
         check_writable(file, doing)?;
     }
@@ -232,11 +217,10 @@ fn check_transfer(
         || !offset.is_multiple_of(alignment_bytes)
         || !(length_bytes as u64).is_multiple_of(alignment_bytes)
     {
-        return Err(
-            DiskError::new(DiskErrorKind::Misaligned, doing, &file.path).because(format!(
-                "offsets and lengths are multiples of {alignment_bytes}, lengths at most {TRANSFER_BYTES_MAX}"
-            )),
-        );
+        return Err(DiskError::new(DiskErrorKind::Misaligned, doing, &file.path).because(format!(
+            "offsets and lengths are multiples of {alignment_bytes}, lengths at most \
+                 {TRANSFER_BYTES_MAX}"
+        )));
     }
     Ok(())
 }

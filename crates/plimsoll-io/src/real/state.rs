@@ -82,7 +82,10 @@ impl State {
     }
 
     pub(super) fn anything_ready(&mut self) -> bool {
-        !self.finished.is_empty() || self.queue.ready() || self.names.ready() || self.extensions.ready()
+        !self.finished.is_empty()
+            || self.queue.ready()
+            || self.names.ready()
+            || self.extensions.ready()
     }
 
     pub(super) fn path_of(&self, file: Option<FileId>) -> PathBuf {
@@ -125,18 +128,21 @@ impl State {
         }
     }
 
-    /// Answers an operation that never reaches the kernel; delivered by the next reap like every other.
+    /// Answers an operation that never reaches the kernel; delivered by the next reap like every
+    /// other.
     pub(super) fn refuse(&mut self, pending: Pending, error: DiskError) {
         let now = pending.asked;
         self.finish(pending, Err(error), now);
     }
 
-    pub(super) fn finish(&mut self, pending: Pending, result: Result<Answer, DiskError>, completed: Nanos) {
-        let outcome = Outcome {
-            result,
-            submitted: pending.submitted.unwrap_or(pending.asked),
-            completed,
-        };
+    pub(super) fn finish(
+        &mut self,
+        pending: Pending,
+        result: Result<Answer, DiskError>,
+        completed: Nanos,
+    ) {
+        let outcome =
+            Outcome { result, submitted: pending.submitted.unwrap_or(pending.asked), completed };
         self.finished.push((pending.completion, outcome));
     }
 
@@ -148,8 +154,9 @@ impl State {
         self.in_queue += 1;
         self.unflushed.push(transfer.tag);
         self.pending.get_mut(transfer.tag).sent = Some(transfer);
-        // SAFETY: the buffer is owned by the pending table and the descriptor by the file table until the tag is collected (a
-        // close waits for `in_flight`, and `drop` leaks both rather than free them early); the capacity was just checked.
+        // SAFETY: the buffer is owned by the pending table and the descriptor by the file table
+        // until the tag is collected (a close waits for `in_flight`, and `drop` leaks both rather
+        // than free them early); the capacity was just checked.
         unsafe { self.queue.push(transfer) };
     }
 
@@ -161,18 +168,19 @@ impl State {
 
     /// Makes a chunk known to the kernel, as far as options, kernel and limits allow.
     fn register(&mut self, chunk: NewChunk) {
-        if chunk.index >= CHUNKS_REGISTERED_MAX || self.arena.size_bytes() > self.registered_bytes_max {
+        if chunk.index >= CHUNKS_REGISTERED_MAX
+            || self.arena.size_bytes() > self.registered_bytes_max
+        {
             return;
         }
         // SAFETY: the state holds the arena, and the arena its chunks, longer than the queue.
-        match unsafe {
-            self.queue
-                .register(chunk.index as u16, chunk.start.as_ptr(), CHUNK_BYTES)
-        } {
+        match unsafe { self.queue.register(chunk.index as u16, chunk.start.as_ptr(), CHUNK_BYTES) }
+        {
             Ok(()) => self.arena.note_registered(chunk),
             Err(libc::EOPNOTSUPP) => {}
             Err(errno) => self.remark(&format!(
-                "io_uring keeps {} MiB of registered memory, more is refused (errno {errno}; lockable memory is \
+                "io_uring keeps {} MiB of registered memory, more is refused (errno {errno}; \
+                 lockable memory is \
                  {}): a little more cost per I/O",
                 chunk.index * CHUNK_BYTES / (1024 * 1024),
                 lockable_memory(),
@@ -186,7 +194,8 @@ impl State {
         }
     }
 
-    /// Waits for everything under way, or gives up what hangs: then its memory and descriptors are never used again.
+    /// Waits for everything under way, or gives up what hangs: then its memory and descriptors are
+    /// never used again.
     pub(super) fn end(&mut self, patience_ns: Nanos) {
         self.backlog.clear();
         let patience = Duration::from_nanos(patience_ns);

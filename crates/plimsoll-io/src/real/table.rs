@@ -61,15 +61,11 @@ impl PendingTable {
     }
 
     pub(super) fn get_mut(&mut self, tag: u32) -> &mut Pending {
-        self.slots[tag as usize]
-            .as_mut()
-            .expect("a tag under way has its operation")
+        self.slots[tag as usize].as_mut().expect("a tag under way has its operation")
     }
 
     pub(super) fn remove(&mut self, tag: u32) -> Pending {
-        let pending = self.slots[tag as usize]
-            .take()
-            .expect("a tag under way has its operation");
+        let pending = self.slots[tag as usize].take().expect("a tag under way has its operation");
         self.free.push(tag);
         pending
     }

@@ -6,7 +6,9 @@ use std::rc::Rc;
 
 use plimsoll_measure::Histogram;
 
-use crate::{Context, DiskError, DiskErrorKind, FileId, InstanceId, Nanos, OperationKind, Outcome, Purpose};
+use crate::{
+    Context, DiskError, DiskErrorKind, FileId, InstanceId, Nanos, OperationKind, Outcome, Purpose,
+};
 
 /// What operations are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,9 +182,7 @@ impl Ledger {
 
     pub(super) fn finish(&mut self, slot: u32) -> Started {
         self.free.push(slot);
-        self.in_flight[slot as usize]
-            .take()
-            .expect("a completion is called once")
+        self.in_flight[slot as usize].take().expect("a completion is called once")
     }
 
     pub(super) fn name_file(&mut self, file: FileId, path: Option<Rc<Path>>) {
@@ -223,12 +223,8 @@ impl Ledger {
             series.operations += 1;
             series.bytes += started.length_bytes;
             series.handing_over_ns += traced.submitted.saturating_sub(traced.asked);
-            series
-                .latency
-                .record(traced.completed.saturating_sub(traced.submitted));
-            series
-                .response
-                .record(traced.completed.saturating_sub(traced.intended));
+            series.latency.record(traced.completed.saturating_sub(traced.submitted));
+            series.response.record(traced.completed.saturating_sub(traced.intended));
         }
         self.note(traced);
         traced

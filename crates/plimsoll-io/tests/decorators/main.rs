@@ -1,4 +1,5 @@
-//! The decorators of a disk: what they count and hold back, and that they keep the contract of the disk below.
+//! The decorators of a disk: what they count and hold back, and that they keep the contract of the
+//! disk below.
 
 mod recorded;
 mod throttled;
@@ -7,8 +8,8 @@ use std::rc::Rc;
 
 use plimsoll_io::conformance::{Subject, check_all};
 use plimsoll_io::{
-    Clock, Context, Disk, Latency, LatencyPlan, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND, Purpose,
-    Random,
+    Clock, Context, Disk, Latency, LatencyPlan, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
+    Purpose, Random,
 };
 
 /// A label with a purpose.
@@ -23,10 +24,7 @@ fn millisecond_disk() -> (Rc<Clock>, Rc<MemoryDisk>) {
         latency: LatencyPlan::of(Latency::Constant(NANOS_PER_MILLISECOND)),
         ..MemoryOptions::default()
     };
-    (
-        clock.clone(),
-        MemoryDisk::new(clock, Random::from_seed(1), options),
-    )
+    (clock.clone(), MemoryDisk::new(clock, Random::from_seed(1), options))
 }
 
 /// Holds a decorator to the conformance suite, over memory in virtual and in real time.
@@ -41,11 +39,7 @@ fn check_decorator(decorate: impl Fn(Rc<MemoryDisk>, Rc<Clock>) -> Rc<dyn Disk>)
             let clock = Rc::new(clock());
             let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), options.clone());
             disk.create_directory(case);
-            Subject {
-                disk: decorate(disk, clock.clone()),
-                clock,
-                folder: case.into(),
-            }
+            Subject { disk: decorate(disk, clock.clone()), clock, folder: case.into() }
         });
     }
 }

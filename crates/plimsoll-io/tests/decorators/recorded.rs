@@ -4,20 +4,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Buffer, CompletedIo, Context, Disk, DiskErrorKind, Durability, Effect, Executor, FaultRule, Files,
-    InstanceId, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Observer, OpenMode, OperationKind, Purpose,
-    Recorded, SeriesKey,
+    Buffer, CompletedIo, Context, Disk, DiskErrorKind, Durability, Effect, Executor, FaultRule,
+    Files, InstanceId, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Observer, OpenMode, OperationKind,
+    Purpose, Recorded, SeriesKey,
 };
 
 use crate::{check_decorator, label, millisecond_disk};
 
 fn key(purpose: Purpose, kind: OperationKind) -> SeriesKey {
-    SeriesKey {
-        instance: InstanceId(0),
-        database: 0,
-        purpose,
-        kind,
-    }
+    SeriesKey { instance: InstanceId(0), database: 0, purpose, kind }
 }
 
 /// A recorder changes nothing.
@@ -26,7 +21,8 @@ fn a_recorded_disk_keeps_the_contract() {
     check_decorator(|disk, clock| Rc::new(Recorded::new(disk, clock)));
 }
 
-/// Operations, bytes and times are kept apart by instance, database, purpose and kind; an interval starts from nothing.
+/// Operations, bytes and times are kept apart by instance, database, purpose and kind; an interval
+/// starts from nothing.
 #[test]
 fn series_are_kept_apart() {
     let (clock, disk) = millisecond_disk();
@@ -36,27 +32,17 @@ fn series_are_kept_apart() {
     let files = Files::new(recorded.clone());
     executor
         .run(async move {
-            let file = files
-                .open("a", OpenMode::Write, label(Purpose::Metadata))
-                .await
-                .unwrap();
-            let of_database = |database| Context {
-                database,
-                ..label(Purpose::DatabaseRead)
-            };
+            let file = files.open("a", OpenMode::Write, label(Purpose::Metadata)).await.unwrap();
+            let of_database = |database| Context { database, ..label(Purpose::DatabaseRead) };
             for database in [1, 1, 2] {
-                file.read(0, Buffer::zeroed(4096), of_database(database))
-                    .await
-                    .unwrap();
+                file.read(0, Buffer::zeroed(4096), of_database(database)).await.unwrap();
             }
             let late = Context {
                 instance: InstanceId(7),
                 intended: Some(clock.now() - 3 * NANOS_PER_MILLISECOND),
                 ..label(Purpose::LogWrite)
             };
-            file.write(0, Buffer::zeroed(512), Durability::Durable, late)
-                .await
-                .unwrap();
+            file.write(0, Buffer::zeroed(512), Durability::Durable, late).await.unwrap();
         })
         .unwrap();
     let interval = recorded.take_interval();
@@ -86,15 +72,9 @@ fn series_are_kept_apart() {
             (7, 0, OperationKind::Write, 1, 512, 1, 4),
         ]
     );
-    assert_eq!(
-        (interval.from_ns, interval.until_ns),
-        (0, 5 * NANOS_PER_MILLISECOND)
-    );
+    assert_eq!((interval.from_ns, interval.until_ns), (0, 5 * NANOS_PER_MILLISECOND));
     assert_eq!(interval.in_flight_max, 1);
-    assert!(
-        recorded.take_interval().series.is_empty(),
-        "an interval counts once"
-    );
+    assert!(recorded.take_interval().series.is_empty(), "an interval counts once");
 }
 
 /// A failure is counted as a failure and does not improve or spoil the latencies.
@@ -103,19 +83,14 @@ fn failures_are_counted_apart() {
     let (clock, disk) = millisecond_disk();
     disk.load("a", &[0; 8192]);
     disk.inject(
-        FaultRule::new(Effect::Fail(DiskErrorKind::Medium))
-            .with_kind(OperationKind::Read)
-            .nth(2),
+        FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_kind(OperationKind::Read).nth(2),
     );
     let recorded = Rc::new(Recorded::new(disk, clock.clone()));
     recorded.trace(10);
     let files = Files::new(recorded.clone());
     Executor::new(clock, recorded.clone())
         .run(async move {
-            let file = files
-                .open("a", OpenMode::Read, label(Purpose::Metadata))
-                .await
-                .unwrap();
+            let file = files.open("a", OpenMode::Read, label(Purpose::Metadata)).await.unwrap();
             let read = || file.read(0, Buffer::zeroed(4096), label(Purpose::DatabaseRead));
             assert!(read().await.is_ok());
             assert!(read().await.is_err());
@@ -127,10 +102,7 @@ fn failures_are_counted_apart() {
     assert_eq!(series.latency.count(), 1);
     let (trace, missed) = recorded.take_trace();
     let errors: Vec<_> = trace.iter().map(|io| io.error).collect();
-    assert_eq!(
-        (errors, missed),
-        (vec![None, None, Some(DiskErrorKind::Medium)], 0)
-    );
+    assert_eq!((errors, missed), (vec![None, None, Some(DiskErrorKind::Medium)], 0));
 }
 
 /// An operation that never completes is reported by name and place while it hangs, and no other is.
@@ -145,20 +117,12 @@ fn hung_operations_are_seen_before_they_complete() {
     let handle = executor.handle();
     executor
         .run(async move {
-            let file = files
-                .open("a", OpenMode::Write, label(Purpose::Metadata))
-                .await
-                .unwrap();
+            let file = files.open("a", OpenMode::Write, label(Purpose::Metadata)).await.unwrap();
             drop(file.read(4096, Buffer::zeroed(512), label(Purpose::DatabaseRead)));
             handle.sleep(29 * NANOS_PER_SECOND).await;
-            file.write(
-                0,
-                Buffer::zeroed(512),
-                Durability::Volatile,
-                label(Purpose::DatabaseWrite),
-            )
-            .await
-            .unwrap();
+            file.write(0, Buffer::zeroed(512), Durability::Volatile, label(Purpose::DatabaseWrite))
+                .await
+                .unwrap();
             drop(file.write(
                 0,
                 Buffer::zeroed(512),
@@ -188,12 +152,9 @@ fn depth_carries_over_into_the_next_interval() {
     let executor = Executor::new(clock, recorded.clone());
     let files = Files::new(recorded.clone());
     let file = executor
-        .run(async move {
-            files
-                .open("a", OpenMode::Read, label(Purpose::Metadata))
-                .await
-                .unwrap()
-        })
+        .run(
+            async move { files.open("a", OpenMode::Read, label(Purpose::Metadata)).await.unwrap() },
+        )
         .unwrap();
     let read = || file.read(0, Buffer::zeroed(512), label(Purpose::DatabaseRead));
     let reads = [read(), read(), read()];
@@ -215,9 +176,7 @@ impl Observer for Seen {
     fn completed(&self, io: &CompletedIo<'_>) {
         let path = io.path.map(|path| path.display().to_string()).unwrap_or_default();
         let error = io.error.map(|error| error.kind);
-        self.0
-            .borrow_mut()
-            .push(format!("{} {path} {error:?}", io.io.key.kind.name()));
+        self.0.borrow_mut().push(format!("{} {path} {error:?}", io.io.key.kind.name()));
     }
 }
 
@@ -260,10 +219,7 @@ fn the_trace_is_bounded() {
     let files = Files::new(recorded.clone());
     Executor::new(clock, recorded.clone())
         .run(async move {
-            let file = files
-                .open("a", OpenMode::Read, label(Purpose::Metadata))
-                .await
-                .unwrap();
+            let file = files.open("a", OpenMode::Read, label(Purpose::Metadata)).await.unwrap();
             for sector in 0..5 {
                 file.read(sector * 512, Buffer::zeroed(512), label(Purpose::Checksum))
                     .await
@@ -275,19 +231,16 @@ fn the_trace_is_bounded() {
     let offsets: Vec<_> = trace.iter().map(|io| (io.key.kind, io.offset)).collect();
     assert_eq!(
         offsets,
-        [
-            (OperationKind::Open, 0),
-            (OperationKind::Read, 0),
-            (OperationKind::Read, 512)
-        ]
+        [(OperationKind::Open, 0), (OperationKind::Read, 0), (OperationKind::Read, 512)]
     );
     assert_eq!(missed, 3);
     assert_eq!(trace[2].completed - trace[2].submitted, NANOS_PER_MILLISECOND);
     assert_eq!(recorded.take_trace(), (Vec::new(), 0));
 }
 
-/// A file that is dropped after its executor submits a close that nobody reaps any more. That close lies in the queue of the disk below for as long as
-/// that disk lives, and must not keep the record, its observer and whatever those hold: in a soak it would never be freed.
+/// A file that is dropped after its executor submits a close that nobody reaps any more. That close
+/// lies in the queue of the disk below for as long as that disk lives, and must not keep the
+/// record, its observer and whatever those hold: in a soak it would never be freed.
 #[test]
 fn a_close_that_nobody_reaps_keeps_nothing() {
     let (clock, disk) = millisecond_disk();

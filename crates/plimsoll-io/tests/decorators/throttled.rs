@@ -1,23 +1,21 @@
-//! A throttle that is not exact would make every "array worth N operations per second" a different array.
+//! A throttle that is not exact would make every "array worth N operations per second" a different
+//! array.
 
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Buffer, Clock, Disk, Durability, Executor, Files, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND,
-    NANOS_PER_SECOND, OpenMode, Purpose, Random, ThrottleLimits, Throttled,
+    Buffer, Clock, Disk, Durability, Executor, Files, MemoryDisk, MemoryOptions,
+    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, OpenMode, Purpose, Random, ThrottleLimits, Throttled,
 };
 
 use crate::{check_decorator, label, millisecond_disk};
 
 fn limits(operations_per_second: Option<f64>, bytes_per_second: Option<f64>) -> ThrottleLimits {
-    ThrottleLimits {
-        operations_per_second,
-        bytes_per_second,
-        burst_ns: 0,
-    }
+    ThrottleLimits { operations_per_second, bytes_per_second, burst_ns: 0 }
 }
 
-/// How long `count` reads of `bytes` take when all are submitted at once, in milliseconds of virtual time.
+/// How long `count` reads of `bytes` take when all are submitted at once, in milliseconds of
+/// virtual time.
 fn milliseconds_for(limits: ThrottleLimits, count: u64, bytes: usize) -> f64 {
     let (clock, disk) = millisecond_disk();
     disk.load("a", &vec![0; bytes]);
@@ -26,10 +24,7 @@ fn milliseconds_for(limits: ThrottleLimits, count: u64, bytes: usize) -> f64 {
     let opened = NANOS_PER_MILLISECOND;
     Executor::new(clock.clone(), throttled)
         .run(async move {
-            let file = files
-                .open("a", OpenMode::Read, label(Purpose::Metadata))
-                .await
-                .unwrap();
+            let file = files.open("a", OpenMode::Read, label(Purpose::Metadata)).await.unwrap();
             let reads: Vec<_> = (0..count)
                 .map(|_| file.read(0, Buffer::zeroed(bytes), label(Purpose::DatabaseRead)))
                 .collect();
@@ -44,10 +39,13 @@ fn milliseconds_for(limits: ThrottleLimits, count: u64, bytes: usize) -> f64 {
 /// Holding operations back breaks no promise: closes stay behind, nothing completes inside submit.
 #[test]
 fn a_throttled_disk_keeps_the_contract() {
-    check_decorator(|disk, clock| Rc::new(Throttled::new(disk, clock, limits(Some(50_000.0), None))));
+    check_decorator(|disk, clock| {
+        Rc::new(Throttled::new(disk, clock, limits(Some(50_000.0), None)))
+    });
 }
 
-/// The last of n operations starts when the n-1 before it have used up their shares: by number, by bytes, by the harder.
+/// The last of n operations starts when the n-1 before it have used up their shares: by number, by
+/// bytes, by the harder.
 #[test]
 fn rates_are_exact() {
     let cases = [
@@ -59,10 +57,7 @@ fn rates_are_exact() {
     ];
     for (limits, count, bytes, expected_ms) in cases {
         let taken_ms = milliseconds_for(limits, count, bytes);
-        assert!(
-            (taken_ms - expected_ms).abs() < 0.001,
-            "{limits:?}: {taken_ms} ms"
-        );
+        assert!((taken_ms - expected_ms).abs() < 0.001, "{limits:?}: {taken_ms} ms");
     }
 }
 
@@ -73,18 +68,12 @@ fn bursts_are_limited() {
         let (clock, disk) = millisecond_disk();
         disk.load("a", &[0; 512]);
         clock.advance_to(NANOS_PER_SECOND);
-        let limits = ThrottleLimits {
-            burst_ns,
-            ..limits(Some(1000.0), None)
-        };
+        let limits = ThrottleLimits { burst_ns, ..limits(Some(1000.0), None) };
         let throttled = Rc::new(Throttled::new(disk, clock.clone(), limits));
         let files = Files::new(throttled.clone());
         Executor::new(clock.clone(), throttled.clone())
             .run(async move {
-                let file = files
-                    .open("a", OpenMode::Read, label(Purpose::Metadata))
-                    .await
-                    .unwrap();
+                let file = files.open("a", OpenMode::Read, label(Purpose::Metadata)).await.unwrap();
                 for _ in 0..100 {
                     drop(file.read(0, Buffer::zeroed(512), label(Purpose::DatabaseRead)));
                 }
@@ -119,21 +108,12 @@ fn waiting_is_part_of_latency() {
             throttled.reap();
         }
     };
-    submit(Action::Open {
-        path: "a".into(),
-        mode: OpenMode::Read,
-    });
+    submit(Action::Open { path: "a".into(), mode: OpenMode::Read });
     drain();
     let opened = outcomes.borrow_mut().pop().unwrap();
-    let Ok(Answer::Opened(opened)) = opened.result else {
-        panic!("{opened:?}")
-    };
+    let Ok(Answer::Opened(opened)) = opened.result else { panic!("{opened:?}") };
     for _ in 0..3 {
-        submit(Action::Read {
-            file: opened.file,
-            offset: 0,
-            buffer: Buffer::zeroed(512),
-        });
+        submit(Action::Read { file: opened.file, offset: 0, buffer: Buffer::zeroed(512) });
     }
     drain();
     let latencies: Vec<_> = outcomes
@@ -144,7 +124,8 @@ fn waiting_is_part_of_latency() {
     assert_eq!(latencies, [1, 11, 21]);
 }
 
-/// Order of arrival is kept even when time has passed since the last reap and the next could start at once.
+/// Order of arrival is kept even when time has passed since the last reap and the next could start
+/// at once.
 #[test]
 fn nobody_overtakes_what_is_held() {
     let (clock, disk) = millisecond_disk();
@@ -153,12 +134,9 @@ fn nobody_overtakes_what_is_held() {
     let executor = Executor::new(clock.clone(), throttled.clone());
     let files = Files::new(throttled.clone());
     let file = executor
-        .run(async move {
-            files
-                .open("a", OpenMode::Read, label(Purpose::Metadata))
-                .await
-                .unwrap()
-        })
+        .run(
+            async move { files.open("a", OpenMode::Read, label(Purpose::Metadata)).await.unwrap() },
+        )
         .unwrap();
     let read = || drop(file.read(0, Buffer::zeroed(512), label(Purpose::DatabaseRead)));
     (0..3).for_each(|_| read());
@@ -196,7 +174,8 @@ impl Disk for Sleeper {
     }
 }
 
-/// The disk below is not asked to sleep past the start of a held operation: it could not know of it.
+/// The disk below is not asked to sleep past the start of a held operation: it could not know of
+/// it.
 #[test]
 fn sleeping_ends_when_a_held_operation_may_start() {
     let clock = Rc::new(Clock::simulated());
@@ -219,10 +198,7 @@ fn sleeping_ends_when_a_held_operation_may_start() {
     }
     assert_eq!(slept_until(None), Some(10 * NANOS_PER_MILLISECOND));
     assert_eq!(slept_until(Some(5)), Some(5));
-    assert_eq!(
-        slept_until(Some(NANOS_PER_SECOND)),
-        Some(10 * NANOS_PER_MILLISECOND)
-    );
+    assert_eq!(slept_until(Some(NANOS_PER_SECOND)), Some(10 * NANOS_PER_MILLISECOND));
 }
 
 /// In real time the executor must wake for a held operation although the disk below is idle.
@@ -236,10 +212,7 @@ fn real_time_wakes_for_held_operations() {
     let start = clock.now();
     Executor::new(clock.clone(), throttled)
         .run(async move {
-            let file = files
-                .open("a", OpenMode::Write, label(Purpose::Metadata))
-                .await
-                .unwrap();
+            let file = files.open("a", OpenMode::Write, label(Purpose::Metadata)).await.unwrap();
             for _ in 0..6 {
                 let buffer = Buffer::zeroed(512);
                 file.write(0, buffer, Durability::Volatile, label(Purpose::LogWrite))
@@ -249,12 +222,6 @@ fn real_time_wakes_for_held_operations() {
         })
         .unwrap();
     let taken_ns = clock.now() - start;
-    assert!(
-        taken_ns >= 50 * NANOS_PER_MILLISECOND,
-        "five shares of 10 ms: {taken_ns} ns"
-    );
-    assert!(
-        taken_ns < 2 * NANOS_PER_SECOND,
-        "woken far too late: {taken_ns} ns"
-    );
+    assert!(taken_ns >= 50 * NANOS_PER_MILLISECOND, "five shares of 10 ms: {taken_ns} ns");
+    assert!(taken_ns < 2 * NANOS_PER_SECOND, "woken far too late: {taken_ns} ns");
 }

@@ -1,7 +1,8 @@
 //! Operations as the contract of the seam words them.
 
 use plimsoll_io::{
-    Buffer, DiskErrorKind, Durability, Executor, Files, MemoryDisk, MemoryOptions, OpenMode, Random, Tracking,
+    Buffer, DiskErrorKind, Durability, Executor, Files, MemoryDisk, MemoryOptions, OpenMode,
+    Random, Tracking,
 };
 use std::rc::Rc;
 
@@ -11,10 +12,7 @@ use crate::rig::{Rig, label};
 #[test]
 fn reads_return_what_was_written() {
     for chunk_bytes in [512, 4096, 65536] {
-        let rig = Rig::new(MemoryOptions {
-            chunk_bytes,
-            ..MemoryOptions::default()
-        });
+        let rig = Rig::new(MemoryOptions { chunk_bytes, ..MemoryOptions::default() });
         let file = rig.settled_file("a", 100_352);
         rig.write(&file, 3584, &[7; 9728], Durability::Volatile);
         rig.write(&file, 4096, &[9; 512], Durability::Durable);
@@ -28,35 +26,17 @@ fn reads_return_what_was_written() {
 /// Every refusal has its own kind, because callers decide by it.
 #[test]
 fn refusals_name_their_kind() {
-    let rig = Rig::new(MemoryOptions {
-        capacity_bytes: Some(8192),
-        ..MemoryOptions::default()
-    });
+    let rig = Rig::new(MemoryOptions { capacity_bytes: Some(8192), ..MemoryOptions::default() });
     let files = rig.files.clone();
     rig.run(async move {
         let kind = |mode, path: &'static str| {
             let files = files.clone();
-            async move {
-                files
-                    .open(path, mode, label())
-                    .await
-                    .err()
-                    .map(|error| error.kind)
-            }
+            async move { files.open(path, mode, label()).await.err().map(|error| error.kind) }
         };
-        assert_eq!(
-            kind(OpenMode::Write, "missing").await,
-            Some(DiskErrorKind::NotFound)
-        );
-        assert_eq!(
-            kind(OpenMode::Create, "no/parent").await,
-            Some(DiskErrorKind::NotFound)
-        );
+        assert_eq!(kind(OpenMode::Write, "missing").await, Some(DiskErrorKind::NotFound));
+        assert_eq!(kind(OpenMode::Create, "no/parent").await, Some(DiskErrorKind::NotFound));
         let file = files.open("/a", OpenMode::Create, label()).await.unwrap();
-        assert_eq!(
-            kind(OpenMode::Create, "a").await,
-            Some(DiskErrorKind::AlreadyExists)
-        );
+        assert_eq!(kind(OpenMode::Create, "a").await, Some(DiskErrorKind::AlreadyExists));
         assert_eq!(kind(OpenMode::Write, "a").await, Some(DiskErrorKind::Locked));
         assert_eq!(kind(OpenMode::Read, "a").await, None);
 
@@ -89,10 +69,7 @@ fn refusals_name_their_kind() {
 /// Deleted space can be used again, or a circular log would fill any disk.
 #[test]
 fn deleting_frees_capacity() {
-    let rig = Rig::new(MemoryOptions {
-        capacity_bytes: Some(4096),
-        ..MemoryOptions::default()
-    });
+    let rig = Rig::new(MemoryOptions { capacity_bytes: Some(4096), ..MemoryOptions::default() });
     let files = rig.files.clone();
     rig.run(async move {
         for _ in 0..3 {
@@ -107,10 +84,7 @@ fn deleting_frees_capacity() {
 /// The capacity is shared by all files, and what a file has already is not asked for twice.
 #[test]
 fn files_share_the_capacity() {
-    let rig = Rig::new(MemoryOptions {
-        capacity_bytes: Some(8192),
-        ..MemoryOptions::default()
-    });
+    let rig = Rig::new(MemoryOptions { capacity_bytes: Some(8192), ..MemoryOptions::default() });
     rig.disk.load("a", &[0; 4096]);
     let files = rig.files.clone();
     rig.run(async move {
@@ -135,10 +109,7 @@ fn names_change_as_asked() {
     rig.disk.load("logs/a", b"a");
     let files = rig.files.clone();
     let entries = rig.run(async move {
-        files
-            .rename("logs/a".as_ref(), "logs/b".as_ref(), label())
-            .await
-            .unwrap();
+        files.rename("logs/a".as_ref(), "logs/b".as_ref(), label()).await.unwrap();
         files.list("logs".as_ref(), label()).await.unwrap()
     });
     let shown: Vec<_> = entries
@@ -153,12 +124,9 @@ fn names_change_as_asked() {
 #[test]
 fn close_comes_after_the_writes_before_it() {
     use plimsoll_io::{Latency, LatencyPlan, OperationKind};
-    let latency =
-        LatencyPlan::of(Latency::Constant(10)).with_kind(OperationKind::Write, Latency::Constant(1000));
-    let rig = Rig::new(MemoryOptions {
-        latency,
-        ..MemoryOptions::default()
-    });
+    let latency = LatencyPlan::of(Latency::Constant(10))
+        .with_kind(OperationKind::Write, Latency::Constant(1000));
+    let rig = Rig::new(MemoryOptions { latency, ..MemoryOptions::default() });
     let file = rig.settled_file("a", 512);
     rig.run(async move {
         let write = file.write(0, Buffer::copy_of(&[5; 512]), Durability::Volatile, label());
@@ -182,21 +150,17 @@ fn works_as_a_ram_disk_in_real_time() {
             let file = files.open("a", OpenMode::Create, label()).await.unwrap();
             for page in 0..100u64 {
                 let buffer = Buffer::copy_of(&[page as u8; 32768]);
-                file.write(page * 32768, buffer, Durability::Durable, label())
-                    .await
-                    .unwrap();
+                file.write(page * 32768, buffer, Durability::Durable, label()).await.unwrap();
             }
-            let buffer = file
-                .read(42 * 32768, Buffer::zeroed(32768), label())
-                .await
-                .unwrap();
+            let buffer = file.read(42 * 32768, Buffer::zeroed(32768), label()).await.unwrap();
             assert_eq!(&buffer[..], &[42; 32768]);
         })
         .unwrap();
     assert_eq!(disk.stored_bytes(), 99 * 32768, "a page of zeros takes no memory");
 }
 
-/// A completion that submits again gets its turn at the next reap, or a chain of them would keep every task from running.
+/// A completion that submits again gets its turn at the next reap, or a chain of them would keep
+/// every task from running.
 #[test]
 fn a_reap_does_not_run_for_ever() {
     use plimsoll_io::{Action, Disk, Operation};

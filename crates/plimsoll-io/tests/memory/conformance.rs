@@ -10,11 +10,7 @@ fn check(options: MemoryOptions, clock: impl Fn() -> Clock) {
         let clock = Rc::new(clock());
         let disk = MemoryDisk::new(clock.clone(), Random::from_seed(5), options.clone());
         disk.create_directory(case);
-        Subject {
-            disk,
-            clock,
-            folder: case.into(),
-        }
+        Subject { disk, clock, folder: case.into() }
     });
 }
 
@@ -27,10 +23,7 @@ fn the_default_keeps_the_contract() {
 /// Completions in any order, and a queue.
 #[test]
 fn random_latencies_keep_the_contract() {
-    let latency = LatencyPlan::of(Latency::Exponential {
-        fixed_ns: 0,
-        mean_ns: 1_000_000,
-    });
+    let latency = LatencyPlan::of(Latency::Exponential { fixed_ns: 0, mean_ns: 1_000_000 });
     let options = MemoryOptions {
         latency: latency.with_servers(7),
         tracking: Tracking::WriteThrough,

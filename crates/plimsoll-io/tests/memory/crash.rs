@@ -1,11 +1,12 @@
-//! What survives a power cut. Every rule of the fault model has a test here, on both sides: what must survive is in every
-//! image, what may be lost is lost in some image and kept in another.
+//! What survives a power cut. Every rule of the fault model has a test here, on both sides: what
+//! must survive is in every image, what may be lost is lost in some image and kept in another.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    AfterLook, Buffer, Durability, Loss, MemoryDisk, MemoryOptions, OpenMode, Random, Stalled, Tracking,
+    AfterLook, Buffer, Durability, Loss, MemoryDisk, MemoryOptions, OpenMode, Random, Stalled,
+    Tracking,
 };
 
 use crate::rig::{Rig, label};
@@ -15,16 +16,15 @@ const IMAGES: u64 = 1000;
 /// The distinct contents of a file over many images; `None` is a missing file.
 fn found(disk: &MemoryDisk, path: &str) -> BTreeSet<Option<Vec<u8>>> {
     let mut random = Random::from_seed(99);
-    (0..IMAGES)
-        .map(|_| disk.crash_image(Loss::Drawn, &mut random).bytes(path))
-        .collect()
+    (0..IMAGES).map(|_| disk.crash_image(Loss::Drawn, &mut random).bytes(path)).collect()
 }
 
 fn one(bytes: &[u8]) -> BTreeSet<Option<Vec<u8>>> {
     BTreeSet::from([Some(bytes.to_vec())])
 }
 
-/// Durable writes are in every image; volatile ones in some and not in others; after a sync they are in every image.
+/// Durable writes are in every image; volatile ones in some and not in others; after a sync they
+/// are in every image.
 #[test]
 fn durable_stays_and_volatile_may_go() {
     let rig = Rig::new(MemoryOptions::default());
@@ -48,17 +48,10 @@ fn durable_stays_and_volatile_may_go() {
 #[test]
 fn torn_writes_leave_any_subset_of_units() {
     for (atomic_write_bytes, subsets) in [(512, 16), (1024, 4), (2048, 2), (4096, 2)] {
-        let rig = Rig::new(MemoryOptions {
-            atomic_write_bytes,
-            ..MemoryOptions::default()
-        });
+        let rig = Rig::new(MemoryOptions { atomic_write_bytes, ..MemoryOptions::default() });
         let file = rig.settled_file("a", 2048);
         rig.write(&file, 0, &[3; 2048], Durability::Volatile);
-        assert_eq!(
-            found(&rig.disk, "a").len(),
-            subsets,
-            "units of {atomic_write_bytes}"
-        );
+        assert_eq!(found(&rig.disk, "a").len(), subsets, "units of {atomic_write_bytes}");
     }
 }
 
@@ -88,16 +81,14 @@ fn an_old_volatile_write_does_not_replace_a_durable_one() {
     }
 }
 
-/// A sync covers what was complete when it was submitted. A write in flight beside it stays at risk.
+/// A sync covers what was complete when it was submitted. A write in flight beside it stays at
+/// risk.
 #[test]
 fn a_sync_does_not_cover_a_write_in_flight() {
     use plimsoll_io::{Latency, LatencyPlan, OperationKind};
-    let latency =
-        LatencyPlan::of(Latency::Constant(10)).with_kind(OperationKind::SyncFile, Latency::Constant(1000));
-    let rig = Rig::new(MemoryOptions {
-        latency,
-        ..MemoryOptions::default()
-    });
+    let latency = LatencyPlan::of(Latency::Constant(10))
+        .with_kind(OperationKind::SyncFile, Latency::Constant(1000));
+    let rig = Rig::new(MemoryOptions { latency, ..MemoryOptions::default() });
     let file = rig.settled_file("a", 1024);
     rig.write(&file, 0, &[1; 512], Durability::Volatile);
     let synced = file.clone();
@@ -136,17 +127,17 @@ fn lengths_need_a_sync() {
     rig.sync(&file);
     assert_eq!(found(&rig.disk, "a"), one(&[0; 1024]));
 
-    // A growing durable write brings its length with it; a growing volatile one brings nothing for certain.
+    // A growing durable write brings its length with it; a growing volatile one brings nothing for
+    // certain.
     rig.write(&file, 1024, &[5; 512], Durability::Durable);
     rig.write(&file, 1536, &[6; 512], Durability::Volatile);
-    let lengths: BTreeSet<usize> = found(&rig.disk, "a")
-        .iter()
-        .map(|bytes| bytes.as_ref().unwrap().len())
-        .collect();
+    let lengths: BTreeSet<usize> =
+        found(&rig.disk, "a").iter().map(|bytes| bytes.as_ref().unwrap().len()).collect();
     assert_eq!(lengths, BTreeSet::from([1536, 2048]));
 }
 
-/// The bytes of a growing write may survive and its length not. What is extended again later is new, and zero.
+/// The bytes of a growing write may survive and its length not. What is extended again later is
+/// new, and zero.
 #[test]
 fn a_lost_length_takes_its_bytes_with_it() {
     let rig = Rig::new(MemoryOptions::default());
@@ -185,18 +176,14 @@ fn stable_bytes_are_kept_once() {
         rig.write(&file, chunk * 4096, &[2; 4096], Durability::Volatile);
     }
     assert_eq!(rig.disk.stored_bytes(), 2 * 32 * 4096);
-    drop(file.write(
-        40 * 4096,
-        Buffer::copy_of(&[3; 4096]),
-        Durability::Volatile,
-        label(),
-    ));
+    drop(file.write(40 * 4096, Buffer::copy_of(&[3; 4096]), Durability::Volatile, label()));
     rig.sync(&file);
     // The chunk at risk has no stable bytes yet: it was never written before.
     assert_eq!(rig.disk.stored_bytes(), 33 * 4096);
 }
 
-/// A rename from one directory to another needs both; what stands on it takes it along, so a file never has two names.
+/// A rename from one directory to another needs both; what stands on it takes it along, so a file
+/// never has two names.
 #[test]
 fn a_stable_name_change_brings_what_it_stands_on() {
     let rig = Rig::new(MemoryOptions::default());
@@ -238,19 +225,15 @@ fn names_need_a_directory_sync() {
     assert_eq!(found(&rig.disk, "a"), one(&[1; 512]));
 }
 
-/// A rename is atomic: the file is under one of its names, and a replaced file is whole where the rename is lost.
+/// A rename is atomic: the file is under one of its names, and a replaced file is whole where the
+/// rename is lost.
 #[test]
 fn renames_are_atomic() {
     let rig = Rig::new(MemoryOptions::default());
     rig.disk.load("new", b"new");
     rig.disk.load("old", b"old");
     let files = rig.files.clone();
-    rig.run(async move {
-        files
-            .rename("new".as_ref(), "old".as_ref(), label())
-            .await
-            .unwrap()
-    });
+    rig.run(async move { files.rename("new".as_ref(), "old".as_ref(), label()).await.unwrap() });
     let mut random = Random::from_seed(5);
     let mut seen = BTreeSet::new();
     for _ in 0..IMAGES {
@@ -262,7 +245,8 @@ fn renames_are_atomic() {
     assert_eq!(seen, BTreeSet::from([lost, done]));
 }
 
-/// Create, rename, create again: no image shows a step without the one it stands on, and independent names mix freely.
+/// Create, rename, create again: no image shows a step without the one it stands on, and
+/// independent names mix freely.
 #[test]
 fn name_changes_survive_in_order_per_name() {
     let rig = Rig::new(MemoryOptions::default());
@@ -277,11 +261,8 @@ fn name_changes_survive_in_order_per_name() {
     let mut seen = BTreeSet::new();
     for _ in 0..3 * IMAGES {
         let image = rig.disk.crash_image(Loss::Drawn, &mut random);
-        let names: Vec<String> = image
-            .list_files()
-            .iter()
-            .map(|(path, _)| path.display().to_string())
-            .collect();
+        let names: Vec<String> =
+            image.list_files().iter().map(|(path, _)| path.display().to_string()).collect();
         seen.insert(names.join(" "));
     }
     let expected = ["", "a", "a b", "a b other", "a other", "b", "b other", "other"];
@@ -291,10 +272,8 @@ fn name_changes_survive_in_order_per_name() {
 /// Without a volatile cache completed writes are safe, lengths and names are not.
 #[test]
 fn write_through_keeps_completed_writes() {
-    let rig = Rig::new(MemoryOptions {
-        tracking: Tracking::WriteThrough,
-        ..MemoryOptions::default()
-    });
+    let rig =
+        Rig::new(MemoryOptions { tracking: Tracking::WriteThrough, ..MemoryOptions::default() });
     let file = rig.settled_file("a", 512);
     rig.write(&file, 0, &[1; 512], Durability::Volatile);
     assert_eq!(found(&rig.disk, "a"), one(&[1; 512]));
@@ -305,7 +284,8 @@ fn write_through_keeps_completed_writes() {
     assert_eq!(found(&rig.disk, "a"), both);
 }
 
-/// After a cut nothing completes; a workload raced against `power_lost` stops there, one that is not stalls.
+/// After a cut nothing completes; a workload raced against `power_lost` stops there, one that is
+/// not stalls.
 #[test]
 fn nothing_completes_after_a_cut() {
     let rig = Rig::new(MemoryOptions::default());
@@ -334,16 +314,13 @@ fn images_can_be_cut_again() {
     let mut expected = vec![1; 512];
     expected.extend([2; 512]);
     assert_eq!(third.bytes("a").unwrap(), expected);
-    assert_eq!(
-        &rig.disk.bytes("a").unwrap()[512..],
-        [0; 512],
-        "the first disk is untouched"
-    );
+    assert_eq!(&rig.disk.bytes("a").unwrap()[512..], [0; 512], "the first disk is untouched");
     assert!(Rc::ptr_eq(second.disk.clock(), second.executor.handle().clock()));
 }
 
-/// With hundreds of changes at risk the lopsided images are still met: names without bytes, bytes without names, one
-/// file without the other. Independent coins alone would never show them, and they are what write-ahead logs fail on.
+/// With hundreds of changes at risk the lopsided images are still met: names without bytes, bytes
+/// without names, one file without the other. Independent coins alone would never show them, and
+/// they are what write-ahead logs fail on.
 #[test]
 fn lopsided_images_are_met() {
     let rig = Rig::new(MemoryOptions::default());
@@ -356,25 +333,15 @@ fn lopsided_images_are_met() {
     let names = rig.files.clone();
     rig.run(async move {
         for number in 0..20 {
-            names
-                .open(format!("new{number:02}"), OpenMode::Create, label())
-                .await
-                .unwrap();
+            names.open(format!("new{number:02}"), OpenMode::Create, label()).await.unwrap();
         }
     });
     let mut random = Random::from_seed(12);
     let mut seen = BTreeSet::new();
     for _ in 0..4 * IMAGES {
         let image = rig.disk.crash_image(Loss::Drawn, &mut random);
-        let survived = |path| {
-            image
-                .bytes(path)
-                .unwrap()
-                .iter()
-                .filter(|byte| **byte == 1)
-                .count()
-                / 512
-        };
+        let survived =
+            |path| image.bytes(path).unwrap().iter().filter(|byte| **byte == 1).count() / 512;
         let created = image.list_files().len() - 2;
         seen.insert((survived("log") / 50, survived("database") / 50, created / 20));
     }
@@ -382,7 +349,8 @@ fn lopsided_images_are_met() {
     assert_eq!(seen, corners, "1 is whole, 0 is not");
     let log_alone = (0..IMAGES).any(|_| {
         let image = rig.disk.crash_image(Loss::Drawn, &mut random);
-        let is_all = |path: &str, value| image.bytes(path).unwrap().iter().all(|byte| *byte == value);
+        let is_all =
+            |path: &str, value| image.bytes(path).unwrap().iter().all(|byte| *byte == value);
         is_all("log", 0) && is_all("database", 1)
     });
     assert!(log_alone, "the database whole and nothing of its log");
@@ -392,10 +360,7 @@ fn lopsided_images_are_met() {
 #[test]
 fn a_cut_inside_a_physical_sector_takes_its_neighbours() {
     for (physical_sector_bytes, may_break) in [(512, false), (4096, true)] {
-        let rig = Rig::new(MemoryOptions {
-            physical_sector_bytes,
-            ..MemoryOptions::default()
-        });
+        let rig = Rig::new(MemoryOptions { physical_sector_bytes, ..MemoryOptions::default() });
         let file = rig.settled_file("a", 8192);
         rig.write(&file, 0, &[1; 512], Durability::Durable);
         drop(file.write(512, Buffer::copy_of(&[2; 512]), Durability::Durable, label()));
@@ -413,8 +378,8 @@ fn a_cut_inside_a_physical_sector_takes_its_neighbours() {
     }
 }
 
-/// The cut can be put after any event. Over all events of a write the durable acknowledgement and the image agree:
-/// what was acknowledged is in every image.
+/// The cut can be put after any event. Over all events of a write the durable acknowledgement and
+/// the image agree: what was acknowledged is in every image.
 #[test]
 fn cuts_after_every_event_keep_what_was_acknowledged() {
     let mut acknowledged_at_some_cut = BTreeSet::new();
@@ -428,9 +393,7 @@ fn cuts_after_every_event_keep_what_was_acknowledged() {
             let file = files.open("a", OpenMode::Write, label()).await.unwrap();
             for index in 0..4u64 {
                 let buffer = Buffer::copy_of(&[1 + index as u8; 512]);
-                file.write(index * 512, buffer, Durability::Durable, label())
-                    .await
-                    .unwrap();
+                file.write(index * 512, buffer, Durability::Durable, label()).await.unwrap();
                 seen.set(index + 1);
             }
             disk.power_cut();
@@ -441,11 +404,7 @@ fn cuts_after_every_event_keep_what_was_acknowledged() {
         for bytes in found(&rig.disk, "a") {
             let bytes = bytes.unwrap();
             for index in 0..acknowledged.get() {
-                assert_eq!(
-                    bytes[index as usize * 512],
-                    1 + index as u8,
-                    "cut after event {event}"
-                );
+                assert_eq!(bytes[index as usize * 512], 1 + index as u8, "cut after event {event}");
             }
         }
         if rig.disk.events() < event {
@@ -455,8 +414,9 @@ fn cuts_after_every_event_keep_what_was_acknowledged() {
     assert_eq!(acknowledged_at_some_cut, (0..=4).collect());
 }
 
-/// A run that is only looked at where it would be cut has the images of runs that were cut there, and goes on to its end. Simulations cut one run at many
-/// moments, and what they show is worth as much as that.
+/// A run that is only looked at where it would be cut has the images of runs that were cut there,
+/// and goes on to its end. Simulations cut one run at many moments, and what they show is worth as
+/// much as that.
 #[test]
 fn a_cut_that_is_looked_at_leaves_what_a_real_one_leaves() {
     let images = |event: u64, goes_on: bool| {
@@ -492,10 +452,7 @@ fn a_cut_that_is_looked_at_leaves_what_a_real_one_leaves() {
     for event in 1..=events_of_all {
         let ((_, really), (events, looked_at)) = (images(event, false), images(event, true));
         assert_eq!(really, looked_at, "at event {event}");
-        assert_eq!(
-            events, events_of_all,
-            "after a look at event {event} the run goes on"
-        );
+        assert_eq!(events, events_of_all, "after a look at event {event} the run goes on");
     }
     assert_eq!(at_the_end.len(), 1, "everything was synced in the end");
 }

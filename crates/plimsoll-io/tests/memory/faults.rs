@@ -5,18 +5,15 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Buffer, DiskErrorKind, Durability, Effect, FaultRule, File, Loss, MemoryOptions, OpenMode, OperationKind,
-    Purpose, Random, Stage,
+    Buffer, DiskErrorKind, Durability, Effect, FaultRule, File, Loss, MemoryOptions, OpenMode,
+    OperationKind, Purpose, Random, Stage,
 };
 
 use crate::rig::{Rig, label};
 
 /// A disk of two files of 8 KiB, zero, and a rule.
 fn rig_with(rule: FaultRule) -> (Rig, File) {
-    let rig = Rig::new(MemoryOptions {
-        trace_operations: 100,
-        ..MemoryOptions::default()
-    });
+    let rig = Rig::new(MemoryOptions { trace_operations: 100, ..MemoryOptions::default() });
     rig.disk.load("b", &[0; 8192]);
     let file = rig.settled_file("a", 8192);
     rig.disk.inject(rule);
@@ -30,9 +27,7 @@ fn try_write(rig: &Rig, file: &File, offset: u64, bytes: &[u8]) -> Result<(), Di
 
 fn try_read(rig: &Rig, file: &File, offset: u64) -> Result<Vec<u8>, DiskErrorKind> {
     let pending = file.read(offset, Buffer::zeroed(512), label());
-    rig.run(pending)
-        .map(|buffer| buffer.to_vec())
-        .map_err(|error| error.kind)
+    rig.run(pending).map(|buffer| buffer.to_vec()).map_err(|error| error.kind)
 }
 
 fn injected(rig: &Rig, name: &str) -> u64 {
@@ -43,9 +38,7 @@ fn injected(rig: &Rig, name: &str) -> u64 {
 #[test]
 fn the_nth_operation_fails() {
     let (rig, file) = rig_with(
-        FaultRule::new(Effect::Fail(DiskErrorKind::Medium))
-            .with_kind(OperationKind::Write)
-            .nth(2),
+        FaultRule::new(Effect::Fail(DiskErrorKind::Medium)).with_kind(OperationKind::Write).nth(2),
     );
     assert_eq!(try_write(&rig, &file, 0, &[1; 512]), Ok(()));
     assert_eq!(try_write(&rig, &file, 512, &[2; 512]), Err(DiskErrorKind::Medium));
@@ -60,10 +53,7 @@ fn filters_choose() {
     let fail = || FaultRule::new(Effect::Fail(DiskErrorKind::Medium));
     let cases = [
         (fail().with_purpose(Purpose::LogWrite), Ok(())),
-        (
-            fail().with_purpose(Purpose::DatabaseWrite),
-            Err(DiskErrorKind::Medium),
-        ),
+        (fail().with_purpose(Purpose::DatabaseWrite), Err(DiskErrorKind::Medium)),
         (fail().with_path_part("b"), Ok(())),
         (fail().with_path_part("a"), Err(DiskErrorKind::Medium)),
         (fail().with_kind(OperationKind::Read), Ok(())),
@@ -99,7 +89,8 @@ fn the_first_rule_decides() {
     assert_eq!((injected(&rig, "fail"), injected(&rig, "lose_write")), (2, 0));
 }
 
-/// A write that fails may have stored a part: callers must not assume that the old content is still there.
+/// A write that fails may have stored a part: callers must not assume that the old content is still
+/// there.
 #[test]
 fn a_failing_write_may_store_a_part() {
     let (rig, file) = rig_with(FaultRule::new(Effect::FailPartly(DiskErrorKind::Medium)));
@@ -128,16 +119,10 @@ fn slow_and_delayed_operations_take_longer() {
 /// A hung operation never completes while others do, and it stays visible as in flight.
 #[test]
 fn a_hung_operation_never_completes() {
-    let (rig, file) = rig_with(
-        FaultRule::new(Effect::Hang)
-            .with_kind(OperationKind::Write)
-            .nth(1),
-    );
+    let (rig, file) = rig_with(FaultRule::new(Effect::Hang).with_kind(OperationKind::Write).nth(1));
     let is_done = Rc::new(Cell::new(false));
-    let (done, hung) = (
-        is_done.clone(),
-        file.write(0, Buffer::zeroed(512), Durability::Durable, label()),
-    );
+    let (done, hung) =
+        (is_done.clone(), file.write(0, Buffer::zeroed(512), Durability::Durable, label()));
     rig.executor.handle().spawn(async move {
         hung.await.unwrap();
         done.set(true);
@@ -176,17 +161,17 @@ fn a_torn_write_is_acknowledged() {
 /// A misdirected write is whole, somewhere else, and its own place is unchanged.
 #[test]
 fn misdirected_writes_land_elsewhere() {
-    for (effect, file_hit) in [
-        (Effect::MisdirectWithinFile, "a"),
-        (Effect::MisdirectToOtherFile, "b"),
-    ] {
+    for (effect, file_hit) in
+        [(Effect::MisdirectWithinFile, "a"), (Effect::MisdirectToOtherFile, "b")]
+    {
         let (rig, file) = rig_with(FaultRule::new(effect));
         let mut places = BTreeSet::new();
         for value in 1..=100 {
             try_write(&rig, &file, 512, &[value; 512]).unwrap();
             for path in ["a", "b"] {
                 let bytes = rig.disk.bytes(path).unwrap();
-                let hit: Vec<usize> = (0..16).filter(|sector| bytes[sector * 512] == value).collect();
+                let hit: Vec<usize> =
+                    (0..16).filter(|sector| bytes[sector * 512] == value).collect();
                 assert_eq!(hit.len(), usize::from(path == file_hit), "{effect:?} in {path}");
                 assert!(path != "a" || !hit.contains(&1), "{effect:?} hit its own place");
                 places.extend(hit);
@@ -209,11 +194,7 @@ fn flips_are_transient_or_stay() {
     assert_eq!(ones(&try_read(&rig, &file, 0).unwrap()), 1);
     assert_eq!(ones(&try_read(&rig, &file, 0).unwrap()), 1);
     let image = rig.disk.crash_image(Loss::Everything, &mut Random::from_seed(1));
-    assert_eq!(
-        ones(&image.bytes("a").unwrap()),
-        1,
-        "damage at rest survives a power cut"
-    );
+    assert_eq!(ones(&image.bytes("a").unwrap()), 1, "damage at rest survives a power cut");
     try_write(&rig, &file, 0, &[0; 512]).unwrap();
     assert_eq!(ones(&try_read(&rig, &file, 0).unwrap()), 0);
 }
@@ -221,11 +202,8 @@ fn flips_are_transient_or_stay() {
 /// A latent sector error is met by every read of the sector, by no other, and a write heals it.
 #[test]
 fn a_lost_sector_cannot_be_read_until_written() {
-    let (rig, file) = rig_with(
-        FaultRule::new(Effect::LoseSector)
-            .with_kind(OperationKind::Write)
-            .nth(1),
-    );
+    let (rig, file) =
+        rig_with(FaultRule::new(Effect::LoseSector).with_kind(OperationKind::Write).nth(1));
     try_write(&rig, &file, 512, &[1; 512]).unwrap();
     assert_eq!(try_read(&rig, &file, 512), Err(DiskErrorKind::Medium));
     assert_eq!(try_read(&rig, &file, 512), Err(DiskErrorKind::Medium));
@@ -247,9 +225,7 @@ fn skipped_syncs_make_nothing_stable() {
         let files = rig.files.clone();
         rig.run(async move {
             let file = files.open("a", OpenMode::Create, label()).await.unwrap();
-            file.write(0, Buffer::copy_of(&[1; 512]), Durability::Volatile, label())
-                .await
-                .unwrap();
+            file.write(0, Buffer::copy_of(&[1; 512]), Durability::Volatile, label()).await.unwrap();
             file.sync(label()).await.unwrap();
             file.write(512, Buffer::copy_of(&[2; 512]), Durability::Durable, label())
                 .await
@@ -257,9 +233,7 @@ fn skipped_syncs_make_nothing_stable() {
             files.sync_directory("".as_ref(), label()).await.unwrap();
         });
         let image = rig.disk.crash_image(Loss::Everything, &mut Random::from_seed(1));
-        image
-            .bytes("a")
-            .map(|bytes| bytes.chunks(512).map(|sector| sector[0]).collect::<Vec<u8>>())
+        image.bytes("a").map(|bytes| bytes.chunks(512).map(|sector| sector[0]).collect::<Vec<u8>>())
     };
     assert_eq!(survives(None), Some(vec![1, 2]));
     assert_eq!(survives(Some(OperationKind::SyncFile)), Some(vec![0, 2]));
@@ -267,7 +241,8 @@ fn skipped_syncs_make_nothing_stable() {
     assert_eq!(survives(Some(OperationKind::SyncDirectory)), None);
 }
 
-/// A device that is gone fails everything from then on, also what was in flight, and stores nothing.
+/// A device that is gone fails everything from then on, also what was in flight, and stores
+/// nothing.
 #[test]
 fn a_removed_device_fails_everything() {
     let rig = Rig::new(MemoryOptions::default());
@@ -281,7 +256,8 @@ fn a_removed_device_fails_everything() {
     assert_eq!(opened.map(|error| error.kind), Some(DiskErrorKind::Gone));
 }
 
-/// Power can be cut at a chosen operation: before it takes effect, or after it and before anybody hears of it.
+/// Power can be cut at a chosen operation: before it takes effect, or after it and before anybody
+/// hears of it.
 #[test]
 fn power_can_be_cut_at_a_chosen_operation() {
     for (effect, stored) in [(Effect::CutPowerWhenSubmitted, 0), (Effect::CutPowerWhenDone, 1)] {
@@ -292,9 +268,7 @@ fn power_can_be_cut_at_a_chosen_operation() {
             is_acknowledged.clone(),
             file.write(0, Buffer::copy_of(&[1; 512]), Durability::Durable, label()),
         );
-        rig.executor
-            .handle()
-            .spawn(async move { acknowledged.set(write.await.is_ok()) });
+        rig.executor.handle().spawn(async move { acknowledged.set(write.await.is_ok()) });
         let disk = rig.disk.clone();
         rig.run(async move { disk.power_lost().await });
         assert!(!is_acknowledged.get());
@@ -314,7 +288,8 @@ fn the_trace_names_operation_and_fault() {
     assert_eq!(last.stage, Stage::Failed(DiskErrorKind::Medium));
     assert_eq!(
         last.to_string(),
-        "event 4 at 200000 ns: operation 1 failed: write a (database_write) 512 bytes at 512 Medium [fail]"
+        "event 4 at 200000 ns: operation 1 failed: write a (database_write) 512 bytes at 512 \
+         Medium [fail]"
     );
 }
 

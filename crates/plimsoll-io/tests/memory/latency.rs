@@ -1,17 +1,14 @@
 //! Time on the memory disk.
 
 use plimsoll_io::{
-    Buffer, Durability, Latency, LatencyPlan, MemoryOptions, NANOS_PER_MILLISECOND, OperationKind, Purpose,
-    Random,
+    Buffer, Durability, Latency, LatencyPlan, MemoryOptions, NANOS_PER_MILLISECOND, OperationKind,
+    Purpose, Random,
 };
 
 use crate::rig::{Rig, label};
 
 fn rig_with(latency: LatencyPlan) -> Rig {
-    Rig::new(MemoryOptions {
-        latency,
-        ..MemoryOptions::default()
-    })
+    Rig::new(MemoryOptions { latency, ..MemoryOptions::default() })
 }
 
 /// Kinds and purposes have their own latency, and virtual time shows exactly that.
@@ -23,11 +20,7 @@ fn operations_take_their_latency() {
     let rig = rig_with(plan);
     let start = rig.disk.clock().now();
     let file = rig.settled_file("a", 512);
-    assert_eq!(
-        rig.disk.clock().now() - start,
-        70,
-        "opening carries the purpose of the label"
-    );
+    assert_eq!(rig.disk.clock().now() - start, 70, "opening carries the purpose of the label");
     rig.sync(&file);
     assert_eq!(rig.disk.clock().now() - start, 3070);
 }
@@ -41,7 +34,9 @@ fn servers_make_a_queue() {
         let start = rig.disk.clock().now();
         rig.run(async move {
             let writes: Vec<_> = (0..4)
-                .map(|index| file.write(index * 512, Buffer::zeroed(512), Durability::Volatile, label()))
+                .map(|index| {
+                    file.write(index * 512, Buffer::zeroed(512), Durability::Volatile, label())
+                })
                 .collect();
             for write in writes {
                 write.await.unwrap();
@@ -56,21 +51,8 @@ fn servers_make_a_queue() {
 fn distributions_have_their_mean() {
     let cases = [
         (Latency::Uniform(1000, 3000), 2000.0),
-        (
-            Latency::Exponential {
-                fixed_ns: 500,
-                mean_ns: NANOS_PER_MILLISECOND,
-            },
-            1_000_500.0,
-        ),
-        (
-            Latency::Spiky {
-                usual_ns: 100,
-                rare_ns: 10_100,
-                one_in: 10,
-            },
-            1100.0,
-        ),
+        (Latency::Exponential { fixed_ns: 500, mean_ns: NANOS_PER_MILLISECOND }, 1_000_500.0),
+        (Latency::Spiky { usual_ns: 100, rare_ns: 10_100, one_in: 10 }, 1100.0),
     ];
     for (latency, mean_ns) in cases {
         let mut random = Random::from_seed(7);
@@ -84,13 +66,8 @@ fn distributions_have_their_mean() {
 /// An exponential time is below its median half of the time: the shape, not only the mean.
 #[test]
 fn exponential_has_its_median() {
-    let latency = Latency::Exponential {
-        fixed_ns: 0,
-        mean_ns: 1_000_000,
-    };
+    let latency = Latency::Exponential { fixed_ns: 0, mean_ns: 1_000_000 };
     let mut random = Random::from_seed(8);
-    let below = (0..100_000)
-        .filter(|_| latency.sample(&mut random) < 693_147)
-        .count();
+    let below = (0..100_000).filter(|_| latency.sample(&mut random) < 693_147).count();
     assert!((49_000..51_000).contains(&below), "{below}");
 }

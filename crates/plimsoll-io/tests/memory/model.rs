@@ -1,9 +1,10 @@
 //! Crash images against an independent account of what may and must be found.
 //!
-//! Random operations run on the disk and on a model that knows only the rules of `docs/reference/fault-model.md`: for every
-//! sector the certain value and the values at risk since then, for every name the files it has stood for since its
-//! directory was synced. Every image must lie within that; and over many images every allowed value must turn up,
-//! because a disk that is kinder than its model tests nothing.
+//! Random operations run on the disk and on a model that knows only the rules of
+//! `docs/reference/fault-model.md`: for every sector the certain value and the values at risk since
+//! then, for every name the files it has stood for since its directory was synced. Every image must
+//! lie within that; and over many images every allowed value must turn up, because a disk that is
+//! kinder than its model tests nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -94,11 +95,10 @@ impl Model {
             }
             return;
         }
-        let file = self
-            .rig
-            .run(async move { files.open(name, OpenMode::Create, label()).await })
-            .unwrap();
-        // The file's number is its first sector, durable, so that it is known in every image it is in.
+        let file =
+            self.rig.run(async move { files.open(name, OpenMode::Create, label()).await }).unwrap();
+        // The file's number is its first sector, durable, so that it is known in every image it is
+        // in.
         let number = self.take_value();
         self.rig.write(&file, 0, &sector_of(number), Durability::Durable);
         self.files.push(ModelFile {
@@ -144,30 +144,21 @@ impl Model {
         for (sector, value) in (first..=last).zip(values) {
             let sector = &mut file.sectors[sector as usize];
             if is_durable {
-                *sector = Sector {
-                    certain: value,
-                    at_risk: Vec::new(),
-                };
+                *sector = Sector { certain: value, at_risk: Vec::new() };
             } else {
                 sector.at_risk.push(value);
             }
         }
-        let durability = if is_durable {
-            Durability::Durable
-        } else {
-            Durability::Volatile
-        };
+        let durability = if is_durable { Durability::Durable } else { Durability::Volatile };
         let offset = first * SECTOR as u64;
         if is_awaited || is_durable {
             self.rig.write(&file.file, offset, &bytes, durability);
         } else {
-            drop(
-                file.file
-                    .write(offset, Buffer::copy_of(&bytes), durability, label()),
-            );
+            drop(file.file.write(offset, Buffer::copy_of(&bytes), durability, label()));
             let is_synced_beside = self.random.below(2) == 0;
             if is_synced_beside {
-                // The sync is submitted while the write is in flight, so it covers only what was before.
+                // The sync is submitted while the write is in flight, so it covers only what was
+                // before.
                 let file = &mut self.files[index];
                 file.settle(first..last + 1, length_before);
                 self.rig.sync(&file.file);
@@ -184,9 +175,7 @@ impl Model {
         let file = &mut self.files[index];
         file.length = file.length.max(length);
         let handle = file.file.clone();
-        self.rig
-            .run(async move { handle.extend(length, label()).await })
-            .unwrap();
+        self.rig.run(async move { handle.extend(length, label()).await }).unwrap();
     }
 
     fn sync(&mut self) {
@@ -198,9 +187,7 @@ impl Model {
 
     fn sync_directory(&mut self) {
         let files = self.rig.files.clone();
-        self.rig
-            .run(async move { files.sync_directory("".as_ref(), label()).await })
-            .unwrap();
+        self.rig.run(async move { files.sync_directory("".as_ref(), label()).await }).unwrap();
         for states in self.names.values_mut() {
             *states = vec![*states.last().unwrap()];
         }
@@ -211,9 +198,7 @@ impl Model {
             return;
         }
         let files = self.rig.files.clone();
-        self.rig
-            .run(async move { files.delete(name.as_ref(), label()).await })
-            .unwrap();
+        self.rig.run(async move { files.delete(name.as_ref(), label()).await }).unwrap();
         self.change(name, None);
     }
 
@@ -246,14 +231,13 @@ impl Model {
 }
 
 impl ModelFile {
-    /// What a sync makes certain: everything but the newest write of the sectors with one in flight.
+    /// What a sync makes certain: everything but the newest write of the sectors with one in
+    /// flight.
     fn settle(&mut self, in_flight: Range<u64>, length: u64) {
         self.stable_length = self.stable_length.max(length);
         for (index, sector) in self.sectors.iter_mut().enumerate() {
-            let newest = in_flight
-                .contains(&(index as u64))
-                .then(|| sector.at_risk.pop())
-                .flatten();
+            let newest =
+                in_flight.contains(&(index as u64)).then(|| sector.at_risk.pop()).flatten();
             if let Some(last) = sector.at_risk.drain(..).next_back() {
                 sector.certain = last;
             }
@@ -263,10 +247,7 @@ impl ModelFile {
 
     fn check(&self, bytes: &[u8]) {
         let length = bytes.len() as u64;
-        assert!(
-            (self.stable_length..=self.length).contains(&length),
-            "length {length}"
-        );
+        assert!((self.stable_length..=self.length).contains(&length), "length {length}");
         for (index, found) in bytes.chunks(SECTOR).enumerate() {
             let (sector, value) = (&self.sectors[index], value_of(found));
             let is_allowed = value == sector.certain || sector.at_risk.contains(&value);
@@ -298,13 +279,13 @@ fn images_use_the_whole_room() {
         for _ in 0..40 {
             model.step();
         }
-        let images: Vec<_> = (0..400)
-            .map(|_| model.rig.disk.crash_image(Loss::Drawn, &mut model.random))
-            .collect();
+        let images: Vec<_> =
+            (0..400).map(|_| model.rig.disk.crash_image(Loss::Drawn, &mut model.random)).collect();
         for name in NAMES {
             let file = model.present(name).map(|index| &model.files[index]);
             for (index, sector) in file.iter().flat_map(|file| file.sectors.iter().enumerate()) {
-                // Older values at risk need every newer one to be lost; three are met surely enough.
+                // Older values at risk need every newer one to be lost; three are met surely
+                // enough.
                 if sector.at_risk.is_empty() || sector.at_risk.len() > 3 {
                     continue;
                 }
@@ -313,7 +294,9 @@ fn images_use_the_whole_room() {
                 let found: BTreeSet<u32> = images
                     .iter()
                     .filter_map(|image| image.bytes(name))
-                    .filter(|bytes| value_of(&bytes[..SECTOR]) == number && bytes.len() >= place.end)
+                    .filter(|bytes| {
+                        value_of(&bytes[..SECTOR]) == number && bytes.len() >= place.end
+                    })
                     .map(|bytes| value_of(&bytes[place.clone()]))
                     .collect();
                 let mut allowed: BTreeSet<u32> = sector.at_risk.iter().copied().collect();

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Buffer, Clock, Context, Durability, Executor, File, Files, MemoryDisk, MemoryOptions, OpenMode, Purpose,
-    Random,
+    Buffer, Clock, Context, Durability, Executor, File, Files, MemoryDisk, MemoryOptions, OpenMode,
+    Purpose, Random,
 };
 
 pub struct Rig {

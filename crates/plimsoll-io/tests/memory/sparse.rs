@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_io::{
-    Buffer, Content, Delta, Durability, Loss, MemoryOptions, OpenMode, Random, Runs, Sparse, Tracking, Vouch,
+    Buffer, Content, Delta, Durability, Loss, MemoryOptions, OpenMode, Random, Runs, Sparse,
+    Tracking, Vouch,
 };
 
 use crate::rig::{Rig, label};
@@ -21,11 +22,7 @@ impl Content for Pages {
     }
 
     fn fill(&self, offset: u64, bytes: &mut [u8]) {
-        assert_eq!(
-            (offset % PAGE as u64, bytes.len()),
-            (0, PAGE),
-            "always one whole unit"
-        );
+        assert_eq!((offset % PAGE as u64, bytes.len()), (0, PAGE), "always one whole unit");
         Random::from_seed(offset).fill(bytes);
     }
 }
@@ -38,8 +35,7 @@ fn page_at(offset: u64) -> Vec<u8> {
 
 fn sparse_rig(length_bytes: u64, options: MemoryOptions) -> (Rig, plimsoll_io::File) {
     let rig = Rig::new(options);
-    rig.disk
-        .load_sparse("big", length_bytes, Sparse::new(Arc::new(Pages)));
+    rig.disk.load_sparse("big", length_bytes, Sparse::new(Arc::new(Pages)));
     let files = rig.files.clone();
     let file = rig.run(async move { files.open("big", OpenMode::Write, label()).await.unwrap() });
     (rig, file)
@@ -53,15 +49,12 @@ fn a_terabyte_is_read_without_being_stored() {
     for offset in [0, 4096, 123_456_789 / 4096 * 4096, length - 4096] {
         assert_eq!(rig.read(&file, offset, PAGE), page_at(offset));
     }
-    assert_eq!(
-        rig.read(&file, 4096 + 512, 1024),
-        page_at(4096)[512..1536],
-        "a part of a page"
-    );
+    assert_eq!(rig.read(&file, 4096 + 512, 1024), page_at(4096)[512..1536], "a part of a page");
     assert_eq!(rig.disk.stored_bytes(), 0);
 }
 
-/// What is written comes back exactly, whole pages and parts, again and again, and costs what differs.
+/// What is written comes back exactly, whole pages and parts, again and again, and costs what
+/// differs.
 #[test]
 fn written_pages_come_back_exactly() {
     let (rig, file) = sparse_rig(1 << 30, MemoryOptions::default());
@@ -86,7 +79,8 @@ fn written_pages_come_back_exactly() {
     }
 }
 
-/// A page that is written back as it was generated costs nothing; one with a small change costs a little.
+/// A page that is written back as it was generated costs nothing; one with a small change costs a
+/// little.
 #[test]
 fn small_changes_cost_little() {
     let (rig, file) = sparse_rig(1 << 30, MemoryOptions::default());
@@ -103,14 +97,11 @@ fn small_changes_cost_little() {
     page[100] ^= 1;
     page[150] ^= 1;
     rig.write(&file, PAGE as u64, &page, Durability::Volatile);
-    assert_eq!(
-        rig.disk.stored_bytes(),
-        7,
-        "two bytes far apart, each with a gap and a length"
-    );
+    assert_eq!(rig.disk.stored_bytes(), 7, "two bytes far apart, each with a gap and a length");
 }
 
-/// Power cuts treat a sparse file like any other: what is synced stays, what is not may go, all else is as generated.
+/// Power cuts treat a sparse file like any other: what is synced stays, what is not may go, all
+/// else is as generated.
 #[test]
 fn power_cuts_work_on_sparse_files() {
     let (rig, file) = sparse_rig(1 << 30, MemoryOptions::default());
@@ -121,7 +112,8 @@ fn power_cuts_work_on_sparse_files() {
     for _ in 0..200 {
         let image = Rig::over(rig.disk.crash_image(Loss::Drawn, &mut random));
         let files = image.files.clone();
-        let file = image.run(async move { files.open("big", OpenMode::Read, label()).await.unwrap() });
+        let file =
+            image.run(async move { files.open("big", OpenMode::Read, label()).await.unwrap() });
         assert_eq!(image.read(&file, 0, PAGE), [1; PAGE]);
         assert_eq!(image.read(&file, 2 * PAGE as u64, PAGE), page_at(2 * PAGE as u64));
         let second = image.read(&file, PAGE as u64, PAGE);
@@ -131,13 +123,11 @@ fn power_cuts_work_on_sparse_files() {
     assert_eq!(seen, expected.into(), "lost, kept, torn");
 }
 
-/// The sparse disk under load: pages written at random over 1 TB stay within a budget per page, and read back.
+/// The sparse disk under load: pages written at random over 1 TB stay within a budget per page, and
+/// read back.
 #[test]
 fn memory_grows_with_what_differs() {
-    let options = MemoryOptions {
-        tracking: Tracking::Nothing,
-        ..MemoryOptions::default()
-    };
+    let options = MemoryOptions { tracking: Tracking::Nothing, ..MemoryOptions::default() };
     let (rig, file) = sparse_rig(1 << 40, options);
     let mut random = Random::from_seed(21);
     let mut written = Vec::new();
@@ -176,10 +166,7 @@ impl Delta for Counting {
 fn the_coding_can_be_replaced() {
     let rig = Rig::new(MemoryOptions::default());
     let counting = Arc::new(Counting(Mutex::default()));
-    let sparse = Sparse {
-        content: Arc::new(Pages),
-        delta: counting.clone(),
-    };
+    let sparse = Sparse { content: Arc::new(Pages), delta: counting.clone() };
     rig.disk.load_sparse("big", 1 << 20, sparse);
     let files = rig.files.clone();
     let file = rig.run(async move { files.open("big", OpenMode::Write, label()).await.unwrap() });
@@ -189,7 +176,8 @@ fn the_coding_can_be_replaced() {
     assert_eq!(*counting.0.lock().unwrap(), (1, 1));
 }
 
-/// New bytes are zero on every disk: what the content would generate there belongs to no page of the file.
+/// New bytes are zero on every disk: what the content would generate there belongs to no page of
+/// the file.
 #[test]
 fn an_extension_reads_as_zero() {
     let (rig, file) = sparse_rig(PAGE as u64, MemoryOptions::default());
@@ -200,7 +188,8 @@ fn an_extension_reads_as_zero() {
     assert_eq!(rig.read(&file, 0, 3 * PAGE), expected);
 }
 
-/// Whatever the two units are, decoding gives back the written one; a code is never longer than the unit and one byte.
+/// Whatever the two units are, decoding gives back the written one; a code is never longer than the
+/// unit and one byte.
 #[test]
 fn runs_are_lossless() {
     let mut random = Random::from_seed(77);
@@ -254,8 +243,7 @@ impl Content for Watched {
 fn watched_rig() -> (Rig, plimsoll_io::File, Arc<Watched>) {
     let rig = Rig::new(MemoryOptions::default());
     let watched = Arc::new(Watched::default());
-    rig.disk
-        .load_sparse("big", 16 * PAGE as u64, Sparse::new(watched.clone()));
+    rig.disk.load_sparse("big", 16 * PAGE as u64, Sparse::new(watched.clone()));
     let files = rig.files.clone();
     let file = rig.run(async move { files.open("big", OpenMode::Write, label()).await.unwrap() });
     (rig, file, watched)
@@ -266,7 +254,8 @@ fn read_unseen(rig: &Rig, file: &plimsoll_io::File, page: usize, pages: usize) -
     rig.run(pending).unwrap()
 }
 
-/// Pages that are read and not looked at are not made, which is most of what maintenance reads; looking makes them once.
+/// Pages that are read and not looked at are not made, which is most of what maintenance reads;
+/// looking makes them once.
 #[test]
 fn pages_are_made_when_somebody_looks() {
     let (rig, file, watched) = watched_rig();
@@ -283,7 +272,8 @@ fn pages_are_made_when_somebody_looks() {
     assert_eq!(watched.made(), 2);
 }
 
-/// A read is of the moment it was done, however late somebody looks at it: what is written afterwards belongs to later reads.
+/// A read is of the moment it was done, however late somebody looks at it: what is written
+/// afterwards belongs to later reads.
 #[test]
 fn a_late_look_sees_what_was_read() {
     let (rig, file, watched) = watched_rig();
@@ -299,7 +289,8 @@ fn a_late_look_sees_what_was_read() {
     assert!(watched.made() > made);
 }
 
-/// Sharing, shortening and changing a promised buffer are ways of looking at it; the bytes are the same on each of them.
+/// Sharing, shortening and changing a promised buffer are ways of looking at it; the bytes are the
+/// same on each of them.
 #[test]
 fn every_way_to_the_bytes_keeps_the_promise() {
     let (rig, file, _) = watched_rig();
@@ -314,9 +305,5 @@ fn every_way_to_the_bytes_keeps_the_promise() {
     changed[0] = !expected[0];
     assert_eq!(changed[1..], expected[1..]);
     rig.write(&file, 0, &read_unseen(&rig, &file, 1, 1), Durability::Volatile);
-    assert_eq!(
-        rig.read(&file, 0, PAGE),
-        expected,
-        "written from one to another place"
-    );
+    assert_eq!(rig.read(&file, 0, PAGE), expected, "written from one to another place");
 }

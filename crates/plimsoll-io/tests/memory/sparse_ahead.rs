@@ -1,12 +1,13 @@
-//! A second thread may code what is written to a sparse file. Nobody may be able to tell from the file: a simulated run is a function of its seed,
-//! however fast which thread is.
+//! A second thread may code what is written to a sparse file. Nobody may be able to tell from the
+//! file: a simulated run is a function of its seed, however fast which thread is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::thread::{ThreadId, available_parallelism, current};
 
 use plimsoll_io::{
-    Buffer, Coding, Content, Delta, Durability, File, MemoryOptions, OpenMode, Random, Runs, Sparse, Tracking,
+    Buffer, Coding, Content, Delta, Durability, File, MemoryOptions, OpenMode, Random, Runs,
+    Sparse, Tracking,
 };
 
 use crate::rig::{Rig, label};
@@ -55,20 +56,17 @@ impl Delta for Watched {
 }
 
 fn rig_with(coding: Coding, delta: Arc<dyn Delta>) -> (Rig, File) {
-    let rig = Rig::new(MemoryOptions {
-        tracking: Tracking::Nothing,
-        coding,
-        ..MemoryOptions::default()
-    });
+    let rig =
+        Rig::new(MemoryOptions { tracking: Tracking::Nothing, coding, ..MemoryOptions::default() });
     let content = Arc::new(Pages);
-    rig.disk
-        .load_sparse("big", PAGES * PAGE as u64, Sparse { content, delta });
+    rig.disk.load_sparse("big", PAGES * PAGE as u64, Sparse { content, delta });
     let files = rig.files.clone();
     let file = rig.run(async move { files.open("big", OpenMode::Write, label()).await.unwrap() });
     (rig, file)
 }
 
-/// Writes bytes from memory that its writer also keeps, as a cache does with its pages; returns what the writer keeps.
+/// Writes bytes from memory that its writer also keeps, as a cache does with its pages; returns
+/// what the writer keeps.
 fn write_shared(rig: &Rig, file: &File, offset: u64, bytes: &[u8]) -> Buffer {
     let mut kept = Buffer::copy_of(bytes);
     let pending = file.write(offset, kept.share(), Durability::Volatile, label());
@@ -79,9 +77,8 @@ fn write_shared(rig: &Rig, file: &File, offset: u64, bytes: &[u8]) -> Buffer {
 /// Changes one page, or several in one write.
 fn changed(random: &mut Random, page: u64) -> Vec<u8> {
     let pages = (1 + random.below(3)).min(PAGES - page);
-    let mut bytes: Vec<u8> = (page..page + pages)
-        .flat_map(|page| page_at(page * PAGE as u64))
-        .collect();
+    let mut bytes: Vec<u8> =
+        (page..page + pages).flat_map(|page| page_at(page * PAGE as u64)).collect();
     for _ in 0..random.below(4) {
         let at = random.below(bytes.len() as u64) as usize;
         bytes[at] = random.below(256) as u8;
@@ -89,7 +86,8 @@ fn changed(random: &mut Random, page: u64) -> Vec<u8> {
     bytes
 }
 
-/// Random writes of whole and partial pages from shared and from own memory, and reads in between; returns what is stored and how much.
+/// Random writes of whole and partial pages from shared and from own memory, and reads in between;
+/// returns what is stored and how much.
 fn work(coding: Coding, delta: Arc<dyn Delta>) -> (Vec<u8>, u64) {
     let (rig, file) = rig_with(coding, delta);
     let mut random = Random::from_seed(5);
@@ -100,11 +98,7 @@ fn work(coding: Coding, delta: Arc<dyn Delta>) -> (Vec<u8>, u64) {
         match random.below(10) {
             0 => {
                 let expected = model.get(&page).cloned().unwrap_or_else(|| page_at(offset));
-                assert_eq!(
-                    rig.read(&file, offset, PAGE),
-                    expected,
-                    "step {step}, page {page}"
-                );
+                assert_eq!(rig.read(&file, offset, PAGE), expected, "step {step}, page {page}");
             }
             1 => {
                 let part = [step as u8; 512];
@@ -134,7 +128,8 @@ fn work(coding: Coding, delta: Arc<dyn Delta>) -> (Vec<u8>, u64) {
     (bytes, stored)
 }
 
-/// Every read sees what was written last, coded or not, and in the end the same is stored with and without a second thread.
+/// Every read sees what was written last, coded or not, and in the end the same is stored with and
+/// without a second thread.
 #[test]
 fn a_second_thread_cannot_be_told_from_the_file() {
     let watched = Arc::new(Watched::default());
@@ -142,14 +137,11 @@ fn a_second_thread_cannot_be_told_from_the_file() {
     assert!(ahead == work(Coding::AtOnce, Arc::new(Runs)));
     let coders = watched.0.lock().unwrap();
     let has_another = coders.iter().any(|name| *name != name_of(current().id()));
-    assert_eq!(
-        has_another,
-        available_parallelism().unwrap().get() > 1,
-        "{coders:?}"
-    );
+    assert_eq!(has_another, available_parallelism().unwrap().get() > 1, "{coders:?}");
 }
 
-/// What waits to be coded is the writer's memory: until it is coded nobody can change it, and then the writer has it for himself again.
+/// What waits to be coded is the writer's memory: until it is coded nobody can change it, and then
+/// the writer has it for himself again.
 #[test]
 fn memory_is_shared_until_it_is_coded() {
     let (rig, file) = rig_with(Coding::Ahead, Arc::new(Runs));
@@ -167,7 +159,8 @@ fn memory_is_shared_until_it_is_coded() {
     }
 }
 
-/// A disk may go while pages wait or are being coded: a run that fails drops everything where it stands.
+/// A disk may go while pages wait or are being coded: a run that fails drops everything where it
+/// stands.
 #[test]
 fn a_disk_may_go_while_pages_wait() {
     for pages in [1, 31, 32, 33, 64, 90] {

@@ -9,16 +9,14 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use plimsoll_io::{
-    Clock, Companion, CompanionError, Disk, Executor, MemoryDisk, MemoryOptions, Method, MethodChoice,
-    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, RealDisk, RealDiskOptions, Stalled, inbox, within,
+    Clock, Companion, CompanionError, Disk, Executor, MemoryDisk, MemoryOptions, Method,
+    MethodChoice, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, RealDisk, RealDiskOptions,
+    Stalled, inbox, within,
 };
 
 fn real_executor(method: MethodChoice) -> Executor {
     let clock = Rc::new(Clock::real());
-    let options = RealDiskOptions {
-        method,
-        ..RealDiskOptions::default()
-    };
+    let options = RealDiskOptions { method, ..RealDiskOptions::default() };
     let disk = RealDisk::open(options, clock.clone()).expect("some method works");
     Executor::new(clock, disk)
 }
@@ -26,13 +24,12 @@ fn real_executor(method: MethodChoice) -> Executor {
 /// Every kind of sleep an executor of this machine may sleep.
 fn executors() -> Vec<(&'static str, Executor)> {
     let clock = Rc::new(Clock::real());
-    let memory: Rc<dyn Disk> = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::ram());
+    let memory: Rc<dyn Disk> =
+        MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::ram());
     let mut executors = vec![("memory", Executor::new(clock, memory))];
     for method in Method::ALL {
-        let options = RealDiskOptions {
-            method: MethodChoice::Only(method),
-            ..RealDiskOptions::default()
-        };
+        let options =
+            RealDiskOptions { method: MethodChoice::Only(method), ..RealDiskOptions::default() };
         let clock = Rc::new(Clock::real());
         match RealDisk::open(options, clock.clone()) {
             Ok(disk) => executors.push((method.name(), Executor::new(clock, disk))),
@@ -42,7 +39,8 @@ fn executors() -> Vec<(&'static str, Executor)> {
     executors
 }
 
-/// What threads send is taken in order, wakes the task, survives a receive that was dropped, and ends with the last sender.
+/// What threads send is taken in order, wakes the task, survives a receive that was dropped, and
+/// ends with the last sender.
 #[test]
 fn an_inbox_gives_everything_in_order_and_then_ends() {
     for (name, executor) in executors() {
@@ -65,7 +63,8 @@ fn an_inbox_gives_everything_in_order_and_then_ends() {
         let story = async move {
             let mut next = [0u64; 3];
             loop {
-                let letter = within(&handle, NANOS_PER_MILLISECOND / 10, letters.receive(&handle)).await;
+                let letter =
+                    within(&handle, NANOS_PER_MILLISECOND / 10, letters.receive(&handle)).await;
                 match letter {
                     None => {}
                     Some(None) => return next,
@@ -81,7 +80,8 @@ fn an_inbox_gives_everything_in_order_and_then_ends() {
     }
 }
 
-/// A task that waits for its inbox alone is woken by a letter, and by the end; without a wake it would sleep for ever.
+/// A task that waits for its inbox alone is woken by a letter, and by the end; without a wake it
+/// would sleep for ever.
 #[test]
 fn a_letter_and_the_end_wake_a_task_that_waits_for_nothing_else() {
     for (_, executor) in executors() {
@@ -98,15 +98,14 @@ fn a_letter_and_the_end_wake_a_task_that_waits_for_nothing_else() {
     }
 }
 
-/// A wake from another thread ends the sleep at once; without it the task would wait for the timer beside it.
+/// A wake from another thread ends the sleep at once; without it the task would wait for the timer
+/// beside it.
 #[test]
 fn a_wake_from_another_thread_ends_the_sleep() {
     for (name, executor) in executors() {
         let handle = executor.handle();
-        let (is_set, waker) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(Mutex::new(None::<Waker>)),
-        );
+        let (is_set, waker) =
+            (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None::<Waker>)));
         let (set, woken) = (is_set.clone(), waker.clone());
         let started = Instant::now();
         let thread = std::thread::spawn(move || {
@@ -118,18 +117,12 @@ fn a_wake_from_another_thread_ends_the_sleep() {
         });
         let waiting = poll_fn(move |context| {
             *waker.lock().unwrap() = Some(context.waker().clone());
-            if is_set.load(Ordering::SeqCst) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
+            if is_set.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
         });
-        let woken = executor.run(async move { within(&handle, 20 * NANOS_PER_SECOND, waiting).await });
+        let woken =
+            executor.run(async move { within(&handle, 20 * NANOS_PER_SECOND, waiting).await });
         assert_eq!(woken, Ok(Some(())));
-        assert!(
-            started.elapsed() < Duration::from_secs(10),
-            "{name}: the timer woke it"
-        );
+        assert!(started.elapsed() < Duration::from_secs(10), "{name}: the timer woke it");
         thread.join().unwrap();
     }
 }
@@ -154,19 +147,18 @@ fn no_wake_falls_between_looking_and_sleeping() {
             }
         };
         executor.run(story).unwrap();
-        assert!(
-            started.elapsed() < Duration::from_secs(15),
-            "{name}: timers woke it"
-        );
+        assert!(started.elapsed() < Duration::from_secs(15), "{name}: timers woke it");
     }
 }
 
-/// Operations are done in order on one thread, and each is stamped when it ended, not when the task came to hear of it.
+/// Operations are done in order on one thread, and each is stamped when it ended, not when the task
+/// came to hear of it.
 #[test]
 fn a_companion_works_in_order_and_stamps_the_end() {
     let executor = real_executor(MethodChoice::Auto);
     let handle = executor.handle();
-    let companion = Companion::new(&handle, "worker", || Rc::new(RefCell::new(Vec::new()))).unwrap();
+    let companion =
+        Companion::new(&handle, "worker", || Rc::new(RefCell::new(Vec::new()))).unwrap();
     let story = async move {
         let work = |number: u64| {
             companion.call(move |log: &mut Rc<RefCell<Vec<u64>>>| {
@@ -190,7 +182,8 @@ fn a_companion_works_in_order_and_stamps_the_end() {
     executor.run(story).unwrap();
 }
 
-/// A dropped call that had not begun is not begun; one that had goes on, and its companion serves the next.
+/// A dropped call that had not begun is not begun; one that had goes on, and its companion serves
+/// the next.
 #[test]
 fn a_dropped_call_is_not_begun() {
     let executor = real_executor(MethodChoice::Auto);
@@ -237,15 +230,11 @@ fn virtual_time_has_no_companions() {
     let disk = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::default());
     let executor = Executor::new(clock, disk);
     let refused = Companion::new(&executor.handle(), "sqlite", || ()).err();
-    assert_eq!(
-        refused,
-        Some(CompanionError::VirtualTime {
-            name: "sqlite".into()
-        })
-    );
+    assert_eq!(refused, Some(CompanionError::VirtualTime { name: "sqlite".into() }));
 }
 
-/// Waiting for a thread is no stall, and waiting for nothing is one, with threads and sockets or without.
+/// Waiting for a thread is no stall, and waiting for nothing is one, with threads and sockets or
+/// without.
 #[test]
 fn only_waiting_for_nothing_is_a_stall() {
     for (_, executor) in executors() {

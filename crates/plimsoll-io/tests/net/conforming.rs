@@ -1,4 +1,5 @@
-//! The suite over every network: simulated, TCP watched by the ring, TCP watched by a thread, and TLS over each.
+//! The suite over every network: simulated, TCP watched by the ring, TCP watched by a thread, and
+//! TLS over each.
 
 use std::any::Any;
 use std::io;
@@ -9,9 +10,9 @@ use std::time::Duration;
 
 use plimsoll_io::conformance::network::{Subject, a_crowd_talks, check_all};
 use plimsoll_io::{
-    Clock, Disk, Executor, MemoryDisk, MemoryOptions, Method, MethodChoice, NANOS_PER_MILLISECOND, Network,
-    Random, RealDisk, RealDiskOptions, RealNetwork, RealNetworkOptions, SimulatedNetwork, WatchMethod,
-    WireOptions,
+    Clock, Disk, Executor, MemoryDisk, MemoryOptions, Method, MethodChoice, NANOS_PER_MILLISECOND,
+    Network, Random, RealDisk, RealDiskOptions, RealNetwork, RealNetworkOptions, SimulatedNetwork,
+    WatchMethod, WireOptions,
 };
 
 /// Connecting to silence takes so long.
@@ -21,7 +22,8 @@ pub fn simulated() -> Subject {
     let clock = Rc::new(Clock::simulated());
     let disk = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::default());
     let executor = Executor::new(clock, disk);
-    let network = SimulatedNetwork::new(executor.handle(), Random::from_seed(1), WireOptions::default());
+    let network =
+        SimulatedNetwork::new(executor.handle(), Random::from_seed(1), WireOptions::default());
     let subject = Subject {
         client: Rc::new(network.host("client")),
         impatient: Rc::new(network.host("client")),
@@ -35,25 +37,23 @@ pub fn simulated() -> Subject {
     };
     network.host("silence");
     network.part("client", "silence");
-    Subject {
-        kept: Box::new(network),
-        ..subject
-    }
+    Subject { kept: Box::new(network), ..subject }
 }
 
 /// An executor whose network is this machine's, and its options.
-fn real(disk: Rc<dyn Disk>, real_disk: Option<&RealDisk>, clock: Rc<Clock>, without_ring: bool) -> Subject {
+fn real(
+    disk: Rc<dyn Disk>,
+    real_disk: Option<&RealDisk>,
+    clock: Rc<Clock>,
+    without_ring: bool,
+) -> Subject {
     let executor = Executor::new(clock, disk);
-    let options = RealNetworkOptions {
-        without_ring,
-        ..RealNetworkOptions::default()
-    };
-    let impatient = RealNetworkOptions {
-        connect_timeout_ns: CONNECT_TIMEOUT_NS,
-        ..options.clone()
-    };
+    let options = RealNetworkOptions { without_ring, ..RealNetworkOptions::default() };
+    let impatient =
+        RealNetworkOptions { connect_timeout_ns: CONNECT_TIMEOUT_NS, ..options.clone() };
     let [network, impatient] = [options, impatient].map(|options| {
-        let network = RealNetwork::open(&executor.handle(), real_disk, options).expect("this is real time");
+        let network =
+            RealNetwork::open(&executor.handle(), real_disk, options).expect("this is real time");
         Rc::new(network) as Rc<dyn Network>
     });
     let (silent, kept) = silence();
@@ -73,10 +73,7 @@ fn real(disk: Rc<dyn Disk>, real_disk: Option<&RealDisk>, clock: Rc<Clock>, with
 
 pub fn real_by(method: MethodChoice, without_ring: bool) -> Subject {
     let clock = Rc::new(Clock::real());
-    let options = RealDiskOptions {
-        method,
-        ..RealDiskOptions::default()
-    };
+    let options = RealDiskOptions { method, ..RealDiskOptions::default() };
     let disk = RealDisk::open(options, clock.clone()).expect("this machine has the method");
     real(disk.clone(), Some(&disk), clock, without_ring)
 }

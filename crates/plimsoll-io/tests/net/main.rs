@@ -1,4 +1,5 @@
-//! The network seam: one suite over every network, what each has beside it, and threads that wake tasks.
+//! The network seam: one suite over every network, what each has beside it, and threads that wake
+//! tasks.
 
 mod companions;
 mod conforming;

@@ -1,4 +1,5 @@
-//! What only real sockets have: peers of other programs, names, and how the executor accounts for them.
+//! What only real sockets have: peers of other programs, names, and how the executor accounts for
+//! them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use plimsoll_io::conformance::network::Subject;
 use plimsoll_io::{
-    Clock, Executor, MemoryDisk, MemoryOptions, MethodChoice, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
-    Random, RealNetwork, RealNetworkOptions, Stalled, StreamError, read, within, write_all,
+    Clock, Executor, MemoryDisk, MemoryOptions, MethodChoice, NANOS_PER_MILLISECOND,
+    NANOS_PER_SECOND, Random, RealNetwork, RealNetworkOptions, Stalled, StreamError, read, within,
+    write_all,
 };
 
 use crate::conforming::{real_by, ring};
@@ -19,7 +21,8 @@ fn subjects() -> Vec<Subject> {
     ring().into_iter().chain([beside]).collect()
 }
 
-/// A program that is killed with bytes unread resets: never an orderly end, however often it is asked.
+/// A program that is killed with bytes unread resets: never an orderly end, however often it is
+/// asked.
 #[test]
 fn a_reset_is_never_taken_for_an_end() {
     for subject in subjects() {
@@ -49,7 +52,8 @@ fn a_reset_is_never_taken_for_an_end() {
     }
 }
 
-/// The last bytes and the end may come as one event; the end must still be seen after the bytes were read.
+/// The last bytes and the end may come as one event; the end must still be seen after the bytes
+/// were read.
 #[test]
 fn the_end_that_comes_with_the_last_bytes_is_seen() {
     for subject in subjects() {
@@ -60,7 +64,9 @@ fn the_end_that_comes_with_the_last_bytes_is_seen() {
             for length in 1..200 {
                 let mut near = client.connect(&address).await.unwrap();
                 let (mut far, _) = peer.accept().unwrap();
-                let late = within(&handle, NANOS_PER_MILLISECOND / 4, read(&mut near, &mut [0; 512])).await;
+                let late =
+                    within(&handle, NANOS_PER_MILLISECOND / 4, read(&mut near, &mut [0; 512]))
+                        .await;
                 assert_eq!(late, None, "there is nothing yet");
                 far.write_all(&vec![7; length]).unwrap();
                 drop(far);
@@ -87,19 +93,12 @@ fn a_dropped_stream_is_closed_for_another_program() {
         let (server, client) = (subject.server.clone(), subject.client.clone());
         let peer = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = peer.local_addr().unwrap().to_string();
-        subject
-            .executor
-            .run(async move { drop(client.connect(&address).await.unwrap()) })
-            .unwrap();
+        subject.executor.run(async move { drop(client.connect(&address).await.unwrap()) }).unwrap();
         // The executor does not turn any more.
         let (mut far, _) = peer.accept().unwrap();
         far.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         assert_eq!(far.read(&mut [0; 8]).unwrap(), 0);
-        let listener = subject
-            .executor
-            .run(server.listen("127.0.0.1:0"))
-            .unwrap()
-            .unwrap();
+        let listener = subject.executor.run(server.listen("127.0.0.1:0")).unwrap().unwrap();
         let address = listener.address().to_owned();
         drop(listener);
         assert!(TcpStream::connect(address).is_err(), "it still listens");
@@ -183,15 +182,13 @@ fn work_for_sockets_is_busy_time_and_gaps() {
         };
         let (statistics, elapsed_ns) = subject.executor.run(story).unwrap();
         assert!(statistics.busy_ns >= 50 * NANOS_PER_MILLISECOND, "{statistics:?}");
-        assert!(
-            statistics.busy_ns < elapsed_ns - 50 * NANOS_PER_MILLISECOND,
-            "sleep is not work"
-        );
+        assert!(statistics.busy_ns < elapsed_ns - 50 * NANOS_PER_MILLISECOND, "sleep is not work");
         assert!(statistics.reap_gap.quantile_ns(1.0) >= 5 * NANOS_PER_MILLISECOND);
     }
 }
 
-/// Waiting for a peer is no stall, however long nothing comes; the clock of a simulation has no sockets.
+/// Waiting for a peer is no stall, however long nothing comes; the clock of a simulation has no
+/// sockets.
 #[test]
 fn waiting_for_a_peer_is_no_stall() {
     for subject in subjects() {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use plimsoll_io::{
     Clock, Executor, Handle, Latency, MESSAGE_BYTES_MAX, MemoryDisk, MemoryOptions, Messages,
-    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Network, Random, SimulatedNetwork, Stream, StreamError,
-    WireOptions, close, read, write_all,
+    NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Network, Random, SimulatedNetwork, Stream,
+    StreamError, WireOptions, close, read, write_all,
 };
 
 struct Rig {
@@ -21,10 +21,7 @@ impl Rig {
         let disk = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::default());
         let executor = Executor::new(clock, disk);
         let network = SimulatedNetwork::new(executor.handle(), Random::from_seed(seed), options);
-        Self {
-            executor,
-            network: Rc::new(network),
-        }
+        Self { executor, network: Rc::new(network) }
     }
 
     fn run<T: 'static>(&self, work: impl Future<Output = T> + 'static) -> T {
@@ -47,10 +44,7 @@ impl Rig {
 }
 
 fn slow() -> WireOptions {
-    WireOptions {
-        delay: Latency::Constant(10 * NANOS_PER_MILLISECOND),
-        ..WireOptions::default()
-    }
+    WireOptions { delay: Latency::Constant(10 * NANOS_PER_MILLISECOND), ..WireOptions::default() }
 }
 
 /// The next bytes; none at the end of the stream.
@@ -95,7 +89,8 @@ fn delay_is_as_asked() {
     assert_eq!(rig.now(), 40 * NANOS_PER_MILLISECOND);
 }
 
-/// A megabyte at ten megabytes a second takes a tenth of a second; a full buffer holds the sender back meanwhile.
+/// A megabyte at ten megabytes a second takes a tenth of a second; a full buffer holds the sender
+/// back meanwhile.
 #[test]
 fn bandwidth_and_backpressure_hold() {
     let options = WireOptions {
@@ -122,7 +117,8 @@ fn bandwidth_and_backpressure_hold() {
     );
 }
 
-/// A closed link gives what was sent and then the end, again and again; sending on it is refused on this side.
+/// A closed link gives what was sent and then the end, again and again; sending on it is refused on
+/// this side.
 #[test]
 fn closing_lets_the_rest_arrive() {
     let rig = Rig::new(1, slow());
@@ -130,10 +126,7 @@ fn closing_lets_the_rest_arrive() {
     rig.run(async move {
         write_all(&mut near, b"last words").await.unwrap();
         close(&mut near).await.unwrap();
-        assert_eq!(
-            write_all(&mut near, b"more").await,
-            Err(StreamError::Closed("b:7000".into()))
-        );
+        assert_eq!(write_all(&mut near, b"more").await, Err(StreamError::Closed("b:7000".into())));
         assert_eq!(receive_all(&mut far).await.unwrap(), b"last words");
         assert!(receive(&mut far).await.unwrap().is_empty());
         write_all(&mut far, b"still heard").await.unwrap();
@@ -150,15 +143,9 @@ fn sending_to_nobody_resets() {
     let handle = rig.executor.handle();
     rig.run(async move {
         assert_eq!(write_all(&mut near, b"hello").await, Ok(()));
-        assert!(
-            receive(&mut near).await.unwrap().is_empty(),
-            "the peer has closed"
-        );
+        assert!(receive(&mut near).await.unwrap().is_empty(), "the peer has closed");
         handle.sleep(20 * NANOS_PER_MILLISECOND).await;
-        assert_eq!(
-            write_all(&mut near, b"hello").await,
-            Err(StreamError::Reset("b:7000".into()))
-        );
+        assert_eq!(write_all(&mut near, b"hello").await, Err(StreamError::Reset("b:7000".into())));
     });
 }
 
@@ -169,10 +156,7 @@ fn loss_delays_and_nothing_else() {
         loss: 0.3,
         tries_max: 30,
         segment_bytes: 1000,
-        delay: Latency::Exponential {
-            fixed_ns: 1000,
-            mean_ns: 50 * NANOS_PER_MILLISECOND,
-        },
+        delay: Latency::Exponential { fixed_ns: 1000, mean_ns: 50 * NANOS_PER_MILLISECOND },
         ..WireOptions::default()
     };
     let rig = Rig::new(3, options);
@@ -206,7 +190,8 @@ fn a_short_partition_delays() {
     assert_eq!(rig.now() - start, 1410 * NANOS_PER_MILLISECOND);
 }
 
-/// In a long partition the sender gives up, and the other side learns of it only by sending: a half-open link.
+/// In a long partition the sender gives up, and the other side learns of it only by sending: a
+/// half-open link.
 #[test]
 fn a_long_partition_leaves_a_half_open_link() {
     let rig = Rig::new(1, slow());
@@ -244,10 +229,7 @@ fn failures_to_connect_are_told_apart() {
         assert_eq!(silent, Some(StreamError::TimedOut("b:7000".into())));
         network.heal("a", "b");
         drop(listener);
-        assert_eq!(
-            a.connect("b:7000").await.err(),
-            Some(StreamError::Refused("b:7000".into()))
-        );
+        assert_eq!(a.connect("b:7000").await.err(), Some(StreamError::Refused("b:7000".into())));
         assert!(b.listen("b:7000").await.is_ok());
     });
 }
@@ -268,10 +250,7 @@ fn resets_break_both_ends() {
 /// Messages keep their borders however the stream is cut, also empty ones.
 #[test]
 fn messages_keep_their_borders() {
-    let options = WireOptions {
-        segment_bytes: 7,
-        ..slow()
-    };
+    let options = WireOptions { segment_bytes: 7, ..slow() };
     let rig = Rig::new(1, options);
     let (near, far) = rig.pair();
     let (near, far) = (Messages::new(near), Messages::new(far));
@@ -299,13 +278,7 @@ fn broken_messages_are_errors() {
     });
     let expected = u64::from(u32::from_le_bytes(*b"GET "));
     assert!(expected > MESSAGE_BYTES_MAX as u64);
-    assert_eq!(
-        error,
-        StreamError::Oversized {
-            peer: "a".into(),
-            length_bytes: expected
-        }
-    );
+    assert_eq!(error, StreamError::Oversized { peer: "a".into(), length_bytes: expected });
 
     let rig = Rig::new(1, slow());
     let (mut near, far) = rig.pair();
@@ -329,9 +302,7 @@ fn log_of(seed: u64) -> Vec<(Nanos, String)> {
     let log: Rc<RefCell<Vec<(Nanos, String)>>> = Rc::default();
     let (network, handle) = (rig.network.clone(), rig.executor.handle());
     handle.spawn(serve(network.clone(), handle.clone(), log.clone()));
-    let clients: Vec<_> = (0..4)
-        .map(|client| handle.spawn(ask(network.clone(), client)))
-        .collect();
+    let clients: Vec<_> = (0..4).map(|client| handle.spawn(ask(network.clone(), client))).collect();
     rig.run(async move {
         for client in clients {
             client.await;
@@ -340,7 +311,11 @@ fn log_of(seed: u64) -> Vec<(Nanos, String)> {
     log.take()
 }
 
-async fn serve(network: Rc<SimulatedNetwork>, handle: Handle, log: Rc<RefCell<Vec<(Nanos, String)>>>) {
+async fn serve(
+    network: Rc<SimulatedNetwork>,
+    handle: Handle,
+    log: Rc<RefCell<Vec<(Nanos, String)>>>,
+) {
     let listener = network.host("server").listen("server:1").await.unwrap();
     loop {
         let link = Messages::new(listener.accept().await.unwrap());
@@ -356,11 +331,7 @@ async fn serve(network: Rc<SimulatedNetwork>, handle: Handle, log: Rc<RefCell<Ve
 }
 
 async fn ask(network: Rc<SimulatedNetwork>, client: u32) {
-    let link = network
-        .host(&format!("client{client}"))
-        .connect("server:1")
-        .await
-        .unwrap();
+    let link = network.host(&format!("client{client}")).connect("server:1").await.unwrap();
     let link = Messages::new(link);
     for question in 0..20 {
         let text = format!("client {client} question {question}");

@@ -1,13 +1,14 @@
 //! TLS: the suite once more with it on every network, and whom it refuses.
 //!
-//! `server.pem` and `stranger.pem` are self-signed certificates of this test for localhost, valid from 2019 to 2119, made by openssl.
+//! `server.pem` and `stranger.pem` are self-signed certificates of this test for localhost, valid
+//! from 2019 to 2119, made by openssl.
 
 use std::rc::Rc;
 
 use plimsoll_io::conformance::network::{Subject, check_all};
 use plimsoll_io::{
-    Listener, MethodChoice, Network, NetworkFuture, Stream, StreamError, TlsClient, TlsServer, read,
-    write_all,
+    Listener, MethodChoice, Network, NetworkFuture, Stream, StreamError, TlsClient, TlsServer,
+    read, write_all,
 };
 
 use crate::conforming::{real_by, ring, simulated};
@@ -62,13 +63,8 @@ fn server() -> TlsServer {
 }
 
 fn secured(subject: Subject) -> Subject {
-    let on = |below: Rc<dyn Network>| {
-        Rc::new(Secured {
-            below,
-            client: client(),
-            server: server(),
-        })
-    };
+    let on =
+        |below: Rc<dyn Network>| Rc::new(Secured { below, client: client(), server: server() });
     Subject {
         client: on(subject.client),
         impatient: on(subject.impatient),
@@ -113,10 +109,7 @@ where
         handle.spawn(serve(far));
         client.handshake(near, name).await
     };
-    subject
-        .executor
-        .run(story)
-        .expect("something always happens next")
+    subject.executor.run(story).expect("something always happens next")
 }
 
 fn refusal(result: Result<Box<dyn Stream>, StreamError>) -> String {
@@ -132,16 +125,14 @@ async fn serve_tls(far: Box<dyn Stream>) {
     let _ = server().handshake(far).await;
 }
 
-/// A client that would speak with anybody is worth nothing: signature, name and text are all checked.
+/// A client that would speak with anybody is worth nothing: signature, name and text are all
+/// checked.
 #[test]
 fn only_the_right_server_is_spoken_with() {
     assert!(handshake(client(), "localhost", serve_tls).is_ok());
     let stranger = TlsClient::trusting(STRANGER_PEM).expect("the certificate is one");
     let refused = refusal(handshake(stranger, "localhost", serve_tls));
-    assert!(
-        refused.contains("server:1") && refused.contains("certificate"),
-        "{refused}"
-    );
+    assert!(refused.contains("server:1") && refused.contains("certificate"), "{refused}");
     let misnamed = refusal(handshake(client(), "elsewhere.example", serve_tls));
     assert!(misnamed.contains("elsewhere.example"), "{misnamed}");
     refusal(handshake(client(), "no name at all", serve_tls));
@@ -158,14 +149,8 @@ fn unusable_certificates_are_refused_when_they_are_given() {
     for wrong in [&b""[..], b"no certificate", SERVER_KEY] {
         assert!(matches!(TlsClient::trusting(wrong), Err(StreamError::Tls { .. })));
     }
-    assert!(matches!(
-        TlsServer::new(SERVER_PEM, SERVER_PEM),
-        Err(StreamError::Tls { .. })
-    ));
-    assert!(matches!(
-        TlsServer::new(STRANGER_PEM, SERVER_KEY),
-        Err(StreamError::Tls { .. })
-    ));
+    assert!(matches!(TlsServer::new(SERVER_PEM, SERVER_PEM), Err(StreamError::Tls { .. })));
+    assert!(matches!(TlsServer::new(STRANGER_PEM, SERVER_KEY), Err(StreamError::Tls { .. })));
 }
 
 /// Whoever cuts the wire must not be able to make a short answer look whole.
@@ -194,18 +179,13 @@ fn a_stream_that_ends_without_saying_so_was_cut() {
         let cut = read(&mut secured, &mut buffer).await;
         assert_eq!(cut, Err(StreamError::CutShort("client:1".to_owned())));
     };
-    subject
-        .executor
-        .run(story)
-        .expect("something always happens next");
+    subject.executor.run(story).expect("something always happens next");
 }
 
 /// Hands bytes on in both directions for a second.
 async fn hand_on(handle: plimsoll_io::Handle, near: Box<dyn Stream>, middle: Box<dyn Stream>) {
-    let (near, middle) = (
-        plimsoll_io::SharedStream::new(near),
-        plimsoll_io::SharedStream::new(middle),
-    );
+    let (near, middle) =
+        (plimsoll_io::SharedStream::new(near), plimsoll_io::SharedStream::new(middle));
     for (mut from, mut to) in [(near.clone(), middle.clone()), (middle.clone(), near.clone())] {
         let pump = handle.clone();
         handle.spawn(async move {

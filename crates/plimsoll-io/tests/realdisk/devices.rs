@@ -18,8 +18,9 @@ fn machine_allowed_to_destroy(method: Method, device: &Loop) -> Machine {
     })
 }
 
-/// As [`refusal`], but waits until the kernel has let go of a device that was just closed: its claim ends with the last reference,
-/// and a process that another test starts at this moment holds one until it executes its program.
+/// As [`refusal`], but waits until the kernel has let go of a device that was just closed: its
+/// claim ends with the last reference, and a process that another test starts at this moment holds
+/// one until it executes its program.
 fn refusal_once_released(
     machine: &Machine,
     device: &Loop,
@@ -62,10 +63,7 @@ fn an_empty_device_with_consent_is_a_file() {
             let file = file.expect("consent was given and nothing is on it");
             assert_eq!(file.opened().length_bytes, DEVICE_BYTES);
             file.extend(DEVICE_BYTES, CONTEXT).await.expect("it is that long");
-            let error = file
-                .extend(DEVICE_BYTES + 4096, CONTEXT)
-                .await
-                .expect_err("too long");
+            let error = file.extend(DEVICE_BYTES + 4096, CONTEXT).await.expect_err("too long");
             assert_eq!(error.kind, DiskErrorKind::Full);
             let second = files.open(&path, OpenMode::Write, CONTEXT).await.err();
             assert_eq!(second.map(|error| error.kind), Some(DiskErrorKind::Locked));
@@ -85,7 +83,8 @@ fn an_empty_device_with_consent_is_a_file() {
     }
 }
 
-/// Without the serial typed nothing is written, whatever is on the device; reading needs no consent.
+/// Without the serial typed nothing is written, whatever is on the device; reading needs no
+/// consent.
 #[test]
 fn a_device_without_consent_is_only_read() {
     if !root_or_skip("a loop device") {
@@ -128,7 +127,8 @@ fn a_device_with_somebodys_data_is_refused() {
             continue;
         }
         for mode in [OpenMode::Create, OpenMode::Write] {
-            let (kind, text) = refusal_once_released(&machine, &device, mode).expect("it carries data");
+            let (kind, text) =
+                refusal_once_released(&machine, &device, mode).expect("it carries data");
             assert_eq!(kind, DiskErrorKind::Occupied, "{tool}: {text}");
             assert!(text.contains(expected), "{tool}: {text}");
         }
@@ -163,24 +163,21 @@ fn a_mounted_device_is_refused() {
     let machine = machine_allowed_to_destroy(Method::Threads, &device);
     let (kind, text) = refusal(&machine, &device, OpenMode::Create).expect("it is mounted");
     assert_eq!(kind, DiskErrorKind::Locked, "{text}");
-    assert_eq!(
-        fs::read_dir(&mounted.point).expect("it is mounted").count(),
-        before
-    );
+    assert_eq!(fs::read_dir(&mounted.point).expect("it is mounted").count(), before);
 }
 
-/// Requests to empty the write cache that a device has completed: the sixteenth figure of /sys/block/NAME/stat.
+/// Requests to empty the write cache that a device has completed: the sixteenth figure of
+/// /sys/block/NAME/stat.
 fn cache_flushes(device: &Loop) -> u64 {
     let name = device.device.file_name().expect("a device has a name");
     let path = Path::new("/sys/block").join(name).join("stat");
     let figures = fs::read_to_string(path).expect("every device has figures");
     let flushes = figures.split_whitespace().nth(15);
-    flushes
-        .and_then(|text| text.parse().ok())
-        .expect("Linux 5.5 or later")
+    flushes.and_then(|text| text.parse().ok()).expect("Linux 5.5 or later")
 }
 
-/// "Durable" is what reaches the device: every durable write and every sync empties its cache, a volatile write never does.
+/// "Durable" is what reaches the device: every durable write and every sync empties its cache, a
+/// volatile write never does.
 #[test]
 fn durable_writes_and_syncs_flush_the_device() {
     if !root_or_skip("a loop device") {
@@ -215,7 +212,8 @@ fn durable_writes_and_syncs_flush_the_device() {
                 counted
             });
             let steps: Vec<u64> = counted.windows(2).map(|pair| pair[1] - pair[0]).collect();
-            // A blocking write is flushed twice by Linux: once as part of the write, once as its sync.
+            // A blocking write is flushed twice by Linux: once as part of the write, once as its
+            // sync.
             let as_promised = steps[0] == 0 && steps[1] >= 5 && steps[2] >= 1;
             assert!(as_promised, "{} {durable_by:?}: {steps:?}", method.name());
         }

@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_io::{Caching, Disk, DiskErrorKind, Durability, Executor, Method, OpenMode, RealDiskOptions};
+use plimsoll_io::{
+    Caching, Disk, DiskErrorKind, Durability, Executor, Method, OpenMode, RealDiskOptions,
+};
 
 use super::place::{Mounted, Place, root_or_skip, run};
 use super::{CONTEXT, Machine, kind_of, methods_here};
@@ -37,8 +39,8 @@ fn another_process_locks_a_file() {
     assert_eq!(kind_of(result), None, "the lock ended with its process");
 }
 
-/// After a kill the kernel may hold files a little longer than the process lived. Who starts again at once must not be told that somebody else
-/// is at work, but the wait is part of the record.
+/// After a kill the kernel may hold files a little longer than the process lived. Who starts again
+/// at once must not be told that somebody else is at work, but the wait is part of the record.
 #[test]
 fn a_lock_that_ends_soon_is_waited_for() {
     let place = Place::new("short-lock");
@@ -60,14 +62,12 @@ fn a_lock_that_ends_soon_is_waited_for() {
     other.wait().expect("it is our child");
     assert_eq!(kind_of(result), None, "it was free within the second");
     let remarks = machine.disk.facts().remarks;
-    assert!(
-        remarks.iter().any(|remark| remark.contains("was locked for")),
-        "{remarks:?}"
-    );
+    assert!(remarks.iter().any(|remark| remark.contains("was locked for")), "{remarks:?}");
 }
 
-/// Opening, creating and renaming may take as long as a file system likes. Here opening waits for a lock for a fifth of a second: all that time tasks go
-/// on, or a slow directory would be a stall of every session and a latency of every I/O.
+/// Opening, creating and renaming may take as long as a file system likes. Here opening waits for a
+/// lock for a fifth of a second: all that time tasks go on, or a slow directory would be a stall of
+/// every session and a latency of every I/O.
 #[test]
 fn metadata_calls_do_not_hold_the_executor() {
     for method in methods_here() {
@@ -77,12 +77,11 @@ fn metadata_calls_do_not_hold_the_executor() {
         let holder = fs::File::open(&path).expect("it was just made");
         holder.lock().expect("nobody else has it");
         let machine = Machine::by(method);
-        let (files, executor) = (
-            machine.files(),
-            Executor::new(machine.clock.clone(), machine.disk.clone()),
-        );
+        let (files, executor) =
+            (machine.files(), Executor::new(machine.clock.clone(), machine.disk.clone()));
         let handle = executor.handle();
-        let opening = handle.spawn(async move { files.open(path, OpenMode::Write, CONTEXT).await.map(drop) });
+        let opening =
+            handle.spawn(async move { files.open(path, OpenMode::Write, CONTEXT).await.map(drop) });
         let ticks = executor.run(async move {
             let (began, mut ticks) = (handle.now(), 0);
             while handle.now() - began < 200_000_000 {
@@ -99,7 +98,8 @@ fn metadata_calls_do_not_hold_the_executor() {
     }
 }
 
-/// A symbolic link in a database folder could lead a write anywhere; reading through one harms nobody.
+/// A symbolic link in a database folder could lead a write anywhere; reading through one harms
+/// nobody.
 #[test]
 fn links_are_followed_for_reading_only() {
     let place = Place::new("links");
@@ -143,7 +143,8 @@ fn only_files_are_files() {
     });
 }
 
-/// On a file system without direct I/O (ramfs) the user hears it and finds no leftover; buffered I/O is asked for and remarked.
+/// On a file system without direct I/O (ramfs) the user hears it and finds no leftover; buffered
+/// I/O is asked for and remarked.
 #[test]
 fn refused_direct_io_is_an_error_or_a_remark() {
     if !root_or_skip("a file system without direct I/O") {
@@ -177,10 +178,7 @@ fn refused_direct_io_is_an_error_or_a_remark() {
         file.close(CONTEXT).await.expect("a close");
     });
     let remarks = disk.facts().remarks;
-    assert!(
-        remarks.iter().any(|remark| remark.contains("buffered I/O")),
-        "{remarks:?}"
-    );
+    assert!(remarks.iter().any(|remark| remark.contains("buffered I/O")), "{remarks:?}");
     drop((disk, machine));
     std::thread::sleep(Duration::from_millis(50));
 }

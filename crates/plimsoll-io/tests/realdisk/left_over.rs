@@ -1,5 +1,6 @@
-//! What failing and abandoned operations leave behind: nothing. Memory known to the kernel is not given back by the end of a run, only by whoever
-//! holds it last, and a file that stays open stays locked.
+//! What failing and abandoned operations leave behind: nothing. Memory known to the kernel is not
+//! given back by the end of a run, only by whoever holds it last, and a file that stays open stays
+//! locked.
 
 use std::fs;
 use std::rc::Rc;
@@ -19,7 +20,8 @@ fn finish(machine: &Machine) {
     }
 }
 
-/// Operations that end in every way a real disk knows without a broken device; the last file is left open.
+/// Operations that end in every way a real disk knows without a broken device; the last file is
+/// left open.
 async fn go_wrong(files: Files, place: std::path::PathBuf, method: Method) {
     let (path, missing) = (place.join("file"), place.join("missing"));
     let absent = files.open(&missing, OpenMode::Read, CONTEXT).await;
@@ -28,9 +30,7 @@ async fn go_wrong(files: Files, place: std::path::PathBuf, method: Method) {
     let again = files.open(&path, OpenMode::Create, CONTEXT).await;
     assert!(again.is_err(), "{}", method.name());
     for durability in [Durability::Volatile, Durability::Durable] {
-        let written = file
-            .write(0, file.allocate(BLOCK_BYTES), durability, CONTEXT)
-            .await;
+        let written = file.write(0, file.allocate(BLOCK_BYTES), durability, CONTEXT).await;
         written.expect("there is room");
     }
     let behind = file.read(1 << 20, file.allocate(BLOCK_BYTES), CONTEXT).await;
@@ -64,12 +64,14 @@ fn failing_and_abandoned_operations_leave_nothing() {
         assert_eq!(Rc::strong_count(&machine.disk), 1, "{}", method.name());
         assert_eq!(machine.disk.lent_bytes(), 0, "{}", method.name());
         let (files, path) = (machine.files(), place.root().join("file"));
-        let free = machine.run(async move { files.open(path, OpenMode::Write, CONTEXT).await.map(drop) });
+        let free =
+            machine.run(async move { files.open(path, OpenMode::Write, CONTEXT).await.map(drop) });
         assert_eq!(kind_of(free), None, "{}: it is open still", method.name());
     }
 }
 
-/// What outlives its executor goes with its last owner, and a disk with operations in its queue is not kept by them.
+/// What outlives its executor goes with its last owner, and a disk with operations in its queue is
+/// not kept by them.
 #[test]
 fn files_and_memory_may_outlive_their_executor() {
     for method in methods_here() {
@@ -79,7 +81,8 @@ fn files_and_memory_may_outlive_their_executor() {
         let machine = Machine::by(method);
         let executor = Executor::new(machine.clock.clone(), machine.disk.clone());
         let (files, opening) = (machine.files(), path.clone());
-        let opened = executor.run(async move { files.open(opening, OpenMode::Write, CONTEXT).await });
+        let opened =
+            executor.run(async move { files.open(opening, OpenMode::Write, CONTEXT).await });
         let file = opened.expect("it opens").expect("it is there");
         drop(executor);
         let read = file.read(0, file.allocate(BLOCK_BYTES), CONTEXT);
@@ -87,14 +90,11 @@ fn files_and_memory_may_outlive_their_executor() {
         drop((read, file));
         let last = Rc::downgrade(&machine.disk);
         drop(machine);
-        assert!(
-            last.upgrade().is_none(),
-            "{}: the disk holds itself",
-            method.name()
-        );
+        assert!(last.upgrade().is_none(), "{}: the disk holds itself", method.name());
         let next = Machine::by(method);
         let files = next.files();
-        let free = next.run(async move { files.open(path, OpenMode::Write, CONTEXT).await.map(drop) });
+        let free =
+            next.run(async move { files.open(path, OpenMode::Write, CONTEXT).await.map(drop) });
         assert_eq!(kind_of(free), None, "{}: it is open still", method.name());
     }
 }

@@ -1,4 +1,5 @@
-//! The real disk, by each of its methods: the contract, and what happens when kernel, file system or device refuse.
+//! The real disk, by each of its methods: the contract, and what happens when kernel, file system
+//! or device refuse.
 
 mod devices;
 mod files;
@@ -14,8 +15,8 @@ use std::future::Future;
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Clock, Context, DiskError, DiskErrorKind, Executor, Files, Method, MethodChoice, Purpose, RealDisk,
-    RealDiskOptions, probe,
+    Clock, Context, DiskError, DiskErrorKind, Executor, Files, Method, MethodChoice, Purpose,
+    RealDisk, RealDiskOptions, probe,
 };
 
 const CONTEXT: Context = Context {
@@ -53,7 +54,8 @@ impl Machine {
     }
 }
 
-/// The methods this machine allows, as probed from outside the disk; says which tests are therefore not run.
+/// The methods this machine allows, as probed from outside the disk; says which tests are therefore
+/// not run.
 fn methods_here() -> Vec<Method> {
     let found = probe("/".as_ref()).expect("the root exists");
     let allowed = |name| {
@@ -69,10 +71,7 @@ fn methods_here() -> Vec<Method> {
 }
 
 fn options_for(method: Method) -> RealDiskOptions {
-    RealDiskOptions {
-        method: MethodChoice::Only(method),
-        ..RealDiskOptions::default()
-    }
+    RealDiskOptions { method: MethodChoice::Only(method), ..RealDiskOptions::default() }
 }
 
 fn kind_of<T>(result: Result<T, DiskError>) -> Option<DiskErrorKind> {

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use plimsoll_io::conformance::{Subject, check_all};
 use plimsoll_io::{
-    Action, Clock, Disk, Durability, DurableBy, Method, OpenMode, Operation, RealDisk, RealDiskOptions,
+    Action, Clock, Disk, Durability, DurableBy, Method, OpenMode, Operation, RealDisk,
+    RealDiskOptions,
 };
 
 use super::place::Place;
@@ -22,11 +23,7 @@ fn check(name: &str, method: Method, adjust: fn(&mut RealDiskOptions)) {
         adjust(&mut options);
         let disk = RealDisk::open(options, clock.clone()).expect("this machine has the method");
         assert_eq!(disk.facts().method, method.name());
-        Subject {
-            disk,
-            clock,
-            folder: place.folder(case),
-        }
+        Subject { disk, clock, folder: place.folder(case) }
     });
 }
 
@@ -48,7 +45,8 @@ fn threads_keep_the_contract() {
     check("threads", Method::Threads, |_| {});
 }
 
-/// With a single thread every order of completion is the order of submission: another schedule, the same contract.
+/// With a single thread every order of completion is the order of submission: another schedule, the
+/// same contract.
 #[test]
 fn one_thread_keeps_the_contract() {
     check("one-thread", Method::Threads, |options| options.threads_max = 1);
@@ -57,12 +55,8 @@ fn one_thread_keeps_the_contract() {
 /// A queue of four transfers: everything else waits its turn, in every case of the suite.
 #[test]
 fn a_short_queue_keeps_the_contract() {
-    check("short-uring", Method::IoUring, |options| {
-        options.queue_depth_max = 4
-    });
-    check("short-libaio", Method::Libaio, |options| {
-        options.queue_depth_max = 4
-    });
+    check("short-uring", Method::IoUring, |options| options.queue_depth_max = 4);
+    check("short-libaio", Method::Libaio, |options| options.queue_depth_max = 4);
 }
 
 /// Where memory cannot be locked, transfers go without registered memory.
@@ -87,7 +81,8 @@ fn writes_with_a_separate_sync_keep_the_contract() {
     }
 }
 
-/// Whoever reads a result must be able to see which way its durable writes went. What came out is a matter of this machine; that it is told is not.
+/// Whoever reads a result must be able to see which way its durable writes went. What came out is a
+/// matter of this machine; that it is told is not.
 #[test]
 fn the_way_of_durable_writes_is_told_once() {
     for method in methods_here() {
@@ -113,7 +108,8 @@ fn the_way_of_durable_writes_is_told_once() {
     }
 }
 
-/// A disk that goes away in the middle of its work waits for the device: its memory must not be freed under it.
+/// A disk that goes away in the middle of its work waits for the device: its memory must not be
+/// freed under it.
 #[test]
 fn dropping_a_disk_waits_for_its_transfers() {
     for method in methods_here() {
@@ -122,10 +118,7 @@ fn dropping_a_disk_waits_for_its_transfers() {
         let (files, path) = (machine.files(), place.root().join("file"));
         let opened = path.clone();
         let file = machine.run(async move {
-            let file = files
-                .open(opened, OpenMode::Create, CONTEXT)
-                .await
-                .expect("a new file");
+            let file = files.open(opened, OpenMode::Create, CONTEXT).await.expect("a new file");
             file.extend(1 << 24, CONTEXT).await.expect("room");
             file
         });
@@ -149,11 +142,7 @@ fn dropping_a_disk_waits_for_its_transfers() {
         let content = std::fs::read(path).expect("the file exists");
         for (block, bytes) in content.chunks(65536).enumerate() {
             let expected = 1 + (block % 255) as u8;
-            assert!(
-                bytes.iter().all(|byte| *byte == expected),
-                "{}: block {block}",
-                method.name()
-            );
+            assert!(bytes.iter().all(|byte| *byte == expected), "{}: block {block}", method.name());
         }
         assert!(!called.get(), "nobody reaped");
     }

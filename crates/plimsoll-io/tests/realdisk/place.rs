@@ -1,5 +1,5 @@
-//! Places for tests: a folder on the build's own file system, and, for root, mounts and loop devices. All are removed at the
-//! end of the test.
+//! Places for tests: a folder on the build's own file system, and, for root, mounts and loop
+//! devices. All are removed at the end of the test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ pub struct Place {
 impl Place {
     /// An empty folder below the build's own temporary folder.
     pub fn new(name: &str) -> Self {
-        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let root =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         fs::create_dir_all(&root).expect("the build folder is writable");
         Self { root }
     }
@@ -64,7 +65,8 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts `source` as `kind` in a new folder of `place`; `None`, with a message, where that cannot be done.
+    /// Mounts `source` as `kind` in a new folder of `place`; `None`, with a message, where that
+    /// cannot be done.
     pub fn new(place: &Place, kind: &str, source: &str, options: &str) -> Option<Self> {
         let point = place.root().join("mounted");
         fs::create_dir_all(&point).expect("the folder is ours");
@@ -76,10 +78,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let target = self
-            .point
-            .to_str()
-            .expect("the build folder has an ordinary name");
+        let target = self.point.to_str().expect("the build folder has an ordinary name");
         for _ in 0..20 {
             if run("umount", &[target]).is_some() {
                 return;
@@ -102,9 +101,7 @@ impl Loop {
         file.set_len(size_bytes).expect("a sparse file");
         let backing = backing.to_str().expect("the build folder has an ordinary name");
         let device = run("losetup", &["--find", "--show", backing])?;
-        Some(Self {
-            device: device.into(),
-        })
+        Some(Self { device: device.into() })
     }
 
     pub fn name(&self) -> &str {

@@ -16,13 +16,8 @@ fn probing_changes_nothing() {
     fs::write(&file, vec![1; 8192]).expect("the folder is ours");
     let state = || {
         let metadata = [place.root(), &file].map(|path| fs::metadata(path).expect("it exists"));
-        let times = metadata.map(|metadata| {
-            (
-                metadata.mtime_nsec(),
-                metadata.ctime_nsec(),
-                metadata.atime_nsec(),
-            )
-        });
+        let times = metadata
+            .map(|metadata| (metadata.mtime_nsec(), metadata.ctime_nsec(), metadata.atime_nsec()));
         (times, fs::read_dir(place.root()).expect("it exists").count())
     };
     let names_before = fs::read_dir(place.root()).expect("it exists").count();
@@ -31,10 +26,7 @@ fn probing_changes_nothing() {
     assert_eq!(state(), before);
     assert_eq!(names_before, before.1);
     assert!(!found.exists && found.writable);
-    assert_eq!(
-        found.looked_at,
-        fs::canonicalize(place.root()).expect("it exists")
-    );
+    assert_eq!(found.looked_at, fs::canonicalize(place.root()).expect("it exists"));
 }
 
 /// The facts a report's environment section shows.
@@ -61,12 +53,7 @@ fn probing_says_what_is_forbidden() {
         let found = probe("/".as_ref()).expect("the root exists");
         let refusal = found.methods[0].refusal.clone().expect("io_uring is forbidden");
         assert!(refusal.contains("forbidden"), "{refusal}");
-        assert!(
-            found
-                .warnings
-                .iter()
-                .any(|warning| warning.contains("io_uring cannot be used"))
-        );
+        assert!(found.warnings.iter().any(|warning| warning.contains("io_uring cannot be used")));
     });
 }
 
@@ -82,12 +69,7 @@ fn probing_warns_of_memory() {
     };
     let found = probe(&mounted.point).expect("it is mounted");
     assert!(found.file_system.as_ref().expect("a file system").is_memory);
-    assert!(
-        found
-            .warnings
-            .iter()
-            .any(|warning| warning.contains("memory, not storage"))
-    );
+    assert!(found.warnings.iter().any(|warning| warning.contains("memory, not storage")));
     assert_eq!(found.direct_io.reads_work, None, "there is no file to try it on");
 }
 
@@ -101,18 +83,12 @@ fn probing_a_device_names_its_obstacles() {
     let Some(device) = Loop::new(&place, 8 << 20) else {
         return;
     };
-    let found = probe(&device.device)
-        .expect("it exists")
-        .device
-        .expect("it is a device");
+    let found = probe(&device.device).expect("it exists").device.expect("it is a device");
     assert_eq!((found.size_bytes, found.obstacles.len()), (Some(8 << 20), 0));
     assert_eq!(found.consent_token, device.name());
     if run("mkfs.ext4", &["-q", device.name()]).is_none() {
         return;
     }
-    let found = probe(&device.device)
-        .expect("it exists")
-        .device
-        .expect("it is a device");
+    let found = probe(&device.device).expect("it exists").device.expect("it is a device");
     assert!(found.obstacles[0].contains("ext4"), "{:?}", found.obstacles);
 }

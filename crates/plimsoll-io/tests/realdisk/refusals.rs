@@ -1,17 +1,20 @@
-//! A kernel that says no: methods fall back and say so, errors reach the caller once and are never retried.
+//! A kernel that says no: methods fall back and say so, errors reach the caller once and are never
+//! retried.
 
 use std::rc::Rc;
 
 use plimsoll_io::conformance::{Subject, check_all};
 use plimsoll_io::{
-    Clock, Disk, DiskErrorKind, Durability, Method, MethodChoice, OpenMode, RealDisk, RealDiskOptions,
+    Clock, Disk, DiskErrorKind, Durability, Method, MethodChoice, OpenMode, RealDisk,
+    RealDiskOptions,
 };
 
 use super::place::Place;
 use super::seccomp::{in_own_thread, refuse};
 use super::{CONTEXT, Machine, methods_here, options_for};
 
-/// The default profiles of containers forbid io_uring: the whole contract holds by the next method, and the record says why.
+/// The default profiles of containers forbid io_uring: the whole contract holds by the next method,
+/// and the record says why.
 #[test]
 fn forbidden_io_uring_falls_back_to_libaio() {
     if !methods_here().contains(&Method::Libaio) {
@@ -22,16 +25,13 @@ fn forbidden_io_uring_falls_back_to_libaio() {
         let place = Place::new("no-uring");
         check_all(|case| {
             let clock = Rc::new(Clock::real());
-            let disk = RealDisk::open(RealDiskOptions::default(), clock.clone()).expect("libaio is left");
+            let disk =
+                RealDisk::open(RealDiskOptions::default(), clock.clone()).expect("libaio is left");
             let facts = disk.facts();
             assert_eq!(facts.method, "libaio");
             assert!(facts.remarks[0].contains("io_uring is not used"), "{facts:?}");
             assert!(facts.remarks[0].contains("forbidden"), "{facts:?}");
-            Subject {
-                disk,
-                clock,
-                folder: place.folder(case),
-            }
+            Subject { disk, clock, folder: place.folder(case) }
         });
     });
 }
@@ -40,19 +40,11 @@ fn forbidden_io_uring_falls_back_to_libaio() {
 #[test]
 fn without_both_threads_are_used() {
     in_own_thread(|| {
-        refuse(&[
-            (libc::SYS_io_uring_setup, libc::ENOSYS),
-            (libc::SYS_io_setup, libc::ENOSYS),
-        ]);
+        refuse(&[(libc::SYS_io_uring_setup, libc::ENOSYS), (libc::SYS_io_setup, libc::ENOSYS)]);
         let facts = Machine::with(RealDiskOptions::default()).disk.facts();
         assert_eq!(facts.method, "threads");
         assert_eq!(facts.remarks.len(), 2, "{facts:?}");
-        assert!(
-            facts
-                .remarks
-                .iter()
-                .all(|remark| remark.contains("unknown to this kernel"))
-        );
+        assert!(facts.remarks.iter().all(|remark| remark.contains("unknown to this kernel")));
     });
 }
 
@@ -64,10 +56,7 @@ fn a_ring_that_does_not_work_is_not_used() {
     }
     in_own_thread(|| {
         refuse(&[(libc::SYS_io_uring_enter, libc::EPERM)]);
-        assert_eq!(
-            Machine::with(RealDiskOptions::default()).disk.facts().method,
-            "libaio"
-        );
+        assert_eq!(Machine::with(RealDiskOptions::default()).disk.facts().method, "libaio");
     });
 }
 
@@ -75,13 +64,9 @@ fn a_ring_that_does_not_work_is_not_used() {
 #[test]
 fn a_chosen_method_is_not_replaced() {
     for method in Method::ALL {
-        let options = RealDiskOptions {
-            refused_methods: vec![method],
-            ..options_for(method)
-        };
-        let error = RealDisk::open(options, Rc::new(Clock::real()))
-            .err()
-            .expect("the method is refused");
+        let options = RealDiskOptions { refused_methods: vec![method], ..options_for(method) };
+        let error =
+            RealDisk::open(options, Rc::new(Clock::real())).err().expect("the method is refused");
         assert_eq!(error.kind, DiskErrorKind::Unsupported);
         assert!(error.to_string().contains(method.name()), "{error}");
     }
@@ -117,9 +102,7 @@ fn a_refused_durable_flag_becomes_a_sync() {
             let read = file.read(0, file.allocate(16384), CONTEXT).await;
             let read = read.expect("a read");
             assert!(
-                read.chunks(4096)
-                    .zip(1..)
-                    .all(|(block, byte)| block.iter().all(|b| *b == byte))
+                read.chunks(4096).zip(1..).all(|(block, byte)| block.iter().all(|b| *b == byte))
             );
         });
         let remarks = machine.disk.facts().remarks;
@@ -132,10 +115,7 @@ fn a_refused_durable_flag_becomes_a_sync() {
 #[test]
 fn a_failing_sync_fails_the_durable_write() {
     in_own_thread(|| {
-        refuse(&[
-            (libc::SYS_pwritev2, libc::EOPNOTSUPP),
-            (libc::SYS_fdatasync, libc::EIO),
-        ]);
+        refuse(&[(libc::SYS_pwritev2, libc::EOPNOTSUPP), (libc::SYS_fdatasync, libc::EIO)]);
         let place = Place::new("bad-sync");
         let machine = Machine::by(Method::Threads);
         let (files, path) = (machine.files(), place.root().join("log"));
@@ -145,16 +125,13 @@ fn a_failing_sync_fails_the_durable_write() {
             let buffer = file.allocate(4096);
             let written = file.write(0, buffer, Durability::Durable, CONTEXT).await;
             assert_eq!(written.expect_err("the sync fails").kind, DiskErrorKind::Medium);
-            assert_eq!(
-                file.sync(CONTEXT).await.expect_err("it fails").kind,
-                DiskErrorKind::Medium
-            );
+            assert_eq!(file.sync(CONTEXT).await.expect_err("it fails").kind, DiskErrorKind::Medium);
         });
     });
 }
 
-/// Every error number reaches the caller with its operation: also those that other programs like to hide. EINTR is none of
-/// them: what a signal interrupts is repeated.
+/// Every error number reaches the caller with its operation: also those that other programs like to
+/// hide. EINTR is none of them: what a signal interrupts is repeated.
 #[test]
 fn errors_reach_the_caller() {
     for (errno, kind) in [
@@ -164,10 +141,7 @@ fn errors_reach_the_caller() {
     ] {
         in_own_thread(move || {
             refuse(&[(libc::SYS_pread64, errno), (libc::SYS_io_submit, errno)]);
-            for method in methods_here()
-                .into_iter()
-                .filter(|method| *method != Method::IoUring)
-            {
+            for method in methods_here().into_iter().filter(|method| *method != Method::IoUring) {
                 let place = Place::new(&format!("errno-{errno}-{}", method.name()));
                 let machine = Machine::by(method);
                 let (files, path) = (machine.files(), place.root().join("file"));

@@ -1,16 +1,12 @@
-//! Makes the kernel refuse single system calls to one thread, as container profiles do (seccomp(2), Linux).
+//! Makes the kernel refuse single system calls to one thread, as container profiles do (seccomp(2),
+//! Linux).
 //!
-//! A filter is part of the thread and of the threads it starts, so a test runs what it wants to see refused in a thread of
-//! its own and disturbs no other test.
+//! A filter is part of the thread and of the threads it starts, so a test runs what it wants to see
+//! refused in a thread of its own and disturbs no other test.
 
 /// One classic-BPF instruction.
 fn instruction(code: u32, jump_true: u8, jump_false: u8, value: u32) -> libc::sock_filter {
-    libc::sock_filter {
-        code: code as u16,
-        jt: jump_true,
-        jf: jump_false,
-        k: value,
-    }
+    libc::sock_filter { code: code as u16, jt: jump_true, jf: jump_false, k: value }
 }
 
 /// Where `seccomp_data` has the number of the system call.
@@ -27,10 +23,7 @@ pub fn refuse(refusals: &[(libc::c_long, i32)]) {
         program.push(instruction(answer, 0, 0, libc::SECCOMP_RET_ERRNO | *errno as u32));
     }
     program.push(instruction(answer, 0, 0, libc::SECCOMP_RET_ALLOW));
-    let filter = libc::sock_fprog {
-        len: program.len() as u16,
-        filter: program.as_mut_ptr(),
-    };
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: the program outlives the calls, which copy it.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);

@@ -1,4 +1,5 @@
-//! A file system that is too small: refused before anything is filled, an error when it happens all the same.
+//! A file system that is too small: refused before anything is filled, an error when it happens all
+//! the same.
 
 use std::fs;
 

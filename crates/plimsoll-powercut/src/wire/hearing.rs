@@ -17,7 +17,8 @@ const STRANGER: &[u8] = b"no: this is a witness of Plimsoll\n";
 /// The future of a step of a log; its error ends the connection and says why.
 pub type LogFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + 'a>>;
 
-/// Where a witness writes. What a step was asked to write is on stable storage when its future completes.
+/// Where a witness writes. What a step was asked to write is on stable storage when its future
+/// completes.
 pub trait WitnessLog {
     /// Notes that a run begins, as its first line describes it; false when that describes none.
     fn begin(&self, peer: &str, greeting: Vec<u8>) -> LogFuture<'_, bool>;
@@ -35,27 +36,18 @@ pub struct Heard {
     pub why: String,
 }
 
-/// Hears one connection to its end. A machine without power says nothing: after `silence_ns` it is waited for no longer.
+/// Hears one connection to its end. A machine without power says nothing: after `silence_ns` it is
+/// waited for no longer.
 pub async fn hear(
     stream: Box<dyn Stream>,
     handle: &Handle,
     log: &dyn WitnessLog,
     silence_ns: Nanos,
 ) -> Heard {
-    let mut hearer = Hearer {
-        stream,
-        handle,
-        log,
-        silence_ns,
-        lines: Lines::new(),
-        count: 0,
-        noted_at: None,
-    };
+    let mut hearer =
+        Hearer { stream, handle, log, silence_ns, lines: Lines::new(), count: 0, noted_at: None };
     let Err(why) = hearer.until_the_end().await;
-    Heard {
-        lines: hearer.count,
-        why,
-    }
+    Heard { lines: hearer.count, why }
 }
 
 struct Hearer<'a> {
@@ -126,11 +118,7 @@ impl Hearer<'_> {
             self.count += kept.len() as u64;
         }
         self.answer(format!("{}\n", self.count).as_bytes()).await?;
-        if is_last {
-            Err("stopped".to_owned())
-        } else {
-            Ok(())
-        }
+        if is_last { Err("stopped".to_owned()) } else { Ok(()) }
     }
 
     /// A line with the time, once a second.
@@ -147,7 +135,9 @@ impl Hearer<'_> {
 
 fn broken(error: &StreamError) -> String {
     match error {
-        StreamError::Reset(_) | StreamError::Closed(_) | StreamError::CutShort(_) => "closed".to_owned(),
+        StreamError::Reset(_) | StreamError::Closed(_) | StreamError::CutShort(_) => {
+            "closed".to_owned()
+        }
         other => format!("the log or the link failed: {other}"),
     }
 }

@@ -1,4 +1,5 @@
-//! Both sides on the network of this machine, each on a thread of its own, for a caller that is no task.
+//! Both sides on the network of this machine, each on a thread of its own, for a caller that is no
+//! task.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,8 +7,8 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_io::{
-    Clock, Executor, Handle, Inbox, Listener, NANOS_PER_SECOND, Nanos, Network, RealDisk, RealDiskOptions,
-    RealNetwork, RealNetworkOptions, StreamError, either, within,
+    Clock, Executor, Handle, Inbox, Listener, NANOS_PER_SECOND, Nanos, Network, RealDisk,
+    RealDiskOptions, RealNetwork, RealNetworkOptions, StreamError, either, within,
 };
 
 use super::hearing::{LogFuture, WitnessLog, hear, host_of};
@@ -16,20 +17,19 @@ use super::telling::{Refused, Teller};
 /// After the farewell the witness has so long to write the rest down.
 const FAREWELL_NS: Nanos = 2 * NANOS_PER_SECOND;
 
-/// An executor of this thread and the network its tasks use. No file is opened: the disk is what it sleeps in.
+/// An executor of this thread and the network its tasks use. No file is opened: the disk is what it
+/// sleeps in.
 fn machine(connect_timeout_ns: Nanos) -> Result<(Executor, RealNetwork), StreamError> {
     let clock = Rc::new(Clock::real());
-    let disk =
-        RealDisk::open(RealDiskOptions::default(), clock.clone()).map_err(|error| StreamError::Other {
+    let disk = RealDisk::open(RealDiskOptions::default(), clock.clone()).map_err(|error| {
+        StreamError::Other {
             doing: "setting up",
             address: "the network".to_owned(),
             reason: error.to_string(),
-        })?;
+        }
+    })?;
     let executor = Executor::new(clock, disk.clone());
-    let options = RealNetworkOptions {
-        connect_timeout_ns,
-        ..RealNetworkOptions::default()
-    };
+    let options = RealNetworkOptions { connect_timeout_ns, ..RealNetworkOptions::default() };
     let network = RealNetwork::open(&executor.handle(), Some(&disk), options)?;
     Ok((executor, network))
 }
@@ -48,7 +48,8 @@ pub struct HearingSetup {
 pub enum Hearing {
     /// Wait for one connection and hear it to its end.
     One,
-    /// What became of the step of the log that was asked for; for a beginning also whether it was one.
+    /// What became of the step of the log that was asked for; for a beginning also whether it was
+    /// one.
     Logged(Result<bool, String>),
 }
 
@@ -78,18 +79,19 @@ pub enum HearingEvent {
 }
 
 /// Listens until `ending` has no sender any more; blocks the calling thread.
-pub fn hear_live(setup: HearingSetup, told: Inbox<Hearing>, ending: Inbox<()>, events: Sender<HearingEvent>) {
+pub fn hear_live(
+    setup: HearingSetup,
+    told: Inbox<Hearing>,
+    ending: Inbox<()>,
+    events: Sender<HearingEvent>,
+) {
     let (executor, network) = match machine(NANOS_PER_SECOND) {
         Ok(machine) => machine,
         Err(error) => return drop(events.send(HearingEvent::Listening(Err(error)))),
     };
     let handle = executor.handle();
     let story = async move {
-        let log = LogElsewhere {
-            told,
-            events,
-            handle: handle.clone(),
-        };
+        let log = LogElsewhere { told, events, handle: handle.clone() };
         let until = async {
             ending.receive(&handle).await;
         };
@@ -125,11 +127,7 @@ async fn hear_one(
         Ok(stream) => {
             let peer = host_of(stream.peer()).to_owned();
             let heard = hear(stream, handle, log, setup.silence_ns).await;
-            HearingEvent::Ended {
-                peer,
-                lines: heard.lines,
-                why: heard.why,
-            }
+            HearingEvent::Ended { peer, lines: heard.lines, why: heard.why }
         }
     }
 }
@@ -157,10 +155,7 @@ impl LogElsewhere {
 
 impl WitnessLog for LogElsewhere {
     fn begin(&self, peer: &str, greeting: Vec<u8>) -> LogFuture<'_, bool> {
-        self.say(HearingEvent::Begin {
-            peer: peer.to_owned(),
-            greeting,
-        });
+        self.say(HearingEvent::Begin { peer: peer.to_owned(), greeting });
         Box::pin(self.logged())
     }
 
@@ -205,10 +200,7 @@ impl TellingState {
 
     /// Why the witness is gone, if it is.
     pub fn lost(&self) -> Option<String> {
-        self.lost
-            .lock()
-            .expect("no panic happens under this lock")
-            .clone()
+        self.lost.lock().expect("no panic happens under this lock").clone()
     }
 
     /// The first reason is kept: the others follow from it.
@@ -218,8 +210,8 @@ impl TellingState {
     }
 }
 
-/// Tells a witness what comes until the farewell or until nobody can tell any more; blocks the calling thread. `started` hears whether
-/// the witness is there, and on this very machine.
+/// Tells a witness what comes until the farewell or until nobody can tell any more; blocks the
+/// calling thread. `started` hears whether the witness is there, and on this very machine.
 pub fn tell_live(
     setup: TellingSetup,
     letters: Inbox<Telling>,
@@ -232,12 +224,9 @@ pub fn tell_live(
     };
     let handle = executor.handle();
     let story = async move {
-        let TellingSetup {
-            address,
-            greeting,
-            patience_ns,
-        } = &setup;
-        let introduced = Teller::introduce(&network, &handle, address, greeting, *patience_ns).await;
+        let TellingSetup { address, greeting, patience_ns } = &setup;
+        let introduced =
+            Teller::introduce(&network, &handle, address, greeting, *patience_ns).await;
         let (mut teller, mut answers) = match introduced {
             Ok(introduced) => introduced,
             Err(refused) => return drop(started.send(Err(refused))),

@@ -1,6 +1,9 @@
-//! The machine under test: introduces its run, tells each acknowledgement, and hears how many the witness has.
+//! The machine under test: introduces its run, tells each acknowledgement, and hears how many the
+//! witness has.
 
-use plimsoll_io::{Handle, Nanos, Network, SharedStream, Stream, StreamError, close, within, write_all};
+use plimsoll_io::{
+    Handle, Nanos, Network, SharedStream, Stream, StreamError, close, within, write_all,
+};
 
 use super::{END, Lines, NoLines, READY, RECEIVED_BYTES_MAX};
 
@@ -26,7 +29,8 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Connects and introduces the run by its first line. Both answers are waited for, each at most `patience_ns`.
+    /// Connects and introduces the run by its first line. Both answers are waited for, each at most
+    /// `patience_ns`.
     ///
     /// # Errors
     /// When the witness cannot be reached, is silent or no free witness.
@@ -42,11 +46,7 @@ impl Teller {
             None | Some(Err(StreamError::TimedOut(_))) => return Err(silent()),
             Some(connected) => SharedStream::new(connected.map_err(Refused::Unreachable)?),
         };
-        let mut teller = Self {
-            stream: stream.clone(),
-            handle: handle.clone(),
-            patience_ns,
-        };
+        let mut teller = Self { stream: stream.clone(), handle: handle.clone(), patience_ns };
         let said = teller.tell(greeting.as_bytes()).await;
         said.map_err(Refused::Unreachable)?;
         let mut lines = Lines::new();
@@ -63,12 +63,7 @@ impl Teller {
         if first != READY {
             return Err(answered(&first));
         }
-        let answers = Answers {
-            stream,
-            lines,
-            handle: handle.clone(),
-            patience_ns,
-        };
+        let answers = Answers { stream, lines, handle: handle.clone(), patience_ns };
         Ok((teller, answers))
     }
 
@@ -122,7 +117,9 @@ impl Answers {
             let text = String::from_utf8_lossy(&line).trim().to_owned();
             let is_count = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let told = is_count.then(|| text.parse().ok()).flatten();
-            count = told.ok_or_else(|| format!("it said {:?}", text.chars().take(60).collect::<String>()))?;
+            count = told.ok_or_else(|| {
+                format!("it said {:?}", text.chars().take(60).collect::<String>())
+            })?;
         }
         Ok(count)
     }

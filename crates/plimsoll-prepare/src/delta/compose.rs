@@ -1,9 +1,12 @@
-//! Composing a page out of prepared lines, known records and literal nodes. Writing a script and running it both go through
-//! here, so both always agree on what a step gives and on what comes next.
+//! Composing a page out of prepared lines, known records and literal nodes. Writing a script and
+//! running it both go through here, so both always agree on what a step gives and on what comes
+//! next.
 
 use std::borrow::Cow;
 
-use super::numbers::{push_bytes, push_difference, push_number, take_bytes, take_difference, take_number};
+use super::numbers::{
+    push_bytes, push_difference, push_number, take_bytes, take_difference, take_number,
+};
 use crate::PreparedDatabase;
 use crate::keys::number_of_key;
 use plimsoll_engine::page::{PageMut, PageView, page_flags};
@@ -56,19 +59,17 @@ impl Heading {
             0 => generated.external().unwrap_or_default(),
             _ => take_bytes(coded),
         };
-        Self {
-            dbtime,
-            object,
-            flags,
-            previous,
-            next,
-            external: external.to_vec(),
-        }
+        Self { dbtime, object, flags, previous, next, external: external.to_vec() }
     }
 }
 
 /// A neighbour is the prepared one (0) or near the page itself.
-fn push_neighbour(coded: &mut Vec<u8>, neighbour: PageNumber, prepared: PageNumber, page: PageNumber) {
+fn push_neighbour(
+    coded: &mut Vec<u8>,
+    neighbour: PageNumber,
+    prepared: PageNumber,
+    page: PageNumber,
+) {
     push_number(coded, u64::from(neighbour != prepared));
     if neighbour != prepared {
         push_difference(coded, neighbour.into(), page.into());
@@ -158,10 +159,7 @@ impl<'a> Composer<'a> {
 
     /// Where the prepared node at the cursor is expected.
     pub(super) fn expected_prepared(&self) -> u64 {
-        let offset = self
-            .generated
-            .node_place(self.cursor)
-            .map_or(0, |(offset, ..)| offset);
+        let offset = self.generated.node_place(self.cursor).map_or(0, |(offset, ..)| offset);
         (offset as u64).wrapping_add(self.shift)
     }
 
@@ -170,10 +168,7 @@ impl<'a> Composer<'a> {
         if self.keeps_external {
             let (offset, length, flags) = self.generated.node_place(self.cursor)?;
             let start = self.size().header_bytes() + offset;
-            return Some((
-                flags,
-                Cow::Borrowed(&self.generated.bytes()[start..start + length]),
-            ));
+            return Some((flags, Cow::Borrowed(&self.generated.bytes()[start..start + length])));
         }
         let node = self.generated.node(self.cursor).ok()?;
         let (flags, bytes) = self.node(&node.key(), node.data);
@@ -206,8 +201,9 @@ impl<'a> Composer<'a> {
         self.next_number.or_else(after_prepared).unwrap_or(0)
     }
 
-    /// Makes the page out of a copy of the prepared one, checksums aside: what is free still holds what was there, the prepared page and
-    /// then `remains`: nodes of records that have come and gone, each with its place from the end of the page header.
+    /// Makes the page out of a copy of the prepared one, checksums aside: what is free still holds
+    /// what was there, the prepared page and then `remains`: nodes of records that have come and
+    /// gone, each with its place from the end of the page header.
     pub(super) fn finish(self, remains: &[(usize, Vec<u8>)], bytes: &mut [u8]) {
         let size = self.size();
         let header_bytes = size.header_bytes();
@@ -218,7 +214,12 @@ impl<'a> Composer<'a> {
         let prepared_end = area_end.min(size.bytes() - 4 * (self.generated.lines() + 1));
         // Nothing is left of prepared tags.
         bytes[prepared_end.max(external_end)..].fill(0);
-        PageMut::new(bytes, size).format_ends(self.page, heading.object, heading.flags, &heading.external);
+        PageMut::new(bytes, size).format_ends(
+            self.page,
+            heading.object,
+            heading.flags,
+            &heading.external,
+        );
         for (offset, node) in remains {
             paint(&mut bytes[header_bytes..area_end], *offset, node);
         }

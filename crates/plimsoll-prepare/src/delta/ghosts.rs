@@ -1,5 +1,6 @@
-//! Ghosts: records that are no longer on a page but whose bytes still lie in its free space. Removing a node leaves its bytes
-//! behind, and moving nodes together leaves copies of their ends, so without ghosts most of a residue would be of these.
+//! Ghosts: records that are no longer on a page but whose bytes still lie in its free space.
+//! Removing a node leaves its bytes behind, and moving nodes together leaves copies of their ends,
+//! so without ghosts most of a residue would be of these.
 
 use super::compose::{Composer, Content};
 use super::numbers::{push_difference, push_number, take_difference, take_number};
@@ -30,10 +31,7 @@ impl Ghost {
 
 /// What ghosts have left on the page that is composed: the place and the bytes of each.
 pub(super) fn remains(ghosts: &[Ghost], composer: &Composer<'_>) -> Vec<(usize, Vec<u8>)> {
-    ghosts
-        .iter()
-        .map(|ghost| (ghost.offset, ghost.node(composer).1))
-        .collect()
+    ghosts.iter().map(|ghost| (ghost.offset, ghost.node(composer).1)).collect()
 }
 
 pub(super) fn push(coded: &mut Vec<u8>, ghosts: &[Ghost]) {
@@ -54,17 +52,17 @@ pub(super) fn take(coded: &mut &[u8]) -> Vec<Ghost> {
         .map(|_| {
             offset = take_difference(coded, offset);
             number = take_difference(coded, number);
-            Ghost {
-                offset: offset as usize,
-                number,
-                version: take_number(coded) as u32,
-            }
+            Ghost { offset: offset as usize, number, version: take_number(coded) as u32 }
         })
         .collect()
 }
 
 /// The records found in the free space of a composed page, where it is not as prepared.
-pub(super) fn find(database: &PreparedDatabase, composer: &Composer<'_>, view: &PageView<'_>) -> Vec<Ghost> {
+pub(super) fn find(
+    database: &PreparedDatabase,
+    composer: &Composer<'_>,
+    view: &PageView<'_>,
+) -> Vec<Ghost> {
     if composer.content != Content::Records {
         return Vec::new();
     }
@@ -91,11 +89,8 @@ pub(super) fn find(database: &PreparedDatabase, composer: &Composer<'_>, view: &
 
 /// Stretches between the nodes, and from the last one to the tags.
 fn free_spans(composer: &Composer<'_>, view: &PageView<'_>) -> Vec<(usize, usize)> {
-    let mut used: Vec<_> = composer
-        .nodes()
-        .iter()
-        .map(|node| (node.offset, node.offset + node.bytes.len()))
-        .collect();
+    let mut used: Vec<_> =
+        composer.nodes().iter().map(|node| (node.offset, node.offset + node.bytes.len())).collect();
     let area_end = view.size().bytes() - view.size().header_bytes() - 4 * (view.lines() + 1);
     used.push((area_end, area_end));
     used.sort_unstable();
@@ -129,11 +124,7 @@ fn find_whole(
         let key_bytes = node_key_bytes(database, composer, number);
         (record[..sample] == area[start..start + sample] && start >= key_bytes).then(|| {
             let offset = start - key_bytes;
-            let ghost = Ghost {
-                offset,
-                number,
-                version,
-            };
+            let ghost = Ghost { offset, number, version };
             (ghost, key_bytes + record_bytes)
         })
     })
@@ -143,7 +134,8 @@ fn node_key_bytes(database: &PreparedDatabase, composer: &Composer<'_>, number: 
     composer.node(&database.record_key(number), &[]).1.len()
 }
 
-/// What is left of the end of a record that is still on the page, one or more nodes' length further down.
+/// What is left of the end of a record that is still on the page, one or more nodes' length further
+/// down.
 fn find_remains(
     database: &PreparedDatabase,
     composer: &Composer<'_>,
@@ -158,11 +150,7 @@ fn find_remains(
         let windows = &mut node.bytes.windows(SAMPLE_BYTES);
         let at = windows.position(|window| window == sample)?;
         let offset = differs_at.checked_sub(at)?;
-        let ghost = Ghost {
-            offset,
-            number,
-            version,
-        };
+        let ghost = Ghost { offset, number, version };
         Some((ghost, node.bytes.len()))
     })
 }

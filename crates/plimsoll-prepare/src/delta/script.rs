@@ -10,12 +10,15 @@
 //! chunk   = signed: record number, version, signed: long-value identifier, chunk, length
 //! ```
 //!
-//! A kept or replaced node is expected where it was prepared, moved as far as the one before; any other right behind the node of the line before.
+//! A kept or replaced node is expected where it was prepared, moved as far as the one before; any
+//! other right behind the node of the line before.
 
 use std::borrow::Cow;
 
 use super::compose::{Composer, Content};
-use super::numbers::{push_bytes, push_difference, push_number, take_bytes, take_difference, take_number};
+use super::numbers::{
+    push_bytes, push_difference, push_number, take_bytes, take_difference, take_number,
+};
 use crate::keys::number_of_key;
 use crate::value::{identify_chunk, write_chunk};
 use plimsoll_engine::page::PageView;
@@ -75,7 +78,12 @@ pub(super) fn write(composer: &mut Composer<'_>, view: &PageView<'_>) -> Option<
 }
 
 /// The step that gives this line, or the skip that must come before it.
-fn next_step(composer: &Composer<'_>, view: &PageView<'_>, line: usize, stored: &[u8]) -> Option<Step> {
+fn next_step(
+    composer: &Composer<'_>,
+    view: &PageView<'_>,
+    line: usize,
+    stored: &[u8],
+) -> Option<Step> {
     if composer.prepared().is_some_and(|(_, bytes)| *bytes == *stored) {
         return Some(Step::Keep);
     }
@@ -98,10 +106,7 @@ fn next_step(composer: &Composer<'_>, view: &PageView<'_>, line: usize, stored: 
             std::cmp::Ordering::Greater => {}
         }
     }
-    let literal = || Step::Literal {
-        key: key.clone(),
-        data: node.data.to_vec(),
-    };
+    let literal = || Step::Literal { key: key.clone(), data: node.data.to_vec() };
     Some(identify(composer, &key, node.data).unwrap_or_else(literal))
 }
 
@@ -111,7 +116,8 @@ fn identify(composer: &Composer<'_>, key: &[u8], data: &[u8]) -> Option<Step> {
     match composer.content {
         Content::Records => {
             let (number, version) = database.form.identify(data)?;
-            let is_known = database.record_key(number) == key && database.record(number, version) == data;
+            let is_known =
+                database.record_key(number) == key && database.record(number, version) == data;
             let version = version.into();
             is_known.then_some(Step::New { number, version })
         }
@@ -142,14 +148,7 @@ fn chunk_node(composer: &Composer<'_>, step: &Chunk) -> (Vec<u8>, Vec<u8>) {
     key.extend(((step.chunk * chunk_bytes) as u32).to_be_bytes());
     let mut data = vec![0; step.bytes];
     let (version, percent) = (step.version as u32, database.random_percent());
-    write_chunk(
-        database.value_key,
-        step.number,
-        version,
-        step.chunk,
-        percent,
-        &mut data,
-    );
+    write_chunk(database.value_key, step.number, version, step.chunk, percent, &mut data);
     (key, data)
 }
 
@@ -269,13 +268,9 @@ fn follows(last: &Step, step: &Step) -> bool {
     match (last, step) {
         (Step::Keep, Step::Keep) | (Step::Skip, Step::Skip) => true,
         (Step::Replace { version: before }, Step::Replace { version }) => before == version,
-        (
-            Step::New {
-                number: number_before,
-                version: before,
-            },
-            Step::New { number, version },
-        ) => number_before + 1 == *number && before == version,
+        (Step::New { number: number_before, version: before }, Step::New { number, version }) => {
+            number_before + 1 == *number && before == version
+        }
         _ => false,
     }
 }
@@ -313,11 +308,7 @@ pub(super) fn run(composer: &mut Composer<'_>, coded: &mut &[u8]) {
         let mut step = take_step(composer, kind, coded);
         for place in 0..count {
             let expected = expected_offset(composer, &step);
-            let offset = if place == 0 {
-                expected.wrapping_add(moved)
-            } else {
-                expected
-            };
+            let offset = if place == 0 { expected.wrapping_add(moved) } else { expected };
             apply(composer, &step, offset).expect("the script was written for this prepared page");
             if let Step::New { number, .. } = &mut step {
                 *number += 1;
@@ -330,17 +321,14 @@ fn take_step(composer: &Composer<'_>, kind: u64, coded: &mut &[u8]) -> Step {
     match kind {
         KEEP => Step::Keep,
         SKIP => Step::Skip,
-        REPLACE => Step::Replace {
-            version: take_number(coded),
-        },
+        REPLACE => Step::Replace { version: take_number(coded) },
         NEW => Step::New {
             number: take_difference(coded, composer.expected_number()),
             version: take_number(coded),
         },
-        LITERAL => Step::Literal {
-            key: take_bytes(coded).to_vec(),
-            data: take_bytes(coded).to_vec(),
-        },
+        LITERAL => {
+            Step::Literal { key: take_bytes(coded).to_vec(), data: take_bytes(coded).to_vec() }
+        }
         CHUNK => Step::Chunk(Chunk {
             number: take_difference(coded, composer.next_number.unwrap_or(0)),
             version: take_number(coded),

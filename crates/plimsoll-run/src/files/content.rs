@@ -1,7 +1,8 @@
-//! What files hold: every sector follows from seed, place, version and data pattern, so that what is read can be compared.
+//! What files hold: every sector follows from seed, place, version and data pattern, so that what
+//! is read can be compared.
 //!
-//! A stamped sector says who it is. That costs a pattern of repeated bytes a little of its sameness, so only files that are verified
-//! are stamped.
+//! A stamped sector says who it is. That costs a pattern of repeated bytes a little of its
+//! sameness, so only files that are verified are stamped.
 //!
 //! ```text
 //! sector: | seed 8 | sector number 8 | version 7, pattern 1 | body 488 |   little-endian
@@ -87,12 +88,14 @@ impl Recipe {
         Random::from_seed(self.seed ^ number.rotate_left(24) ^ version.rotate_left(52))
     }
 
-    /// The version of a stamped sector that is whole and at its place; what is wrong with it otherwise.
+    /// The version of a stamped sector that is whole and at its place; what is wrong with it
+    /// otherwise.
     ///
     /// # Errors
     /// What a reader of the report should know.
     pub fn version_of(&self, offset: u64, sector: &[u8]) -> Result<u64, String> {
-        let word = |at: usize| u64::from_le_bytes(sector[at..at + 8].try_into().expect("eight bytes"));
+        let word =
+            |at: usize| u64::from_le_bytes(sector[at..at + 8].try_into().expect("eight bytes"));
         let number = offset / SECTOR_BYTES as u64;
         if word(0) != self.seed {
             return Err("it holds nothing that was written to this file".into());

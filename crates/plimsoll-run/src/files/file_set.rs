@@ -1,7 +1,9 @@
-//! Preallocated files, or block devices, that a load reads and writes: prepared to their last byte, opened with direct I/O.
+//! Preallocated files, or block devices, that a load reads and writes: prepared to their last byte,
+//! opened with direct I/O.
 //!
-//! Transfers that are no whole number of logical blocks are made so: lengthened, or a write reads its blocks, changes its part and
-//! writes them back. Those that would meet in one block wait for each other.
+//! Transfers that are no whole number of logical blocks are made so: lengthened, or a write reads
+//! its blocks, changes its part and writes them back. Those that would meet in one block wait for
+//! each other.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -42,7 +44,8 @@ pub struct OpenFile {
 pub struct FileSet {
     number: u16,
     files: Vec<OpenFile>,
-    /// Whether versions count: a modelled storage without verification keeps what it was prepared with.
+    /// Whether versions count: a modelled storage without verification keeps what it was prepared
+    /// with.
     counts_versions: bool,
     watch: TransactionWatch,
 }
@@ -52,7 +55,11 @@ impl FileSet {
     ///
     /// # Errors
     /// What the disk reports.
-    pub async fn open(run: &RunContext, number: u16, spec: &InstanceSpec) -> Result<FileSet, RunError> {
+    pub async fn open(
+        run: &RunContext,
+        number: u16,
+        spec: &InstanceSpec,
+    ) -> Result<FileSet, RunError> {
         let settings: FilesInstance = spec.options_as().map_err(RunError::Spec)?;
         let mut files = Vec::new();
         for position in 0..spec.databases.len() {
@@ -90,11 +97,7 @@ impl FileSet {
         let block = file.block_bytes();
         let first = transfer.offset / block * block;
         let end = (transfer.offset + transfer.size_bytes).next_multiple_of(block);
-        let whole = Transfer {
-            offset: first,
-            size_bytes: end - first,
-            ..*transfer
-        };
+        let whole = Transfer { offset: first, size_bytes: end - first, ..*transfer };
         let writes = transfer.direction == Direction::Write;
         if below != BelowBlock::ReadModifyWrite || !writes {
             return match writes {
@@ -115,18 +118,14 @@ impl FileSet {
         let file = &self.files[position];
         let length = transfer.size_bytes as usize;
         let context = self.context(position, Purpose::DatabaseRead);
-        let ticket = file
-            .witness
-            .as_ref()
-            .map(|witness| witness.begin_read(transfer.offset, length));
-        let read = file
-            .file
-            .read(transfer.offset, file.file.allocate(length), context)
-            .await;
+        let ticket =
+            file.witness.as_ref().map(|witness| witness.begin_read(transfer.offset, length));
+        let read = file.file.read(transfer.offset, file.file.allocate(length), context).await;
         if let (Some(witness), Some(ticket)) = (&file.witness, ticket) {
             let bytes = read.as_ref().ok().map(|buffer| &buffer[..]);
             let judged = witness.end_read(ticket, bytes);
-            judged.map_err(|what| RunError::Corruption(format!("{}: {what}", file.path.display())))?;
+            judged
+                .map_err(|what| RunError::Corruption(format!("{}: {what}", file.path.display())))?;
         }
         Ok(read?)
     }
@@ -139,22 +138,21 @@ impl FileSet {
         self.put(position, transfer.offset, buffer, ticket, version).await
     }
 
-    /// Reads the blocks around a transfer, changes its part of them and writes them. Verified files change whole sectors.
-    async fn modify(&self, position: usize, transfer: &Transfer, whole: &Transfer) -> Result<(), RunError> {
+    /// Reads the blocks around a transfer, changes its part of them and writes them. Verified files
+    /// change whole sectors.
+    async fn modify(
+        &self,
+        position: usize,
+        transfer: &Transfer,
+        whole: &Transfer,
+    ) -> Result<(), RunError> {
         let file = &self.files[position];
-        let reading = Transfer {
-            direction: Direction::Read,
-            ..*whole
-        };
+        let reading = Transfer { direction: Direction::Read, ..*whole };
         let mut buffer = self.read(position, &reading).await?;
         let sector = SECTOR_BYTES as u64;
         let first = transfer.offset / sector * sector;
         let end = (transfer.offset + transfer.size_bytes).next_multiple_of(sector);
-        let part = Transfer {
-            offset: first,
-            size_bytes: end - first,
-            ..*transfer
-        };
+        let part = Transfer { offset: first, size_bytes: end - first, ..*transfer };
         let (ticket, version) = file.begin_write(&part, self.counts_versions);
         let within = (first - whole.offset) as usize..(end - whole.offset) as usize;
         file.recipe.fill(first, version, &mut buffer[within]);
@@ -171,10 +169,7 @@ impl FileSet {
     ) -> Result<(), RunError> {
         let file = &self.files[position];
         let context = self.context(position, Purpose::DatabaseWrite);
-        let written = file
-            .file
-            .write(offset, buffer, Durability::Volatile, context)
-            .await;
+        let written = file.file.write(offset, buffer, Durability::Volatile, context).await;
         if let (Some(witness), Some(ticket)) = (&file.witness, ticket) {
             witness.end_write(ticket, version, written.is_ok());
         }
@@ -235,9 +230,7 @@ impl OpenFile {
                 path.display()
             )));
         }
-        let witness = settings
-            .verify
-            .then(|| Witness::new(recipe, spec.size_bytes, is_new));
+        let witness = settings.verify.then(|| Witness::new(recipe, spec.size_bytes, is_new));
         Ok(OpenFile {
             file,
             path,
@@ -307,12 +300,7 @@ pub fn recipe_of(
 }
 
 fn context(number: u16, position: usize, purpose: Purpose) -> Context {
-    Context {
-        purpose,
-        instance: InstanceId(number),
-        database: position as u8 + 1,
-        intended: None,
-    }
+    Context { purpose, instance: InstanceId(number), database: position as u8 + 1, intended: None }
 }
 
 /// Writes every byte once, so that no later write meets an unwritten extent and no read a hole.
@@ -348,13 +336,9 @@ async fn prepare(
     if !is_device {
         file.extend(size_bytes, context).await?;
     }
-    write_through(
-        run,
-        &file,
-        (size_bytes, SECTOR_BYTES as u64),
-        context,
-        |offset, bytes| plimsoll_io::Content::fill(recipe, offset, bytes),
-    )
+    write_through(run, &file, (size_bytes, SECTOR_BYTES as u64), context, |offset, bytes| {
+        plimsoll_io::Content::fill(recipe, offset, bytes)
+    })
     .await?;
     file.close(context).await?;
     if is_device {
@@ -378,24 +362,18 @@ pub async fn checksum(
     let settings: FilesInstance = instance.options_as().map_err(RunError::Spec)?;
     if !settings.verify {
         return Err(RunError::Spec(format!(
-            "instance {} is not verified, so no checksum phase can judge its files; write verify = true",
+            "instance {} is not verified, so no checksum phase can judge its files; write verify = \
+             true",
             instance.name
         )));
     }
-    let (recipe, path) = (
-        recipe_of(instance, position, settings)?,
-        instance.database_path(position),
-    );
+    let (recipe, path) =
+        (recipe_of(instance, position, settings)?, instance.database_path(position));
     let context = context(number, position, Purpose::Checksum);
     let file = run.files.open(&path, OpenMode::Read, context).await?;
     let step = u64::from(reads.read_bytes).next_multiple_of(4096);
-    let length = instance.databases[position]
-        .size_bytes
-        .min(file.opened().length_bytes);
-    let mut report = ChecksumReport {
-        path,
-        ..ChecksumReport::default()
-    };
+    let length = instance.databases[position].size_bytes.min(file.opened().length_bytes);
+    let mut report = ChecksumReport { path, ..ChecksumReport::default() };
     let mut pending = VecDeque::new();
     let mut offset = 0;
     while offset < length || !pending.is_empty() {

@@ -6,12 +6,7 @@ use plimsoll_measure::{Metric, MetricKind};
 pub const OPERATIONS: [&str; 2] = ["file_read", "file_write"];
 
 const fn timing(name: &'static str, meaning: &'static str) -> Metric {
-    Metric {
-        name,
-        kind: MetricKind::Timing,
-        unit: "ns",
-        meaning,
-    }
+    Metric { name, kind: MetricKind::Timing, unit: "ns", meaning }
 }
 
 /// The metrics of single transfers by their size, with the largest size that counts for each.
@@ -34,16 +29,11 @@ const SIZE_CLASSES: [(&str, u64); 12] = [
 pub const METRICS: [Metric; 15] = [
     timing(
         OPERATIONS[0],
-        "transactions on files whose request reads, from the intended start to the end of the reply",
+        "transactions on files whose request reads, from the intended start to the end of the \
+         reply",
     ),
-    timing(
-        OPERATIONS[1],
-        "transactions on files whose request writes, likewise",
-    ),
-    timing(
-        SIZE_CLASSES[0].0,
-        "transfers of up to 512 bytes as the workload asked for them",
-    ),
+    timing(OPERATIONS[1], "transactions on files whose request writes, likewise"),
+    timing(SIZE_CLASSES[0].0, "transfers of up to 512 bytes as the workload asked for them"),
     timing(SIZE_CLASSES[1].0, "transfers of up to 1 KiB, likewise"),
     timing(SIZE_CLASSES[2].0, "transfers of up to 2 KiB, likewise"),
     timing(SIZE_CLASSES[3].0, "transfers of up to 4 KiB, likewise"),

@@ -28,10 +28,7 @@ pub struct LoadedFile {
 impl LoadedFile {
     /// What a demand knows of it.
     pub fn place(&self) -> FilePlace {
-        FilePlace {
-            weight: self.weight,
-            size_bytes: self.set.files()[self.position].size_bytes(),
-        }
+        FilePlace { weight: self.weight, size_bytes: self.set.files()[self.position].size_bytes() }
     }
 }
 
@@ -71,11 +68,7 @@ impl Pair for FilePair {
     }
 
     fn into_service(self) -> FileService {
-        FileService {
-            handle: self.handle,
-            below_block: self.below_block,
-            files: self.files,
-        }
+        FileService { handle: self.handle, below_block: self.below_block, files: self.files }
     }
 }
 
@@ -87,12 +80,15 @@ pub struct FileService {
 }
 
 impl FileService {
-    async fn transfer(&self, place: usize, transfer: &Transfer, book: &mut Book) -> Result<(), RunError> {
+    async fn transfer(
+        &self,
+        place: usize,
+        transfer: &Transfer,
+        book: &mut Book,
+    ) -> Result<(), RunError> {
         let file = &self.files[place];
         let begun = self.handle.now();
-        file.set
-            .transfer(file.position, transfer, self.below_block)
-            .await?;
+        file.set.transfer(file.position, transfer, self.below_block).await?;
         book.note(size_class(transfer.size_bytes), self.handle.now() - begun);
         Ok(())
     }

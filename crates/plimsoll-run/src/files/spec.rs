@@ -13,7 +13,8 @@ use crate::spec::{LoadSpec, WorkloadSpec};
 pub struct FilesSpec {
     /// The access specification.
     pub access: Vec<AccessLineSpec>,
-    /// Workers, between which the sessions of each file are shared out; those of a worker go on where the last one has ended.
+    /// Workers, between which the sessions of each file are shared out; those of a worker go on
+    /// where the last one has ended.
     pub workers: u32,
     /// What becomes of transfers that are no whole number of logical blocks.
     pub below_block: BelowBlock,
@@ -57,7 +58,8 @@ pub enum BelowBlock {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilesInstance {
-    /// What is written: 0 repeats one byte, 1 is random and the same at every write of a place, 2 is random and new each time.
+    /// What is written: 0 repeats one byte, 1 is random and the same at every write of a place, 2
+    /// is random and new each time.
     pub data_pattern: u8,
     /// Whether what is read is compared with what was written.
     pub verify: bool,
@@ -76,9 +78,7 @@ impl FilesSpec {
     pub fn of(workload: &WorkloadSpec) -> Result<(FilesSpec, Access), String> {
         let spec: FilesSpec = workload.options_as()?;
         let name = &workload.name;
-        let access = spec
-            .access()
-            .map_err(|error| format!("workload {name}: {error}"))?;
+        let access = spec.access().map_err(|error| format!("workload {name}: {error}"))?;
         if spec.workers == 0 {
             return Err(format!("workload {name} has 0 workers; take at least 1"));
         }
@@ -91,13 +91,15 @@ impl FilesSpec {
             }
             LoadSpec::Sessions(load) if load.shared => {
                 return Err(format!(
-                    "workload {name} has one pool of sessions, but a slot belongs to one file; write shared = false"
+                    "workload {name} has one pool of sessions, but a slot belongs to one file; \
+                     write shared = false"
                 ));
             }
             LoadSpec::Sessions(_) => {}
             _ if access.delays() => {
                 return Err(format!(
-                    "workload {name} arrives by a schedule, but its access lines have delays; leave out one of both"
+                    "workload {name} arrives by a schedule, but its access lines have delays; \
+                     leave out one of both"
                 ));
             }
             _ => {}

@@ -1,5 +1,6 @@
-//! What each sector of a file should hold, as far as that is known: the version that was written last. What was written while it was
-//! read, or by two at once, is not judged: nothing promises which of them wins.
+//! What each sector of a file should hold, as far as that is known: the version that was written
+//! last. What was written while it was read, or by two at once, is not judged: nothing promises
+//! which of them wins.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -46,15 +47,8 @@ impl Witness {
     pub fn new(recipe: Recipe, size_bytes: u64, is_new: bool) -> Witness {
         let sectors = (size_bytes / SECTOR_BYTES as u64) as usize;
         let versions = vec![if is_new { 0 } else { UNKNOWN }; sectors];
-        let state = State {
-            versions,
-            next_version: 1,
-            ..State::default()
-        };
-        Witness {
-            recipe,
-            state: RefCell::new(state),
-        }
+        let state = State { versions, next_version: 1, ..State::default() };
+        Witness { recipe, state: RefCell::new(state) }
     }
 
     /// A read of whole sectors begins.
@@ -80,12 +74,7 @@ impl Witness {
             open.is_disputed |= writes;
         }
         state.next_ticket += 1;
-        let open = Open {
-            first,
-            count,
-            writes,
-            is_disputed,
-        };
+        let open = Open { first, count, writes, is_disputed };
         state.open.insert(state.next_ticket, open);
         Ticket(state.next_ticket)
     }
@@ -98,11 +87,7 @@ impl Witness {
     /// A write has ended, well or not.
     pub fn end_write(&self, ticket: Ticket, version: u64, is_done: bool) {
         let open = self.end(ticket);
-        let known = if is_done && !open.is_disputed {
-            version as u32
-        } else {
-            UNKNOWN
-        };
+        let known = if is_done && !open.is_disputed { version as u32 } else { UNKNOWN };
         let range = open.first as usize..(open.first + open.count) as usize;
         self.state.borrow_mut().versions[range].fill(known);
     }
@@ -118,11 +103,10 @@ impl Witness {
         };
         for (index, sector) in bytes.chunks_exact(SECTOR_BYTES).enumerate() {
             let number = open.first + index as u64;
-            let wrong = |what: String| format!("sector {number} is not what was written there: {what}");
-            let found = self
-                .recipe
-                .version_of(number * SECTOR_BYTES as u64, sector)
-                .map_err(wrong)?;
+            let wrong =
+                |what: String| format!("sector {number} is not what was written there: {what}");
+            let found =
+                self.recipe.version_of(number * SECTOR_BYTES as u64, sector).map_err(wrong)?;
             let known = &mut self.state.borrow_mut().versions[number as usize];
             if *known != UNKNOWN && u64::from(*known) != found {
                 return Err(wrong(format!(

@@ -1,9 +1,10 @@
-//! An open load: arrivals keep their schedule whatever the storage does. Each takes a free session of the run's one pool,
-//! or waits for one; either way its response time runs from the time it was due.
+//! An open load: arrivals keep their schedule whatever the storage does. Each takes a free session
+//! of the run's one pool, or waits for one; either way its response time runs from the time it was
+//! due.
 //!
-//! Two delays are kept apart. *Arrival lag* is the load generator's own: how late an arrival was noticed although nothing
-//! held it up. *Pool wait* is the storage's: every session was busy. The first one can make a result doubtful, the second
-//! one belongs to it.
+//! Two delays are kept apart. *Arrival lag* is the load generator's own: how late an arrival was
+//! noticed although nothing held it up. *Pool wait* is the storage's: every session was busy. The
+//! first one can make a result doubtful, the second one belongs to it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -36,7 +37,13 @@ where
     S: Service + 'static,
 {
     /// A gate whose schedule begins now.
-    pub fn new(shared: &Rc<Shared<S>>, demand: D, gaps: Random, per_s: f64, spacing: SpacingSpec) -> Self {
+    pub fn new(
+        shared: &Rc<Shared<S>>,
+        demand: D,
+        gaps: Random,
+        per_s: f64,
+        spacing: SpacingSpec,
+    ) -> Self {
         let schedule = Schedule::new(gaps, spacing.into(), per_s, shared.handle().now());
         Gate {
             shared: shared.clone(),
@@ -51,9 +58,7 @@ where
 
     /// Another rate from now on.
     pub fn set_rate(&self, per_s: f64) {
-        self.schedule
-            .borrow_mut()
-            .set_rate(per_s, self.shared.handle().now());
+        self.schedule.borrow_mut().set_rate(per_s, self.shared.handle().now());
         self.rate_changes.set(self.rate_changes.get() + 1);
         self.paused.set(false);
     }
@@ -69,7 +74,8 @@ where
         self.open_count.get()
     }
 
-    /// Lets arrivals in until the load is no longer wanted or nothing more is asked for, then waits until the last one is complete.
+    /// Lets arrivals in until the load is no longer wanted or nothing more is asked for, then waits
+    /// until the last one is complete.
     ///
     /// # Errors
     /// The first error that a task met.
@@ -117,7 +123,12 @@ where
     }
 
     /// Gives an arrival a session; returns when one became free, if it had to wait.
-    async fn let_in(self: &Rc<Self>, pool: &Permits, task: S::Task, intended: Nanos) -> Option<Nanos> {
+    async fn let_in(
+        self: &Rc<Self>,
+        pool: &Permits,
+        task: S::Task,
+        intended: Nanos,
+    ) -> Option<Nanos> {
         let handle = self.shared.handle();
         let full = pool.free() == 0;
         let asked = handle.now();
@@ -139,19 +150,15 @@ where
         waited_until
     }
 
-    /// One arrival. A task that came to nothing is followed by another, still counted from the time the arrival was due.
+    /// One arrival. A task that came to nothing is followed by another, still counted from the time
+    /// the arrival was due.
     async fn arrival(&self, mut task: S::Task, intended: Nanos) -> Result<(), RunError> {
         loop {
             let (done, finished) = self.shared.carry_out(&task, intended).await?;
             if done.is_final() || !self.shared.wanted() {
                 return Ok(());
             }
-            let seen = Seen {
-                intended,
-                finished,
-                task: &task,
-                done,
-            };
+            let seen = Seen { intended, finished, task: &task, done };
             let next = self.demand.borrow_mut().next(finished, Some(seen));
             match next {
                 Some(step) => task = step.task,

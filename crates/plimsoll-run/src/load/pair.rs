@@ -33,9 +33,15 @@ pub trait Pair {
     /// What the load does and where, for the event that tells of its start.
     fn description(&self) -> String;
 
-    /// A session on some of the places, counted from 0 among those on the same ones. `operations` decides what it does, `places`
-    /// where.
-    fn session(&self, number: u32, operations: Random, places: Random, positions: &[usize]) -> Self::Demand;
+    /// A session on some of the places, counted from 0 among those on the same ones. `operations`
+    /// decides what it does, `places` where.
+    fn session(
+        &self,
+        number: u32,
+        operations: Random,
+        places: Random,
+        positions: &[usize],
+    ) -> Self::Demand;
 
     /// Arrivals on all of the places together.
     fn arrivals(&self, operations: Random, places: Random) -> Self::Demand;

@@ -1,4 +1,5 @@
-//! What was accepted must lie in exactly one folder of each recipient, or have been removed by its user: counted message by message at the end.
+//! What was accepted must lie in exactly one folder of each recipient, or have been removed by its
+//! user: counted message by message at the end.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -53,7 +54,12 @@ pub async fn audit(server: &Rc<MailServer>) -> Result<AuditReport, RunError> {
     Ok(report(server, sum, &wrong, &unread))
 }
 
-fn report(server: &MailServer, sum: AccountAudit, wrong: &[&str], unread: &[String]) -> AuditReport {
+fn report(
+    server: &MailServer,
+    sum: AccountAudit,
+    wrong: &[&str],
+    unread: &[String],
+) -> AuditReport {
     let totals = server.ledger.totals();
     let counts = [
         ("accounts", server.accounts.len() as u64),
@@ -79,10 +85,7 @@ fn report(server: &MailServer, sum: AccountAudit, wrong: &[&str], unread: &[Stri
         (sum.astray, "are in accounts they were not sent to"),
     ] {
         if count > 0 {
-            findings.push(format!(
-                "{count} messages {what}; see accounts such as {}",
-                such_as()
-            ));
+            findings.push(format!("{count} messages {what}; see accounts such as {}", such_as()));
         }
     }
     if !unread.is_empty() {
@@ -92,10 +95,7 @@ fn report(server: &MailServer, sum: AccountAudit, wrong: &[&str], unread: &[Stri
             unread[..unread.len().min(NAMED)].join("; ")
         ));
     }
-    AuditReport {
-        counts: counts.into_iter().collect(),
-        findings,
-    }
+    AuditReport { counts: counts.into_iter().collect(), findings }
 }
 
 /// Looks again as long as a queue may still deliver.
@@ -112,7 +112,8 @@ async fn patiently(server: &MailServer, account: u64) -> Result<AccountAudit, Ma
     }
 }
 
-/// How often each message of this run lies in the folders of an account. Copies of what it sent are no mail that it received.
+/// How often each message of this run lies in the folders of an account. Copies of what it sent are
+/// no mail that it received.
 async fn count(server: &MailServer, account: u64) -> Result<BTreeMap<u64, u64>, MailError> {
     let mut imap = server.connect(account).await?;
     server.login(&mut imap, account).await?;

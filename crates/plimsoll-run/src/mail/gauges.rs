@@ -28,10 +28,7 @@ impl Gauges {
     /// One more until what is returned is dropped.
     pub fn enter(self: &Rc<Self>, gauge: Gauge) -> Entered {
         self.add(gauge, 1);
-        Entered {
-            gauges: self.clone(),
-            gauge,
-        }
+        Entered { gauges: self.clone(), gauge }
     }
 
     /// How many there are.

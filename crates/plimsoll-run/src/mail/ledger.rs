@@ -1,7 +1,9 @@
-//! Who was sent which message, and what became of it: what the audit at the end holds against the mailboxes.
+//! Who was sent which message, and what became of it: what the audit at the end holds against the
+//! mailboxes.
 //!
-//! A message is entered before its first byte is sent, as of unknown end, and settled when the server has answered. So whatever interrupts a delivery, a
-//! removal or the run leaves the ledger true.
+//! A message is entered before its first byte is sent, as of unknown end, and settled when the
+//! server has answered. So whatever interrupts a delivery, a removal or the run leaves the ledger
+//! true.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +25,8 @@ struct Account {
     deleted: BTreeSet<u64>,
     /// Removals whose end nobody knows.
     maybe_deleted: BTreeSet<u64>,
-    /// Moved by a command whose end nobody knows: it may lie in two folders, where a server copies first.
+    /// Moved by a command whose end nobody knows: it may lie in two folders, where a server copies
+    /// first.
     maybe_moved: BTreeSet<u64>,
 }
 
@@ -83,9 +86,7 @@ impl Ledger {
     /// It was certainly not delivered.
     pub fn withdraw(&self, id: u64, to: &[u64]) {
         for account in to {
-            self.accounts.borrow_mut()[*account as usize]
-                .sent_to_it
-                .remove(&id);
+            self.accounts.borrow_mut()[*account as usize].sent_to_it.remove(&id);
         }
     }
 
@@ -114,9 +115,7 @@ impl Ledger {
 
     /// Messages are about to be removed.
     pub fn begin_delete(&self, account: u64, ids: &[u64]) {
-        self.accounts.borrow_mut()[account as usize]
-            .maybe_deleted
-            .extend(ids);
+        self.accounts.borrow_mut()[account as usize].maybe_deleted.extend(ids);
     }
 
     /// They are.
@@ -133,9 +132,7 @@ impl Ledger {
 
     /// Messages are about to be moved.
     pub fn begin_move(&self, account: u64, ids: &[u64]) {
-        self.accounts.borrow_mut()[account as usize]
-            .maybe_moved
-            .extend(ids);
+        self.accounts.borrow_mut()[account as usize].maybe_moved.extend(ids);
     }
 
     /// They are.
@@ -168,7 +165,8 @@ impl Ledger {
         self.by_endpoint.borrow()[endpoint]
     }
 
-    /// Holds what an account was found to hold, by number of message with how often, against what it should.
+    /// Holds what an account was found to hold, by number of message with how often, against what
+    /// it should.
     pub fn audit(&self, account: u64, found: &BTreeMap<u64, u64>) -> AccountAudit {
         let accounts = self.accounts.borrow();
         let account = &accounts[account as usize];

@@ -1,5 +1,5 @@
-//! Accounts before a run: ours are those that bear our marker, and no other is ever touched. New ones are filled, and what an earlier run has begun is
-//! finished.
+//! Accounts before a run: ours are those that bear our marker, and no other is ever touched. New
+//! ones are filled, and what an earlier run has begun is finished.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -75,7 +75,8 @@ pub async fn prepare(run: &RunContext, server: &Rc<MailServer>) -> Result<(), Ru
         Level::Info,
         "mail_initialised",
         format!(
-            "{} accounts are ours, {} of them new; {} messages were laid into them in {seconds:.1} s",
+            "{} accounts are ours, {} of them new; {} messages were laid into them in {seconds:.1} \
+             s",
             server.accounts.len(),
             progress.marked.get(),
             progress.filled.get()
@@ -99,7 +100,10 @@ fn judge(server: &MailServer, progress: &Progress) -> Result<(), RunError> {
     }
     let shown: Vec<_> = not_ours.iter().take(NAMED).map(String::as_str).collect();
     let why = match server.spec.init {
-        None => "no marker message of ours is in them; let them be initialised (--init), if they may be used",
+        None => {
+            "no marker message of ours is in them; let them be initialised (--init), if they may \
+             be used"
+        }
         Some(_) => "they hold messages and no marker of ours; empty them, or name other accounts",
     };
     Err(RunError::Spec(format!(
@@ -125,22 +129,19 @@ async fn look_at(server: &MailServer, account: u64, progress: &Progress) {
 }
 
 /// Whether the account is ours now.
-async fn prepare_one(server: &MailServer, account: u64, progress: &Progress) -> Result<bool, MailError> {
+async fn prepare_one(
+    server: &MailServer,
+    account: u64,
+    progress: &Progress,
+) -> Result<bool, MailError> {
     let mut imap = server.connect(account).await?;
     server.login(&mut imap, account).await?;
     if progress.capabilities.borrow().is_none() {
-        let used: Vec<_> = [
-            "CONDSTORE",
-            "IDLE",
-            "LITERAL+",
-            "MOVE",
-            "QRESYNC",
-            "SASL-IR",
-            "UIDPLUS",
-        ]
-        .into_iter()
-        .filter(|name| imap.offers(name))
-        .collect();
+        let used: Vec<_> =
+            ["CONDSTORE", "IDLE", "LITERAL+", "MOVE", "QRESYNC", "SASL-IR", "UIDPLUS"]
+                .into_iter()
+                .filter(|name| imap.offers(name))
+                .collect();
         let greeting: String = imap.greeting().chars().take(100).collect();
         *progress.capabilities.borrow_mut() = Some(format!(
             "{} greets with {greeting:?} and offers {}",
@@ -163,15 +164,9 @@ async fn prepare_one(server: &MailServer, account: u64, progress: &Progress) -> 
         mark(&mut imap, &server.spec.marker, has(MARKER_FOLDER)).await?;
         progress.marked.set(progress.marked.get() + 1);
     }
-    let init = server.spec.init.unwrap_or(InitSpec {
-        folders: 1,
-        messages_per_folder: 0,
-        inbox: 0,
-    });
-    for name in (1..=init.folders.max(1))
-        .map(folder_name)
-        .chain([SENT.to_owned()])
-    {
+    let init =
+        server.spec.init.unwrap_or(InitSpec { folders: 1, messages_per_folder: 0, inbox: 0 });
+    for name in (1..=init.folders.max(1)).map(folder_name).chain([SENT.to_owned()]) {
         if !has(&name) {
             imap.create(&name).await?;
         }
@@ -179,16 +174,7 @@ async fn prepare_one(server: &MailServer, account: u64, progress: &Progress) -> 
     fill(server, &mut imap, account, "INBOX", 0, init.inbox, progress).await?;
     for number in 1..=init.folders {
         let name = folder_name(number);
-        fill(
-            server,
-            &mut imap,
-            account,
-            &name,
-            number,
-            init.messages_per_folder,
-            progress,
-        )
-        .await?;
+        fill(server, &mut imap, account, &name, number, init.messages_per_folder, progress).await?;
     }
     // What comes of a goodbye does not matter.
     let _ = imap.logout().await;
@@ -197,9 +183,7 @@ async fn prepare_one(server: &MailServer, account: u64, progress: &Progress) -> 
 
 async fn is_marked(imap: &mut Imap, marker: &str) -> Result<bool, MailError> {
     imap.select(MARKER_FOLDER).await?;
-    let found = imap
-        .search(&format!("SUBJECT \"{MARKER_SUBJECT}\" BODY \"{marker}\""))
-        .await?;
+    let found = imap.search(&format!("SUBJECT \"{MARKER_SUBJECT}\" BODY \"{marker}\"")).await?;
     Ok(!found.is_empty())
 }
 
@@ -212,9 +196,7 @@ async fn mark(imap: &mut Imap, marker: &str, has_folder: bool) -> Result<(), Mai
          Content-Type: text/plain; charset=us-ascii\r\n\r\n{marker}\r\n\
          This account belongs to a storage test, which may change and delete everything in it.\r\n"
     );
-    imap.append(MARKER_FOLDER, "\\Seen", text.as_bytes())
-        .await
-        .map(drop)
+    imap.append(MARKER_FOLDER, "\\Seen", text.as_bytes()).await.map(drop)
 }
 
 /// Lays messages into a folder until it holds so many.

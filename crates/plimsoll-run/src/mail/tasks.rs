@@ -1,5 +1,6 @@
-//! What a user does in each task, as commands: an online program asks for what it shows, each time; a cached one asks what has changed, downloads
-//! each message once, and tells the server of what it did in one go.
+//! What a user does in each task, as commands: an online program asks for what it shows, each time;
+//! a cached one asks what has changed, downloads each message once, and tells the server of what it
+//! did in one go.
 
 use plimsoll_clients::mail::{Imap, MailError};
 use plimsoll_workload::mail::{Check, Client, MailTask, Reaction};
@@ -55,8 +56,7 @@ async fn work(user: &mut User<'_>, task: MailTask) -> Result<(), MailError> {
                 user.desk.folders_made
             );
             user.desk.folders_made += 1;
-            user.timed(metrics::CREATE, async |imap| imap.create(&name).await)
-                .await
+            user.timed(metrics::CREATE, async |imap| imap.create(&name).await).await
         }
         MailTask::SynchronizeFolders => synchronise(user).await,
         MailTask::Search => search(user).await,
@@ -86,7 +86,8 @@ fn any_folder(user: &mut User<'_>) -> String {
     folder_name(1 + user.random.below(u64::from(folders)) as u32)
 }
 
-/// A message of the inbox by chance: an online user chooses from what it is shown, a cached one from what it has.
+/// A message of the inbox by chance: an online user chooses from what it is shown, a cached one
+/// from what it has.
 async fn any_message(user: &mut User<'_>) -> Result<Option<u32>, MailError> {
     let uids: Vec<u32> = match user.habits.client {
         Client::Online => user.page().await?.iter().filter_map(|row| row.uid).collect(),
@@ -113,25 +114,21 @@ async fn read_online(user: &mut User<'_>) -> Result<(), MailError> {
     user.timed(metrics::NOOP, async |imap| imap.noop().await).await?;
     let rows = user.page().await?;
     let unread = rows.iter().rev().filter(|row| !row.is_seen());
-    let unread: Vec<u32> = unread
-        .filter_map(|row| row.uid)
-        .take(user.habits.read_max as usize)
-        .collect();
+    let unread: Vec<u32> =
+        unread.filter_map(|row| row.uid).take(user.habits.read_max as usize).collect();
     for uid in unread {
-        let found = user
-            .timed(metrics::BODY, async |imap| imap.show(uid, "1").await)
-            .await?;
+        let found = user.timed(metrics::BODY, async |imap| imap.show(uid, "1").await).await?;
         // Another client of the account may have removed it meanwhile.
         let Some(row) = found.rows.iter().find(|row| row.uid == Some(uid)) else {
             continue;
         };
         let check = user.read(uid, &row.contents);
         let reaction = user.habits.on_read.react(&mut user.random);
-        if let Some(check) = check.filter(|check| reaction.attachment && check.attachment.bytes > 0) {
+        if let Some(check) = check.filter(|check| reaction.attachment && check.attachment.bytes > 0)
+        {
             open_attachment(user, uid, &check).await?;
         }
-        user.timed(metrics::STORE, async |imap| imap.store(&[uid], "\\Seen").await)
-            .await?;
+        user.timed(metrics::STORE, async |imap| imap.store(&[uid], "\\Seen").await).await?;
         answer(user, check.as_ref(), reaction).await?;
         if reaction.delete {
             user.delete(&[uid]).await?;
@@ -144,9 +141,7 @@ async fn read_online(user: &mut User<'_>) -> Result<(), MailError> {
 }
 
 async fn open_attachment(user: &mut User<'_>, uid: u32, check: &Check) -> Result<(), MailError> {
-    let found = user
-        .timed(metrics::ATTACHMENT, async |imap| imap.fetch(&[uid], "2").await)
-        .await?;
+    let found = user.timed(metrics::ATTACHMENT, async |imap| imap.fetch(&[uid], "2").await).await?;
     if let Some(content) = found.rows.iter().flat_map(|row| &row.contents).next() {
         user.bytes_read += content.whole.bytes;
         user.hold(content.whole, check.attachment);
@@ -154,7 +149,11 @@ async fn open_attachment(user: &mut User<'_>, uid: u32, check: &Check) -> Result
     Ok(())
 }
 
-async fn answer(user: &mut User<'_>, check: Option<&Check>, reaction: Reaction) -> Result<(), MailError> {
+async fn answer(
+    user: &mut User<'_>,
+    check: Option<&Check>,
+    reaction: Reaction,
+) -> Result<(), MailError> {
     if reaction.reply {
         let author = check.and_then(|check| user.server.author_of(check.id));
         let to = match author {
@@ -177,24 +176,19 @@ async fn answer(user: &mut User<'_>, check: Option<&Check>, reaction: Reaction) 
 /// Asks what is new or changed in the inbox; UIDs of messages that came and are unread.
 async fn changes(user: &mut User<'_>) -> Result<Vec<u32>, MailError> {
     let (first, since) = (user.desk.next_uid, user.desk.modseq);
-    let is_counted = user
-        .desk
-        .imap
-        .as_ref()
-        .is_some_and(|imap| imap.offers("CONDSTORE"));
+    let is_counted = user.desk.imap.as_ref().is_some_and(|imap| imap.offers("CONDSTORE"));
     user.timed(metrics::NOOP, async |imap| imap.noop().await).await?;
     let highest = |imap: &Option<Imap>| {
         let mailbox = imap.as_ref().and_then(Imap::mailbox);
         mailbox.map_or(0, |mailbox| mailbox.highest_modseq)
     };
-    // The first time everything is new. After that, what has changed; a server that does not count changes tells of new messages only.
+    // The first time everything is new. After that, what has changed; a server that does not count
+    // changes tells of new messages only.
     let (from, since) = match is_counted && since > 0 {
         true => (1, since),
         false => (first, 0),
     };
-    let found = user
-        .timed(metrics::CHANGES, async |imap| imap.changes(from, since).await)
-        .await?;
+    let found = user.timed(metrics::CHANGES, async |imap| imap.changes(from, since).await).await?;
     let mut new = Vec::new();
     for row in &found.rows {
         let Some(uid) = row.uid else { continue };
@@ -221,9 +215,7 @@ async fn read_cached(user: &mut User<'_>) -> Result<(), MailError> {
     new.truncate(user.habits.read_max as usize);
     let (mut seen, mut moved, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
     for uid in new {
-        let found = user
-            .timed(metrics::BODY, async |imap| imap.fetch(&[uid], "").await)
-            .await?;
+        let found = user.timed(metrics::BODY, async |imap| imap.fetch(&[uid], "").await).await?;
         let Some(row) = found.rows.iter().find(|row| row.uid == Some(uid)) else {
             continue;
         };
@@ -238,8 +230,7 @@ async fn read_cached(user: &mut User<'_>) -> Result<(), MailError> {
         }
     }
     if !seen.is_empty() {
-        user.timed(metrics::STORE, async |imap| imap.store(&seen, "\\Seen").await)
-            .await?;
+        user.timed(metrics::STORE, async |imap| imap.store(&seen, "\\Seen").await).await?;
     }
     let folder = any_folder(user);
     user.r#move(&moved, &folder).await?;
@@ -252,23 +243,18 @@ async fn trim(user: &mut User<'_>) -> Result<(), MailError> {
     if surplus == 0 {
         return Ok(());
     }
-    let oldest = user
-        .timed(metrics::PAGE, async |imap| imap.uids(1..=surplus).await)
-        .await?;
+    let oldest = user.timed(metrics::PAGE, async |imap| imap.uids(1..=surplus).await).await?;
     user.delete(&oldest).await
 }
 
 /// Reads one whole old message of a folder.
 async fn export(user: &mut User<'_>) -> Result<(), MailError> {
     let folder = any_folder(user);
-    user.timed(metrics::SELECT, async |imap| imap.select(&folder).await)
-        .await?;
+    user.timed(metrics::SELECT, async |imap| imap.select(&folder).await).await?;
     let uids: Vec<u32> = user.page().await?.iter().filter_map(|row| row.uid).collect();
     if !uids.is_empty() {
         let uid = uids[user.random.below(uids.len() as u64) as usize];
-        let found = user
-            .timed(metrics::BODY, async |imap| imap.fetch(&[uid], "").await)
-            .await?;
+        let found = user.timed(metrics::BODY, async |imap| imap.fetch(&[uid], "").await).await?;
         if let Some(row) = found.rows.iter().find(|row| row.uid == Some(uid)) {
             user.read(uid, &row.contents);
             // It is known by its UID of another folder.
@@ -280,12 +266,11 @@ async fn export(user: &mut User<'_>) -> Result<(), MailError> {
 
 async fn synchronise(user: &mut User<'_>) -> Result<(), MailError> {
     let folders = user.timed(metrics::LIST, async |imap| imap.list().await).await?;
-    let asked = folders
-        .into_iter()
-        .filter(|folder| folder.is_selectable && folder.name != "INBOX" && folder.name != MARKER_FOLDER);
+    let asked = folders.into_iter().filter(|folder| {
+        folder.is_selectable && folder.name != "INBOX" && folder.name != MARKER_FOLDER
+    });
     for folder in asked.take(FOLDERS_MAX) {
-        user.timed(metrics::STATUS, async |imap| imap.status(&folder.name).await)
-            .await?;
+        user.timed(metrics::STATUS, async |imap| imap.status(&folder.name).await).await?;
     }
     match user.habits.client {
         Client::Online => user.page().await.map(drop),
@@ -293,15 +278,15 @@ async fn synchronise(user: &mut User<'_>) -> Result<(), MailError> {
     }
 }
 
-/// A word in all texts of the inbox. A cached program looks in its own copy, which costs the server nothing.
+/// A word in all texts of the inbox. A cached program looks in its own copy, which costs the server
+/// nothing.
 async fn search(user: &mut User<'_>) -> Result<(), MailError> {
     if user.habits.client == Client::Cached {
         return Ok(());
     }
-    let word = plimsoll_workload::store::word(user.random.below(SEARCHED_WORDS)).to_ascii_lowercase();
-    user.timed(metrics::SEARCH_COMMAND, async |imap| {
-        imap.search(&format!("TEXT \"{word}\"")).await
-    })
-    .await
-    .map(drop)
+    let word =
+        plimsoll_workload::store::word(user.random.below(SEARCHED_WORDS)).to_ascii_lowercase();
+    user.timed(metrics::SEARCH_COMMAND, async |imap| imap.search(&format!("TEXT \"{word}\"")).await)
+        .await
+        .map(drop)
 }

@@ -1,4 +1,5 @@
-//! One user at its mail program: the connection it has, and what a cached program knows without asking.
+//! One user at its mail program: the connection it has, and what a cached program knows without
+//! asking.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -69,14 +70,8 @@ impl User<'_> {
     }
 
     fn imap(&mut self) -> Result<&mut Imap, MailError> {
-        let server = self
-            .server
-            .address_of(self.server.endpoint_of(self.account))
-            .to_owned();
-        self.desk.imap.as_mut().ok_or(MailError::Closed {
-            server,
-            command: "a task",
-        })
+        let server = self.server.address_of(self.server.endpoint_of(self.account)).to_owned();
+        self.desk.imap.as_mut().ok_or(MailError::Closed { server, command: "a task" })
     }
 
     /// Connects, logs in and opens the inbox, unless all that is done.
@@ -92,16 +87,13 @@ impl User<'_> {
         self.book.note(metrics::CONNECT, self.server.handle.now() - begun);
         self.desk.imap = Some(imap);
         let (server, account) = (self.server.clone(), self.account);
-        self.timed(metrics::LOGIN, async |imap| server.login(imap, account).await)
-            .await?;
+        self.timed(metrics::LOGIN, async |imap| server.login(imap, account).await).await?;
         self.open_inbox().await
     }
 
     /// Opens the inbox. What was known of it is forgotten when its UIDs no longer hold.
     pub async fn open_inbox(&mut self) -> Result<(), MailError> {
-        let mailbox = self
-            .timed(metrics::SELECT, async |imap| imap.select("INBOX").await)
-            .await?;
+        let mailbox = self.timed(metrics::SELECT, async |imap| imap.select("INBOX").await).await?;
         if self.desk.uid_validity != mailbox.uid_validity {
             if self.desk.uid_validity != 0 {
                 self.book.count(metrics::VALIDITY_CHANGED, 1);
@@ -126,13 +118,12 @@ impl User<'_> {
             return Ok(Vec::new());
         }
         let first = exists.saturating_sub(self.habits.page_rows - 1).max(1);
-        let found = self
-            .timed(metrics::PAGE, async |imap| imap.page(first..=exists).await)
-            .await?;
+        let found = self.timed(metrics::PAGE, async |imap| imap.page(first..=exists).await).await?;
         Ok(found.rows)
     }
 
-    /// Counts a message that was read, and holds its content against what was sent. Its check, where it is one of ours.
+    /// Counts a message that was read, and holds its content against what was sent. Its check,
+    /// where it is one of ours.
     pub fn read(&mut self, uid: u32, contents: &[Literal]) -> Option<Check> {
         self.book.count(metrics::MESSAGES_READ, 1);
         self.bytes_read += contents.iter().map(|content| content.whole.bytes).sum::<u64>();
@@ -156,17 +147,14 @@ impl User<'_> {
         self.book.count(metrics::BODIES_WRONG, u64::from(found != sent));
     }
 
-    /// The numbers of messages, as far as they are ours; the server is asked for those that the user has not seen.
+    /// The numbers of messages, as far as they are ours; the server is asked for those that the
+    /// user has not seen.
     pub async fn identify(&mut self, uids: &[u32]) -> Result<Vec<u64>, MailError> {
-        let unknown: Vec<u32> = uids
-            .iter()
-            .copied()
-            .filter(|uid| !self.desk.known.contains_key(uid))
-            .collect();
+        let unknown: Vec<u32> =
+            uids.iter().copied().filter(|uid| !self.desk.known.contains_key(uid)).collect();
         if !unknown.is_empty() {
-            let found = self
-                .timed(metrics::HEADERS, async |imap| imap.headers_of(&unknown).await)
-                .await?;
+            let found =
+                self.timed(metrics::HEADERS, async |imap| imap.headers_of(&unknown).await).await?;
             for row in &found.rows {
                 let check = row.contents.iter().find_map(|content| Check::find(&content.head));
                 if let (Some(uid), Some(check)) = (row.uid, check) {
@@ -185,10 +173,8 @@ impl User<'_> {
         }
         let ids = self.identify(uids).await?;
         self.server.ledger.begin_delete(self.account, &ids);
-        self.timed(metrics::STORE, async |imap| imap.store(uids, "\\Deleted").await)
-            .await?;
-        self.timed(metrics::EXPUNGE, async |imap| imap.expunge(uids).await)
-            .await?;
+        self.timed(metrics::STORE, async |imap| imap.store(uids, "\\Deleted").await).await?;
+        self.timed(metrics::EXPUNGE, async |imap| imap.expunge(uids).await).await?;
         self.server.ledger.deleted(self.account, &ids);
         uids.iter().for_each(|uid| {
             self.desk.known.remove(uid);
@@ -203,8 +189,7 @@ impl User<'_> {
         }
         let ids = self.identify(uids).await?;
         self.server.ledger.begin_move(self.account, &ids);
-        self.timed(metrics::MOVE, async |imap| imap.r#move(uids, folder).await)
-            .await?;
+        self.timed(metrics::MOVE, async |imap| imap.r#move(uids, folder).await).await?;
         self.server.ledger.moved(self.account, &ids);
         uids.iter().for_each(|uid| {
             self.desk.known.remove(uid);
@@ -230,13 +215,16 @@ impl User<'_> {
     }
 
     /// Writes a message, hands it to the server and lays a copy into the folder of sent ones.
-    pub async fn send(&mut self, to: &[u64], prefix: &str, is_meeting: bool) -> Result<(), MailError> {
+    pub async fn send(
+        &mut self,
+        to: &[u64],
+        prefix: &str,
+        is_meeting: bool,
+    ) -> Result<(), MailError> {
         let id = self.server.message_id(self.account, self.desk.written);
         self.desk.written += 1;
-        let addresses: Vec<String> = to
-            .iter()
-            .map(|to| self.server.accounts[*to as usize].address.clone())
-            .collect();
+        let addresses: Vec<String> =
+            to.iter().map(|to| self.server.accounts[*to as usize].address.clone()).collect();
         let mail = self.server.corpus.mail(&Letter {
             id,
             from: &self.server.accounts[self.account as usize].address,
@@ -256,24 +244,20 @@ impl User<'_> {
         }
         if accepted == 0 {
             return Err(MailError::No {
-                server: self
-                    .server
-                    .address_of(self.server.endpoint_of(self.account))
-                    .to_owned(),
+                server: self.server.address_of(self.server.endpoint_of(self.account)).to_owned(),
                 command: "RCPT",
                 text: "no recipient was accepted".to_owned(),
             });
         }
-        self.timed(metrics::APPEND, async |imap| {
-            imap.append(SENT, "\\Seen", &mail.bytes).await
-        })
-        .await?;
+        self.timed(metrics::APPEND, async |imap| imap.append(SENT, "\\Seen", &mail.bytes).await)
+            .await?;
         self.server.ledger.count(|totals| totals.sent_copies += 1);
         Ok(())
     }
 }
 
-/// Waits for a delivery, which counts as one message in the queue before the server, and notes how long it took.
+/// Waits for a delivery, which counts as one message in the queue before the server, and notes how
+/// long it took.
 async fn submit<T>(
     user: &mut User<'_>,
     delivery: impl Future<Output = Result<T, MailError>>,

@@ -1,5 +1,6 @@
-//! Reads every page of every open database front to back, all databases at once, and keeps nothing: the rate at which a backup
-//! could be taken. Each page is verified, because a copy of damage is no copy. Transactions may go on meanwhile.
+//! Reads every page of every open database front to back, all databases at once, and keeps nothing:
+//! the rate at which a backup could be taken. Each page is verified, because a copy of damage is no
+//! copy. Transactions may go on meanwhile.
 
 use plimsoll_io::NANOS_PER_SECOND;
 
@@ -37,10 +38,8 @@ pub async fn act(
                 let report = read?;
                 let seconds = (run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
                 let mib = report.bytes as f64 / f64::from(1 << 20);
-                let text = format!(
-                    "{}: {mib:.0} MiB read in {seconds:.1} s and not kept",
-                    path.display()
-                );
+                let text =
+                    format!("{}: {mib:.0} MiB read in {seconds:.1} s and not kept", path.display());
                 run.report(Level::Info, "backed_up", text);
                 if report.corrected > 0 {
                     let text = format!(

@@ -1,8 +1,9 @@
-//! Finds the transaction rate that makes the wanted database I/O: the I/O of a transaction is measured under the load
-//! itself, and the rate is fixed before anything is judged.
+//! Finds the transaction rate that makes the wanted database I/O: the I/O of a transaction is
+//! measured under the load itself, and the rate is fixed before anything is judged.
 //!
-//! How much I/O a transaction makes changes while the cache fills and until the first changed pages are written back, so
-//! the rate follows while the caches warm, and windows are then measured until two that follow each other agree.
+//! How much I/O a transaction makes changes while the cache fills and until the first changed pages
+//! are written back, so the rate follows while the caches warm, and windows are then measured until
+//! two that follow each other agree.
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 
@@ -22,7 +23,8 @@ const TRANSACTIONS_MIN: u64 = 100;
 /// Windows that are looked at before the last one has to do.
 const WINDOWS_MAX: u32 = 10;
 
-/// Follows the I/O of transactions while caches warm, so that the target is about kept from the beginning.
+/// Follows the I/O of transactions while caches warm, so that the target is about kept from the
+/// beginning.
 pub struct Follower {
     next_look: Nanos,
 }
@@ -32,20 +34,27 @@ impl Follower {
     ///
     /// # Errors
     /// A wish to stop.
-    pub async fn new(state: &RunState, sampler: &Sampler, now: Nanos) -> Result<Follower, RunError> {
+    pub async fn new(
+        state: &RunState,
+        sampler: &Sampler,
+        now: Nanos,
+    ) -> Result<Follower, RunError> {
         if !state.uncalibrated().is_empty() {
             state.mark_step(sampler).await?;
         }
-        Ok(Follower {
-            next_look: now + NANOS_PER_SECOND,
-        })
+        Ok(Follower { next_look: now + NANOS_PER_SECOND })
     }
 
     /// Corrects the rates when it is time.
     ///
     /// # Errors
     /// A wish to stop.
-    pub async fn look(&mut self, state: &RunState, sampler: &Sampler, now: Nanos) -> Result<(), RunError> {
+    pub async fn look(
+        &mut self,
+        state: &RunState,
+        sampler: &Sampler,
+        now: Nanos,
+    ) -> Result<(), RunError> {
         let waiting = state.uncalibrated();
         if waiting.is_empty() || now < self.next_look {
             return Ok(());
@@ -138,14 +147,16 @@ async fn calibrate(
 
 fn report(state: &RunState, found: &Calibration) {
     let text = format!(
-        "workload {}: a transaction makes {:.3} database I/O, so {:.2} transactions/s arrive from here on for {} IOPS",
+        "workload {}: a transaction makes {:.3} database I/O, so {:.2} transactions/s arrive from \
+         here on for {} IOPS",
         found.workload, found.io_per_transaction, found.transactions_per_s, found.target_iops
     );
     if found.agreed {
         state.run.report_once(Level::Info, "rate_fixed", text);
     } else {
         let text = format!(
-            "{text}; it was still changing after {} windows, so the target may be missed: warm up longer",
+            "{text}; it was still changing after {} windows, so the target may be missed: warm up \
+             longer",
             found.windows_count
         );
         state.run.report_once(Level::Warning, "rate_fixed", text);

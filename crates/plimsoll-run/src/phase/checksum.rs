@@ -13,10 +13,7 @@ pub async fn act(
     read_bytes: u32,
     reads_in_flight: u32,
 ) -> Result<PhaseResult, RunError> {
-    let reads = ChecksumReads {
-        read_bytes,
-        in_flight: reads_in_flight,
-    };
+    let reads = ChecksumReads { read_bytes, in_flight: reads_in_flight };
     let mut tasks = Vec::new();
     for (number, instance) in state.run.shard.own(&state.spec.instances) {
         for position in 0..instance.databases.len() {
@@ -28,7 +25,8 @@ pub async fn act(
                 let family = families.of_instance(&instance).map_err(RunError::Spec)?;
                 let report = family.checksum(&run, number, position, &instance, reads).await?;
                 let seconds = (run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
-                let mib = report.pages_seen as f64 * f64::from(family.checksum_unit_bytes(&instance))
+                let mib = report.pages_seen as f64
+                    * f64::from(family.checksum_unit_bytes(&instance))
                     / f64::from(1 << 20);
                 run.report(
                     Level::Info,

@@ -1,5 +1,6 @@
-//! Lets the workloads run until every instance has written so many generations of its log, as the published recovery test does
-//! instead of running for a time. With the checkpoint held, all of them have to be replayed after a crash.
+//! Lets the workloads run until every instance has written so many generations of its log, as the
+//! published recovery test does instead of running for a time. With the checkpoint held, all of
+//! them have to be replayed after a crash.
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 
@@ -28,10 +29,7 @@ pub async fn act(
     let started = state.run.now_together().await?;
     let deadline = started + (timeout_s * NANOS_PER_SECOND as f64) as u64;
     loop {
-        let written = generations(state)?
-            .into_iter()
-            .zip(&first)
-            .map(|(now, first)| now - first);
+        let written = generations(state)?.into_iter().zip(&first).map(|(now, first)| now - first);
         let fewest = written.min().unwrap_or(0);
         let fewest = state.run.gather(fewest).await?.into_iter().min().unwrap_or(0);
         let now = state.run.now_together().await?;
@@ -39,10 +37,7 @@ pub async fn act(
             let seconds = (now - started) as f64 / NANOS_PER_SECOND as f64;
             let text = format!("every instance has written {logs_count} logs after {seconds:.1} s");
             state.run.report_once(Level::Info, "logs_generated", text);
-            return Ok(PhaseResult {
-                databases: state.databases(),
-                ..PhaseResult::default()
-            });
+            return Ok(PhaseResult { databases: state.databases(), ..PhaseResult::default() });
         }
         if now >= deadline {
             return Err(RunError::TooFewLogs {

@@ -1,11 +1,13 @@
-//! Lets the workloads run in rounds until the storage keeps steady: a fresh drive is faster than the same drive in use.
+//! Lets the workloads run in rounds until the storage keeps steady: a fresh drive is faster than
+//! the same drive in use.
 //!
-//! The rule is that of the SNIA Solid State Storage Performance Test Specification: within a window of rounds, the tracked figure
-//! lies in a stated range about its mean, and the best straight line through it rises or falls by no more than a stated share
-//! of that mean. Tracked are database reads and writes per second of the workload itself, not of test blocks.
+//! The rule is that of the SNIA Solid State Storage Performance Test Specification: within a window
+//! of rounds, the tracked figure lies in a stated range about its mean, and the best straight line
+//! through it rises or falls by no more than a stated share of that mean. Tracked are database
+//! reads and writes per second of the workload itself, not of test blocks.
 //!
-//! Limits: the free space of a file system is not written, and no drive is erased before. A storage that does not become steady in
-//! the rounds it gets is measured all the same, with a warning.
+//! Limits: the free space of a file system is not written, and no drive is erased before. A storage
+//! that does not become steady in the rounds it gets is measured all the same, with a warning.
 
 use plimsoll_io::NANOS_PER_SECOND;
 
@@ -27,11 +29,7 @@ pub fn steadiness(rounds: &[f64]) -> Option<Steadiness> {
     let middle = (count - 1.0) / 2.0;
     let places = || (0..rounds.len()).map(|place| place as f64 - middle);
     let across: f64 = places().map(|place| place * place).sum();
-    let slope: f64 = places()
-        .zip(rounds)
-        .map(|(place, value)| place * value)
-        .sum::<f64>()
-        / across;
+    let slope: f64 = places().zip(rounds).map(|(place, value)| place * value).sum::<f64>() / across;
     let highest = rounds.iter().copied().fold(f64::MIN, f64::max);
     let lowest = rounds.iter().copied().fold(f64::MAX, f64::min);
     Some(Steadiness {
@@ -94,18 +92,17 @@ async fn round(state: &RunState, sampler: &Sampler, round_s: f64) -> Result<f64,
 }
 
 fn report_end(state: &RunState, found: &PreconditionResult) {
-    let window = found
-        .last_window
-        .map_or("no window was full".to_owned(), |window| {
-            format!(
-                "the last {} rounds lie within {:.1} % (limit {} %) with a slope of {:.1} % (limit {} %)",
-                found.window_rounds,
-                window.range_percent,
-                found.range_percent_max,
-                window.slope_percent,
-                found.slope_percent_max
-            )
-        });
+    let window = found.last_window.map_or("no window was full".to_owned(), |window| {
+        format!(
+            "the last {} rounds lie within {:.1} % (limit {} %) with a slope of {:.1} % (limit \
+                 {} %)",
+            found.window_rounds,
+            window.range_percent,
+            found.range_percent_max,
+            window.slope_percent,
+            found.slope_percent_max
+        )
+    });
     let rounds = found.rounds_iops.len();
     let (level, kind, word) = match found.is_steady {
         true => (Level::Info, "steady_state", "steady"),

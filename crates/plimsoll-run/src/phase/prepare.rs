@@ -8,10 +8,8 @@ use crate::state::RunState;
 pub async fn act(state: &mut RunState) -> Result<PhaseResult, RunError> {
     let (spec, shard) = (state.spec.clone(), state.run.shard.clone());
     for (number, instance) in shard.own(&spec.instances) {
-        let missing = instance
-            .databases
-            .iter()
-            .filter(|database| database.existing_records.is_none());
+        let missing =
+            instance.databases.iter().filter(|database| database.existing_records.is_none());
         let bytes: u64 = missing.clone().map(|database| database.size_bytes).sum();
         state.run.report(
             Level::Info,

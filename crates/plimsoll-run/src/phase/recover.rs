@@ -1,5 +1,6 @@
-//! Drops the open instances as a crash of the process would and opens them again, all at once: each replays what its
-//! checkpoint has left to be redone. The time of an instance runs until transactions could begin again.
+//! Drops the open instances as a crash of the process would and opens them again, all at once: each
+//! replays what its checkpoint has left to be redone. The time of an instance runs until
+//! transactions could begin again.
 
 use crate::RunError;
 use crate::backend::unable;

@@ -1,4 +1,5 @@
-//! Closes every instance cleanly. Also done when a run is stopped early or fails, as far as the disk lets it.
+//! Closes every instance cleanly. Also done when a run is stopped early or fails, as far as the
+//! disk lets it.
 
 use crate::RunError;
 use crate::events::Level;
@@ -18,25 +19,21 @@ pub async fn act(state: &mut RunState) -> Result<PhaseResult, RunError> {
         Some(error) => Err(error),
         None => {
             report_closed(state).await;
-            Ok(PhaseResult {
-                databases,
-                ..PhaseResult::default()
-            })
+            Ok(PhaseResult { databases, ..PhaseResult::default() })
         }
     }
 }
 
-/// Of several shards the first one speaks for all, unless some of them have failed: then each speaks for itself.
+/// Of several shards the first one speaks for all, unless some of them have failed: then each
+/// speaks for itself.
 async fn report_closed(state: &RunState) {
     let run = &state.run;
     let together = !run.stop.was_asked() && run.gather(()).await.is_ok();
     match together || run.shard.is_only() {
         true => run.report_once(Level::Info, "closed", "every database was closed cleanly".into()),
         false => {
-            let text = format!(
-                "every database of thread {} was closed cleanly",
-                run.shard.number() + 1
-            );
+            let text =
+                format!("every database of thread {} was closed cleanly", run.shard.number() + 1);
             run.report(Level::Info, "closed", text);
         }
     }

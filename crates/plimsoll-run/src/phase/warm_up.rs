@@ -1,5 +1,5 @@
-//! Waits until every cache holds the wanted share of its limit: only then do counters mean what they mean later. Then the
-//! rate of loads that aim at database I/O is measured and fixed.
+//! Waits until every cache holds the wanted share of its limit: only then do counters mean what
+//! they mean later. Then the rate of loads that aim at database I/O is measured and fixed.
 
 use plimsoll_io::NANOS_PER_SECOND;
 
@@ -31,7 +31,9 @@ pub async fn act(
             None => {
                 let has_cache = state.run.gather(state.has_cache()).await?.contains(&true);
                 let text = if has_cache {
-                    format!("every cache holds {cache_percent} % of its limit after {waited_s:.1} s")
+                    format!(
+                        "every cache holds {cache_percent} % of its limit after {waited_s:.1} s"
+                    )
                 } else {
                     "there is no cache to warm".to_owned()
                 };

@@ -1,7 +1,9 @@
-//! What lies where a database should be: nothing, the beginning of one, the one that is wanted, or another.
+//! What lies where a database should be: nothing, the beginning of one, the one that is wanted, or
+//! another.
 //!
-//! The signature in a database's header follows from its seed, so a database of another seed or owner is known before a
-//! byte of it is changed. A file whose first bytes are blank was begun and not finished: its preparation writes them last.
+//! The signature in a database's header follows from its seed, so a database of another seed or
+//! owner is known before a byte of it is changed. A file whose first bytes are blank was begun and
+//! not finished: its preparation writes them last.
 
 use std::path::Path;
 
@@ -35,11 +37,14 @@ pub async fn examine(
 ) -> Result<Existing, RunError> {
     match peek_header(&run.files, path, context).await {
         Ok(_) => check(run, path, wanted, context).await.map(|()| Existing::Whole),
-        Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => Ok(Existing::Absent),
+        Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => {
+            Ok(Existing::Absent)
+        }
         Err(EngineError::BadHeader { why, .. }) => {
             if !begins_blank(run, path, context).await? {
                 return Err(RunError::Corruption(format!(
-                    "{} has no sound header: {why}; keep it if you want to know why, then run `plimsoll clean`",
+                    "{} has no sound header: {why}; keep it if you want to know why, then run \
+                     `plimsoll clean`",
                     path.display()
                 )));
             }
@@ -63,7 +68,8 @@ pub async fn check(
     let header = peek_header(&run.files, path, context).await?;
     let different = |what: String| {
         Err(RunError::Spec(format!(
-            "{} is another database than the plan describes: {what}; change the plan, name another path, or delete it with \
+            "{} is another database than the plan describes: {what}; change the plan, name another \
+             path, or delete it with \
              `plimsoll clean`",
             path.display()
         )))
@@ -83,7 +89,11 @@ pub async fn check(
 ///
 /// # Errors
 /// What the disk reports.
-pub async fn begins_blank(run: &RunContext, path: &Path, context: Context) -> Result<bool, RunError> {
+pub async fn begins_blank(
+    run: &RunContext,
+    path: &Path,
+    context: Context,
+) -> Result<bool, RunError> {
     const LOOKED_AT_BYTES: u64 = 8192;
     let file = run.files.open(path, OpenMode::Read, context).await?;
     let alignment = u64::from(file.opened().alignment_bytes.max(1));
@@ -106,10 +116,8 @@ async fn discard(run: &RunContext, path: &Path, context: Context) -> Result<(), 
         DiskErrorKind::Unsupported => Ok(()),
         _ => Err(error),
     })?;
-    let text = format!(
-        "{}: an earlier preparation was not finished; it is made anew",
-        path.display()
-    );
+    let text =
+        format!("{}: an earlier preparation was not finished; it is made anew", path.display());
     run.report(Level::Warning, "prepared_anew", text);
     Ok(())
 }

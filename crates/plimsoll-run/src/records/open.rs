@@ -1,4 +1,5 @@
-//! An engine that is open, with the jobs that run beside it: what every family on the engine holds, and what a backend answers by it.
+//! An engine that is open, with the jobs that run beside it: what every family on the engine holds,
+//! and what a backend answers by it.
 
 use std::rc::Rc;
 
@@ -75,9 +76,7 @@ impl OpenEngine {
     /// Pages of each database that were read with a flipped bit which their checksum put right.
     pub fn pages_corrected(&self) -> Vec<u64> {
         let open = self.instance.store().databases.all();
-        open.iter()
-            .map(|database| database.statistics().corrected)
-            .collect()
+        open.iter().map(|database| database.statistics().corrected).collect()
     }
 
     /// Begins to read a database front to back.

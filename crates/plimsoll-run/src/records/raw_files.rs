@@ -1,10 +1,13 @@
-//! Raw files: a preallocated file per database, read and written page by page, and a log of small durable writes.
+//! Raw files: a preallocated file per database, read and written page by page, and a log of small
+//! durable writes.
 //!
-//! No cache, no transactions, no recovery: what a disk does under the bare pattern of the mix, for comparison with fio
-//! and for storage that is to hold something else than a database. A record lives in a page derived from its number. A
-//! read reads it, a replace or delete reads and rewrites it, an insert writes it, and a durable commit waits for one
-//! aligned block of log. A page that was written while it was read is not judged: it may be half old and half new on sound storage.
-//! What this run wrote last of a page is known and held against what a read returns: an older page has a right checksum too.
+//! No cache, no transactions, no recovery: what a disk does under the bare pattern of the mix, for
+//! comparison with fio and for storage that is to hold something else than a database. A record
+//! lives in a page derived from its number. A read reads it, a replace or delete reads and rewrites
+//! it, an insert writes it, and a durable commit waits for one aligned block of log. A page that
+//! was written while it was read is not judged: it may be half old and half new on sound storage.
+//! What this run wrote last of a page is known and held against what a read returns: an older page
+//! has a right checksum too.
 //!
 //! ```text
 //! page: | seed 8 | page number 8 | version 8 | filler .. | CRC-64/NVME of everything before 8 |   little-endian
@@ -16,7 +19,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use plimsoll_io::{Buffer, Context, Durability, File, Files, InstanceId, OpenMode, Purpose, Random, is_zero};
+use plimsoll_io::{
+    Buffer, Context, Durability, File, Files, InstanceId, OpenMode, Purpose, Random, is_zero,
+};
 use plimsoll_workload::Done;
 use plimsoll_workload::records::{Commit, Kind, Operation, Population};
 
@@ -71,7 +76,11 @@ impl RawFiles {
     ///
     /// # Errors
     /// What the disk reports.
-    pub async fn open(run: &RunContext, number: u16, spec: &InstanceSpec) -> Result<RawFiles, RunError> {
+    pub async fn open(
+        run: &RunContext,
+        number: u16,
+        spec: &InstanceSpec,
+    ) -> Result<RawFiles, RunError> {
         let page_bytes = RecordsInstance::of(spec)?.page_bytes;
         let mut databases = Vec::new();
         for (position, database) in spec.databases.iter().enumerate() {
@@ -92,9 +101,7 @@ impl RawFiles {
             number,
             page_bytes: page_bytes as usize,
             populations: shared(
-                databases
-                    .iter()
-                    .map(|file| Population::prepared(file.records_ever)),
+                databases.iter().map(|file| Population::prepared(file.records_ever)),
             ),
             databases,
             log_block_bytes: block,
@@ -126,15 +133,19 @@ impl RawFiles {
         if operation.commit == Commit::Durable {
             self.flush_log().await?;
         }
-        self.watch
-            .committed(position, operation.kind.name(), begun, commit_begun);
+        self.watch.committed(position, operation.kind.name(), begun, commit_begun);
         if operation.kind == Kind::Insert {
             database.inserts.set(database.inserts.get() + 1);
         }
         Ok(Done::Done)
     }
 
-    async fn touch(&self, position: usize, page: u64, operation: &Operation) -> Result<(), RunError> {
+    async fn touch(
+        &self,
+        position: usize,
+        page: u64,
+        operation: &Operation,
+    ) -> Result<(), RunError> {
         let database = &self.databases[position];
         let number = position as u8 + 1;
         let offset = page * self.page_bytes as u64;
@@ -157,10 +168,7 @@ impl RawFiles {
             let version = database.next_version(page, operation);
             fill_page(&mut buffer, database.seed, page, version);
             let context = context(self.number, number, Purpose::DatabaseWrite);
-            database
-                .file
-                .write(offset, buffer, Durability::Volatile, context)
-                .await?;
+            database.file.write(offset, buffer, Durability::Volatile, context).await?;
             database.written.borrow_mut().insert(page, version);
         }
         Ok(())
@@ -168,15 +176,12 @@ impl RawFiles {
 
     async fn flush_log(&self) -> Result<(), RunError> {
         let position = self.log_position.get();
-        self.log_position
-            .set((position + self.log_block_bytes) % self.log_bytes);
+        self.log_position.set((position + self.log_block_bytes) % self.log_bytes);
         let mut block = self.log.allocate(self.log_block_bytes as usize);
         block.fill(0);
         block[..8].copy_from_slice(&position.to_le_bytes());
         let context = context(self.number, 0, Purpose::LogWrite);
-        self.log
-            .write(position, block, Durability::Durable, context)
-            .await?;
+        self.log.write(position, block, Durability::Durable, context).await?;
         Ok(())
     }
 }
@@ -186,7 +191,11 @@ impl RecordStore for RawFiles {
         self.populations.clone()
     }
 
-    fn execute<'a>(&'a self, database: usize, operation: &'a Operation) -> Work<'a, Result<Done, RunError>> {
+    fn execute<'a>(
+        &'a self,
+        database: usize,
+        operation: &'a Operation,
+    ) -> Work<'a, Result<Done, RunError>> {
         Box::pin(self.transaction(database, operation))
     }
 }
@@ -235,10 +244,8 @@ impl RawDatabase {
             if instance.unfinished && run.files.exists(&path, context).await? {
                 // Without a log it is not known what raw files hold after a crash.
                 run.files.delete(&path, context).await?;
-                let text = format!(
-                    "{}: an earlier run did not close it; it is made anew",
-                    path.display()
-                );
+                let text =
+                    format!("{}: an earlier run did not close it; it is made anew", path.display());
                 run.report(Level::Warning, "prepared_anew", text);
             }
             prepare(run, &path, page_bytes as usize, pages_count, spec.seed, context).await?;
@@ -279,13 +286,15 @@ impl RawDatabase {
         let (found, expected) = (version_of(bytes), self.written.borrow().get(&page).copied());
         match expected {
             Some(expected) if found != expected => Err(RunError::Corruption(format!(
-                "page {page} of {path} holds version {found}, but version {expected} was acknowledged: a lost or stale write"
+                "page {page} of {path} holds version {found}, but version {expected} was \
+                 acknowledged: a lost or stale write"
             ))),
             _ => Ok(()),
         }
     }
 
-    /// A version that this page never had: records that are added have numbers of their own over all runs.
+    /// A version that this page never had: records that are added have numbers of their own over
+    /// all runs.
     fn next_version(&self, page: u64, operation: &Operation) -> u64 {
         let written = self.written.borrow().get(&page).copied();
         written.map_or(0, |version| version + 1).max(operation.record + 1)
@@ -306,7 +315,8 @@ impl RawDatabase {
         *is_overlapped |= self.busy.borrow().contains(&page);
     }
 
-    /// Answers whether the page was written while it was read. Of several readers the last takes that with it.
+    /// Answers whether the page was written while it was read. Of several readers the last takes
+    /// that with it.
     fn end_read(&self, page: u64) -> bool {
         let mut readers = self.readers.borrow_mut();
         let Some((count, is_overlapped)) = readers.get_mut(&page) else {
@@ -322,12 +332,7 @@ impl RawDatabase {
 }
 
 fn context(number: u16, database: u8, purpose: Purpose) -> Context {
-    Context {
-        purpose,
-        instance: InstanceId(number),
-        database,
-        intended: None,
-    }
+    Context { purpose, instance: InstanceId(number), database, intended: None }
 }
 
 /// Writes every page once, so that no later write meets an unwritten extent.
@@ -342,17 +347,11 @@ async fn prepare(
     let file = run.files.open(path, OpenMode::Create, context).await?;
     file.extend(pages_count * page_bytes as u64, context).await?;
     let unit = page_bytes as u64;
-    write_through(
-        run,
-        &file,
-        (pages_count * unit, unit),
-        context,
-        |offset, bytes| {
-            for (page, bytes) in (offset / unit..).zip(bytes.chunks_exact_mut(page_bytes)) {
-                fill_page(bytes, seed, page, 0);
-            }
-        },
-    )
+    write_through(run, &file, (pages_count * unit, unit), context, |offset, bytes| {
+        for (page, bytes) in (offset / unit..).zip(bytes.chunks_exact_mut(page_bytes)) {
+            fill_page(bytes, seed, page, 0);
+        }
+    })
     .await?;
     file.close(context).await?;
     sync_parent(&run.files, path, context).await
@@ -408,17 +407,9 @@ fn verdict_on(bytes: &[u8], seed: u64, page: u64) -> PageVerdict {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     if word(end) != checksum_of(&bytes[..end]) {
         let empty = is_zero(bytes);
-        return if empty {
-            PageVerdict::Empty
-        } else {
-            PageVerdict::Bad
-        };
+        return if empty { PageVerdict::Empty } else { PageVerdict::Bad };
     }
-    if word(0) == seed && word(8) == page {
-        PageVerdict::Good
-    } else {
-        PageVerdict::Elsewhere
-    }
+    if word(0) == seed && word(8) == page { PageVerdict::Good } else { PageVerdict::Elsewhere }
 }
 
 /// Reads a whole file and judges every page.
@@ -439,10 +430,7 @@ pub async fn checksum(
     let page_bytes = RecordsInstance::of(instance)?.page_bytes as usize;
     let step = (reads.read_bytes as usize / page_bytes).max(1) * page_bytes;
     let length = file.opened().length_bytes / page_bytes as u64 * page_bytes as u64;
-    let mut report = ChecksumReport {
-        path,
-        ..ChecksumReport::default()
-    };
+    let mut report = ChecksumReport { path, ..ChecksumReport::default() };
     let mut pending = std::collections::VecDeque::new();
     let mut offset = 0;
     while offset < length || !pending.is_empty() {
@@ -457,11 +445,7 @@ pub async fn checksum(
         };
         let buffer: Buffer = read.await?;
         for (index, bytes) in buffer.chunks_exact(page_bytes).enumerate() {
-            report.note(verdict_on(
-                bytes,
-                spec.seed,
-                start / page_bytes as u64 + index as u64,
-            ));
+            report.note(verdict_on(bytes, spec.seed, start / page_bytes as u64 + index as u64));
         }
         run.handle.yield_now().await;
     }

@@ -18,7 +18,11 @@ pub trait RecordStore {
     fn populations(&self) -> Populations;
 
     /// Carries out one transaction on a database, its commit included.
-    fn execute<'a>(&'a self, database: usize, operation: &'a Operation) -> Work<'a, Result<Done, RunError>>;
+    fn execute<'a>(
+        &'a self,
+        database: usize,
+        operation: &'a Operation,
+    ) -> Work<'a, Result<Done, RunError>>;
 }
 
 /// Shares the records among all loads of a run.

@@ -1,4 +1,5 @@
-//! What the shards of a run share: how far each has come, the latest beat, and whether to stop. Nothing of the load goes through it.
+//! What the shards of a run share: how far each has come, the latest beat, and whether to stop.
+//! Nothing of the load goes through it.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,8 @@ struct Meeting {
     /// Meetings that are over.
     rounds: u64,
     arrived: Vec<Option<Arc<dyn Any + Send + Sync>>>,
-    /// What was laid down in the latest one. It stays until all have arrived again, so until all have read it.
+    /// What was laid down in the latest one. It stays until all have arrived again, so until all
+    /// have read it.
     latest: Values,
 }
 
@@ -34,10 +36,7 @@ impl Board {
     /// A board for so many shards.
     pub fn new(count: usize) -> Board {
         Board {
-            meeting: Mutex::new(Meeting {
-                arrived: vec![None; count],
-                ..Meeting::default()
-            }),
+            meeting: Mutex::new(Meeting { arrived: vec![None; count], ..Meeting::default() }),
             beat: AtomicU64::new(0),
             failure: Mutex::new(None),
             signals: (0..count).map(|_| StopSignal::default()).collect(),
@@ -86,9 +85,7 @@ impl Board {
         let meeting = locked(&self.meeting);
         (meeting.rounds > round).then(|| {
             let values = meeting.latest.iter();
-            values
-                .filter_map(|value| value.downcast_ref::<T>().cloned())
-                .collect()
+            values.filter_map(|value| value.downcast_ref::<T>().cloned()).collect()
         })
     }
 

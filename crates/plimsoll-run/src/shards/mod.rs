@@ -1,9 +1,11 @@
-//! A run on several threads. Each *shard* is a thread with its own executor, ring, recorder and part of the load; all of them carry out
-//! the same plan, each for the instances that are its own. An instance lives on exactly one shard.
+//! A run on several threads. Each *shard* is a thread with its own executor, ring, recorder and
+//! part of the load; all of them carry out the same plan, each for the instances that are its own.
+//! An instance lives on exactly one shard.
 //!
-//! Shards share a small board and nothing else. They meet where a phase begins and ends and where a search or a calibration needs the
-//! figures of all; what follows from these figures each works out for itself and comes to the same. The thread that starts them only
-//! puts their samples together and passes a wish to stop on. Virtual time has one executor and never comes here.
+//! Shards share a small board and nothing else. They meet where a phase begins and ends and where a
+//! search or a calibration needs the figures of all; what follows from these figures each works out
+//! for itself and comes to the same. The thread that starts them only puts their samples together
+//! and passes a wish to stop on. Virtual time has one executor and never comes here.
 
 mod board;
 mod message;
@@ -38,14 +40,22 @@ pub use shard::Shard;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What opens the storage of a shard, on its thread.
-pub trait OpenStorage: Fn(usize, Rc<Clock>) -> Result<Storage, RunError> + Clone + Send + 'static {}
+pub trait OpenStorage:
+    Fn(usize, Rc<Clock>) -> Result<Storage, RunError> + Clone + Send + 'static
+{
+}
 
-impl<T> OpenStorage for T where T: Fn(usize, Rc<Clock>) -> Result<Storage, RunError> + Clone + Send + 'static {}
+impl<T> OpenStorage for T where
+    T: Fn(usize, Rc<Clock>) -> Result<Storage, RunError> + Clone + Send + 'static
+{
+}
 
-/// Carries out a run in real time on as many threads as its spec wants; blocks the calling thread until it is over.
+/// Carries out a run in real time on as many threads as its spec wants; blocks the calling thread
+/// until it is over.
 ///
 /// # Errors
-/// When a thread cannot be started, or a disk cannot be opened. All later errors are part of the outcome.
+/// When a thread cannot be started, or a disk cannot be opened. All later errors are part of the
+/// outcome.
 pub fn execute_on_threads(
     families: fn() -> Families,
     spec: RunSpec,
@@ -87,7 +97,8 @@ pub fn execute_on_threads(
     let outcomes = together.wait(&received, &running);
     let mut merged = outcomes::merged(outcomes, board.failure().as_ref()).ok_or_else(|| {
         let failure = board.failure();
-        failure.unwrap_or_else(|| RunError::Engine("no thread of the run has come to an end".into()))
+        failure
+            .unwrap_or_else(|| RunError::Engine("no thread of the run has come to an end".into()))
     })?;
     merged.threads = threads;
     Ok(merged)
@@ -125,7 +136,8 @@ struct Seat {
 impl Seat {
     #[expect(
         clippy::disallowed_methods,
-        reason = "each thread has an executor of its own; nothing runs beside it that a simulated run would have to know"
+        reason = "each thread has an executor of its own; nothing runs beside it that a simulated \
+         run would have to know"
     )]
     fn start(
         self,
@@ -146,11 +158,7 @@ impl Seat {
         {
             let text = format!("thread {} runs on any processor: {error}", self.number + 1);
             // A caller that no longer listens has its reasons; the outcome is still returned to it.
-            drop(
-                output
-                    .events
-                    .send(Event::now(&clock, Level::Warning, "not_pinned", None, text)),
-            );
+            drop(output.events.send(Event::now(&clock, Level::Warning, "not_pinned", None, text)));
         }
         let storage = match open(self.number, clock.clone()) {
             Ok(storage) => storage,
@@ -163,14 +171,8 @@ impl Seat {
         let places = spec.threads_of_instances();
         let count = spec.threads_count();
         let shard = Shard::one_of(&places, self.number, self.board, self.messages.clone(), count);
-        let outcome = execute_shard(
-            families.clone(),
-            Rc::new(spec),
-            clock,
-            storage,
-            (output, signal),
-            shard,
-        );
+        let outcome =
+            execute_shard(families.clone(), Rc::new(spec), clock, storage, (output, signal), shard);
         // The thread that waits for this one may have given up; nobody is left to hear.
         drop(self.messages.send(Message::Ended(self.number, Box::new(outcome))));
     }
@@ -188,9 +190,14 @@ struct Together<'a> {
 
 impl Together<'_> {
     /// Waits for all shards; the outcome of each, as far as it came to one.
-    fn wait(mut self, received: &Receiver<Message>, running: &[JoinHandle<()>]) -> Vec<Option<RunOutcome>> {
+    fn wait(
+        mut self,
+        received: &Receiver<Message>,
+        running: &[JoinHandle<()>],
+    ) -> Vec<Option<RunOutcome>> {
         loop {
-            // Asked before what they have said: the last words of a thread that has finished are not overheard.
+            // Asked before what they have said: the last words of a thread that has finished are
+            // not overheard.
             let finished: Vec<bool> = running.iter().map(JoinHandle::is_finished).collect();
             match received.recv_timeout(LOOK_EVERY) {
                 Ok(Message::Sample(part)) => self.merge.add(part),
@@ -209,7 +216,8 @@ impl Together<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             for rows in self.merge.take() {
-                // A caller that no longer listens has its reasons; the outcome is still returned to it.
+                // A caller that no longer listens has its reasons; the outcome is still returned to
+                // it.
                 drop(self.output.samples.send(rows));
             }
             self.look(running);

@@ -1,4 +1,5 @@
-//! Puts the outcomes of the shards together: the outcome is the one that a single thread would have come to.
+//! Puts the outcomes of the shards together: the outcome is the one that a single thread would have
+//! come to.
 
 use crate::RunError;
 use crate::outcome::{Ending, ErrorReport, PhaseOutcome, PhaseResult, RunOutcome};
@@ -62,12 +63,8 @@ fn add_phase(known: &mut PhaseOutcome, other: PhaseOutcome) {
 }
 
 fn sort(result: &mut PhaseResult) {
-    result
-        .checksums
-        .sort_by_key(|found| (found.instance, found.database));
-    result
-        .backups
-        .sort_by_key(|found| (found.instance, found.database));
+    result.checksums.sort_by_key(|found| (found.instance, found.database));
+    result.backups.sort_by_key(|found| (found.instance, found.database));
     result.audits.sort_by_key(|found| found.instance);
     result.recoveries.sort_by_key(|found| found.instance);
 }

@@ -1,7 +1,8 @@
 //! Puts the samples of the shards together: the rows are those that one thread would have written.
 //!
-//! An instance lives on one shard, so its rows need no adding. Distributions and counts of a load as a whole are added, and so are its
-//! levels; of how busy a thread was the highest stands for the run.
+//! An instance lives on one shard, so its rows need no adding. Distributions and counts of a load
+//! as a whole are added, and so are its levels; of how busy a thread was the highest stands for the
+//! run.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -66,7 +67,8 @@ impl SampleMerge {
         samples
     }
 
-    /// The next beat that all shards have closed. A shard that was late has closed several at once; then so do all.
+    /// The next beat that all shards have closed. A shard that was late has closed several at once;
+    /// then so do all.
     fn next_whole(&self) -> Option<u64> {
         let mut wanted = self.waiting[0].front()?.beat;
         loop {
@@ -88,9 +90,7 @@ impl SampleMerge {
     /// What was counted after the last beat, when all shards have ended: one last sample.
     pub fn rest(&mut self) -> Option<Vec<Row>> {
         let rows = self.sample(u64::MAX)?;
-        rows.iter()
-            .any(|row| row.count > 0 || row.errors > 0)
-            .then_some(rows)
+        rows.iter().any(|row| row.count > 0 || row.errors > 0).then_some(rows)
     }
 
     fn sample(&mut self, beat: u64) -> Option<Vec<Row>> {
@@ -99,7 +99,9 @@ impl SampleMerge {
         for (shard, waiting) in self.waiting.iter_mut().enumerate() {
             let mut own: BTreeMap<Key, SampleFigures> = BTreeMap::new();
             while waiting.front().is_some_and(|part| part.beat <= beat) {
-                let Some(part) = waiting.pop_front() else { break };
+                let Some(part) = waiting.pop_front() else {
+                    break;
+                };
                 // The first shard says when a sample began and ended.
                 if shard == 0 || frame.is_none() {
                     let before_ns = frame.map_or(0, |(_, interval_ns, _)| interval_ns);
@@ -148,10 +150,7 @@ mod tests {
     use super::*;
 
     fn part(shard: usize, beat: u64, interval_ns: Nanos, count: u64) -> SamplePart {
-        let mut figures = SampleFigures {
-            level: count as f64,
-            ..SampleFigures::default()
-        };
+        let mut figures = SampleFigures { level: count as f64, ..SampleFigures::default() };
         (0..count).for_each(|_| figures.latencies.record(1_000));
         SamplePart {
             shard,

@@ -1,4 +1,5 @@
-//! A shard as the code of a run knows it: which part of the plan is its own, and how it meets the others.
+//! A shard as the code of a run knows it: which part of the plan is its own, and how it meets the
+//! others.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,11 +29,7 @@ struct Others {
 impl Shard {
     /// The one shard of a run on one thread.
     pub fn only() -> Shard {
-        Shard {
-            number: 0,
-            of_instances: Rc::new([]),
-            others: None,
-        }
+        Shard { number: 0, of_instances: Rc::new([]), others: None }
     }
 
     /// One of several.
@@ -43,16 +40,8 @@ impl Shard {
         messages: Sender<Message>,
         count: usize,
     ) -> Shard {
-        let others = Others {
-            count,
-            board,
-            messages,
-        };
-        Shard {
-            number,
-            of_instances: of_instances.into(),
-            others: Some(others),
-        }
+        let others = Others { count, board, messages };
+        Shard { number, of_instances: of_instances.into(), others: Some(others) }
     }
 
     /// Its position.
@@ -98,10 +87,7 @@ impl Shard {
         &'a self,
         instances: &'a [InstanceSpec],
     ) -> impl Iterator<Item = (usize, &'a InstanceSpec)> {
-        instances
-            .iter()
-            .enumerate()
-            .filter(|(position, _)| self.owns(*position))
+        instances.iter().enumerate().filter(|(position, _)| self.owns(*position))
     }
 
     /// What of a load falls to each shard: its databases by the weights of their instances.
@@ -152,10 +138,7 @@ impl Shard {
 /// Whole parts by weight that add up to `count`: the largest remainders are rounded up.
 pub fn split(count: u32, weights: &[f64]) -> Vec<u32> {
     let total: f64 = weights.iter().sum();
-    let exact: Vec<f64> = weights
-        .iter()
-        .map(|weight| f64::from(count) * weight / total)
-        .collect();
+    let exact: Vec<f64> = weights.iter().map(|weight| f64::from(count) * weight / total).collect();
     let mut parts: Vec<u32> = exact.iter().map(|part| part.floor() as u32).collect();
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by(|left, right| exact[*right].fract().total_cmp(&exact[*left].fract()));
@@ -172,7 +155,8 @@ mod tests {
 
     #[test]
     fn parts_add_up_and_follow_the_weights() {
-        let check = |count, weights: &[f64], expected: &[u32]| assert_eq!(split(count, weights), expected);
+        let check =
+            |count, weights: &[f64], expected: &[u32]| assert_eq!(split(count, weights), expected);
         check(7, &[1.0, 1.0], &[4, 3]);
         check(10, &[3.0, 1.0], &[8, 2]);
         check(5, &[1.0, 0.0, 1.0], &[3, 0, 2]);

@@ -46,7 +46,11 @@ impl StoreInstance {
     ///
     /// # Errors
     /// What the disk or the engine reports, or another store.
-    pub async fn open(run: &RunContext, number: u16, spec: &InstanceSpec) -> Result<StoreInstance, RunError> {
+    pub async fn open(
+        run: &RunContext,
+        number: u16,
+        spec: &InstanceSpec,
+    ) -> Result<StoreInstance, RunError> {
         let settings = RecordsInstance::of(spec)?;
         let catalogue = catalogue_of(spec)?;
         let opening = run.handle.now();
@@ -63,12 +67,12 @@ impl StoreInstance {
             }
             let tables = instance.tables(1).await?;
             let found: Vec<_> = tables.iter().map(|placed| placed.table.name.as_str()).collect();
-            if let Some(foreign) = found
-                .iter()
-                .find(|name| !is_system(name) && !Shop::is_table(name))
+            if let Some(foreign) =
+                found.iter().find(|name| !is_system(name) && !Shop::is_table(name))
             {
                 let error = format!(
-                    "{} holds other tables than those of a store, such as {foreign}; name another path",
+                    "{} holds other tables than those of a store, such as {foreign}; name another \
+                     path",
                     spec.database_path(0).display()
                 );
                 instance.close().await?;
@@ -81,18 +85,17 @@ impl StoreInstance {
                 instance = open_instance(run, number, spec, &settings).await?.0;
             }
             if let Err(error) = prepare(run, &instance, &catalogue, &spec.database_path(0)).await {
-                // The first error is the one to report; what was begun is made anew by the next run.
+                // The first error is the one to report; what was begun is made anew by the next
+                // run.
                 let _ = instance.abandon().await;
                 return Err(error);
             }
             shop = Shop::open(&instance, catalogue, watch(run, number)).await?;
         }
-        let shop =
-            shop.ok_or_else(|| RunError::Corruption("a store that was just made is not whole".into()))?;
-        Ok(StoreInstance {
-            engine: OpenEngine::start(run, instance, &settings, recovery),
-            shop,
-        })
+        let shop = shop.ok_or_else(|| {
+            RunError::Corruption("a store that was just made is not whole".into())
+        })?;
+        Ok(StoreInstance { engine: OpenEngine::start(run, instance, &settings, recovery), shop })
     }
 }
 
@@ -115,12 +118,7 @@ impl OpenStore for StoreInstance {
 }
 
 fn context(number: u16, purpose: Purpose) -> Context {
-    Context {
-        purpose,
-        instance: InstanceId(number),
-        database: 1,
-        intended: None,
-    }
+    Context { purpose, instance: InstanceId(number), database: 1, intended: None }
 }
 
 fn is_system(table: &str) -> bool {
@@ -136,26 +134,18 @@ async fn open_instance(
 ) -> Result<(Rc<Instance>, plimsoll_engine::instance::RecoveryReport), RunError> {
     let path = spec.database_path(0);
     let reading = context(number, Purpose::Header);
-    if spec.unfinished && run.files.exists(&path, reading).await? && begins_blank(run, &path, reading).await?
+    if spec.unfinished
+        && run.files.exists(&path, reading).await?
+        && begins_blank(run, &path, reading).await?
     {
         discard(run, number, spec).await?;
     }
-    if !run
-        .files
-        .exists(&path, context(number, Purpose::Metadata))
-        .await?
-    {
+    if !run.files.exists(&path, context(number, Purpose::Metadata)).await? {
         let size = settings.page_size(&spec.name).map_err(RunError::Spec)?;
         let time = LogTime::from_utc_ns(run.clock().anchor().utc_ns);
         let signature = Signature::new(spec.databases[0].seed as u32, time);
-        create_database(
-            &run.files,
-            &path,
-            size,
-            signature,
-            context(number, Purpose::Prepare),
-        )
-        .await?;
+        create_database(&run.files, &path, size, signature, context(number, Purpose::Prepare))
+            .await?;
     }
     let mut random = Random::from_seed(spec.databases[0].seed).child("instance");
     let options = options_of(number, spec, settings)?;
@@ -196,7 +186,8 @@ async fn prepare(
         Level::Info,
         "prepared",
         format!(
-            "{}: a store of {scale}: {} customers, {} products, {} orders, {} MiB in {seconds:.1} s",
+            "{}: a store of {scale}: {} customers, {} products, {} orders, {} MiB in {seconds:.1} \
+             s",
             path.display(),
             scale.customers(),
             scale.products(),
@@ -209,9 +200,7 @@ async fn prepare(
 
 fn size_bytes(instance: &Instance) -> u64 {
     let open = instance.store().databases.all();
-    let sizes = open
-        .iter()
-        .map(|database| database.size().file_bytes(database.pages_in_use()));
+    let sizes = open.iter().map(|database| database.size().file_bytes(database.pages_in_use()));
     sizes.sum()
 }
 

@@ -47,7 +47,11 @@ pub struct VisitDemand {
 impl Demand for VisitDemand {
     type Task = StoreVisit;
 
-    fn next(&mut self, now: Nanos, seen: Option<Seen<'_, StoreVisit>>) -> Option<Timed<StoreVisit>> {
+    fn next(
+        &mut self,
+        now: Nanos,
+        seen: Option<Seen<'_, StoreVisit>>,
+    ) -> Option<Timed<StoreVisit>> {
         let chosen = match self.demands.len() {
             1 => 0,
             _ => draw_place(&self.weights, &mut self.places),
@@ -60,10 +64,7 @@ impl Demand for VisitDemand {
             done: seen.done,
         });
         let Timed { intended, task } = demand.next(now, seen)?;
-        Some(Timed {
-            intended,
-            task: StoreVisit { place: *place, task },
-        })
+        Some(Timed { intended, task: StoreVisit { place: *place, task } })
     }
 }
 
@@ -79,10 +80,7 @@ impl StorePair {
     fn demand(&self, place: usize, random: Random) -> (usize, StoreDemand) {
         let store = &self.stores[place].2;
         let session = store.begin_session();
-        (
-            place,
-            StoreDemand::new(random, self.habits, store.population(), session),
-        )
+        (place, StoreDemand::new(random, self.habits, store.population(), session))
     }
 }
 
@@ -96,41 +94,31 @@ impl Pair for StorePair {
     }
 
     fn description(&self) -> String {
-        let sizes: Vec<_> = self
-            .stores
-            .iter()
-            .map(|(_, _, store)| store.size_in_words())
-            .collect();
-        let StoreHabits {
-            think_s,
-            new_customers_percent,
-            lines_mean,
-            ..
-        } = self.habits;
+        let sizes: Vec<_> = self.stores.iter().map(|(_, _, store)| store.size_in_words()).collect();
+        let StoreHabits { think_s, new_customers_percent, lines_mean, .. } = self.habits;
         format!(
-            "stores of {}, thinking {think_s} s, {new_customers_percent} % new customers, {lines_mean} lines an order",
+            "stores of {}, thinking {think_s} s, {new_customers_percent} % new customers, \
+             {lines_mean} lines an order",
             sizes.join(", ")
         )
     }
 
-    fn session(&self, _: u32, operations: Random, mut places: Random, positions: &[usize]) -> VisitDemand {
+    fn session(
+        &self,
+        _: u32,
+        operations: Random,
+        mut places: Random,
+        positions: &[usize],
+    ) -> VisitDemand {
         let weights: Vec<f64> = positions.iter().map(|place| self.stores[*place].1).collect();
         let place = positions[draw_place(&weights, &mut places)];
-        VisitDemand {
-            demands: vec![self.demand(place, operations)],
-            weights: Vec::new(),
-            places,
-        }
+        VisitDemand { demands: vec![self.demand(place, operations)], weights: Vec::new(), places }
     }
 
     fn arrivals(&self, operations: Random, places: Random) -> VisitDemand {
         let demands = (0..self.stores.len())
             .map(|place| self.demand(place, operations.child(&format!("store {place}"))));
-        VisitDemand {
-            demands: demands.collect(),
-            weights: self.weights(),
-            places,
-        }
+        VisitDemand { demands: demands.collect(), weights: self.weights(), places }
     }
 
     fn into_service(self) -> StoreService {
@@ -158,15 +146,13 @@ struct Health {
 
 impl Health {
     fn new(now: Nanos) -> Health {
-        Health {
-            last_end: Cell::new(now),
-            told: RefCell::default(),
-        }
+        Health { last_end: Cell::new(now), told: RefCell::default() }
     }
 }
 
 impl StoreService {
-    /// Tells of the first trouble of each kind, and ends the run when nothing has come to an end for too long.
+    /// Tells of the first trouble of each kind, and ends the run when nothing has come to an end
+    /// for too long.
     fn trouble(&self, place: usize, kind: &'static str, went: &Visit) -> Result<(), RunError> {
         let (health, store) = (&self.health[place], &self.stores[place].2);
         let said = went.trouble.as_deref().unwrap_or("the server said nothing");
@@ -214,11 +200,7 @@ impl Service for StoreService {
     }
 
     fn label(&self, visit: &StoreVisit) -> Label {
-        Label {
-            instance: self.stores[visit.place].0,
-            database: 1,
-            operation: ORDER,
-        }
+        Label { instance: self.stores[visit.place].0, database: 1, operation: ORDER }
     }
 
     fn count(&self, _: &StoreVisit, done: Done, count: &mut dyn FnMut(&'static str)) {

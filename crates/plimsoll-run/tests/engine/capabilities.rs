@@ -1,11 +1,13 @@
-//! What the published test tool's engine can do, each capability by its number in the reference list (ENG-01 to ENG-24),
-//! seen from outside: a whole run of the main job, judged by its samples, its events and the files it leaves.
+//! What the published test tool's engine can do, each capability by its number in the reference
+//! list (ENG-01 to ENG-24), seen from outside: a whole run of the main job, judged by its samples,
+//! its events and the files it leaves.
 
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
 use plimsoll_io::{
-    DiskErrorKind, Effect, FaultRule, MemoryDisk, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, OperationKind,
+    DiskErrorKind, Effect, FaultRule, MemoryDisk, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
+    OperationKind,
 };
 use plimsoll_measure::{Row, metric_code};
 use plimsoll_run::{Ending, Event, Output, RunOutcome, RunSpec, StopSignal, execute};
@@ -45,9 +47,7 @@ impl Ran {
 
     fn rows<'a>(&'a self, phase: u32, metric: &str) -> impl Iterator<Item = &'a Row> {
         let code = metric_code(metric).expect("a metric");
-        self.rows
-            .iter()
-            .filter(move |row| row.metric == code && row.phase == phase)
+        self.rows.iter().filter(move |row| row.metric == code && row.phase == phase)
     }
 
     fn count(&self, metric: &str) -> u64 {
@@ -60,17 +60,12 @@ impl Ran {
     }
 
     fn operations(&self) -> u64 {
-        ["insert", "delete", "replace", "read"]
-            .map(|kind| self.count(kind))
-            .iter()
-            .sum()
+        ["insert", "delete", "replace", "read"].map(|kind| self.count(kind)).iter().sum()
     }
 
     fn said(&self, kind: &str) -> &str {
         let found = self.events.iter().find(|event| event.kind == kind);
-        &found
-            .unwrap_or_else(|| panic!("no event {kind} among {:?}", self.events))
-            .text
+        &found.unwrap_or_else(|| panic!("no event {kind} among {:?}", self.events)).text
     }
 }
 
@@ -83,19 +78,15 @@ fn measured_for(seconds: f64) -> Value {
 fn logs_in(disk: &MemoryDisk, directory: &str) -> Vec<(String, u64)> {
     let files = disk.list_files();
     let directory = directory.trim_start_matches('/');
-    let logs = files
-        .iter()
-        .filter(|(path, _)| path.starts_with(directory) && path.extension().is_some_and(|end| end == "log"));
-    logs.map(|(path, length)| {
-        (
-            path.file_name().expect("a name").to_string_lossy().into(),
-            *length,
-        )
-    })
-    .collect()
+    let logs = files.iter().filter(|(path, _)| {
+        path.starts_with(directory) && path.extension().is_some_and(|end| end == "log")
+    });
+    logs.map(|(path, length)| (path.file_name().expect("a name").to_string_lossy().into(), *length))
+        .collect()
 }
 
-/// ENG-02: every edition's page size; transfers are whole pages, and a transactional read is one page when nothing merges.
+/// ENG-02: every edition's page size; transfers are whole pages, and a transactional read is one
+/// page when nothing merges.
 #[test]
 fn transfers_are_whole_pages_of_the_size_asked_for() {
     for page_bytes in [4096, 8192, 32768] {
@@ -105,10 +96,8 @@ fn transfers_are_whole_pages_of_the_size_asked_for() {
         spec["instances"][0]["maintenance"] = Value::Null;
         let ran = Ran::complete(&memory(), &spec);
         for metric in ["database_read", "database_write"] {
-            let partial: Vec<&Row> = ran
-                .rows(MEASURE, metric)
-                .filter(|row| row.bytes % page_bytes != 0)
-                .collect();
+            let partial: Vec<&Row> =
+                ran.rows(MEASURE, metric).filter(|row| row.bytes % page_bytes != 0).collect();
             assert!(partial.is_empty(), "{metric}: {partial:?}");
             let pages = ran.mean_bytes(metric) / page_bytes as f64;
             assert!((1.0..2.0).contains(&pages), "{metric}: {pages} pages a transfer");
@@ -127,7 +116,9 @@ fn generations_are_one_mib_and_consecutive() {
     assert!(logs.iter().all(|(_, length)| *length == MIB), "{logs:?}");
     let mut numbers: Vec<u32> = logs
         .iter()
-        .filter_map(|(name, _)| u32::from_str_radix(name.strip_prefix("E00")?.strip_suffix(".log")?, 16).ok())
+        .filter_map(|(name, _)| {
+            u32::from_str_radix(name.strip_prefix("E00")?.strip_suffix(".log")?, 16).ok()
+        })
         .collect();
     numbers.sort_unstable();
     assert!(numbers.len() >= 3, "{logs:?}");
@@ -154,8 +145,8 @@ fn the_cache_grows_to_its_limit_and_not_beyond() {
     assert!(ran.rows(MEASURE, "cache_limit").all(|row| row.value == limit));
 }
 
-/// ENG-05: cleaning starts when one per cent of the cache is left and stops at two, printed as the published logs do:
-/// 5.1 and 10.2 MB of 512.
+/// ENG-05: cleaning starts when one per cent of the cache is left and stops at two, printed as the
+/// published logs do: 5.1 and 10.2 MB of 512.
 #[test]
 fn cleaning_thresholds_are_told_in_megabytes() {
     let mut spec = measured_for(0.5);
@@ -176,29 +167,19 @@ fn the_mix_and_the_share_of_durable_commits_come_out() {
     busy["workloads"][0]["sluggish"] = json!(0.0);
     let ran = Ran::complete(&memory(), &busy);
     let total = ran.operations() as f64;
-    for (kind, share) in [
-        ("insert", 0.40),
-        ("delete", 0.20),
-        ("replace", 0.05),
-        ("read", 0.35),
-    ] {
+    for (kind, share) in [("insert", 0.40), ("delete", 0.20), ("replace", 0.05), ("read", 0.35)] {
         let seen = ran.count(kind) as f64 / total;
         let tolerance = 4.0 * (share * (1.0 - share) / total).sqrt();
-        assert!(
-            (seen - share).abs() <= tolerance,
-            "{kind}: {seen} of {total} operations"
-        );
+        assert!((seen - share).abs() <= tolerance, "{kind}: {seen} of {total} operations");
     }
-    // One session alone shares no flush. Each durable commit of an update is one; so is each durable commit of a read before which somebody
-    // committed lazily, six in ten of them.
+    // One session alone shares no flush. Each durable commit of an update is one; so is each
+    // durable commit of a read before which somebody committed lazily, six in ten of them.
     let updates = total - ran.count("read") as f64;
     let flushes = ran.count("log_write") as f64 / updates;
     assert!((0.36..0.44).contains(&flushes), "{flushes} flushes a commit");
     let mut odd = spec();
     odd["workloads"][0]["mix"]["read_percent"] = json!(34);
-    let error = RunSpec::from_json(&odd.to_string())
-        .expect_err("99 per cent")
-        .to_string();
+    let error = RunSpec::from_json(&odd.to_string()).expect_err("99 per cent").to_string();
     assert!(error.contains("99"), "{error}");
 }
 
@@ -209,10 +190,7 @@ fn sessions_multiply_the_load_on_a_disk_that_scales() {
         let mut spec = measured_for(4.0);
         spec["workloads"][0]["load"]["sessions"] = json!(sessions);
         let ran = Ran::complete(&memory(), &spec);
-        assert!(
-            ran.rows(MEASURE, "sessions")
-                .all(|row| row.value == f64::from(sessions))
-        );
+        assert!(ran.rows(MEASURE, "sessions").all(|row| row.value == f64::from(sessions)));
         ran.count("database_read") as f64
     });
     for pair in rates.windows(2) {
@@ -220,8 +198,8 @@ fn sessions_multiply_the_load_on_a_disk_that_scales() {
     }
 }
 
-/// ENG-10, ENG-11: maintenance reads 256 KiB at a time, a read for each throttle pause and its own latency, counted
-/// apart; switched off, there is none.
+/// ENG-10, ENG-11: maintenance reads 256 KiB at a time, a read for each throttle pause and its own
+/// latency, counted apart; switched off, there is none.
 #[test]
 fn maintenance_keeps_its_pace_and_can_be_switched_off() {
     let on = Ran::complete(&memory(), &measured_for(10.0));
@@ -231,10 +209,7 @@ fn maintenance_keeps_its_pace_and_can_be_switched_off() {
         "{mean_bytes}: only the last read of a pass may be shorter"
     );
     let period_ms = 10_000.0 / on.count("maintenance") as f64;
-    assert!(
-        (20.0..23.0).contains(&period_ms),
-        "20 ms pause and 1 ms read: {period_ms} ms"
-    );
+    assert!((20.0..23.0).contains(&period_ms), "20 ms pause and 1 ms read: {period_ms} ms");
     let mut spec = measured_for(2.0);
     spec["instances"][0]["maintenance"] = Value::Null;
     assert_eq!(Ran::complete(&memory(), &spec).count("maintenance"), 0);
@@ -265,8 +240,8 @@ fn each_further_copy_reads_the_log_back_once() {
     assert!((1.9..2.1).contains(&(bytes[2] / bytes[1])), "{bytes:?}");
 }
 
-/// ENG-13, ENG-17: databases left open are in the dirty state, the next run replays their log and says so, and a clean
-/// stop is told.
+/// ENG-13, ENG-17: databases left open are in the dirty state, the next run replays their log and
+/// says so, and a clean stop is told.
 #[test]
 fn what_was_left_open_is_recovered_and_said() {
     let disk = memory();
@@ -293,7 +268,8 @@ fn what_was_left_open_is_recovered_and_said() {
     assert_eq!((checksum.bad, checksum.wrong_page_number), (0, 0));
 }
 
-/// ENG-16: two instances with paths of their own for databases and logs keep to them, and are counted apart.
+/// ENG-16: two instances with paths of their own for databases and logs keep to them, and are
+/// counted apart.
 #[test]
 fn every_instance_keeps_to_its_own_paths() {
     let mut two = measured_for(2.0);
@@ -340,16 +316,13 @@ fn databases_grow_by_whole_extents() {
     assert_eq!(file.len() as u64, last);
 }
 
-/// ENG-18: with circular logging the number of generations on disk stays small, however much is logged.
+/// ENG-18: with circular logging the number of generations on disk stays small, however much is
+/// logged.
 #[test]
 fn circular_logging_bounds_the_log() {
     let disk = memory();
     let ran = Ran::complete(&disk, &measured_for(20.0));
-    let generation = ran
-        .rows(MEASURE, "log_generation")
-        .last()
-        .expect("a sample")
-        .value;
+    let generation = ran.rows(MEASURE, "log_generation").last().expect("a sample").value;
     let kept = logs_in(&disk, "/data/one").len();
     assert!(generation > 16.0, "{generation} generations were written");
     assert!(kept <= 12, "{kept} of {generation} are kept at a depth of 4 MiB");
@@ -372,11 +345,13 @@ fn page_fault_stalls_are_counted_and_zero_when_the_disk_keeps_up() {
     small["instances"][0]["writes_outstanding_max"] = json!(1);
     small["workloads"][0]["load"]["sessions"] = json!(12);
     small["workloads"][0]["sluggish"] = json!(0.0);
-    small["workloads"][0]["mix"] = json!({"insert_percent": 0, "delete_percent": 0, "replace_percent": 100, "read_percent": 0, "lazy_commit_percent": 100});
+    small["workloads"][0]["mix"] = json!({"insert_percent": 0, "delete_percent": 0,
+        "replace_percent": 100, "read_percent": 0, "lazy_commit_percent": 100});
     assert!(Ran::complete(&slow, &small).count("page_fault_stall") > 0);
 }
 
-/// ENG-20: transactions are counted by instance, and the I/O that one of them costs hardly depends on the sessions.
+/// ENG-20: transactions are counted by instance, and the I/O that one of them costs hardly depends
+/// on the sessions.
 #[test]
 fn the_cost_of_a_transaction_is_stable_across_sessions() {
     let costs = [2, 8].map(|sessions| {

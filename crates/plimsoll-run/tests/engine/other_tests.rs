@@ -1,4 +1,5 @@
-//! Backup and soft recovery as phases of a run: what they read, what they leave, and what they refuse.
+//! Backup and soft recovery as phases of a run: what they read, what they leave, and what they
+//! refuse.
 
 use plimsoll_run::Ending;
 use serde_json::{Value, json};
@@ -25,10 +26,7 @@ fn with_phases(phases: &[Value]) -> Value {
 }
 
 fn backup(reads_in_flight: u32) -> Value {
-    phase(
-        "backup",
-        json!({"read_bytes": 262144, "reads_in_flight": reads_in_flight}),
-    )
+    phase("backup", json!({"read_bytes": 262144, "reads_in_flight": reads_in_flight}))
 }
 
 /// JST-05: every page is read once, in reads of 256 KiB, and more reads in flight make it faster.
@@ -36,11 +34,8 @@ fn backup(reads_in_flight: u32) -> Value {
 fn a_backup_reads_every_page_once() {
     let mut seconds = Vec::new();
     for reads_in_flight in [1, 4] {
-        let phases = [
-            phase("prepare", json!({})),
-            backup(reads_in_flight),
-            phase("stop", json!({})),
-        ];
+        let phases =
+            [phase("prepare", json!({})), backup(reads_in_flight), phase("stop", json!({}))];
         let (outcome, rows) = run_on(&memory(), &with_phases(&phases));
         assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
         let found = &outcome.phases[1].result.backups[0];
@@ -52,10 +47,7 @@ fn a_backup_reads_every_page_once() {
         seconds.push(found.seconds);
     }
     let faster = seconds[0] / seconds[1];
-    assert!(
-        (3.5..4.1).contains(&faster),
-        "four reads at once are {faster:.2} times as fast"
-    );
+    assert!((3.5..4.1).contains(&faster), "four reads at once are {faster:.2} times as fast");
 }
 
 /// BKP-02: a backup may be taken while transactions go on, and they do go on.
@@ -92,13 +84,11 @@ fn a_damaged_page_ends_the_backup() {
     assert_eq!(error.family, "corruption", "{}", error.text);
     // Page 399: two pages of headers come first.
     assert!(error.text.contains("399"), "{}", error.text);
-    assert!(
-        outcome.phases.last().expect("a phase").complete,
-        "what was open is closed"
-    );
+    assert!(outcome.phases.last().expect("a phase").complete, "what was open is closed");
 }
 
-/// What only a damaged file shows, and a count of pages does not: each is damage at the end of a checksum, and of a backup.
+/// What only a damaged file shows, and a count of pages does not: each is damage at the end of a
+/// checksum, and of a backup.
 #[test]
 fn lost_headers_pages_and_bits_fail_a_checksum_and_a_backup() {
     const FILE: &str = "/data/one/database001.edb";
@@ -107,12 +97,7 @@ fn lost_headers_pages_and_bits_fail_a_checksum_and_a_backup() {
     let cut = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / PAGE / 2 * PAGE);
     // With the damaged pages a checksum counts, and the words of a backup that ends by it.
     let cases: [(&str, Change, u64, Option<&str>); 6] = [
-        (
-            "both headers",
-            |bytes| bytes[..2 * PAGE].fill(0xA5),
-            2,
-            Some("header"),
-        ),
+        ("both headers", |bytes| bytes[..2 * PAGE].fill(0xA5), 2, Some("header")),
         ("one header", |bytes| bytes[..PAGE].fill(0xA5), 1, None),
         ("cut", cut, 384, Some("the file ends before it")),
         (
@@ -121,22 +106,13 @@ fn lost_headers_pages_and_bits_fail_a_checksum_and_a_backup() {
             385,
             Some(""),
         ),
-        (
-            "zeros",
-            |bytes| bytes[400 * PAGE..432 * PAGE].fill(0),
-            32,
-            Some(""),
-        ),
+        ("zeros", |bytes| bytes[400 * PAGE..432 * PAGE].fill(0), 32, Some("")),
         ("one bit", |bytes| bytes[400 * PAGE + 5000] ^= 4, 0, None),
     ];
     let checksum = phase("checksum", json!({"read_bytes": 65536, "reads_in_flight": 8}));
     for (title, change, bad, backup_says) in cases {
         let disk = memory();
-        let prepare = [
-            phase("prepare", json!({})),
-            phase("stop", json!({})),
-            checksum.clone(),
-        ];
+        let prepare = [phase("prepare", json!({})), phase("stop", json!({})), checksum.clone()];
         let (prepared, _) = run_on(&disk, &with_phases(&prepare));
         let sound = &prepared.phases[2].result.checksums[0].report;
         assert_eq!((sound.bad, sound.reasons.len()), (0, 0), "{:?}", sound.reasons);
@@ -148,16 +124,13 @@ fn lost_headers_pages_and_bits_fail_a_checksum_and_a_backup() {
         assert_eq!(outcome.ending, Ending::Complete, "{title}: {:?}", outcome.error);
         let report = &outcome.phases[0].result.checksums[0].report;
         let correctable = u64::from(title == "one bit");
-        assert_eq!(
-            (report.bad, report.correctable),
-            (bad, correctable),
-            "{title}: {report:?}"
-        );
+        assert_eq!((report.bad, report.correctable), (bad, correctable), "{title}: {report:?}");
         assert_eq!(report.reasons.is_empty(), bad == 0, "{title}: {report:?}");
         if backup_says == Some("") {
             continue;
         }
-        let mut spec = with_phases(&[phase("prepare", json!({})), backup(2), phase("stop", json!({}))]);
+        let mut spec =
+            with_phases(&[phase("prepare", json!({})), backup(2), phase("stop", json!({}))]);
         spec["instances"][0]["databases"][0]["existing_records"] = json!(records);
         let (outcome, _) = run_on(&disk, &spec);
         match (backup_says, outcome.error) {
@@ -214,8 +187,8 @@ fn recovery(logs_count: u32, timeout_s: f64) -> Value {
     spec
 }
 
-/// JST-06: so many logs are written, all are replayed although pages were flushed meanwhile, and the load goes on with every record as
-/// it was written: each one read is compared.
+/// JST-06: so many logs are written, all are replayed although pages were flushed meanwhile, and
+/// the load goes on with every record as it was written: each one read is compared.
 #[test]
 fn logs_are_generated_dropped_and_replayed() {
     let (outcome, rows) = run_on(&memory(), &recovery(6, 600.0));
@@ -233,7 +206,8 @@ fn logs_are_generated_dropped_and_replayed() {
     assert_eq!(outcome.phases[5].result.checksums[0].report.bad, 0);
 }
 
-/// With the checkpoint moving there is little to replay: what the held one adds is what the test is about.
+/// With the checkpoint moving there is little to replay: what the held one adds is what the test is
+/// about.
 #[test]
 fn a_checkpoint_that_moves_leaves_little_to_replay() {
     let mut moving = recovery(6, 600.0);
@@ -267,7 +241,8 @@ fn raw_files_can_be_neither_backed_up_nor_recovered() {
     }
 }
 
-/// Why: 301 reads put right while measuring passed without a word. The engine counts them, and so does the run.
+/// Why: 301 reads put right while measuring passed without a word. The engine counts them, and so
+/// does the run.
 #[test]
 fn flipped_bits_put_right_under_load_are_counted() {
     let disk = memory();
@@ -292,8 +267,5 @@ fn flipped_bits_put_right_under_load_are_counted() {
     assert!(of_samples > 10, "{of_samples} pages were put right");
     let distributions = outcome.figures.iter();
     let of_distributions = distributions.filter(|figures| figures.metric == "corrected_page");
-    assert_eq!(
-        of_distributions.map(|figures| figures.count).sum::<u64>(),
-        of_samples
-    );
+    assert_eq!(of_distributions.map(|figures| figures.count).sum::<u64>(), of_samples);
 }

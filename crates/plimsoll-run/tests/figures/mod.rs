@@ -1,7 +1,9 @@
-//! The main job in virtual time on generated databases of any size, and the ratios that published reports let one compute.
+//! The main job in virtual time on generated databases of any size, and the ratios that published
+//! reports let one compute.
 //!
-//! The databases exist as a rule (nothing is stored but what the engine changes), reads take a constant time, so a few
-//! hundred batches give the ratios of a long run: they are ratios of counts and bytes, not of times.
+//! The databases exist as a rule (nothing is stored but what the engine changes), reads take a
+//! constant time, so a few hundred batches give the ratios of a long run: they are ratios of counts
+//! and bytes, not of times.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -12,8 +14,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use plimsoll_io::{
-    Clock, Disk, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, OperationKind, Purpose, Random,
-    Recorded, Tracking,
+    Clock, Disk, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions, OperationKind, Purpose,
+    Random, Recorded, Tracking,
 };
 use plimsoll_prepare::PreparedContent;
 use plimsoll_run::{
@@ -96,14 +98,17 @@ fn instance(case: &Case, number: usize) -> Value {
         Value::Null
     };
     json!({
-        "name": format!("instance {number}"), "target": "disk", "backend": "engine", "unfinished": false,
+        "name": format!("instance {number}"), "target": "disk", "backend": "engine",
+            "unfinished": false,
         "directory": directory, "log_directory": directory, "page_bytes": case.page_bytes,
         "databases": [{
             "file_name": "database.edb", "size_bytes": case.database_bytes, "seed": 7 + number,
-            "record_bytes": case.record_bytes, "vacancy_percent": case.vacancy_percent, "compressible_percent": 0, "existing_records": 0
+            "record_bytes": case.record_bytes, "vacancy_percent": case.vacancy_percent,
+                "compressible_percent": 0, "existing_records": 0
         }],
         "cache_bytes_min": MIB, "cache_bytes_max": case.cache_bytes,
-        "checkpoint_depth_bytes": case.checkpoint_mib * MIB, "circular_log": true, "hold_checkpoint": case.hold_checkpoint, "log_framing": case.framing,
+        "checkpoint_depth_bytes": case.checkpoint_mib * MIB, "circular_log": true,
+            "hold_checkpoint": case.hold_checkpoint, "log_framing": case.framing,
         "page_images": false, "copies_count": case.copies, "maintenance": maintenance,
         "log_buffer_bytes": MIB, "version_store_bytes_max": 64 * MIB, "extension_pages": 16,
         "waypoint_generations": 0, "writes_outstanding_max": 32
@@ -111,49 +116,51 @@ fn instance(case: &Case, number: usize) -> Value {
 }
 
 fn plan(case: &Case) -> Value {
-    let names: Vec<String> = (1..=case.databases)
-        .map(|number| format!("instance {number}"))
-        .collect();
+    let names: Vec<String> =
+        (1..=case.databases).map(|number| format!("instance {number}")).collect();
     let [insert, delete, replace, read, lazy] = case.mix;
     json!({
         "schema_version": 1, "seed": case.seed, "sample_interval_ms": 1000, "hung_after_ms": 30000,
         "io_method": "auto", "destroy_serials": [],
-        "hosts": [{"name": "local"}], "targets": [{"name": "disk", "host": "local", "path": "/data"}],
+        "hosts": [{"name": "local"}], "targets": [{"name": "disk", "host": "local",
+            "path": "/data"}],
         "instances": (1..=case.databases).map(|number| instance(case, number)).collect::<Vec<_>>(),
         "workloads": [{
             "name": "mix", "instances": names, "sluggish": case.sluggish,
-            "locality": {"folder_records": case.folder_records, "batch_operations": case.batch_operations, "replies": case.replies},
+            "locality": {"folder_records": case.folder_records,
+                "batch_operations": case.batch_operations, "replies": case.replies},
             "load": {"sessions": case.sessions, "shared": case.shared},
             "mix": {"insert_percent": insert, "delete_percent": delete, "replace_percent": replace,
                     "read_percent": read, "lazy_commit_percent": lazy}
         }],
         "phases": [
             {"name": "prepare", "action": {"kind": "prepare"}, "workloads": []},
-            {"name": "warm up", "action": {"kind": "warm_up", "cache_percent": 90, "timeout_s": 600.0},
+            {"name": "warm up", "action": {"kind": "warm_up", "cache_percent": 90,
+                "timeout_s": 600.0},
              "workloads": ["mix"]},
-            {"name": "settle", "action": {"kind": "measure", "duration_s": case.settle_s}, "workloads": ["mix"]},
-            {"name": "measure", "action": {"kind": "measure", "duration_s": case.measure_s}, "workloads": ["mix"]},
+            {"name": "settle", "action": {"kind": "measure", "duration_s": case.settle_s},
+                "workloads": ["mix"]},
+            {"name": "measure", "action": {"kind": "measure", "duration_s": case.measure_s},
+                "workloads": ["mix"]},
             {"name": "stop", "action": {"kind": "stop"}, "workloads": []}
         ]
     })
 }
 
-/// A disk with the databases of the case on it: constant reads, writes that a controller's cache takes.
+/// A disk with the databases of the case on it: constant reads, writes that a controller's cache
+/// takes.
 pub fn disk(case: &Case, tracking: Tracking) -> (Rc<MemoryDisk>, RunSpec) {
     let latency = LatencyPlan::of(Latency::Constant(case.read_ms * MILLISECOND))
         .with_kind(OperationKind::Write, Latency::Constant(MILLISECOND))
         .with_kind(OperationKind::SyncFile, Latency::Constant(MILLISECOND))
         .with_kind(OperationKind::SyncDirectory, Latency::Constant(MILLISECOND));
-    let options = MemoryOptions {
-        latency,
-        tracking,
-        chunk_bytes: 32 * 1024,
-        ..MemoryOptions::default()
-    };
+    let options =
+        MemoryOptions { latency, tracking, chunk_bytes: 32 * 1024, ..MemoryOptions::default() };
     let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(case.seed), options);
     let mut spec = RunSpec::from_json(&plan(case).to_string()).expect("the spec is right");
     for number in 0..spec.instances.len() {
-        let prepared = Arc::new(prepared_database(&spec.instances[number], 0).expect("a plan that works"));
+        let prepared =
+            Arc::new(prepared_database(&spec.instances[number], 0).expect("a plan that works"));
         let instance = &mut spec.instances[number];
         disk.load_sparse(
             instance.directory.join("database.edb"),
@@ -190,14 +197,14 @@ impl Figures {
     }
 
     pub fn latency_ms(&self, metric: &str) -> f64 {
-        self.nanoseconds.get(metric).copied().unwrap_or(0) as f64 / 1e6 / self.count(metric).max(1.0)
+        self.nanoseconds.get(metric).copied().unwrap_or(0) as f64
+            / 1e6
+            / self.count(metric).max(1.0)
     }
 
     pub fn batches(&self) -> f64 {
-        let operations: f64 = ["insert", "delete", "replace", "read"]
-            .map(|kind| self.count(kind))
-            .iter()
-            .sum();
+        let operations: f64 =
+            ["insert", "delete", "replace", "read"].map(|kind| self.count(kind)).iter().sum();
         operations / BATCH_OPERATIONS
     }
 
@@ -228,17 +235,11 @@ impl Figures {
             ("log_bytes_per_db_write", log_bytes / writes),
             ("growth_per_log", self.growth_bytes as f64 / log_bytes),
             ("appended_per_log", self.appended_bytes() / log_bytes),
-            (
-                "growth_bytes_per_db_io",
-                self.growth_bytes as f64 / self.transfers(),
-            ),
+            ("growth_bytes_per_db_io", self.growth_bytes as f64 / self.transfers()),
             ("batches_per_s", batches / self.seconds),
             ("reads_per_batch", reads / batches),
             ("writes_per_batch", writes / batches),
-            (
-                "pages_written_per_batch",
-                self.bytes("database_write") / page / batches,
-            ),
+            ("pages_written_per_batch", self.bytes("database_write") / page / batches),
             ("log_bytes_per_batch", log_bytes / batches),
             ("log_writes_per_batch", log_writes / batches),
             ("growth_bytes_per_batch", self.growth_bytes as f64 / batches),
@@ -247,20 +248,14 @@ impl Figures {
                 "replication_read_bytes",
                 self.bytes("log_replication") / self.count("log_replication"),
             ),
-            (
-                "maintenance_read_bytes",
-                self.bytes("maintenance") / self.count("maintenance"),
-            ),
+            ("maintenance_read_bytes", self.bytes("maintenance") / self.count("maintenance")),
             (
                 "maintenance_period_ms",
                 self.seconds * 1000.0 * self.databases as f64 / self.count("maintenance"),
             ),
             ("read_latency_ms", self.latency_ms("database_read")),
             ("page_fault_stalls", self.count("page_fault_stall")),
-            (
-                "missing_per_operation",
-                self.count("missing_record") / batches / BATCH_OPERATIONS,
-            ),
+            ("missing_per_operation", self.count("missing_record") / batches / BATCH_OPERATIONS),
             ("conflicts", self.count("write_conflict")),
         ]
     }
@@ -301,16 +296,9 @@ fn run_on(clock: &Rc<Clock>, disk: Rc<dyn Disk>, spec: RunSpec) -> RunOutcome {
 const MEASURED_PHASE: usize = 3;
 
 pub fn figures(case: &Case, outcome: &RunOutcome) -> Figures {
-    let mut figures = Figures {
-        databases: case.databases,
-        page_bytes: case.page_bytes,
-        ..Figures::default()
-    };
-    for found in outcome
-        .figures
-        .iter()
-        .filter(|found| found.phase as usize == MEASURED_PHASE)
-    {
+    let mut figures =
+        Figures { databases: case.databases, page_bytes: case.page_bytes, ..Figures::default() };
+    for found in outcome.figures.iter().filter(|found| found.phase as usize == MEASURED_PHASE) {
         *figures.count.entry(found.metric.to_owned()).or_default() += found.count;
         *figures.bytes.entry(found.metric.to_owned()).or_default() += found.bytes;
         *figures.nanoseconds.entry(found.metric.to_owned()).or_default() += found.latency_ns_sum;
@@ -321,7 +309,8 @@ pub fn figures(case: &Case, outcome: &RunOutcome) -> Figures {
         let databases = outcome.phases[phase].result.databases.iter().flatten();
         databases.map(of).sum()
     };
-    let grown = |of: fn(&DatabaseState) -> u64| sum(MEASURED_PHASE, of) - sum(MEASURED_PHASE - 1, of);
+    let grown =
+        |of: fn(&DatabaseState) -> u64| sum(MEASURED_PHASE, of) - sum(MEASURED_PHASE - 1, of);
     figures.growth_bytes = grown(|database| database.size_bytes);
     figures.appended_records = grown(|database| database.records_ever);
     figures.records_per_leaf = u64::from(case.page_bytes) / u64::from(case.record_bytes + 20);
@@ -337,19 +326,11 @@ fn log_in_use_bytes(disk: &MemoryDisk, databases: usize) -> u64 {
         let directory = Path::new("data").join(number.to_string());
         let files = disk.list_files().into_iter();
         let closed = files.filter(|(path, _)| {
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             path.parent() == Some(&directory) && is_closed(name)
         });
-        let current = disk
-            .bytes(format!("/data/{number}/E00.log"))
-            .expect("a current generation");
-        let used = current
-            .iter()
-            .rposition(|byte| *byte != 0)
-            .map_or(0, |last| last + 1);
+        let current = disk.bytes(format!("/data/{number}/E00.log")).expect("a current generation");
+        let used = current.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         closed.map(|(_, length_bytes)| length_bytes).sum::<u64>() + used as u64
     };
     (1..=databases).map(in_use).sum()
@@ -368,11 +349,7 @@ pub struct Redo {
 
 /// Runs the case until `cut_s` with the checkpoint held, cuts the power, and recovers.
 pub fn recover(case: &Case, cut_s: f64) -> Redo {
-    let case = Case {
-        hold_checkpoint: true,
-        measure_s: 2.0 * cut_s,
-        ..case.clone()
-    };
+    let case = Case { hold_checkpoint: true, measure_s: 2.0 * cut_s, ..case.clone() };
     let (disk, spec) = disk(&case, Tracking::WriteThrough);
     // The disk goes away instead of falling silent, so that the run notices and ends.
     disk.remove_at((cut_s * 1e9) as u64);
@@ -382,8 +359,7 @@ pub fn recover(case: &Case, cut_s: f64) -> Redo {
     let units = log_in_use_bytes(&image, case.databases) as f64 / (2.0 * MIB as f64);
     let recorded = Rc::new(Recorded::new(image.clone(), image.clock().clone()));
     let mut open = spec;
-    open.phases
-        .retain(|phase| ["prepare", "stop"].contains(&phase.name.as_str()));
+    open.phases.retain(|phase| ["prepare", "stop"].contains(&phase.name.as_str()));
     open.phases.iter_mut().for_each(|phase| phase.workloads.clear());
     for instance in &mut open.instances {
         for (key, value) in [

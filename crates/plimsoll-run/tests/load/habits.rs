@@ -1,4 +1,5 @@
-//! What an edition does beside and between its transactions, at run level and with figures that follow from the plan.
+//! What an edition does beside and between its transactions, at run level and with figures that
+//! follow from the plan.
 
 use plimsoll_run::Ending;
 use serde_json::json;
@@ -16,7 +17,8 @@ fn complete(ran: Ran) -> Ran {
     ran
 }
 
-/// The published duty of a session is 1 / (1 + sluggish): full speed in 2003, a third in 2007, a half in 2010 and 2013.
+/// The published duty of a session is 1 / (1 + sluggish): full speed in 2003, a third in 2007, a
+/// half in 2010 and 2013.
 #[test]
 fn think_time_follows_the_edition() {
     let transactions = |sluggish: f64| {
@@ -28,20 +30,19 @@ fn think_time_follows_the_edition() {
     for sluggish in [1.0, 2.0] {
         let share = transactions(sluggish) / full_speed;
         let wanted = 1.0 / (1.0 + sluggish);
-        assert!(
-            (share - wanted).abs() < 0.02 * wanted,
-            "sluggish {sluggish}: {share}"
-        );
+        assert!((share - wanted).abs() < 0.02 * wanted, "sluggish {sluggish}: {share}");
     }
 }
 
-/// Maintenance reads 256 KiB, then pauses: its period is the pause and one read, so its rate follows the storage's latency
-/// and is no fixed number of bytes. 100 ms and 8 ms are the published 2013 case of about 2.3 MB/s; 2010 pauses for 20 ms.
+/// Maintenance reads 256 KiB, then pauses: its period is the pause and one read, so its rate
+/// follows the storage's latency and is no fixed number of bytes. 100 ms and 8 ms are the published
+/// 2013 case of about 2.3 MB/s; 2010 pauses for 20 ms.
 #[test]
 fn maintenance_keeps_the_period_of_its_edition() {
     for (throttle_ms, latency_ms) in [(100, 8), (20, 12), (20, 1)] {
         let mut plan = spec("engine", sessions(1), SECONDS);
-        plan["instances"][0]["maintenance"] = json!({"throttle_ms": throttle_ms, "read_bytes": 262_144});
+        plan["instances"][0]["maintenance"] =
+            json!({"throttle_ms": throttle_ms, "read_bytes": 262_144});
         let ran = complete(run_on(&constant(latency_ms * 1_000_000), &plan));
         let reads_per_s = ran.count("maintenance") as f64 / SECONDS;
         let wanted = 1000.0 / (throttle_ms + latency_ms) as f64;
@@ -55,7 +56,8 @@ fn maintenance_keeps_the_period_of_its_edition() {
     }
 }
 
-/// Each copy beyond the first reads the log back once: no replication without copies, and twice as much for three as for two.
+/// Each copy beyond the first reads the log back once: no replication without copies, and twice as
+/// much for three as for two.
 #[test]
 fn each_further_copy_reads_the_log_back() {
     let replicated = |copies: u32| {
@@ -74,7 +76,8 @@ fn each_further_copy_reads_the_log_back() {
     assert!((three - 2.0 * two).abs() < 0.1, "{two} {three}");
 }
 
-/// Collection starts when the cache is nine tenths full and not before, and the start is in the log.
+/// Collection starts when the cache is nine tenths full and not before, and the start is in the
+/// log.
 #[test]
 fn jst_11_collection_waits_for_the_cache() {
     let mut plan = spec("engine", sessions(1), SECONDS);
@@ -94,31 +97,18 @@ fn jst_11_collection_waits_for_the_cache() {
     };
     let limit = values(limit, 2)[0];
     assert!(values(used, 2).iter().all(|used| *used >= 0.9 * limit));
-    assert!(
-        values(used, 1).iter().any(|used| *used < 0.9 * limit),
-        "it was cold before"
-    );
+    assert!(values(used, 1).iter().any(|used| *used < 0.9 * limit), "it was cold before");
 }
 
-/// The number of samples follows from duration and interval to one in a hundred, so that a published count can be compared.
+/// The number of samples follows from duration and interval to one in a hundred, so that a
+/// published count can be compared.
 #[test]
 fn jst_12_samples_are_as_many_as_the_interval_says() {
-    let ran = complete(run_on(
-        &constant(1_000_000),
-        &spec("raw_files", sessions(3), 200.0),
-    ));
-    let mut ends: Vec<u64> = ran
-        .rows
-        .iter()
-        .filter(|row| row.phase == 2)
-        .map(|row| row.end_ns)
-        .collect();
+    let ran = complete(run_on(&constant(1_000_000), &spec("raw_files", sessions(3), 200.0)));
+    let mut ends: Vec<u64> =
+        ran.rows.iter().filter(|row| row.phase == 2).map(|row| row.end_ns).collect();
     ends.sort_unstable();
     ends.dedup();
     // Two of them are cut short by the boundaries of the phase.
-    assert!(
-        (199..=202).contains(&ends.len()),
-        "{} samples of 1 s in 200 s",
-        ends.len()
-    );
+    assert!((199..=202).contains(&ends.len()), "{} samples of 1 s in 200 s", ends.len());
 }

@@ -1,5 +1,6 @@
-//! How load is made: sessions, arrivals, rates that follow from database I/O, and the search for the highest one. In
-//! virtual time, so that every figure can be computed by hand and a failure can be replayed.
+//! How load is made: sessions, arrivals, rates that follow from database I/O, and the search for
+//! the highest one. In virtual time, so that every figure can be computed by hand and a failure can
+//! be replayed.
 
 mod arrivals;
 mod habits;

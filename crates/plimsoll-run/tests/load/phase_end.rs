@@ -1,6 +1,7 @@
 //! The end of a measured phase: what its sessions still finish afterwards is not part of it.
 //!
-//! Why it matters: with many sessions behind a ceiling, hundreds of transfers end after the time that they would be divided by.
+//! Why it matters: with many sessions behind a ceiling, hundreds of transfers end after the time
+//! that they would be divided by.
 
 use plimsoll_measure::metric_code;
 use serde_json::json;
@@ -22,18 +23,12 @@ fn what_drains_after_a_phase_counts_for_no_phase() {
     assert!(per_s < 102.0, "{per_s}/s behind a ceiling of 100/s");
     let codes = transfers.map(|metric| metric_code(metric).expect("a metric"));
     let rows = || ran.rows.iter().filter(|row| codes.contains(&row.metric));
-    let of_samples: u64 = rows()
-        .filter(|row| row.phase == MEASURE)
-        .map(|row| row.count)
-        .sum();
+    let of_samples: u64 = rows().filter(|row| row.phase == MEASURE).map(|row| row.count).sum();
     assert_eq!(of_samples, of_distributions);
     let late = rows().filter(|row| row.phase == MEASURE && row.end_ns > measured.end_ns);
     assert_eq!(late.count(), 0, "samples end with their phase");
     // Nothing is lost: it stands in rows of its own, the second number after those of the phases.
     let between = plan["phases"].as_array().map_or(0, Vec::len) as u32 + 1;
-    let drained: u64 = rows()
-        .filter(|row| row.phase == between)
-        .map(|row| row.count)
-        .sum();
+    let drained: u64 = rows().filter(|row| row.phase == between).map(|row| row.count).sum();
     assert!(drained > 300, "{drained}");
 }

@@ -1,4 +1,5 @@
-//! The search must find a knee that was planted, say what the limit was, and leave the load at a rate that passes.
+//! The search must find a knee that was planted, say what the limit was, and leave the load at a
+//! rate that passes.
 
 use std::rc::Rc;
 
@@ -16,22 +17,20 @@ fn searching(backend: &str, budget_s: f64) -> Value {
         "step_s": 20.0, "settle_s": 5.0, "tolerance_percent": 1.0,
         "criteria": [
             {"name": READ_MEAN, "metric": "database_read", "statistic": "mean", "limit": 20.0},
-            {"name": "log_write_latency_mean", "metric": "log_write", "statistic": "mean", "limit": 10.0}
+            {"name": "log_write_latency_mean", "metric": "log_write", "statistic": "mean",
+                "limit": 10.0}
         ]
     });
     let mut plan = spec(backend, load, 60.0);
-    let search =
-        json!({"name": "search", "action": {"kind": "search", "duration_s": budget_s}, "workloads": ["mix"]});
+    let search = json!({"name": "search", "action": {"kind": "search", "duration_s": budget_s},
+        "workloads": ["mix"]});
     plan["phases"].as_array_mut().unwrap().insert(2, search);
     plan
 }
 
 fn throttled(plan: &Value, iops: f64, latency_ns: u64) -> Ran {
     let disk = constant(latency_ns);
-    let limits = ThrottleLimits {
-        operations_per_second: Some(iops),
-        ..ThrottleLimits::default()
-    };
+    let limits = ThrottleLimits { operations_per_second: Some(iops), ..ThrottleLimits::default() };
     let clock = disk.clock().clone();
     run(&clock.clone(), Rc::new(Throttled::new(disk, clock, limits)), plan)
 }
@@ -43,20 +42,19 @@ fn result(ran: &Ran) -> &SearchResult {
     found.expect("a result")
 }
 
-/// JST-04, STU-15. A purchase hangs on this number: at two thousand transfers a second the queue explodes within a per cent or two of the
-/// limit, so that is where the search must end, and from below.
+/// JST-04, STU-15. A purchase hangs on this number: at two thousand transfers a second the queue
+/// explodes within a per cent or two of the limit, so that is where the search must end, and from
+/// below.
 #[test]
 fn a_planted_knee_is_found_within_three_per_cent() {
     for iops in [1000.0, 3000.0] {
         let mut plan = searching("raw_files", 3600.0);
-        // Of reads alone, whose mean wait in a queue of service time s and load r is s r / 2 (1 - r) (Pollaczek and Khinchine).
+        // Of reads alone, whose mean wait in a queue of service time s and load r is s r / 2 (1 -
+        // r) (Pollaczek and Khinchine).
         let service_ms = 1000.0 / iops;
         let wait_ms = 20.0 - 0.2;
         let knee = iops * wait_ms / (wait_ms + service_ms / 2.0);
-        plan["workloads"][0]["load"]["criteria"]
-            .as_array_mut()
-            .unwrap()
-            .pop();
+        plan["workloads"][0]["load"]["criteria"].as_array_mut().unwrap().pop();
         let ran = throttled(&plan, iops, 200_000);
         let found = result(&ran);
         assert_eq!(found.end, SearchEnd::Narrow);
@@ -69,10 +67,7 @@ fn a_planted_knee_is_found_within_three_per_cent() {
         assert_eq!(step.decision, Decision::Passed);
         assert!(found.confirmed);
         let last = found.steps.last().expect("there are steps");
-        assert_eq!(
-            last.transactions_per_s, passed,
-            "what was found is tried once more"
-        );
+        assert_eq!(last.transactions_per_s, passed, "what was found is tried once more");
         assert!(last.seconds >= 40.0, "for twice as long: {}", last.seconds);
         let transfers = step.database_iops + step.log_writes_per_s;
         assert!(
@@ -84,7 +79,8 @@ fn a_planted_knee_is_found_within_three_per_cent() {
     }
 }
 
-/// What is measured after the search is the rate that passed: a rate that fails would fail the test by its own search.
+/// What is measured after the search is the rate that passed: a rate that fails would fail the test
+/// by its own search.
 #[test]
 fn the_load_stays_at_the_rate_that_passed() {
     let ran = throttled(&searching("raw_files", 3600.0), 2000.0, 200_000);
@@ -92,13 +88,11 @@ fn the_load_stays_at_the_rate_that_passed() {
     let code = plimsoll_measure::metric_code("offered_rate").expect("a metric");
     let measured = ran.rows.iter().filter(|row| row.metric == code && row.phase == 3);
     let rates: Vec<f64> = measured.map(|row| row.value).collect();
-    assert!(
-        rates.len() >= 60 && rates.iter().all(|rate| *rate == passed),
-        "{rates:?}"
-    );
+    assert!(rates.len() >= 60 && rates.iter().all(|rate| *rate == passed), "{rates:?}");
 }
 
-/// The first limit is what one buys against, so it must be named: here reads share a slow path and log writes do not.
+/// The first limit is what one buys against, so it must be named: here reads share a slow path and
+/// log writes do not.
 #[test]
 fn the_first_limit_is_named() {
     let ran = throttled(&searching("engine", 3600.0), 300.0, 500_000);
@@ -109,13 +103,15 @@ fn the_first_limit_is_named() {
     assert!(found.passed_per_s.is_some());
 }
 
-/// Page faults that find no free buffer fail a test, so a rate that makes more than one a second must not count as carried:
-/// here the storage is quick enough for any rate, and the smallest cache is not.
+/// Page faults that find no free buffer fail a test, so a rate that makes more than one a second
+/// must not count as carried: here the storage is quick enough for any rate, and the smallest cache
+/// is not.
 #[test]
 fn stalls_of_the_cache_limit_a_search_too() {
     let mut plan = searching("engine", 600.0);
     let load = &mut plan["workloads"][0]["load"];
-    load["criteria"] = json!([{"name": "page_fault_stalls", "metric": "page_fault_stall", "statistic": "per_s", "limit": 1.0}]);
+    load["criteria"] = json!([{"name": "page_fault_stalls", "metric": "page_fault_stall",
+        "statistic": "per_s", "limit": 1.0}]);
     load["step_s"] = json!(4.0);
     load["settle_s"] = json!(1.0);
     load["tolerance_percent"] = json!(20.0);
@@ -134,7 +130,8 @@ fn stalls_of_the_cache_limit_a_search_too() {
     assert!(figures.len() == 1 && figures[0].measured <= 1.0, "{figures:?}");
 }
 
-/// A storage on which nothing passes gives an answer too, and the run goes on at the lowest rate tried.
+/// A storage on which nothing passes gives an answer too, and the run goes on at the lowest rate
+/// tried.
 #[test]
 fn a_hopeless_storage_is_said_to_be_one() {
     let ran = throttled(&searching("raw_files", 3600.0), 1_000_000.0, 30_000_000);
@@ -144,7 +141,8 @@ fn a_hopeless_storage_is_said_to_be_one() {
     assert!(found.limited_by.is_some());
 }
 
-/// Whoever has fifteen minutes gets the best answer of fifteen minutes, and is told that it is not the last word.
+/// Whoever has fifteen minutes gets the best answer of fifteen minutes, and is told that it is not
+/// the last word.
 #[test]
 fn a_search_ends_with_its_time() {
     let ran = throttled(&searching("raw_files", 100.0), 2000.0, 200_000);
@@ -166,15 +164,8 @@ fn every_step_is_a_point_of_the_knee_chart() {
     steps.reverse();
     steps.sort_by(|left, right| left.transactions_per_s.total_cmp(&right.transactions_per_s));
     steps.dedup_by(|later, kept| later.transactions_per_s == kept.transactions_per_s);
-    let passed = steps
-        .iter()
-        .take_while(|step| step.decision == Decision::Passed)
-        .count();
-    assert!(
-        steps[passed..]
-            .iter()
-            .all(|step| step.decision != Decision::Passed)
-    );
+    let passed = steps.iter().take_while(|step| step.decision == Decision::Passed).count();
+    assert!(steps[passed..].iter().all(|step| step.decision != Decision::Passed));
     assert!(steps[0].database_read_ms.mean < steps[steps.len() - 1].database_read_ms.mean);
     for step in &steps {
         let figure = step.figures.iter().find(|figure| figure.criterion == READ_MEAN);

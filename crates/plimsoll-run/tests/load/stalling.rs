@@ -15,14 +15,13 @@ pub struct Stalling {
 }
 
 impl Stalling {
-    pub fn new(disk: Rc<dyn Disk>, clock: Rc<Clock>, from_ns: Nanos, until_ns: Nanos) -> Rc<Stalling> {
-        Rc::new(Stalling {
-            disk,
-            clock,
-            from_ns,
-            until_ns,
-            held: RefCell::default(),
-        })
+    pub fn new(
+        disk: Rc<dyn Disk>,
+        clock: Rc<Clock>,
+        from_ns: Nanos,
+        until_ns: Nanos,
+    ) -> Rc<Stalling> {
+        Rc::new(Stalling { disk, clock, from_ns, until_ns, held: RefCell::default() })
     }
 }
 
@@ -35,15 +34,9 @@ impl Disk for Stalling {
         let completion = operation.completion;
         // Latency counts from when the storage was asked.
         let completion = Box::new(move |outcome: Outcome| {
-            completion(Outcome {
-                submitted: now,
-                ..outcome
-            });
+            completion(Outcome { submitted: now, ..outcome });
         });
-        self.held.borrow_mut().push_back(Operation {
-            completion,
-            ..operation
-        });
+        self.held.borrow_mut().push_back(Operation { completion, ..operation });
     }
 
     fn reap(&self) -> usize {

@@ -1,4 +1,5 @@
-//! Several hosts measure at the same time only if each of them waits for the same moment, under load, so that caches stay warm.
+//! Several hosts measure at the same time only if each of them waits for the same moment, under
+//! load, so that caches stay warm.
 
 use serde_json::{Value, json};
 
@@ -23,7 +24,8 @@ fn bounds_s(ran: &Ran, kind: &str) -> (f64, f64) {
     (phase.start_ns as f64 / 1e9, phase.end_ns as f64 / 1e9)
 }
 
-/// JST-20. Whatever preparing and warming up took, the measured time begins at the moment, and the load runs until then.
+/// JST-20. Whatever preparing and warming up took, the measured time begins at the moment, and the
+/// load runs until then.
 #[test]
 fn what_is_measured_begins_at_the_moment() {
     let ran = run_on(&constant(2_000_000), &waiting_until(VIRTUAL_START_S + 100.0));
@@ -36,7 +38,8 @@ fn what_is_measured_begins_at_the_moment() {
     assert!(ran.told("started_late").is_empty());
 }
 
-/// A host that comes too late measures all the same, and says so where whoever adds up the hosts reads it.
+/// A host that comes too late measures all the same, and says so where whoever adds up the hosts
+/// reads it.
 #[test]
 fn who_is_late_says_so() {
     let ran = run_on(&constant(2_000_000), &waiting_until(VIRTUAL_START_S + 0.001));
@@ -44,9 +47,5 @@ fn who_is_late_says_so() {
     let (begun, over) = bounds_s(&ran, "measure");
     assert!(begun - ended < 0.01, "no time was lost: {ended} {begun}");
     assert!((over - begun - 10.0).abs() < 0.1);
-    assert!(
-        ran.told("started_late")[0].contains("s ago"),
-        "{:?}",
-        ran.told("started_late")
-    );
+    assert!(ran.told("started_late")[0].contains("s ago"), "{:?}", ran.told("started_late"));
 }

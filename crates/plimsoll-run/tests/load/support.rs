@@ -18,26 +18,33 @@ pub fn spec(backend: &str, load: Value, seconds: f64) -> Value {
         "compressible_percent": 0, "existing_records": null
     });
     json!({
-        "schema_version": 1, "seed": 1, "sample_interval_ms": 1000, "hung_after_ms": 30000, "io_method": "auto", "destroy_serials": [], "max_iops": null, "max_mib_per_s": null,
+        "schema_version": 1, "seed": 1, "sample_interval_ms": 1000, "hung_after_ms": 30000,
+            "io_method": "auto", "destroy_serials": [], "max_iops": null, "max_mib_per_s": null,
         "hosts": [{"name": "local"}],
         "targets": [{"name": "disk", "host": "local", "path": "/data"}],
         "instances": [{
-            "name": "one", "target": "disk", "backend": backend, "unfinished": false, "directory": "/data/one", "log_directory": "/data/one",
-            "page_bytes": if backend == "engine" { 32768 } else { 4096 }, "databases": [database], "cache_bytes_min": MIB, "cache_bytes_max": 4 * MIB,
-            "checkpoint_depth_bytes": 4 * MIB, "circular_log": true, "log_framing": "sector_512", "page_images": false,
+            "name": "one", "target": "disk", "backend": backend, "unfinished": false,
+                "directory": "/data/one", "log_directory": "/data/one",
+            "page_bytes": if backend == "engine" { 32768 } else { 4096 }, "databases": [database],
+                "cache_bytes_min": MIB, "cache_bytes_max": 4 * MIB,
+            "checkpoint_depth_bytes": 4 * MIB, "circular_log": true, "log_framing": "sector_512",
+                "page_images": false,
             "copies_count": 1, "maintenance": null,
             "log_buffer_bytes": MIB, "version_store_bytes_max": 16 * MIB, "extension_pages": 256,
             "waypoint_generations": 0, "writes_outstanding_max": 32
         }],
         "workloads": [{
             "name": "mix", "instances": ["one"], "sluggish": 0.0, "load": load,
-            "mix": {"insert_percent": 40, "delete_percent": 20, "replace_percent": 5, "read_percent": 35,
+            "mix": {"insert_percent": 40, "delete_percent": 20, "replace_percent": 5,
+                "read_percent": 35,
                     "lazy_commit_percent": 70}
         }],
         "phases": [
             {"name": "prepare", "action": {"kind": "prepare"}, "workloads": []},
-            {"name": "warm up", "action": {"kind": "warm_up", "cache_percent": 90, "timeout_s": 600.0}, "workloads": ["mix"]},
-            {"name": "measure", "action": {"kind": "measure", "duration_s": seconds}, "workloads": ["mix"]},
+            {"name": "warm up", "action": {"kind": "warm_up", "cache_percent": 90,
+                "timeout_s": 600.0}, "workloads": ["mix"]},
+            {"name": "measure", "action": {"kind": "measure", "duration_s": seconds},
+                "workloads": ["mix"]},
             {"name": "stop", "action": {"kind": "stop"}, "workloads": []}
         ]
     })
@@ -48,7 +55,8 @@ pub fn rate(per_s: f64, sessions_max: u32) -> Value {
 }
 
 pub fn target(iops: f64) -> Value {
-    json!({"target_iops": iops, "spacing": "poisson", "sessions_max": 256, "io_per_transaction_assumed": 1.0,
+    json!({"target_iops": iops, "spacing": "poisson", "sessions_max": 256,
+        "io_per_transaction_assumed": 1.0,
            "calibrate_s": 20.0})
 }
 
@@ -62,9 +70,7 @@ impl Ran {
     /// The distribution of a metric in the measured phase, over all places.
     pub fn figures(&self, metric: &str) -> Vec<&PhaseFigures> {
         let figures = self.outcome.figures.iter();
-        figures
-            .filter(|figures| figures.phase == MEASURE && figures.metric == metric)
-            .collect()
+        figures.filter(|figures| figures.phase == MEASURE && figures.metric == metric).collect()
     }
 
     pub fn count(&self, metric: &str) -> u64 {
@@ -72,18 +78,11 @@ impl Ran {
     }
 
     pub fn transactions(&self) -> u64 {
-        ["insert", "delete", "replace", "read"]
-            .map(|kind| self.count(kind))
-            .iter()
-            .sum()
+        ["insert", "delete", "replace", "read"].map(|kind| self.count(kind)).iter().sum()
     }
 
     pub fn mean_ns(&self, metric: &str) -> f64 {
-        let sum: u64 = self
-            .figures(metric)
-            .iter()
-            .map(|figures| figures.latency_ns_sum)
-            .sum();
+        let sum: u64 = self.figures(metric).iter().map(|figures| figures.latency_ns_sum).sum();
         sum as f64 / self.count(metric) as f64
     }
 
@@ -108,10 +107,7 @@ impl Ran {
 
     pub fn highest_level(&self, metric: &str) -> f64 {
         let code = metric_code(metric).expect("a metric");
-        let rows = self
-            .rows
-            .iter()
-            .filter(|row| row.metric == code && row.phase == MEASURE);
+        let rows = self.rows.iter().filter(|row| row.metric == code && row.phase == MEASURE);
         rows.map(|row| row.value).fold(0.0, f64::max)
     }
 
@@ -127,11 +123,8 @@ pub fn constant(latency_ns: u64) -> Rc<MemoryDisk> {
 }
 
 pub fn memory(latency: LatencyPlan) -> Rc<MemoryDisk> {
-    let options = MemoryOptions {
-        latency,
-        tracking: Tracking::Nothing,
-        ..MemoryOptions::default()
-    };
+    let options =
+        MemoryOptions { latency, tracking: Tracking::Nothing, ..MemoryOptions::default() };
     let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(1), options);
     disk.create_directory("/data/one");
     disk
@@ -143,11 +136,7 @@ pub fn run(clock: &Rc<Clock>, disk: Rc<dyn Disk>, spec: &Value) -> Ran {
     let (events, told) = channel();
     let output = Output { samples, events };
     let outcome = execute(spec, clock.clone(), disk, output, StopSignal::default());
-    Ran {
-        outcome,
-        rows: rows.try_iter().flatten().collect(),
-        events: told.try_iter().collect(),
-    }
+    Ran { outcome, rows: rows.try_iter().flatten().collect(), events: told.try_iter().collect() }
 }
 
 pub fn run_on(disk: &Rc<MemoryDisk>, spec: &Value) -> Ran {

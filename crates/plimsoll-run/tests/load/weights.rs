@@ -32,8 +32,8 @@ fn check(load: Value, least: f64, most: f64) {
     assert!((least..most).contains(&ratio), "{load}: {ratio}");
 }
 
-/// A fast array beside a slow one must be loaded in one run as both will be: arrivals, one pool of sessions, and sessions of each
-/// database share out by weight.
+/// A fast array beside a slow one must be loaded in one run as both will be: arrivals, one pool of
+/// sessions, and sessions of each database share out by weight.
 #[test]
 fn instances_share_a_load_by_weight() {
     check(rate(200.0, 500), 2.8, 3.2);

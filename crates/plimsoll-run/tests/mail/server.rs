@@ -1,5 +1,5 @@
-//! A small mail server in virtual time: IMAP and LMTP on the simulated network, with all mail in memory, and with faults on demand. It knows the
-//! commands that a run uses and no more.
+//! A small mail server in virtual time: IMAP and LMTP on the simulated network, with all mail in
+//! memory, and with faults on demand. It knows the commands that a run uses and no more.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -75,11 +75,7 @@ impl MailHost {
             drop(handle.clone().spawn(async move {
                 let listener = network.listen(address).await.expect("the port is free");
                 while let Ok(stream) = listener.accept().await {
-                    let peer = Peer {
-                        stream,
-                        host: host.clone(),
-                        buffer: Vec::new(),
-                    };
+                    let peer = Peer { stream, host: host.clone(), buffer: Vec::new() };
                     match address {
                         IMAP => drop(handle.spawn(peer.imap())),
                         _ => drop(handle.spawn(peer.lmtp())),
@@ -97,13 +93,12 @@ impl MailHost {
 
     fn deliver(&self, account: &str, bytes: &[u8]) {
         let mut accounts = self.accounts.borrow_mut();
-        let inbox = accounts
-            .entry(account.to_owned())
-            .or_default()
-            .entry("INBOX".into())
-            .or_default();
+        let inbox =
+            accounts.entry(account.to_owned()).or_default().entry("INBOX".into()).or_default();
         self.delivered.set(self.delivered.get() + 1);
-        let nth = |one_of: &Cell<u64>| one_of.get() > 0 && self.delivered.get().is_multiple_of(one_of.get());
+        let nth = |one_of: &Cell<u64>| {
+            one_of.get() > 0 && self.delivered.get().is_multiple_of(one_of.get())
+        };
         if !nth(&self.faults.loses_one_of) {
             inbox.add(bytes, false);
         }
@@ -205,8 +200,7 @@ impl Peer {
     }
 
     async fn imap(mut self) -> Option<()> {
-        self.say(format!("* OK [CAPABILITY {CAPABILITIES}] small\r\n"))
-            .await?;
+        self.say(format!("* OK [CAPABILITY {CAPABILITIES}] small\r\n")).await?;
         let (mut account, mut open) = (String::new(), "INBOX".to_owned());
         loop {
             let line = self.line().await?;
@@ -257,17 +251,11 @@ fn chosen(folder: &Folder, set: &str, by_uid: bool) -> Vec<usize> {
     let is_in = |number: u32| {
         set.split(',').any(|part| {
             let (first, last) = part.split_once(':').unwrap_or((part, part));
-            let last = if last == "*" {
-                u32::MAX
-            } else {
-                last.parse().unwrap_or(0)
-            };
+            let last = if last == "*" { u32::MAX } else { last.parse().unwrap_or(0) };
             (first.parse().unwrap_or(0)..=last).contains(&number)
         })
     };
-    (0..folder.messages.len())
-        .filter(|place| is_in(number_of(*place)))
-        .collect()
+    (0..folder.messages.len()).filter(|place| is_in(number_of(*place))).collect()
 }
 
 fn answer(
@@ -286,9 +274,7 @@ fn answer(
     let words: Vec<&str> = plain.split(' ').collect();
     match words[0] {
         "CAPABILITY" => say(format!("* CAPABILITY {CAPABILITIES}\r\n")),
-        "LIST" => folders
-            .keys()
-            .for_each(|name| say(format!("* LIST () \"/\" \"{name}\"\r\n"))),
+        "LIST" => folders.keys().for_each(|name| say(format!("* LIST () \"/\" \"{name}\"\r\n"))),
         "CREATE" => drop(folders.entry(named[0].clone()).or_default()),
         "STATUS" => {
             let count = folders.get(&named[0]).map_or(0, |folder| folder.messages.len());
@@ -304,11 +290,8 @@ fn answer(
         }
         "SEARCH" => {
             let folder = folders.entry(open.to_owned()).or_default();
-            let uids: String = folder
-                .messages
-                .iter()
-                .map(|message| format!(" {}", message.uid))
-                .collect();
+            let uids: String =
+                folder.messages.iter().map(|message| format!(" {}", message.uid)).collect();
             say(format!("* SEARCH{uids}\r\n"));
         }
         "FETCH" => {
@@ -337,9 +320,7 @@ fn answer(
             }
             if is_move {
                 let to = folders.entry(named[0].clone()).or_default();
-                moved
-                    .iter()
-                    .for_each(|message| to.add(&message.bytes, message.seen));
+                moved.iter().for_each(|message| to.add(&message.bytes, message.seen));
             }
         }
         _ => {}
@@ -348,12 +329,11 @@ fn answer(
 
 fn fetched(host: &MailHost, place: usize, message: &Message, command: &str) -> Vec<u8> {
     let flags = if message.seen { "\\Seen" } else { "" };
-    let mut out = format!("* {} FETCH (UID {} FLAGS ({flags})", place + 1, message.uid).into_bytes();
+    let mut out =
+        format!("* {} FETCH (UID {} FLAGS ({flags})", place + 1, message.uid).into_bytes();
     let bytes = &message.bytes;
-    let split = bytes
-        .windows(4)
-        .position(|four| four == b"\r\n\r\n")
-        .map_or(bytes.len(), |at| at + 4);
+    let split =
+        bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
     for section in command.split("BODY.PEEK[").skip(1) {
         let section = section.split(']').next().unwrap_or_default();
         let content = match section {

@@ -1,5 +1,6 @@
-//! The tables: names and columns of DVD Store, which are facts that tools for it know, with two differences. Histories have a line number, because
-//! every table here has a key; and full-text search is a table of words, each with the numbers of the products it leads to.
+//! The tables: names and columns of DVD Store, which are facts that tools for it know, with two
+//! differences. Histories have a line number, because every table here has a key; and full-text
+//! search is a table of words, each with the numbers of the products it leads to.
 
 use std::rc::Rc;
 
@@ -22,9 +23,8 @@ const PRODUCTS: &str = "PRODUCTS";
 const WORDS: &str = "WORDS";
 
 /// All tables.
-pub const NAMES: [&str; 8] = [
-    CUSTOMERS, ORDERS, ORDERLINES, HISTORY, PRODUCTS, INVENTORY, WORDS, MARKER,
-];
+pub const NAMES: [&str; 8] =
+    [CUSTOMERS, ORDERS, ORDERLINES, HISTORY, PRODUCTS, INVENTORY, WORDS, MARKER];
 
 /// Positions of the columns of a table, and the table.
 macro_rules! table {
@@ -32,7 +32,8 @@ macro_rules! table {
         #[doc = concat!("Positions of the columns of ", stringify!($table), ".")]
         #[allow(dead_code, reason = "not every column is read")]
         pub mod $module {
-            #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "an enumeration that only counts")]
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms,
+                reason = "an enumeration that only counts")]
             enum Position { $($position),+ }
             $(pub const $position: usize = Position::$position as usize;)+
             pub(super) const COLUMNS: &[(&str, plimsoll_engine::ColumnType)] =
@@ -41,31 +42,40 @@ macro_rules! table {
     };
 }
 
-table!(marker, MARKER, [ID = "id": Long, SEED = "seed": LongLong, MEGABYTES = "megabytes": LongLong, RUNS = "runs": LongLong]);
+table!(marker, MARKER, [ID = "id": Long, SEED = "seed": LongLong,
+    MEGABYTES = "megabytes": LongLong, RUNS = "runs": LongLong]);
 table!(customers, CUSTOMERS, [
-    ID = "CUSTOMERID": Long, FIRST = "FIRSTNAME": Text, LAST = "LASTNAME": Text, ADDRESS1 = "ADDRESS1": Text,
+    ID = "CUSTOMERID": Long, FIRST = "FIRSTNAME": Text, LAST = "LASTNAME": Text,
+        ADDRESS1 = "ADDRESS1": Text,
     ADDRESS2 = "ADDRESS2": Text, CITY = "CITY": Text, STATE = "STATE": Text, ZIP = "ZIP": Text,
-    COUNTRY = "COUNTRY": Text, REGION = "REGION": Short, EMAIL = "EMAIL": Text, PHONE = "PHONE": Text,
-    CARD_TYPE = "CREDITCARDTYPE": Long, CARD = "CREDITCARD": Text, CARD_EXPIRES = "CREDITCARDEXPIRATION": Text,
-    USERNAME = "USERNAME": Text, PASSWORD = "PASSWORD": Text, AGE = "AGE": Short, INCOME = "INCOME": Long,
+    COUNTRY = "COUNTRY": Text, REGION = "REGION": Short, EMAIL = "EMAIL": Text,
+        PHONE = "PHONE": Text,
+    CARD_TYPE = "CREDITCARDTYPE": Long, CARD = "CREDITCARD": Text,
+        CARD_EXPIRES = "CREDITCARDEXPIRATION": Text,
+    USERNAME = "USERNAME": Text, PASSWORD = "PASSWORD": Text, AGE = "AGE": Short,
+        INCOME = "INCOME": Long,
     GENDER = "GENDER": Text,
 ]);
 table!(orders, ORDERS, [
-    ID = "ORDERID": Long, DAY = "ORDERDATE": Long, CUSTOMER = "CUSTOMERID": Long, NET = "NETAMOUNT": LongLong,
+    ID = "ORDERID": Long, DAY = "ORDERDATE": Long, CUSTOMER = "CUSTOMERID": Long,
+        NET = "NETAMOUNT": LongLong,
     TAX = "TAX": LongLong, TOTAL = "TOTALAMOUNT": LongLong,
 ]);
 table!(orderlines, ORDERLINES, [
-    LINE = "ORDERLINEID": Long, ORDER = "ORDERID": Long, PRODUCT = "PROD_ID": Long, QUANTITY = "QUANTITY": Long,
+    LINE = "ORDERLINEID": Long, ORDER = "ORDERID": Long, PRODUCT = "PROD_ID": Long,
+        QUANTITY = "QUANTITY": Long,
     DAY = "ORDERDATE": Long,
 ]);
 table!(history, HISTORY, [
-    CUSTOMER = "CUSTOMERID": Long, ORDER = "ORDERID": Long, LINE = "ORDERLINEID": Long, PRODUCT = "PROD_ID": Long,
+    CUSTOMER = "CUSTOMERID": Long, ORDER = "ORDERID": Long, LINE = "ORDERLINEID": Long,
+        PRODUCT = "PROD_ID": Long,
 ]);
 table!(products, PRODUCTS, [
     ID = "PROD_ID": Long, CATEGORY = "CATEGORY": Long, TITLE = "TITLE": Text, ACTOR = "ACTOR": Text,
     PRICE = "PRICE": LongLong, SPECIAL = "SPECIAL": Long, COMMON = "COMMON_PROD_ID": Long,
 ]);
-table!(inventory, INVENTORY, [ID = "PROD_ID": Long, STOCK = "QUAN_IN_STOCK": Long, SALES = "SALES": Long]);
+table!(inventory, INVENTORY, [ID = "PROD_ID": Long, STOCK = "QUAN_IN_STOCK": Long,
+    SALES = "SALES": Long]);
 table!(words, WORDS, [KIND = "KIND": Long, WORD = "WORD": Text, PRODUCTS = "PRODUCTS": LongBinary]);
 
 /// The tables of a store, open.
@@ -87,9 +97,7 @@ pub const BY_CATEGORY: usize = 1;
 
 fn declared(name: &str, columns: &[(&str, ColumnType)]) -> TableBuilder {
     let table = Table::builder(name);
-    columns.iter().fold(table, |table, (name, kind)| {
-        table.column(Column::new(name, *kind))
-    })
+    columns.iter().fold(table, |table, (name, kind)| table.column(Column::new(name, *kind)))
 }
 
 /// Every table with its indexes, in the order in which they are made; the marker is the last one.
@@ -102,7 +110,8 @@ fn all() -> Result<Vec<Table>, EngineError> {
             .primary("primary", &["ORDERID"])
             .duplicates("by customer", &["CUSTOMERID"]),
         declared(ORDERLINES, orderlines::COLUMNS).primary("primary", &["ORDERID", "ORDERLINEID"]),
-        declared(HISTORY, history::COLUMNS).primary("primary", &["CUSTOMERID", "ORDERID", "ORDERLINEID"]),
+        declared(HISTORY, history::COLUMNS)
+            .primary("primary", &["CUSTOMERID", "ORDERID", "ORDERLINEID"]),
         declared(PRODUCTS, products::COLUMNS)
             .primary("primary", &["PROD_ID"])
             .duplicates("by category", &["CATEGORY", "SPECIAL"]),
@@ -111,9 +120,7 @@ fn all() -> Result<Vec<Table>, EngineError> {
         declared(MARKER, marker::COLUMNS).primary("primary", &["id"]),
     ];
     let built = builders.into_iter().map(TableBuilder::build);
-    built
-        .collect::<Result<_, _>>()
-        .map_err(|error| EngineError::BadRow(error.to_string()))
+    built.collect::<Result<_, _>>().map_err(|error| EngineError::BadRow(error.to_string()))
 }
 
 impl Tables {

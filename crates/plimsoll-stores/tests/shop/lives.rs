@@ -1,4 +1,5 @@
-//! What becomes of a store between its runs: closed, dropped as by a crash, opened for another one, read by others.
+//! What becomes of a store between its runs: closed, dropped as by a crash, opened for another one,
+//! read by others.
 
 use plimsoll_engine::PageSize;
 use plimsoll_engine::deep::{DeepOptions, verify_deep};
@@ -9,7 +10,8 @@ use plimsoll_workload::store::{Catalogue, Scale};
 
 use crate::world::*;
 
-/// Databases are kept between runs: the next one goes on with the numbers and never meets a name that is taken.
+/// Databases are kept between runs: the next one goes on with the numbers and never meets a name
+/// that is taken.
 #[test]
 fn the_next_run_goes_on_where_the_last_one_ended() {
     run_on(&disk(), |files, handle| async move {
@@ -31,7 +33,8 @@ fn the_next_run_goes_on_where_the_last_one_ended() {
     });
 }
 
-/// Whatever was acknowledged is there after a crash, and what was under way is there whole or not at all.
+/// Whatever was acknowledged is there after a crash, and what was under way is there whole or not
+/// at all.
 #[test]
 fn a_crash_in_the_middle_loses_no_acknowledged_order() {
     for seed in 0..6 {
@@ -53,10 +56,7 @@ fn a_crash_in_the_middle_loses_no_acknowledged_order() {
             let instance = open_instance(&files, &handle, PageSize::KIB_4).await;
             let shop = open_shop(&instance).await.expect("it is whole");
             let audit = shop.audit().await.expect("the disk is sound");
-            assert!(
-                acknowledged.orders > catalogue().scale().orders(),
-                "nothing was sold"
-            );
+            assert!(acknowledged.orders > catalogue().scale().orders(), "nothing was sold");
             let expected = plimsoll_workload::store::StoreCounts {
                 orders_unknown: after.orders - acknowledged.orders + 6,
                 customers_unknown: after.customers - acknowledged.customers + 6,
@@ -87,23 +87,20 @@ fn another_store_is_refused() {
     run_on(&disk(), |files, handle| async move {
         let shop = new_shop(&files, &handle, PageSize::KIB_4).await;
         let instance = shop.instance().clone();
-        for other in [
-            Catalogue::new(SEED + 1, catalogue().scale()),
-            Catalogue::new(SEED, Scale::SMALL),
-        ] {
+        for other in
+            [Catalogue::new(SEED + 1, catalogue().scale()), Catalogue::new(SEED, Scale::SMALL)]
+        {
             let refused = Shop::open(&instance, other, Box::new(|_, _, _| {})).await;
             let error = refused.err().expect("it is another").to_string();
-            assert!(
-                error.contains("holds a store of 1MB made with seed 11"),
-                "{error}"
-            );
+            assert!(error.contains("holds a store of 1MB made with seed 11"), "{error}");
         }
         drop(instance);
         close(shop).await;
     });
 }
 
-/// What a run leaves is an ordinary database: the deep check finds nothing and another reader finds every order.
+/// What a run leaves is an ordinary database: the deep check finds nothing and another reader finds
+/// every order.
 #[test]
 fn what_is_left_is_sound_and_readable() {
     for size in [PageSize::KIB_4, PageSize::KIB_32] {
@@ -113,7 +110,8 @@ fn what_is_left_is_sound_and_readable() {
             session(handle.clone(), shop.clone(), 0.0, deadline).await;
             let orders = shop.counts().orders;
             close(shop).await;
-            let reader = DatabaseReader::open(&files, &handle, &database(), WhenDirty::Refuse).await;
+            let reader =
+                DatabaseReader::open(&files, &handle, &database(), WhenDirty::Refuse).await;
             let reader = reader.expect("it is clean");
             let table = reader.table("ORDERS").expect("it is there");
             let mut rows = reader.rows(table);

@@ -31,7 +31,8 @@ async fn side_by_side(
     (visits, shop)
 }
 
-/// Searches find what the rows say, no more than wanted: otherwise an empty search would pass for a fast one.
+/// Searches find what the rows say, no more than wanted: otherwise an empty search would pass for a
+/// fast one.
 #[test]
 fn searches_find_exactly_what_the_rows_say() {
     run_on(&disk(), |files, handle| async move {
@@ -41,7 +42,9 @@ fn searches_find_exactly_what_the_rows_say() {
             let wanted: Vec<_> = products
                 .iter()
                 .filter(|product| match &by {
-                    SearchBy::Category(category) => product.is_special && product.category == *category,
+                    SearchBy::Category(category) => {
+                        product.is_special && product.category == *category
+                    }
                     SearchBy::Actor(name) => product.actor == *name,
                     SearchBy::Title(both) => both
                         .split(' ')
@@ -88,25 +91,20 @@ fn a_login_shows_the_titles_of_this_customer() {
                 }));
             }
             wanted.truncate(10);
-            let (number, titles) = shop
-                .log_in(&format!("user{customer}"))
-                .await
-                .expect("it is there");
+            let (number, titles) =
+                shop.log_in(&format!("user{customer}")).await.expect("it is there");
             assert_eq!((number as u64, &titles), (customer, &wanted));
             shown += titles.len();
         }
         assert!(shown > 100, "{shown}");
         let error = shop.log_in("user2001").await.expect_err("nobody has this name");
-        assert!(
-            error.to_string().contains("customer user2001 is missing"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("customer user2001 is missing"), "{error}");
         close(shop).await;
     });
 }
 
-/// The whole loop under contention: every unit sold stands in one line, conflicts are tried again and counted, and the share of orders that are
-/// rolled back is the published one.
+/// The whole loop under contention: every unit sold stands in one line, conflicts are tried again
+/// and counted, and the share of orders that are rolled back is the published one.
 #[test]
 fn twenty_sessions_lose_nothing() {
     let (visits, retries) = run_on(&disk(), |files, handle| async move {
@@ -115,10 +113,7 @@ fn twenty_sessions_lose_nothing() {
         assert_eq!(audit.findings(&shop.counts()), Vec::<String>::new());
         let sold = ended(&visits, VisitEnd::Sold);
         assert_eq!(audit.orders, catalogue().scale().orders() + sold);
-        let new = visits
-            .iter()
-            .filter(|(visit, _)| visit.steps[0].0 == Step::SignUp)
-            .count();
+        let new = visits.iter().filter(|(visit, _)| visit.steps[0].0 == Step::SignUp).count();
         assert_eq!(audit.customers, catalogue().scale().customers() + new as u64);
         close(shop).await;
         let retries: u32 = visits.iter().map(|(visit, _)| visit.retries).sum();
@@ -131,10 +126,7 @@ fn twenty_sessions_lose_nothing() {
     let expected = expected_rollback_share(5, 10);
     assert!((share - expected).abs() < 0.006, "{share}, expected {expected}");
     let kinds = Step::ALL.map(|step| {
-        visits
-            .iter()
-            .filter(|(visit, _)| visit.steps.iter().any(|(of, _)| *of == step))
-            .count()
+        visits.iter().filter(|(visit, _)| visit.steps.iter().any(|(of, _)| *of == step)).count()
     });
     assert!(kinds.iter().all(|count| *count > 0), "{kinds:?}");
 }
@@ -153,7 +145,8 @@ fn steps_add_up_to_the_visit() {
     }
 }
 
-/// Think time bounds the rate as the formula says: 20 sessions that think 1.5 s make 800 orders a minute less what orders take.
+/// Think time bounds the rate as the formula says: 20 sessions that think 1.5 s make 800 orders a
+/// minute less what orders take.
 #[test]
 fn the_rate_is_the_formula() {
     for sessions in [20, 50] {
@@ -163,18 +156,17 @@ fn the_rate_is_the_formula() {
             close(shop).await;
             visits
         });
-        let response_s = visits.iter().map(|(_, ns)| *ns as f64).sum::<f64>() / visits.len() as f64 / 1e9;
+        let response_s =
+            visits.iter().map(|(_, ns)| *ns as f64).sum::<f64>() / visits.len() as f64 / 1e9;
         let measured = visits.len() as f64 * 60.0 / seconds as f64;
         let ceiling = ceiling_opm(sessions as u64, 1.5, response_s);
         let off = (measured / ceiling - 1.0).abs();
-        assert!(
-            off < 0.05,
-            "{measured} orders per minute, the formula says {ceiling}"
-        );
+        assert!(off < 0.05, "{measured} orders per minute, the formula says {ceiling}");
     }
 }
 
-/// One session alone is arithmetic: stock and sales of every product are what the rule says, order after order, restocked and rolled back ones included.
+/// One session alone is arithmetic: stock and sales of every product are what the rule says, order
+/// after order, restocked and rolled back ones included.
 #[test]
 fn one_session_leaves_the_stock_that_the_rule_says() {
     run_on(&disk(), |files, handle| async move {
@@ -196,8 +188,8 @@ fn one_session_leaves_the_stock_that_the_rule_says() {
         assert_eq!(found, shelves.stock_and_sales());
         let prepared = Shelves::new(&catalogue());
         let sold = |position: usize| found[position].1 > prepared.stock_and_sales()[position].1;
-        let restocked =
-            (0..found.len()).filter(|at| sold(*at) && found[*at].0 == prepared.stock_and_sales()[*at].0);
+        let restocked = (0..found.len())
+            .filter(|at| sold(*at) && found[*at].0 == prepared.stock_and_sales()[*at].0);
         assert!(restocked.count() > 0, "nothing was restocked");
         close(shop).await;
     });

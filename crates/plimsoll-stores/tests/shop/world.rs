@@ -9,11 +9,13 @@ use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::{LogTime, PageSize, Signature};
 use plimsoll_io::{
-    Clock, Context, Disk, Executor, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Nanos,
-    Random,
+    Clock, Context, Disk, Executor, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions,
+    Nanos, Random,
 };
 use plimsoll_stores::shop::Shop;
-use plimsoll_workload::store::{Catalogue, Scale, StoreDemand, StoreHabits, StoreTask, Visit, VisitEnd};
+use plimsoll_workload::store::{
+    Catalogue, Scale, StoreDemand, StoreHabits, StoreTask, Visit, VisitEnd,
+};
 use plimsoll_workload::{Demand, Done, Seen};
 
 pub const SEED: u64 = 11;
@@ -65,9 +67,7 @@ pub fn run_on<T: 'static, F: Future<Output = T> + 'static>(
     let seam: Rc<dyn Disk> = disk.clone();
     let executor = Executor::new(disk.clock().clone(), seam.clone());
     let handle = executor.handle();
-    executor
-        .run(work(Files::new(seam), handle))
-        .expect("it comes to an end")
+    executor.run(work(Files::new(seam), handle)).expect("it comes to an end")
 }
 
 pub async fn open_instance(files: &Files, handle: &Handle, size: PageSize) -> Rc<Instance> {
@@ -82,10 +82,7 @@ pub async fn new_shop(files: &Files, handle: &Handle, size: PageSize) -> Rc<Shop
     let made = create_database(files, &database(), size, signature, Context::default()).await;
     made.expect("there is room");
     let instance = open_instance(files, handle, size).await;
-    assert!(
-        open_shop(&instance).await.is_none(),
-        "an empty database is no store"
-    );
+    assert!(open_shop(&instance).await.is_none(), "an empty database is no store");
     let prepared = Shop::prepare(&instance, &catalogue(), &|_, _| {}).await;
     prepared.expect("it is filled");
     Rc::new(open_shop(&instance).await.expect("it is whole"))
@@ -105,16 +102,18 @@ pub async fn close(shop: Rc<Shop>) {
 
 pub fn demand(shop: &Shop, think_s: f64) -> StoreDemand {
     let session = shop.begin_session();
-    let habits = StoreHabits {
-        think_s,
-        ..StoreHabits::USUAL
-    };
+    let habits = StoreHabits { think_s, ..StoreHabits::USUAL };
     let random = Random::from_seed(SEED).child(&format!("session {session}"));
     StoreDemand::new(random, habits, shop.catalogue(), session)
 }
 
 /// One session until a deadline: its visits with how long each took from its intended start.
-pub async fn session(handle: Handle, shop: Rc<Shop>, think_s: f64, deadline: Nanos) -> Vec<(Visit, Nanos)> {
+pub async fn session(
+    handle: Handle,
+    shop: Rc<Shop>,
+    think_s: f64,
+    deadline: Nanos,
+) -> Vec<(Visit, Nanos)> {
     let mut demand = demand(&shop, think_s);
     let mut visits = Vec::new();
     let mut last: Option<(Nanos, StoreTask)> = None;

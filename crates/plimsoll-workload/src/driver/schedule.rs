@@ -1,8 +1,10 @@
 //! When the arrivals of an open load are due, whatever becomes of the ones before.
 //!
-//! The schedule knows nothing of the storage. An arrival that cannot be served at once waits and its response time runs from the time it
-//! was due, so a stall is felt by all that came during it. Times are kept with the fraction of a nanosecond, so the rate is exact in the
-//! long run. Poisson arrivals are what many independent users make; regular ones show a queue that does not come from the users.
+//! The schedule knows nothing of the storage. An arrival that cannot be served at once waits and
+//! its response time runs from the time it was due, so a stall is felt by all that came during it.
+//! Times are kept with the fraction of a nanosecond, so the rate is exact in the long run. Poisson
+//! arrivals are what many independent users make; regular ones show a queue that does not come from
+//! the users.
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 
@@ -27,17 +29,13 @@ pub struct Schedule {
 impl Schedule {
     /// A schedule that begins now at a rate above zero.
     pub fn new(gaps: Random, spacing: Spacing, per_s: f64, now: Nanos) -> Self {
-        let mut schedule = Self {
-            gaps,
-            spacing,
-            gap_ns_mean: 0.0,
-            last_due_ns: 0.0,
-        };
+        let mut schedule = Self { gaps, spacing, gap_ns_mean: 0.0, last_due_ns: 0.0 };
         schedule.set_rate(per_s, now);
         schedule
     }
 
-    /// Another rate from now on. Arrivals that were due and not yet handed out are forgotten: they belong to the old rate.
+    /// Another rate from now on. Arrivals that were due and not yet handed out are forgotten: they
+    /// belong to the old rate.
     pub fn set_rate(&mut self, per_s: f64, now: Nanos) {
         assert!(per_s > 0.0, "a load without arrivals is stopped, not slowed");
         self.gap_ns_mean = NANOS_PER_SECOND as f64 / per_s;

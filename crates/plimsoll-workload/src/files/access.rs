@@ -1,5 +1,6 @@
-//! An access specification: lines of which one is drawn for every burst, each with a size, a mix of reads and random places, and
-//! what goes with it. The meaning of every field is Iometer's (its `IOGrunt.cpp`, `IOAccess.cpp` and users' guide).
+//! An access specification: lines of which one is drawn for every burst, each with a size, a mix of
+//! reads and random places, and what goes with it. The meaning of every field is Iometer's (its
+//! `IOGrunt.cpp`, `IOAccess.cpp` and users' guide).
 
 use plimsoll_io::Random;
 
@@ -45,10 +46,7 @@ impl std::fmt::Display for AccessError {
                 write!(formatter, "{count} access lines; write 1 to {LINES_MAX}")
             }
             AccessError::SharesSumTo(sum) => {
-                write!(
-                    formatter,
-                    "the shares of the access lines add up to {sum} %; make them 100"
-                )
+                write!(formatter, "the shares of the access lines add up to {sum} %; make them 100")
             }
             AccessError::Line(number, what) => write!(formatter, "access line {number} {what}"),
         }
@@ -100,12 +98,7 @@ impl Access {
     pub fn aligned(&self, align_of: impl Fn(&AccessLine) -> u64) -> Access {
         let each = self.lines.iter();
         Access {
-            lines: each
-                .map(|line| AccessLine {
-                    align_bytes: align_of(line),
-                    ..*line
-                })
-                .collect(),
+            lines: each.map(|line| AccessLine { align_bytes: align_of(line), ..*line }).collect(),
         }
     }
 
@@ -124,10 +117,7 @@ impl Access {
 
     /// The longest transfer.
     pub fn largest_bytes(&self) -> u64 {
-        let sizes = self
-            .lines
-            .iter()
-            .map(|line| line.size_bytes.max(line.reply_bytes));
+        let sizes = self.lines.iter().map(|line| line.size_bytes.max(line.reply_bytes));
         sizes.max().unwrap_or(0)
     }
 

@@ -1,8 +1,9 @@
-//! A worker of Iometer: slots of its targets that share one state. For every burst it draws a line, waits the delay of that line as a
-//! whole, and goes on where its last transfer on a target has ended.
+//! A worker of Iometer: slots of its targets that share one state. For every burst it draws a line,
+//! waits the delay of that line as a whole, and goes on where its last transfer on a target has
+//! ended.
 //!
-//! A session is one slot: it asks when its transaction has ended, so slots that become free are used in that order. Arrivals are
-//! slots of one worker on all targets.
+//! A session is one slot: it asks when its transaction has ended, so slots that become free are
+//! used in that order. Arrivals are slots of one worker on all targets.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -105,11 +106,7 @@ impl FileWorker {
         let request = self.transfer(place, direction, self.line.size_bytes);
         let reply = (self.line.reply_bytes > 0)
             .then(|| self.transfer(place, direction.opposite(), self.line.reply_bytes));
-        let task = FileTask {
-            place,
-            request,
-            reply,
-        };
+        let task = FileTask { place, request, reply };
         (self.not_before.max(now), task)
     }
 
@@ -128,11 +125,7 @@ impl FileWorker {
         // At the end it begins again, and so does what was rounded up beyond the end.
         let offset = if offset > room { 0 } else { offset };
         self.ends[place] = offset + size_bytes;
-        Transfer {
-            direction,
-            offset,
-            size_bytes,
-        }
+        Transfer { direction, offset, size_bytes }
     }
 }
 
@@ -148,16 +141,9 @@ pub struct FileDemand {
 impl FileDemand {
     /// A slot of a worker on some of its places. `choice` decides which, where there are several.
     pub fn new(worker: Rc<RefCell<FileWorker>>, choice: Random, positions: &[usize]) -> FileDemand {
-        let weights = positions
-            .iter()
-            .map(|position| worker.borrow().places[*position].weight)
-            .collect();
-        FileDemand {
-            worker,
-            choice,
-            positions: positions.to_vec(),
-            weights,
-        }
+        let weights =
+            positions.iter().map(|position| worker.borrow().places[*position].weight).collect();
+        FileDemand { worker, choice, positions: positions.to_vec(), weights }
     }
 }
 

@@ -1,8 +1,10 @@
 //! When a user does what: its own schedule, which knows nothing of the server.
 //!
-//! *Even* is how LoadGen dispatches: the tasks of a group come at one interval, a day divided by all its tasks. Time is cut into rounds in which
-//! each user has one task; its place in the round changes from round to round, by a permutation that any host can compute. *Poisson* is what
-//! independent people make: exponential gaps. Tasks that are due while the user is busy wait in order.
+//! *Even* is how LoadGen dispatches: the tasks of a group come at one interval, a day divided by
+//! all its tasks. Time is cut into rounds in which each user has one task; its place in the round
+//! changes from round to round, by a permutation that any host can compute. *Poisson* is what
+//! independent people make: exponential gaps. Tasks that are due while the user is busy wait in
+//! order.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -35,8 +37,15 @@ pub struct Day {
 }
 
 impl Day {
-    /// The schedule of user `user` of `users`, from `origin` on. `group` is the same for all of them.
-    pub fn new(habits: Rc<MailHabits>, group: &Random, user: u64, users: u64, origin: Nanos) -> Day {
+    /// The schedule of user `user` of `users`, from `origin` on. `group` is the same for all of
+    /// them.
+    pub fn new(
+        habits: Rc<MailHabits>,
+        group: &Random,
+        user: u64,
+        users: u64,
+        origin: Nanos,
+    ) -> Day {
         let own = group.child(&format!("user {user}"));
         Day {
             habits,
@@ -124,9 +133,5 @@ fn place_in_round(group: &Random, round: u64, user: u64, users: u64) -> u64 {
 }
 
 fn divisor(left: u64, right: u64) -> u64 {
-    if right == 0 {
-        left
-    } else {
-        divisor(right, left % right)
-    }
+    if right == 0 { left } else { divisor(right, left % right) }
 }

@@ -1,4 +1,5 @@
-//! The demand of one user: the tasks of its day, one after the other, each from the time it was due.
+//! The demand of one user: the tasks of its day, one after the other, each from the time it was
+//! due.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,19 +37,18 @@ pub struct MailDemand {
 impl MailDemand {
     /// The demand of a user with its day.
     pub fn new(user: u64, random: &Random, day: Rc<RefCell<Day>>) -> MailDemand {
-        MailDemand {
-            user,
-            number: 0,
-            random: random.child(&format!("user {user} orders")),
-            day,
-        }
+        MailDemand { user, number: 0, random: random.child(&format!("user {user} orders")), day }
     }
 }
 
 impl Demand for MailDemand {
     type Task = MailOrder;
 
-    fn next(&mut self, _now: Nanos, _seen: Option<Seen<'_, MailOrder>>) -> Option<Timed<MailOrder>> {
+    fn next(
+        &mut self,
+        _now: Nanos,
+        _seen: Option<Seen<'_, MailOrder>>,
+    ) -> Option<Timed<MailOrder>> {
         let (intended, task) = self.day.borrow_mut().take();
         let number = self.number;
         self.number += 1;
@@ -59,9 +59,6 @@ impl Demand for MailDemand {
             intended,
             random: self.random.child(&number.to_string()),
         };
-        Some(Timed {
-            intended,
-            task: order,
-        })
+        Some(Timed { intended, task: order })
     }
 }

@@ -23,7 +23,8 @@ pub enum Dispatch {
     Poisson,
 }
 
-/// How often a message that is read is answered, passed on, moved, deleted, or its attachment opened: shares of 1.
+/// How often a message that is read is answered, passed on, moved, deleted, or its attachment
+/// opened: shares of 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named in the sentence above")]
 pub struct OnRead {
@@ -48,18 +49,13 @@ pub struct Reaction {
 }
 
 impl OnRead {
-    /// What a user does with one message. A message that is deleted is not moved: of both only one can be.
+    /// What a user does with one message. A message that is deleted is not moved: of both only one
+    /// can be.
     pub fn react(&self, random: &mut Random) -> Reaction {
         // All are drawn, so that one share does not change what another one decides.
-        let [reply, reply_all, forward, moved, deleted, attachment] = [
-            self.reply,
-            self.reply_all,
-            self.forward,
-            self.r#move,
-            self.delete,
-            self.attachment,
-        ]
-        .map(|share| random.chance(share));
+        let [reply, reply_all, forward, moved, deleted, attachment] =
+            [self.reply, self.reply_all, self.forward, self.r#move, self.delete, self.attachment]
+                .map(|share| random.chance(share));
         Reaction {
             reply,
             reply_all,
@@ -137,9 +133,7 @@ impl MailHabits {
         for (position, (task, per_day)) in self.tasks.iter().enumerate() {
             let name = task.name();
             if !(per_day.is_finite() && *per_day > 0.0) {
-                found.push(format!(
-                    "per_day of {name} is {per_day}; take a number above zero"
-                ));
+                found.push(format!("per_day of {name} is {per_day}; take a number above zero"));
             }
             if task.is_phase() {
                 found.push(format!("{name} is a phase of the run and no task; leave it out"));
@@ -151,7 +145,8 @@ impl MailHabits {
         if self.day_ns == 0 {
             found.push("day_h is 0; take a number above zero".into());
         }
-        let weighted = |(weight, count): &(f64, u32)| weight.is_finite() && *weight > 0.0 && *count > 0;
+        let weighted =
+            |(weight, count): &(f64, u32)| weight.is_finite() && *weight > 0.0 && *count > 0;
         if self.recipients.is_empty() || !self.recipients.iter().all(weighted) {
             found.push("recipients must be weights above zero with counts of at least 1".into());
         }

@@ -1,16 +1,18 @@
-//! How much mail a population of users sends and receives, exactly: the test of whatever makes their load.
+//! How much mail a population of users sends and receives, exactly: the test of whatever makes
+//! their load.
 //!
-//! A user writes `new` messages a day to `recipients` each. Of the messages that arrive it processes a share `processed`; each of those is
-//! answered, answered to all, or passed on with the stated probabilities. With `b` = reply + reply_all * recipients + forward *
-//! recipients messages that one processed message makes,
+//! A user writes `new` messages a day to `recipients` each. Of the messages that arrive it
+//! processes a share `processed`; each of those is answered, answered to all, or passed on with the
+//! stated probabilities. With `b` = reply + reply_all * recipients + forward * recipients messages
+//! that one processed message makes,
 //!
 //! ```text
 //! received = new * recipients + processed * b * received = new * recipients / (1 - processed * b)
 //! sent     = new + processed * (reply + reply_all + forward) * received
 //! ```
 //!
-//! With `processed * b` of 1 or more the mail would grow without end. Derived from the published figures of LoadSim's users, which it gives
-//! within 2 %.
+//! With `processed * b` of 1 or more the mail would grow without end. Derived from the published
+//! figures of LoadSim's users, which it gives within 2 %.
 
 /// See the module text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +52,8 @@ impl std::fmt::Display for PopulationError {
         let PopulationError::Grows(more) = self;
         write!(
             out,
-            "the mail population would grow without end: each message makes {more:.2} more; lower reply_all, forward or the recipients"
+            "the mail population would grow without end: each message makes {more:.2} more; lower \
+             reply_all, forward or the recipients"
         )
     }
 }
@@ -74,9 +77,6 @@ impl Population {
         }
         let received = self.new * self.recipients / (1.0 - more);
         let answers = self.reply + self.reply_all + self.forward;
-        Ok(Balance {
-            sent: self.new + self.processed * answers * received,
-            received,
-        })
+        Ok(Balance { sent: self.new + self.processed * answers * received, received })
     }
 }

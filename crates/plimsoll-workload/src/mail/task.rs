@@ -1,4 +1,5 @@
-//! The tasks that a published score sheet of LoadGen lists, by its names: what a plan names, what is counted and what a report shows.
+//! The tasks that a published score sheet of LoadGen lists, by its names: what a plan names, what
+//! is counted and what a report shows.
 
 /// See the module text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,10 +36,11 @@ pub enum MailTask {
 }
 
 use MailTask::{
-    BrowseCalendar, BrowseContacts, BrowsePublicFolder, BrowseTasks, CreateContact, CreateFolder, CreateTask,
-    DeleteMail, DownloadOab, EditRules, EditSmartFolders, ExportMail, InitializeMailbox, Logoff, Logon,
-    MakeAppointment, ModuleInit, ModuleTerm, MoveMail, PostFreeBusy, PublicFolderPost,
-    ReadAndProcessMessages, RequestMeeting, Search, SendMail, SynchronizeFolders, UserInit, UserTerm,
+    BrowseCalendar, BrowseContacts, BrowsePublicFolder, BrowseTasks, CreateContact, CreateFolder,
+    CreateTask, DeleteMail, DownloadOab, EditRules, EditSmartFolders, ExportMail,
+    InitializeMailbox, Logoff, Logon, MakeAppointment, ModuleInit, ModuleTerm, MoveMail,
+    PostFreeBusy, PublicFolderPost, ReadAndProcessMessages, RequestMeeting, Search, SendMail,
+    SynchronizeFolders, UserInit, UserTerm,
 };
 
 /// All of them with their names.
@@ -92,9 +94,6 @@ impl MailTask {
 
     /// Whether it is a phase of a run and not something a user does in its day.
     pub fn is_phase(self) -> bool {
-        matches!(
-            self,
-            InitializeMailbox | UserInit | UserTerm | ModuleInit | ModuleTerm
-        )
+        matches!(self, InitializeMailbox | UserInit | UserTerm | ModuleInit | ModuleTerm)
     }
 }

@@ -1,14 +1,17 @@
 //! Which record an operation is about: where a session works, and where its new records go.
 //!
-//! Work comes in batches. A batch stays in one folder, a run of consecutive records, so that the branch pages above it are
-//! read once for the whole batch although the cache cannot hold all of them. Inside the folder every record is equally
-//! likely. A new record is a reply: it goes beside the record that was read last and has no reply yet, if the leaf
-//! there has room; otherwise it goes to the end of the table. Both are inferred from published ratios, see
-//! `docs/decisions/0005-placement.md`. Without folders every record of the database is equally likely and batches mean nothing. Where some
-//! records are hot, a stated share of the operations (of the folders, where there are any) goes to them.
+//! Work comes in batches. A batch stays in one folder, a run of consecutive records, so that the
+//! branch pages above it are read once for the whole batch although the cache cannot hold all of
+//! them. Inside the folder every record is equally likely. A new record is a reply: it goes beside
+//! the record that was read last and has no reply yet, if the leaf there has room; otherwise it
+//! goes to the end of the table. Both are inferred from published ratios, see
+//! `docs/decisions/0005-placement.md`. Without folders every record of the database is equally
+//! likely and batches mean nothing. Where some records are hot, a stated share of the operations
+//! (of the folders, where there are any) goes to them.
 //!
-//! Places of appended records are not filled again, so their folders empty as a long run deletes. A session that finds nothing in its folder goes
-//! to another, and one that finds nothing anywhere inserts: it would look for ever, for no I/O.
+//! Places of appended records are not filled again, so their folders empty as a long run deletes. A
+//! session that finds nothing in its folder goes to another, and one that finds nothing anywhere
+//! inserts: it would look for ever, for no I/O.
 
 use std::collections::VecDeque;
 
@@ -22,7 +25,8 @@ use crate::records::step::Previous;
 
 /// Reads longer ago than this many are not answered any more.
 const UNANSWERED_MAX: usize = 64;
-/// A session that has found so many records gone or held, one after the other, tries another folder.
+/// A session that has found so many records gone or held, one after the other, tries another
+/// folder.
 const FOLDER_MISSES_MAX: u32 = 64;
 /// After so many it looks for no record any more.
 const MISSES_MAX: u32 = 16 * FOLDER_MISSES_MAX;
@@ -54,10 +58,7 @@ pub struct Habits {
 impl From<Mix> for Habits {
     /// Anywhere, and new records at the end.
     fn from(mix: Mix) -> Habits {
-        Habits {
-            mix,
-            locality: Locality::default(),
-        }
+        Habits { mix, locality: Locality::default() }
     }
 }
 
@@ -75,16 +76,11 @@ pub(crate) struct Choice {
 
 impl Choice {
     pub(crate) fn new(habits: Habits) -> Choice {
-        Choice {
-            habits,
-            folder: None,
-            operations_left: 0,
-            misses: 0,
-            unanswered: VecDeque::new(),
-        }
+        Choice { habits, folder: None, operations_left: 0, misses: 0, unanswered: VecDeque::new() }
     }
 
-    /// A fresh operation of the mix, or the kind and commit of one that came to nothing, on another record.
+    /// A fresh operation of the mix, or the kind and commit of one that came to nothing, on another
+    /// record.
     pub(crate) fn next(
         &mut self,
         random: &mut Random,
@@ -108,11 +104,7 @@ impl Choice {
     }
 
     fn begin_batch(&mut self, random: &mut Random, population: &Population) {
-        let Locality {
-            folder_records,
-            batch_operations,
-            ..
-        } = self.habits.locality;
+        let Locality { folder_records, batch_operations, .. } = self.habits.locality;
         self.operations_left = batch_operations.max(1);
         self.folder = (folder_records > 0)
             .then(|| self.draw(random, population))
@@ -122,11 +114,7 @@ impl Choice {
 
     /// A record of the whole database, or, where some are hot, of the side that the dice choose.
     fn draw(&self, random: &mut Random, population: &Population) -> Option<u64> {
-        let Locality {
-            hot_percent,
-            hot_access_percent,
-            ..
-        } = self.habits.locality;
+        let Locality { hot_percent, hot_access_percent, .. } = self.habits.locality;
         if hot_percent == 0 {
             return population.draw(random);
         }
@@ -135,19 +123,11 @@ impl Choice {
     }
 
     fn insert(&mut self, population: &mut Population, commit: Commit) -> Operation {
-        let beside = self
-            .habits
-            .locality
-            .replies
-            .then(|| self.unanswered.pop_back())
-            .flatten();
+        let beside = self.habits.locality.replies.then(|| self.unanswered.pop_back()).flatten();
         match beside {
-            Some(record) => Operation {
-                kind: Kind::Insert,
-                placement: Placement::Beside,
-                record,
-                commit,
-            },
+            Some(record) => {
+                Operation { kind: Kind::Insert, placement: Placement::Beside, record, commit }
+            }
             None => append(population, commit),
         }
     }
@@ -173,16 +153,17 @@ impl Choice {
                 self.unanswered.pop_front();
             }
         }
-        Operation {
-            kind,
-            placement: Placement::Own,
-            record,
-            commit,
-        }
+        Operation { kind, placement: Placement::Own, record, commit }
     }
 
-    /// A leaf without room sends the new record to the end; a record that is gone or held sends the session to another.
-    fn again(&mut self, random: &mut Random, population: &mut Population, previous: Previous) -> Operation {
+    /// A leaf without room sends the new record to the end; a record that is gone or held sends the
+    /// session to another.
+    fn again(
+        &mut self,
+        random: &mut Random,
+        population: &mut Population,
+        previous: Previous,
+    ) -> Operation {
         let last = previous.operation;
         match last.kind {
             Kind::Insert if previous.result == Done::NoRoom => append(population, last.commit),
@@ -204,10 +185,5 @@ impl Choice {
 }
 
 fn append(population: &mut Population, commit: Commit) -> Operation {
-    Operation {
-        kind: Kind::Insert,
-        placement: Placement::Own,
-        record: population.append(),
-        commit,
-    }
+    Operation { kind: Kind::Insert, placement: Placement::Own, record: population.append(), commit }
 }

@@ -1,5 +1,5 @@
-//! Transactions on the records of several databases: a place is drawn, then an operation on one of its records. An operation that came to
-//! nothing is repeated in the same place.
+//! Transactions on the records of several databases: a place is drawn, then an operation on one of
+//! its records. An operation that came to nothing is repeated in the same place.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,7 +43,8 @@ pub struct RecordDemand {
 }
 
 impl RecordDemand {
-    /// A demand on those places of a list that are named by their positions. `operations` decides what is done, `choice` where.
+    /// A demand on those places of a list that are named by their positions. `operations` decides
+    /// what is done, `choice` where.
     pub fn new(
         operations: Random,
         choice: Random,
@@ -52,10 +53,8 @@ impl RecordDemand {
         list: &[RecordPlace],
         positions: &[usize],
     ) -> RecordDemand {
-        let places: Vec<_> = positions
-            .iter()
-            .map(|position| (*position, list[*position].clone()))
-            .collect();
+        let places: Vec<_> =
+            positions.iter().map(|position| (*position, list[*position].clone())).collect();
         RecordDemand {
             session: Session::new(operations, habits, sluggish),
             choice,
@@ -64,8 +63,8 @@ impl RecordDemand {
         }
     }
 
-    /// Draws a place and does not use it, as every session of a closed load does before its first task: what a seed decides stays the same
-    /// from version to version.
+    /// Draws a place and does not use it, as every session of a closed load does before its first
+    /// task: what a seed decides stays the same from version to version.
     pub fn skip_place(mut self) -> RecordDemand {
         draw_place(&self.weights, &mut self.choice);
         self
@@ -74,10 +73,7 @@ impl RecordDemand {
     fn place_for(&mut self, previous: Option<&Seen<'_, RecordTask>>) -> (usize, RecordPlace) {
         let same = previous.filter(|seen| seen.done != Done::Done);
         let chosen = match same {
-            Some(seen) => self
-                .places
-                .iter()
-                .position(|(position, _)| *position == seen.task.place),
+            Some(seen) => self.places.iter().position(|(position, _)| *position == seen.task.place),
             None => None,
         };
         let chosen = chosen.unwrap_or_else(|| draw_place(&self.weights, &mut self.choice));
@@ -88,7 +84,11 @@ impl RecordDemand {
 impl Demand for RecordDemand {
     type Task = RecordTask;
 
-    fn next(&mut self, now: Nanos, seen: Option<Seen<'_, RecordTask>>) -> Option<Timed<RecordTask>> {
+    fn next(
+        &mut self,
+        now: Nanos,
+        seen: Option<Seen<'_, RecordTask>>,
+    ) -> Option<Timed<RecordTask>> {
         let (position, place) = self.place_for(seen.as_ref());
         let previous = seen.map(|seen| Previous {
             intended: seen.intended,
@@ -96,15 +96,10 @@ impl Demand for RecordDemand {
             operation: seen.task.operation,
             result: seen.done,
         });
-        let step = self
-            .session
-            .next(&mut place.population.borrow_mut(), now, previous);
+        let step = self.session.next(&mut place.population.borrow_mut(), now, previous);
         Some(Timed {
             intended: step.intended,
-            task: RecordTask {
-                place: position,
-                operation: step.operation,
-            },
+            task: RecordTask { place: position, operation: step.operation },
         })
     }
 }

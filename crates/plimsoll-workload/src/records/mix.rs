@@ -1,4 +1,5 @@
-//! The operation mix of an edition: shares of insert, delete, replace and read, and how many commits are lazy.
+//! The operation mix of an edition: shares of insert, delete, replace and read, and how many
+//! commits are lazy.
 
 use plimsoll_io::Random;
 
@@ -36,10 +37,7 @@ impl std::fmt::Display for MixError {
                 "insert, delete, replace and read add up to {sum} percent; make them add up to 100"
             ),
             MixError::LazyAbove100(share) => {
-                write!(
-                    formatter,
-                    "{share} percent of commits cannot be lazy; the most is 100"
-                )
+                write!(formatter, "{share} percent of commits cannot be lazy; the most is 100")
             }
         }
     }
@@ -53,7 +51,8 @@ impl Mix {
     /// # Errors
     /// The first thing that is not.
     pub fn check(&self) -> std::result::Result<(), MixError> {
-        let sum = self.insert_percent + self.delete_percent + self.replace_percent + self.read_percent;
+        let sum =
+            self.insert_percent + self.delete_percent + self.replace_percent + self.read_percent;
         if sum != 100 {
             return Err(MixError::SharesSumTo(sum));
         }

@@ -1,4 +1,5 @@
-//! Operations on records, the first workload family: sessions or arrivals that insert, delete, replace and read.
+//! Operations on records, the first workload family: sessions or arrivals that insert, delete,
+//! replace and read.
 
 pub(crate) mod choice;
 pub(crate) mod demand;

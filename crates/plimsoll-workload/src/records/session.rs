@@ -1,7 +1,8 @@
 //! One session: it does one transaction after the other and thinks in between.
 //!
-//! Think time follows the published model of sluggish sessions: after a transaction that took `t`, the session waits
-//! `sluggish * t`, so its share of busy time is `1 / (1 + sluggish)`. Zero is full speed.
+//! Think time follows the published model of sluggish sessions: after a transaction that took `t`,
+//! the session waits `sluggish * t`, so its share of busy time is `1 / (1 + sluggish)`. Zero is
+//! full speed.
 
 use plimsoll_io::{Nanos, Random};
 
@@ -21,17 +22,18 @@ pub struct Session {
 impl Session {
     /// A session that thinks for `sluggish` times the duration of each transaction.
     pub fn new(random: Random, habits: impl Into<Habits>, sluggish: f64) -> Self {
-        Self {
-            random,
-            choice: Choice::new(habits.into()),
-            sluggish,
-        }
+        Self { random, choice: Choice::new(habits.into()), sluggish }
     }
 
-    /// The next transaction on a database with this population. An operation that found nothing or lost a conflict is
-    /// repeated on another record at once, so that the mix of completed operations is the one asked for. Its response time runs from
-    /// the first attempt.
-    pub fn next(&mut self, population: &mut Population, now: Nanos, previous: Option<Previous>) -> Step {
+    /// The next transaction on a database with this population. An operation that found nothing or
+    /// lost a conflict is repeated on another record at once, so that the mix of completed
+    /// operations is the one asked for. Its response time runs from the first attempt.
+    pub fn next(
+        &mut self,
+        population: &mut Population,
+        now: Nanos,
+        previous: Option<Previous>,
+    ) -> Step {
         let intended = previous.map_or(now, |previous| self.after(previous));
         let operation = self.choice.next(&mut self.random, population, previous);
         Step { intended, operation }

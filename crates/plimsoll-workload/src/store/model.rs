@@ -1,13 +1,16 @@
-//! What stock and sales must come to, in arithmetic: the measure for every backend, as long as one session orders alone.
+//! What stock and sales must come to, in arithmetic: the measure for every backend, as long as one
+//! session orders alone.
 
 use super::rows::Catalogue;
 use super::task::Line;
 use super::visit::VisitEnd;
 
-/// Below this a product is restocked to what it was, so that the share of orders that find too little stays the same.
+/// Below this a product is restocked to what it was, so that the share of orders that find too
+/// little stays the same.
 pub const RESTOCK_BELOW: i64 = 3;
 
-/// What is left of a stock after a sale; `None` where there is too little. This is the whole rule, for every backend.
+/// What is left of a stock after a sale; `None` where there is too little. This is the whole rule,
+/// for every backend.
 pub fn left_in_stock(stock: i64, quantity: u32) -> Option<i64> {
     let left = stock - i64::from(quantity);
     match left {

@@ -1,7 +1,9 @@
-//! How large a store is. One rule makes every table of the nominal size, and more megabytes never mean fewer rows.
+//! How large a store is. One rule makes every table of the nominal size, and more megabytes never
+//! mean fewer rows.
 //!
-//! DVD Store has three sizes and two formulas between them, by which 2 GB has fewer products than 999 MB. Its small and medium size come out
-//! of this rule as published: 10 MB are 20,000 customers, 10,000 products and 1,000 orders a month; 1 GB are a hundred times as many customers
+//! DVD Store has three sizes and two formulas between them, by which 2 GB has fewer products than
+//! 999 MB. Its small and medium size come out of this rule as published: 10 MB are 20,000
+//! customers, 10,000 products and 1,000 orders a month; 1 GB are a hundred times as many customers
 //! and orders and 100,000 products. Megabytes are nominal: reports state the bytes on disk.
 
 use std::fmt;
@@ -13,7 +15,8 @@ const CUSTOMERS_PER_PRODUCT: u64 = 20;
 /// Orders of the year before, in tenths of the number of customers.
 const ORDERS_IN_TENTHS: u64 = 6;
 const MB_PER_GB: u64 = 1_000;
-/// Numbers of customers and of products stay below two to the 31st, which every database's integer holds.
+/// Numbers of customers and of products stay below two to the 31st, which every database's integer
+/// holds.
 const MB_MAX: u64 = 1_000_000;
 
 /// The nominal size of a store.
@@ -31,7 +34,8 @@ impl fmt::Display for ScaleError {
         let ScaleError(text) = self;
         write!(
             formatter,
-            "{text:?} is not the size of a store; write S, M, L, or a whole number of MB or GB up to 1000GB, such as 500MB"
+            "{text:?} is not the size of a store; write S, M, L, or a whole number of MB or GB up \
+             to 1000GB, such as 500MB"
         )
     }
 }

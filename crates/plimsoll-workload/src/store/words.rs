@@ -1,7 +1,9 @@
-//! The vocabulary: words made of syllables. All words of a list have the same length and none begins another, so no two are alike.
+//! The vocabulary: words made of syllables. All words of a list have the same length and none
+//! begins another, so no two are alike.
 //!
-//! Words have at least four letters, because full-text indexes of some databases leave shorter ones out, and none is a word of a natural
-//! language on purpose: stemming must not fold two of them into one.
+//! Words have at least four letters, because full-text indexes of some databases leave shorter ones
+//! out, and none is a word of a natural language on purpose: stemming must not fold two of them
+//! into one.
 
 /// Words of titles.
 pub const WORDS: u64 = 1_000;
@@ -18,18 +20,21 @@ const LAST_CLOSING: [&str; 2] = ["WIK", "WUK"];
 
 /// Word `index`, from 0 to [`WORDS`] excluded.
 pub fn word(index: u64) -> String {
-    let [hundreds, tens, units] = [index / 100 % 10, index / 10 % 10, index % 10].map(|digit| digit as usize);
+    let [hundreds, tens, units] =
+        [index / 100 % 10, index / 10 % 10, index % 10].map(|digit| digit as usize);
     [OPENING[hundreds], MIDDLE[tens], CLOSING[units]].concat()
 }
 
 /// First name `index`, from 0 to [`FIRST_NAMES`] excluded.
 pub fn first_name(index: u64) -> String {
-    let [hundreds, tens, units] = [index / 100 % 2, index / 10 % 10, index % 10].map(|digit| digit as usize);
+    let [hundreds, tens, units] =
+        [index / 100 % 2, index / 10 % 10, index % 10].map(|digit| digit as usize);
     [OPENING[tens], MIDDLE[units], FIRST_CLOSING[hundreds]].concat()
 }
 
 /// Last name `index`, from 0 to [`LAST_NAMES`] excluded.
 pub fn last_name(index: u64) -> String {
-    let [hundreds, tens, units] = [index / 100 % 2, index / 10 % 10, index % 10].map(|digit| digit as usize);
+    let [hundreds, tens, units] =
+        [index / 100 % 2, index / 10 % 10, index % 10].map(|digit| digit as usize);
     [OPENING[tens], MIDDLE[units], LAST_CLOSING[hundreds]].concat()
 }

@@ -1,8 +1,11 @@
-"""The published results: what was tested, on what, and what was printed. One table of `data/papers.toml` is one point.
+"""The published results: what was tested, on what, and what was printed.
 
-A figure is `fitted` when a constant of the model was taken from it; all others are predictions. Thread counts of the
-EqualLogic tests were not published, so IOPS are read off at 18.5 ms, the middle of the stated 17 to 20 ms. The SanDisk
-tests do not state theirs either: 13 is what the thread law gives for the flash run.
+One table of `data/papers.toml` is one point.
+
+A figure is `fitted` when a constant of the model was taken from it; all others are predictions.
+Thread counts of the EqualLogic tests were not published, so IOPS are read off at 18.5 ms, the
+middle of the stated 17 to 20 ms. The SanDisk tests do not state theirs either: 13 is what the
+thread law gives for the flash run.
 """
 
 from __future__ import annotations
@@ -29,26 +32,36 @@ _MIX = {
     "log_bytes": Field(Number(), required=True, meaning="mean size of a log write"),
     "write_depth": Field(_COUNT, default=64, meaning="page writes on their way at once"),
     "burst_ms": Field(
-        Number(), default=BURST_MS, meaning="interval of the bursts of page writes; 0: bursts of one size"
+        Number(),
+        default=BURST_MS,
+        meaning="interval of the bursts of page writes; 0: bursts of one size",
     ),
 }
 _VOLUME = {
     "name": Field(Text(), required=True, meaning="its name"),
     "gb": Field(Number(), required=True, meaning="its size"),
-    "on_log_array": Field(Flag(), default=False, meaning="whether it lies on the array of the logs"),
+    "on_log_array": Field(
+        Flag(), default=False, meaning="whether it lies on the array of the logs"
+    ),
 }
 _DATABASE = {
     "name": Field(Text(), required=True, meaning="its name"),
     "volume": Field(Number(0, 64, whole=True), required=True, meaning="index of its volume"),
-    "log_volume": Field(Number(0, 64, whole=True), required=True, meaning="index of the volume of its log"),
+    "log_volume": Field(
+        Number(0, 64, whole=True), required=True, meaning="index of the volume of its log"
+    ),
     "gb": Field(Number(), required=True, meaning="its size"),
     "start_gb": Field(Number(), default=0.0, meaning="where it begins on its volume"),
     "log_start_gb": Field(Number(), default=0.0, meaning="where its log begins"),
 }
 _LAYOUT = {
     "name": Field(Text(), required=True, meaning="its name"),
-    "is_for_each_member": Field(Flag(), default=False, meaning="whether sizes grow with the boxes of the array"),
-    "volumes": Field(Tables(_VOLUME, 1, "name"), required=True, meaning="in their order on the drives"),
+    "is_for_each_member": Field(
+        Flag(), default=False, meaning="whether sizes grow with the boxes of the array"
+    ),
+    "volumes": Field(
+        Tables(_VOLUME, 1, "name"), required=True, meaning="in their order on the drives"
+    ),
     "databases": Field(Tables(_DATABASE, 1, "name"), required=True, meaning="where each lies"),
     "log_array": Field(Text(), meaning="the preset whose drives hold the logs"),
     "log_sets": Field(ListOf(_COUNT), meaning="its drives"),
@@ -75,15 +88,23 @@ _STREAM = {
 _RUN = {
     "layout": Field(Text(), required=True, meaning="how databases and logs lie"),
     "changes": Field(Table(_CHANGES), meaning="what of the preset is other than shipped"),
-    "session_counts": Field(ListOf(_COUNT), meaning="sessions on all databases together, one run for each"),
+    "session_counts": Field(
+        ListOf(_COUNT), meaning="sessions on all databases together, one run for each"
+    ),
 }
 _FIGURE = {
     "metric": Field(Text(), required=True, meaning="what is compared"),
-    "of": Field(Text(), meaning="the modelled figure it is compared with, where that has another name"),
-    "reads_per_log": Field(Number(), meaning="page reads that a log takes: the figure is seconds for each log"),
+    "of": Field(
+        Text(), meaning="the modelled figure it is compared with, where that has another name"
+    ),
+    "reads_per_log": Field(
+        Number(), meaning="page reads that a log takes: the figure is seconds for each log"
+    ),
     "unit": Field(Text(), required=True, meaning="its unit"),
     "published": Field(Number(), required=True, meaning="as printed"),
-    "fitted": Field(Flag(), default=False, meaning="whether a constant of the model was taken from it"),
+    "fitted": Field(
+        Flag(), default=False, meaning="whether a constant of the model was taken from it"
+    ),
 }
 _POINT = {
     "id": Field(Text(), required=True, meaning="the name of the point"),
@@ -109,7 +130,8 @@ class Figure:
         unit: its unit.
         published: as printed.
         fitted: whether a constant of the model was taken from it.
-        reads_per_log: where `metric` is the time for a log, the page reads that one takes; None elsewhere.
+        reads_per_log: where `metric` is the time for a log, the page reads that one takes; None
+            elsewhere.
     """
 
     metric: str
@@ -122,7 +144,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Run:
-    """One way to test: a layout, changes of the preset, and session counts where a curve is drawn."""
+    """One way to test: a layout, changes of the preset, and session counts where a curve is
+    drawn.
+    """
 
     layout: str
     changes: dict[str, Any]
@@ -164,8 +188,12 @@ class Point:
 def _papers() -> dict[str, Any]:
     fields = {
         "name": Field(Text(), required=True, meaning="what the file holds"),
-        "mixes": Field(Tables(_MIX, 1, "name"), required=True, meaning="what databases do for each page read"),
-        "layouts": Field(Tables(_LAYOUT, 1, "name"), required=True, meaning="how databases and logs lie"),
+        "mixes": Field(
+            Tables(_MIX, 1, "name"), required=True, meaning="what databases do for each page read"
+        ),
+        "layouts": Field(
+            Tables(_LAYOUT, 1, "name"), required=True, meaning="how databases and logs lie"
+        ),
         "points": Field(Tables(_POINT, 1, "id"), required=True, meaning="one table for each point"),
     }
     return check_file(read_located(SHIPPED_PAPERS), "papers", fields, READERS)
@@ -181,7 +209,8 @@ def read_points() -> dict[str, Point]:
 def mixes() -> dict[str, Mix]:
     """The mixes of operations by their names."""
     return {
-        row["name"]: Mix(**{key: value for key, value in row.items() if key != "name"}) for row in _papers()["mixes"]
+        row["name"]: Mix(**{key: value for key, value in row.items() if key != "name"})
+        for row in _papers()["mixes"]
     }
 
 

@@ -1,8 +1,9 @@
 """`claims.toml`: figures that a paper prints, what it says of them, and whether that follows.
 
-For statements in prose and tables of improvements that no report holds: "25 times", "42 % fewer", "more than 18 times", "the
-same". A claim has an expression over the figures; what is stated is a text, so that its last digit is known. A claim of
-sameness is one that the expression, a quotient, differs from 1 by less than a share. Nothing is executed: `sizing.expression`.
+For statements in prose and tables of improvements that no report holds: "25 times", "42 % fewer",
+"more than 18 times", "the same". A claim has an expression over the figures; what is stated is a
+text, so that its last digit is known. A claim of sameness is one that the expression, a quotient,
+differs from 1 by less than a share. Nothing is executed: `sizing.expression`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ SAME_SHARE = 0.05
 CLAIM_FIELDS = {
     "where": Field(Text(), required=True, meaning="where it stands"),
     "says": Field(
-        Text((EQUALS, MORE, LESS, SAME)), default=EQUALS, meaning="how the statement stands to the computed value"
+        Text((EQUALS, MORE, LESS, SAME)),
+        default=EQUALS,
+        meaning="how the statement stands to the computed value",
     ),
     "stated": Field(Text(), meaning='the number as printed, in quotes: "27.3"; none for same'),
-    "expression": Field(Text(), required=True, meaning="the same from the figures; for same, a quotient"),
+    "expression": Field(
+        Text(), required=True, meaning="the same from the figures; for same, a quotient"
+    ),
 }
 FIELDS = {
     "source": Field(Text(), required=True, meaning="which paper"),
@@ -50,9 +55,13 @@ def check_claims(path: Path) -> tuple[str, list[Finding]]:
         where = ("claim", index)
         stated = _stated(claim["stated"])
         if claim["says"] != SAME and stated is None:
-            collector.add((*where, "stated"), "is no number", 'write it as printed: stated = "27.3"')
+            collector.add(
+                (*where, "stated"), "is no number", 'write it as printed: stated = "27.3"'
+            )
         try:
-            value = float(evaluate(parse_expression(claim["expression"] or "0"), content["figures"] or {}))
+            value = float(
+                evaluate(parse_expression(claim["expression"] or "0"), content["figures"] or {})
+            )
         except (ExpressionError, TypeError, ValueError) as error:
             collector.add((*where, "expression"), str(error), "use the names of [figures]")
             continue
@@ -70,16 +79,32 @@ def _stated(text: str | None) -> Decimal | None:
     return value if value is not None and value.is_finite() and abs(value.adjusted()) < 30 else None
 
 
-def _follows(where: str, says: str, text: str, stated: Decimal | None, value: float) -> list[Finding]:
+def _follows(
+    where: str, says: str, text: str, stated: Decimal | None, value: float
+) -> list[Finding]:
     if says == SAME:
         change = 100 * (value - 1)
         return (
-            [Finding("claim", CONTRADICTION, where, f"the same is stated, but the change is {change:+.0f} %")]
+            [
+                Finding(
+                    "claim",
+                    CONTRADICTION,
+                    where,
+                    f"the same is stated, but the change is {change:+.0f} %",
+                )
+            ]
             if abs(value - 1) > SAME_SHARE
             else []
         )
     assert stated is not None
     computed = Decimal(repr(value))
     if (says == MORE and computed <= stated) or (says == LESS and computed >= stated):
-        return [Finding("claim", CONTRADICTION, where, f"{says} {text} is stated, {computed:.6g} is computed")]
+        return [
+            Finding(
+                "claim",
+                CONTRADICTION,
+                where,
+                f"{says} {text} is stated, {computed:.6g} is computed",
+            )
+        ]
     return list(compared("claim", where, "the statement", text, computed)) if says == EQUALS else []

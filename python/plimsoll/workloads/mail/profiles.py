@@ -74,7 +74,9 @@ def profiles() -> dict[str, Profile]:
     >>> list(profiles())[:4], profiles()["heavy"].tasks_per_day
     (['light', 'average', 'heavy', 'very-heavy'], 132)
     """
-    content = tomllib.loads(files("plimsoll.data").joinpath("mail_profiles.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads(
+        files("plimsoll.data").joinpath("mail_profiles.toml").read_text(encoding="utf-8")
+    )
     found = {}
     for row in content["profile"]:
         recipients = tuple((weight, count) for weight, count in row["recipients"])
@@ -89,7 +91,9 @@ def sizes() -> dict[str, Sizes]:
     >>> sizes()["loadgen-50k"].mean_bytes
     51200.0
     """
-    content = tomllib.loads(files("plimsoll.data").joinpath("mail_sizes.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads(
+        files("plimsoll.data").joinpath("mail_sizes.toml").read_text(encoding="utf-8")
+    )
     found = {}
     for row in content["sizes"]:
         rows = tuple((weight, body, attachment) for weight, body, attachment in row["rows"])

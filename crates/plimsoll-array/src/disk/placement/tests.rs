@@ -13,10 +13,8 @@ fn placement() -> Placement {
 #[test]
 fn the_longest_folder_decides() {
     let mut placement = placement();
-    let (data, log) = (
-        placement.open(Path::new("a.edb")),
-        placement.open(Path::new("logs/e00.log")),
-    );
+    let (data, log) =
+        (placement.open(Path::new("a.edb")), placement.open(Path::new("logs/e00.log")));
     assert_eq!((placement.volume(data), placement.volume(log)), (0, 1));
 }
 
@@ -31,10 +29,7 @@ fn files_do_not_overlap() {
     }
     let (_, pieces) = placement.stretches(one, 0, 3 * EXTENT_BYTES);
     let (_, others) = placement.stretches(two, 0, 3 * EXTENT_BYTES);
-    assert_eq!(
-        pieces.iter().map(|(_, bytes)| bytes).sum::<u64>(),
-        3 * EXTENT_BYTES
-    );
+    assert_eq!(pieces.iter().map(|(_, bytes)| bytes).sum::<u64>(), 3 * EXTENT_BYTES);
     for (start, bytes) in &pieces {
         assert!(
             others

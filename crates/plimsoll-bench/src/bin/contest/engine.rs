@@ -13,13 +13,11 @@ fn on_disk<T: 'static, F: Future<Output = Result<T, String>> + 'static>(
     work: impl FnOnce(Files, Handle) -> F,
 ) -> Result<T, String> {
     let clock = Rc::new(Clock::real());
-    let disk =
-        RealDisk::open(RealDiskOptions::default(), clock.clone()).map_err(|error| error.to_string())?;
+    let disk = RealDisk::open(RealDiskOptions::default(), clock.clone())
+        .map_err(|error| error.to_string())?;
     let executor = Executor::new(clock, disk.clone());
     let handle = executor.handle();
-    executor
-        .run(work(Files::new(disk), handle))
-        .map_err(|stalled| stalled.to_string())?
+    executor.run(work(Files::new(disk), handle)).map_err(|stalled| stalled.to_string())?
 }
 
 fn field(contest: &Contest) -> Field {
@@ -35,7 +33,8 @@ pub fn prepare(contest: &Contest) -> Result<u64, String> {
     let prepared = prepared_2010(contest.database_bytes).map_err(|error| error.to_string())?;
     let path = field(contest).database_path();
     on_disk(move |files, handle| async move {
-        let written = write_database(&files, &handle, &path, &prepared, &WriteOptions::default()).await;
+        let written =
+            write_database(&files, &handle, &path, &prepared, &WriteOptions::default()).await;
         written.map_err(|error| error.to_string())?;
         Ok(prepared.records())
     })
@@ -44,7 +43,9 @@ pub fn prepare(contest: &Contest) -> Result<u64, String> {
 /// Runs the mix.
 pub fn run(contest: &Contest, records_ever: u64) -> Result<Tally, String> {
     let (contest, field) = (contest.clone(), field(contest));
-    on_disk(move |files, handle| async move { race(contest, field, records_ever, files, handle).await })
+    on_disk(
+        move |files, handle| async move { race(contest, field, records_ever, files, handle).await },
+    )
 }
 
 async fn race(
@@ -65,9 +66,7 @@ async fn race(
     let sessions = load.start(contest.sessions, contest.mix(), Pace::Sluggish(0.0), records_ever);
     let (clock, stopper) = (handle.clone(), load.clone());
     drop(handle.spawn(async move {
-        clock
-            .sleep((contest.seconds * NANOS_PER_SECOND as f64) as u64)
-            .await;
+        clock.sleep((contest.seconds * NANOS_PER_SECOND as f64) as u64).await;
         stopper.stop();
     }));
     finish(sessions).await.map_err(text)?;

@@ -1,11 +1,14 @@
-//! Transactions per second of one store: this engine, SQLite or redb, on the same mix, records, sessions and durability.
+//! Transactions per second of one store: this engine, SQLite or redb, on the same mix, records,
+//! sessions and durability.
 //!
-//! `contest store=engine action=prepare ...` fills a database, `action=run` puts the mix on it for `seconds` or `transactions_max`, whichever
-//! ends first, and closes it so that everything is on stable storage; the time of closing counts. A database can be run on again and
-//! again. The caller puts the process into a memory cgroup. Prints one line of JSON.
+//! `contest store=engine action=prepare ...` fills a database, `action=run` puts the mix on it for
+//! `seconds` or `transactions_max`, whichever ends first, and closes it so that everything is on
+//! stable storage; the time of closing counts. A database can be run on again and again. The caller
+//! puts the process into a memory cgroup. Prints one line of JSON.
 //!
-//! Every store gets the same cache. The engine's sessions are tasks, those of the others are threads; writers of SQLite take turns at a mutex
-//! instead of polling its file lock, which is faster for SQLite. Without the feature `peers` only the engine is built.
+//! Every store gets the same cache. The engine's sessions are tasks, those of the others are
+//! threads; writers of SQLite take turns at a mutex instead of polling its file lock, which is
+//! faster for SQLite. Without the feature `peers` only the engine is built.
 
 mod engine;
 #[cfg(feature = "peers")]
@@ -55,10 +58,7 @@ pub struct Tally {
 impl Contest {
     /// The 2010 mix with all commits alike.
     pub fn mix(&self) -> Mix {
-        Mix {
-            lazy_commit_percent: if self.durable { 0 } else { 100 },
-            ..MIX_2010
-        }
+        Mix { lazy_commit_percent: if self.durable { 0 } else { 100 }, ..MIX_2010 }
     }
 
     fn ledger(&self) -> PathBuf {
@@ -67,9 +67,7 @@ impl Contest {
 
     fn records_ever(&self) -> Result<u64, String> {
         let text = std::fs::read_to_string(self.ledger()).map_err(|error| error.to_string())?;
-        text.trim()
-            .parse()
-            .map_err(|_| "the number of records is not a number".to_owned())
+        text.trim().parse().map_err(|_| "the number of records is not a number".to_owned())
     }
 
     fn note_records(&self, records_ever: u64) -> Result<(), String> {
@@ -107,7 +105,8 @@ fn main() -> Result<(), String> {
             let tally = run(store, &contest, contest.records_ever()?)?;
             contest.note_records(tally.records_ever)?;
             println!(
-                "{{\"store\": \"{store}\", \"transactions_per_second\": {:.2}, \"transactions\": {}, \"seconds\": {:.3}}}",
+                "{{\"store\": \"{store}\", \"transactions_per_second\": {:.2}, \"transactions\": \
+                 {}, \"seconds\": {:.3}}}",
                 tally.done as f64 / tally.seconds,
                 tally.done,
                 tally.seconds
@@ -141,5 +140,8 @@ fn run(store: &str, contest: &Contest, records_ever: u64) -> Result<Tally, Strin
 }
 
 fn unknown(store: &str) -> String {
-    format!("store={store} is not in this build; engine always is, sqlite and redb with the feature peers")
+    format!(
+        "store={store} is not in this build; engine always is, sqlite and redb with the feature \
+         peers"
+    )
 }

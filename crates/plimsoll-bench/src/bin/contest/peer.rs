@@ -22,12 +22,22 @@ pub trait Peer: Sync {
     /// Makes one.
     fn connect(&self) -> Result<Self::Connection, String>;
     /// Reads a record.
-    fn read(&self, connection: &mut Self::Connection, number: u64) -> Result<Option<Vec<u8>>, String>;
+    fn read(
+        &self,
+        connection: &mut Self::Connection,
+        number: u64,
+    ) -> Result<Option<Vec<u8>>, String>;
     /// Inserts a record and commits.
-    fn insert(&self, connection: &mut Self::Connection, number: u64, record: &[u8]) -> Result<(), String>;
+    fn insert(
+        &self,
+        connection: &mut Self::Connection,
+        number: u64,
+        record: &[u8],
+    ) -> Result<(), String>;
     /// Deletes a record and commits; whether there was one.
     fn delete(&self, connection: &mut Self::Connection, number: u64) -> Result<bool, String>;
-    /// Reads a record and writes what `renew` makes of it, in one transaction; whether there was one.
+    /// Reads a record and writes what `renew` makes of it, in one transaction; whether there was
+    /// one.
     fn replace(
         &self,
         connection: &mut Self::Connection,
@@ -80,11 +90,7 @@ pub fn run<P: Peer>(peer: P, contest: &Contest, records_ever: u64) -> Result<Tal
     let started = shared.started;
     drop(shared);
     peer.finish()?;
-    Ok(Tally {
-        done,
-        seconds: started.elapsed().as_secs_f64(),
-        records_ever,
-    })
+    Ok(Tally { done, seconds: started.elapsed().as_secs_f64(), records_ever })
 }
 
 /// The source of records; the same as the engine's.
@@ -93,7 +99,11 @@ pub fn prepared(contest: &Contest) -> Result<PreparedDatabase, String> {
     PreparedDatabase::new(prepared.plan().clone()).map_err(|error| error.to_string())
 }
 
-fn session<P: Peer>(shared: &Shared<'_, P>, contest: &Contest, random: Random) -> Result<(), String> {
+fn session<P: Peer>(
+    shared: &Shared<'_, P>,
+    contest: &Contest,
+    random: Random,
+) -> Result<(), String> {
     let mut connection = shared.peer.connect()?;
     let mut session = Session::new(random, contest.mix(), 0.0);
     let mut previous = None;

@@ -1,13 +1,15 @@
-//! redb as a contestant: immediate durability for durable commits, none for lazy ones, everything else as it comes.
+//! redb as a contestant: immediate durability for durable commits, none for lazy ones, everything
+//! else as it comes.
 //!
-//! redb keeps what lazy commits changed in memory until the next durable one, without a limit: left alone it is killed by the memory cgroup. Every
-//! so many lazy commits one is therefore durable.
+//! redb keeps what lazy commits changed in memory until the next durable one, without a limit: left
+//! alone it is killed by the memory cgroup. Every so many lazy commits one is therefore durable.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use redb::{
-    Builder, Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+    Builder, Database, Durability, ReadableDatabase, ReadableTable, TableDefinition,
+    WriteTransaction,
 };
 
 use crate::Contest;
@@ -46,9 +48,7 @@ pub fn prepare(contest: &Contest) -> Result<u64, String> {
         {
             let mut table = transaction.open_table(RECORDS).map_err(text)?;
             for number in next..until {
-                table
-                    .insert(number, prepared.record(number, 0).as_slice())
-                    .map_err(text)?;
+                table.insert(number, prepared.record(number, 0).as_slice()).map_err(text)?;
             }
         }
         transaction.commit().map_err(text)?;
@@ -65,11 +65,7 @@ impl Redb {
         Ok(Redb {
             database: builder.open(path(contest)).map_err(text)?,
             commits: AtomicU64::new(0),
-            durability: if contest.durable {
-                Durability::Immediate
-            } else {
-                Durability::None
-            },
+            durability: if contest.durable { Durability::Immediate } else { Durability::None },
         })
     }
 
@@ -129,11 +125,10 @@ impl Peer for Redb {
         let transaction = self.begin()?;
         {
             let mut table = transaction.open_table(RECORDS).map_err(text)?;
-            let record = table
-                .get(number)
-                .map_err(text)?
-                .map(|record| renew(record.value()));
-            let Some(record) = record else { return Ok(false) };
+            let record = table.get(number).map_err(text)?.map(|record| renew(record.value()));
+            let Some(record) = record else {
+                return Ok(false);
+            };
             table.insert(number, record.as_slice()).map_err(text)?;
         }
         transaction.commit().map_err(text)?;

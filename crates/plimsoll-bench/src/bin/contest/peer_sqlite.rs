@@ -1,4 +1,5 @@
-//! SQLite as a contestant: write-ahead log, FULL for durable commits and NORMAL for lazy ones, everything else as it comes.
+//! SQLite as a contestant: write-ahead log, FULL for durable commits and NORMAL for lazy ones,
+//! everything else as it comes.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -29,27 +30,19 @@ fn path(contest: &Contest) -> PathBuf {
 pub fn prepare(contest: &Contest) -> Result<u64, String> {
     let prepared = prepared(contest)?;
     let mut connection = Connection::open(path(contest)).map_err(text)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(text)?;
     connection
-        .pragma_update(None, "journal_mode", "WAL")
-        .map_err(text)?;
-    connection
-        .execute(
-            "CREATE TABLE records (number INTEGER PRIMARY KEY, record BLOB NOT NULL)",
-            [],
-        )
+        .execute("CREATE TABLE records (number INTEGER PRIMARY KEY, record BLOB NOT NULL)", [])
         .map_err(text)?;
     let mut next = 0;
     while next < prepared.records() {
         let until = (next + 50_000).min(prepared.records());
         let transaction = connection.transaction().map_err(text)?;
         {
-            let mut insert = transaction
-                .prepare_cached("INSERT INTO records VALUES (?1, ?2)")
-                .map_err(text)?;
+            let mut insert =
+                transaction.prepare_cached("INSERT INTO records VALUES (?1, ?2)").map_err(text)?;
             for number in next..until {
-                insert
-                    .execute(params![number as i64, prepared.record(number, 0)])
-                    .map_err(text)?;
+                insert.execute(params![number as i64, prepared.record(number, 0)]).map_err(text)?;
             }
         }
         transaction.commit().map_err(text)?;
@@ -61,12 +54,8 @@ pub fn prepare(contest: &Contest) -> Result<u64, String> {
 
 /// Moves the whole log into the database, both synced.
 fn truncate_log(connection: &Connection) -> Result<(), String> {
-    connection
-        .pragma_update(None, "synchronous", "FULL")
-        .map_err(text)?;
-    connection
-        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        .map_err(text)
+    connection.pragma_update(None, "synchronous", "FULL").map_err(text)?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(text)
 }
 
 impl Sqlite {
@@ -92,40 +81,34 @@ impl Peer for Sqlite {
 
     fn connect(&self) -> Result<Connection, String> {
         let connection = Connection::open(&self.path).map_err(text)?;
-        connection
-            .pragma_update(None, "synchronous", self.synchronous)
-            .map_err(text)?;
-        connection
-            .pragma_update(None, "cache_size", -(self.cache_kib as i64))
-            .map_err(text)?;
-        connection
-            .busy_timeout(std::time::Duration::from_secs(60))
-            .map_err(text)?;
+        connection.pragma_update(None, "synchronous", self.synchronous).map_err(text)?;
+        connection.pragma_update(None, "cache_size", -(self.cache_kib as i64)).map_err(text)?;
+        connection.busy_timeout(std::time::Duration::from_secs(60)).map_err(text)?;
         Ok(connection)
     }
 
     fn read(&self, connection: &mut Connection, number: u64) -> Result<Option<Vec<u8>>, String> {
         let mut select = connection.prepare_cached(SELECT).map_err(text)?;
-        select
-            .query_row([number as i64], |row| row.get(0))
-            .optional()
-            .map_err(text)
+        select.query_row([number as i64], |row| row.get(0)).optional().map_err(text)
     }
 
-    fn insert(&self, connection: &mut Connection, number: u64, record: &[u8]) -> Result<(), String> {
+    fn insert(
+        &self,
+        connection: &mut Connection,
+        number: u64,
+        record: &[u8],
+    ) -> Result<(), String> {
         let _turn = self.turn()?;
-        let mut insert = connection
-            .prepare_cached("INSERT INTO records VALUES (?1, ?2)")
-            .map_err(text)?;
+        let mut insert =
+            connection.prepare_cached("INSERT INTO records VALUES (?1, ?2)").map_err(text)?;
         insert.execute(params![number as i64, record]).map_err(text)?;
         Ok(())
     }
 
     fn delete(&self, connection: &mut Connection, number: u64) -> Result<bool, String> {
         let _turn = self.turn()?;
-        let mut delete = connection
-            .prepare_cached("DELETE FROM records WHERE number = ?1")
-            .map_err(text)?;
+        let mut delete =
+            connection.prepare_cached("DELETE FROM records WHERE number = ?1").map_err(text)?;
         Ok(delete.execute([number as i64]).map_err(text)? > 0)
     }
 
@@ -136,24 +119,20 @@ impl Peer for Sqlite {
         renew: &dyn Fn(&[u8]) -> Vec<u8>,
     ) -> Result<bool, String> {
         let _turn = self.turn()?;
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(text)?;
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(text)?;
         let found: Option<Vec<u8>> = {
             let mut select = transaction.prepare_cached(SELECT).map_err(text)?;
-            select
-                .query_row([number as i64], |row| row.get(0))
-                .optional()
-                .map_err(text)?
+            select.query_row([number as i64], |row| row.get(0)).optional().map_err(text)?
         };
-        let Some(record) = found else { return Ok(false) };
+        let Some(record) = found else {
+            return Ok(false);
+        };
         {
             let mut update = transaction
                 .prepare_cached("UPDATE records SET record = ?2 WHERE number = ?1")
                 .map_err(text)?;
-            update
-                .execute(params![number as i64, renew(&record)])
-                .map_err(text)?;
+            update.execute(params![number as i64, renew(&record)]).map_err(text)?;
         }
         transaction.commit().map_err(text)?;
         Ok(true)

@@ -1,11 +1,13 @@
-//! Many connections at once, each with its own pace: one missed wake-up among them and the story hangs.
+//! Many connections at once, each with its own pace: one missed wake-up among them and the story
+//! hangs.
 
 use std::rc::Rc;
 
 // Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
 use super::{Subject, beginning, listen};
 use crate::{
-    Handle, Listener, NANOS_PER_MILLISECOND, Random, Stream, StreamError, close, read, read_exact, write_all,
+    Handle, Listener, NANOS_PER_MILLISECOND, Random, Stream, StreamError, close, read, read_exact,
+    write_all,
 };
 
 /// Each of the crowd says so many things.
@@ -51,7 +53,11 @@ async fn serve(handle: Handle, listener: Rc<dyn Listener>, count: u64) {
 }
 
 /// Sends everything back, now and then late.
-async fn answer(handle: Handle, mut stream: Box<dyn Stream>, number: u64) -> Result<(), StreamError> {
+async fn answer(
+    handle: Handle,
+    mut stream: Box<dyn Stream>,
+    number: u64,
+) -> Result<(), StreamError> {
     let mut random = Random::from_seed(1_000_000 + number);
     let mut buffer = vec![0; 4096];
     loop {
@@ -75,11 +81,7 @@ async fn ask(handle: Handle, mut stream: Box<dyn Stream>, number: u64) -> Result
         assert!(answer == question, "client {number} got another answer");
     }
     close(&mut stream).await?;
-    assert_eq!(
-        read(&mut stream, &mut [0; 8]).await?,
-        0,
-        "the server says goodbye"
-    );
+    assert_eq!(read(&mut stream, &mut [0; 8]).await?, 0, "the server says goodbye");
     Ok(())
 }
 

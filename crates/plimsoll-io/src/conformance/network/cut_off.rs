@@ -6,8 +6,8 @@ use std::task::Poll;
 // Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
 use super::{Expected, Pair, Subject, beginning, both, check_error, greet, listen, read_content};
 use crate::{
-    Handle, Messages, NANOS_PER_MILLISECOND, Random, Stream, StreamError, close, flush, read, write,
-    write_all,
+    Handle, Messages, NANOS_PER_MILLISECOND, Random, Stream, StreamError, close, flush, read,
+    write, write_all,
 };
 
 /// Polls once and drops the future.
@@ -20,7 +20,8 @@ async fn once<T>(future: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Polls so many times, each time when it is woken or a while has passed, and then drops the future.
+/// Polls so many times, each time when it is woken or a while has passed, and then drops the
+/// future.
 async fn a_few_times<T>(handle: &Handle, polls: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = std::pin::pin!(future);
     for _ in 0..polls {
@@ -34,69 +35,57 @@ async fn a_few_times<T>(handle: &Handle, polls: u64, future: impl Future<Output 
 
 pub(super) fn dropped_reads_lose_nothing(subject: &Subject) {
     const LENGTH: usize = 200_000;
-    subject.run_pair(
-        |Pair {
-             handle,
-             mut near,
-             mut far,
-         }| async move {
-            let pause = handle.clone();
-            handle.spawn(async move {
-                let mut random = Random::from_seed(9);
-                let (bytes, mut from) = (beginning(9, LENGTH), 0);
-                while from < LENGTH {
-                    let until = LENGTH.min(from + 1 + random.below(3000) as usize);
-                    write_all(&mut near, &bytes[from..until]).await.unwrap();
-                    from = until;
-                    pause.sleep(random.below(NANOS_PER_MILLISECOND / 2)).await;
-                }
-            });
-            let (mut expected, mut random, mut dropped) = (Expected::of(9), Random::from_seed(10), 0);
-            let mut buffer = [0; 2000];
-            loop {
-                let polls = 1 + random.below(3);
-                match a_few_times(&handle, polls, read(&mut far, &mut buffer)).await {
-                    None => dropped += 1,
-                    Some(Ok(0)) => break,
-                    Some(count) => expected.check(&buffer[..count.unwrap()]),
-                }
+    subject.run_pair(|Pair { handle, mut near, mut far }| async move {
+        let pause = handle.clone();
+        handle.spawn(async move {
+            let mut random = Random::from_seed(9);
+            let (bytes, mut from) = (beginning(9, LENGTH), 0);
+            while from < LENGTH {
+                let until = LENGTH.min(from + 1 + random.below(3000) as usize);
+                write_all(&mut near, &bytes[from..until]).await.unwrap();
+                from = until;
+                pause.sleep(random.below(NANOS_PER_MILLISECOND / 2)).await;
             }
-            assert_eq!(expected.seen, LENGTH);
-            assert!(dropped > 20, "only {dropped} reads waited at all");
-        },
-    );
+        });
+        let (mut expected, mut random, mut dropped) = (Expected::of(9), Random::from_seed(10), 0);
+        let mut buffer = [0; 2000];
+        loop {
+            let polls = 1 + random.below(3);
+            match a_few_times(&handle, polls, read(&mut far, &mut buffer)).await {
+                None => dropped += 1,
+                Some(Ok(0)) => break,
+                Some(count) => expected.check(&buffer[..count.unwrap()]),
+            }
+        }
+        assert_eq!(expected.seen, LENGTH);
+        assert!(dropped > 20, "only {dropped} reads waited at all");
+    });
 }
 
 pub(super) fn dropped_writes_send_nothing(subject: &Subject) {
     const LENGTH: usize = 24 << 20;
-    subject.run_pair(
-        |Pair {
-             handle,
-             mut near,
-             mut far,
-         }| async move {
-            let reader = handle.spawn({
-                let handle = handle.clone();
-                async move {
-                    // Lets the writer find everything full.
-                    handle.sleep(200 * NANOS_PER_MILLISECOND).await;
-                    read_content(&mut far, 11).await
-                }
-            });
-            let (bytes, mut from, mut dropped) = (beginning(11, LENGTH), 0, 0);
-            while from < LENGTH {
-                let rest = &bytes[from..LENGTH.min(from + 300_000)];
-                match a_few_times(&handle, 2, write(&mut near, rest)).await {
-                    None => dropped += 1,
-                    Some(count) => from += count.unwrap(),
-                }
+    subject.run_pair(|Pair { handle, mut near, mut far }| async move {
+        let reader = handle.spawn({
+            let handle = handle.clone();
+            async move {
+                // Lets the writer find everything full.
+                handle.sleep(200 * NANOS_PER_MILLISECOND).await;
+                read_content(&mut far, 11).await
             }
-            flush(&mut near).await.unwrap();
-            close(&mut near).await.unwrap();
-            assert_eq!(reader.await, Ok(LENGTH));
-            assert!(dropped > 20, "only {dropped} writes waited at all");
-        },
-    );
+        });
+        let (bytes, mut from, mut dropped) = (beginning(11, LENGTH), 0, 0);
+        while from < LENGTH {
+            let rest = &bytes[from..LENGTH.min(from + 300_000)];
+            match a_few_times(&handle, 2, write(&mut near, rest)).await {
+                None => dropped += 1,
+                Some(count) => from += count.unwrap(),
+            }
+        }
+        flush(&mut near).await.unwrap();
+        close(&mut near).await.unwrap();
+        assert_eq!(reader.await, Ok(LENGTH));
+        assert!(dropped > 20, "only {dropped} writes waited at all");
+    });
 }
 
 pub(super) fn dropped_messages_are_neither_lost_nor_halved(subject: &Subject) {
@@ -121,10 +110,7 @@ pub(super) fn dropped_messages_are_neither_lost_nor_halved(subject: &Subject) {
                     break received;
                 }
             };
-            assert!(
-                received == Ok(Some(message(number))),
-                "message {number} is another one"
-            );
+            assert!(received == Ok(Some(message(number))), "message {number} is another one");
         }
         assert_eq!(far.receive().await, Ok(None));
     });
@@ -140,7 +126,8 @@ pub(super) fn dropped_accepts_and_connects_do_no_harm(subject: &Subject) {
             drop(once(listener.accept()).await);
             drop(a_few_times(&handle, polls, client.connect(listener.address())).await);
         }
-        // What the dropped ones left in the queue ends by itself, and whoever comes after them is served.
+        // What the dropped ones left in the queue ends by itself, and whoever comes after them is
+        // served.
         let answering = listener.clone();
         let server = handle.spawn(async move {
             loop {
@@ -154,15 +141,10 @@ pub(super) fn dropped_accepts_and_connects_do_no_harm(subject: &Subject) {
                 }
             }
         });
-        let mut near = client
-            .connect(listener.address())
-            .await
-            .expect("the server listens");
+        let mut near = client.connect(listener.address()).await.expect("the server listens");
         write_all(&mut near, b"here").await.unwrap();
         let mut buffer = [0; 4];
-        crate::read_exact(&mut near, &mut buffer)
-            .await
-            .expect("the server answers");
+        crate::read_exact(&mut near, &mut buffer).await.expect("the server answers");
         let mut far = server.await;
         greet(&mut near, &mut far).await;
     });

@@ -1,7 +1,9 @@
-//! One suite for every implementation of the network seam: what the contract in `net` promises, as cases that any network must pass.
+//! One suite for every implementation of the network seam: what the contract in `net` promises, as
+//! cases that any network must pass.
 //!
-//! A test hands [`check_all`] a function that makes a fresh pair of hosts for each case. Every case runs against a time limit, so that a
-//! missed wake-up is a failure with a name and not a test that hangs.
+//! A test hands [`check_all`] a function that makes a fresh pair of hosts for each case. Every case
+//! runs against a time limit, so that a missed wake-up is a failure with a name and not a test that
+//! hangs.
 
 mod connecting;
 mod crowd;
@@ -17,7 +19,8 @@ pub use crowd::a_crowd_talks;
 
 use crate::sync::within;
 use crate::{
-    Executor, Handle, Listener, NANOS_PER_SECOND, Network, Random, Stream, StreamError, read, write_all,
+    Executor, Handle, Listener, NANOS_PER_SECOND, Network, Random, Stream, StreamError, read,
+    write_all,
 };
 
 /// A case that takes longer hangs.
@@ -62,39 +65,21 @@ pub const CASES: &[(&str, Case)] = &[
         "a dropped stream gives its rest, then the end",
         streams::a_dropped_stream_gives_its_rest_then_the_end,
     ),
-    (
-        "writing to an end that is gone resets",
-        streams::writing_to_an_end_that_is_gone_resets,
-    ),
+    ("writing to an end that is gone resets", streams::writing_to_an_end_that_is_gone_resets),
     (
         "a writer waits for a peer that does not read",
         streams::a_writer_waits_for_a_peer_that_does_not_read,
     ),
-    (
-        "a slow peer gets everything",
-        streams::a_slow_peer_gets_everything,
-    ),
-    (
-        "a very long write arrives whole",
-        streams::a_very_long_write_arrives_whole,
-    ),
-    (
-        "messages keep their borders",
-        streams::messages_keep_their_borders,
-    ),
+    ("a slow peer gets everything", streams::a_slow_peer_gets_everything),
+    ("a very long write arrives whole", streams::a_very_long_write_arrives_whole),
+    ("messages keep their borders", streams::messages_keep_their_borders),
     ("dropped reads lose nothing", cut_off::dropped_reads_lose_nothing),
-    (
-        "dropped writes send nothing",
-        cut_off::dropped_writes_send_nothing,
-    ),
+    ("dropped writes send nothing", cut_off::dropped_writes_send_nothing),
     (
         "dropped messages are neither lost nor halved",
         cut_off::dropped_messages_are_neither_lost_nor_halved,
     ),
-    (
-        "dropped accepts and connects do no harm",
-        cut_off::dropped_accepts_and_connects_do_no_harm,
-    ),
+    ("dropped accepts and connects do no harm", cut_off::dropped_accepts_and_connects_do_no_harm),
     (
         "a peer that vanishes in a message is told",
         cut_off::a_peer_that_vanishes_in_a_message_is_told,
@@ -103,22 +88,10 @@ pub const CASES: &[(&str, Case)] = &[
         "connecting where nobody listens is refused",
         connecting::connecting_where_nobody_listens_is_refused,
     ),
-    (
-        "connecting to silence times out",
-        connecting::connecting_to_silence_times_out,
-    ),
-    (
-        "a name without a meaning is said so",
-        connecting::a_name_without_a_meaning_is_said_so,
-    ),
-    (
-        "a text that is no address is said so",
-        connecting::a_text_that_is_no_address_is_said_so,
-    ),
-    (
-        "an address is listened at once",
-        connecting::an_address_is_listened_at_once,
-    ),
+    ("connecting to silence times out", connecting::connecting_to_silence_times_out),
+    ("a name without a meaning is said so", connecting::a_name_without_a_meaning_is_said_so),
+    ("a text that is no address is said so", connecting::a_text_that_is_no_address_is_said_so),
+    ("an address is listened at once", connecting::an_address_is_listened_at_once),
     (
         "ending to listen leaves what was accepted",
         connecting::ending_to_listen_leaves_what_was_accepted,
@@ -126,7 +99,8 @@ pub const CASES: &[(&str, Case)] = &[
     ("hundreds talk at once", crowd::hundreds_talk_at_once),
 ];
 
-/// Runs every case on a subject of its own. Prints the name of each case, so that a failure says which promise it was.
+/// Runs every case on a subject of its own. Prints the name of each case, so that a failure says
+/// which promise it was.
 pub fn check_all(mut open_subject: impl FnMut(&str) -> Subject) {
     for (name, case) in CASES {
         println!("case: {name}");
@@ -148,7 +122,9 @@ impl Subject {
     fn run_pair<F: Future<Output = ()> + 'static>(&self, story: impl FnOnce(Pair) -> F + 'static) {
         let (client, server) = (self.client.clone(), self.server.clone());
         let (handle, address) = (self.executor.handle(), self.address.clone());
-        self.run(async move { story(Pair::open(handle, &*client, &*server, &address).await).await });
+        self.run(
+            async move { story(Pair::open(handle, &*client, &*server, &address).await).await },
+        );
     }
 }
 
@@ -160,7 +136,12 @@ struct Pair {
 }
 
 impl Pair {
-    async fn open(handle: Handle, client: &dyn Network, server: &dyn Network, address: &str) -> Self {
+    async fn open(
+        handle: Handle,
+        client: &dyn Network,
+        server: &dyn Network,
+        address: &str,
+    ) -> Self {
         let listener = server.listen(address).await.expect("the port is free");
         let near = client.connect(listener.address());
         let (near, far) = both(near, listener.accept()).await;
@@ -215,7 +196,10 @@ fn beginning(seed: u64, length: usize) -> Vec<u8> {
 }
 
 /// Reads to the end, comparing with the content; answers how much it was.
-async fn read_content(stream: &mut (impl Stream + ?Sized), seed: u64) -> Result<usize, StreamError> {
+async fn read_content(
+    stream: &mut (impl Stream + ?Sized),
+    seed: u64,
+) -> Result<usize, StreamError> {
     let mut expected = Expected::of(seed);
     let mut buffer = vec![0; BLOCK_BYTES];
     loop {
@@ -235,11 +219,7 @@ struct Expected {
 
 impl Expected {
     fn of(seed: u64) -> Self {
-        Self {
-            seed,
-            seen: 0,
-            block: content(seed, 0),
-        }
+        Self { seed, seen: 0, block: content(seed, 0) }
     }
 
     fn check(&mut self, mut bytes: &[u8]) {
@@ -275,9 +255,7 @@ async fn listen(server: &dyn Network, address: &str) -> Rc<dyn Listener> {
 
 /// An error says what, with whom, and after a semicolon what to do.
 fn check_error<T>(result: Result<T, StreamError>, names: &str) -> StreamError {
-    let Err(error) = result else {
-        panic!("it succeeded, and must not have")
-    };
+    let Err(error) = result else { panic!("it succeeded, and must not have") };
     let text = error.to_string();
     assert!(text.contains(names), "{text:?} does not name {names}");
     assert!(text.contains("; "), "{text:?} does not say what to do");

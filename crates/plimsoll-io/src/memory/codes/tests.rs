@@ -1,4 +1,5 @@
-//! A code that came back as another's would be a page of wrong content, so the packed table is compared with a plain map.
+//! A code that came back as another's would be a page of wrong content, so the packed table is
+//! compared with a plain map.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +24,7 @@ fn change(codes: &mut Codes, model: &mut Model, random: &mut Random) {
 
 fn check(codes: &Codes, model: &Model) {
     for unit in 0..UNITS as usize + 10 {
-        assert_eq!(
-            codes.get(unit),
-            model.get(&unit).map(Vec::as_slice),
-            "unit {unit}"
-        );
+        assert_eq!(codes.get(unit), model.get(&unit).map(Vec::as_slice), "unit {unit}");
     }
     let stored: usize = model.values().map(Vec::len).sum();
     assert_eq!(codes.stored_bytes(), stored as u64);

@@ -1,4 +1,5 @@
-//! A device that hangs, simulated by a queue from which nothing ever comes back, and one whose transfers signals interrupt.
+//! A device that hangs, simulated by a queue from which nothing ever comes back, and one whose
+//! transfers signals interrupt.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -9,7 +10,9 @@ use super::*;
 use crate::real::Method;
 use crate::real::choose::Chosen;
 use crate::transfer::{Transfer, TransferQueue, Transferred};
-use crate::{Action, Buffer, BufferHome, Context, Durability, Executor, File, Files, OpenMode, Purpose};
+use crate::{
+    Action, Buffer, BufferHome, Context, Durability, Executor, File, Files, OpenMode, Purpose,
+};
 
 const CAPACITY: usize = 3;
 
@@ -70,15 +73,9 @@ impl TransferQueue for Interrupting {
         for transfer in self.under_way.drain(..) {
             let is_interrupted = self.left > 0;
             self.left -= usize::from(is_interrupted);
-            let result = if is_interrupted {
-                -libc::EINTR
-            } else {
-                transfer.memory.length_bytes as i32
-            };
-            done.push(Transferred {
-                tag: transfer.tag,
-                result,
-            });
+            let result =
+                if is_interrupted { -libc::EINTR } else { transfer.memory.length_bytes as i32 };
+            done.push(Transferred { tag: transfer.tag, result });
         }
     }
     fn wait(&mut self, _: Option<Nanos>) {}
@@ -93,16 +90,10 @@ fn hanging_disk(taken: Rc<Cell<usize>>) -> Rc<RealDisk> {
 
 fn disk_on(queue: Box<dyn TransferQueue>) -> Rc<RealDisk> {
     let wakeup = Arc::new(Wakeup::new().expect("descriptors are left"));
-    let chosen = Chosen {
-        method: Method::Threads,
-        queue,
-        remarks: Vec::new(),
-    };
+    let chosen = Chosen { method: Method::Threads, queue, remarks: Vec::new() };
     // The temporary folder may be on a file system without direct I/O; no transfer happens anyway.
-    let options = RealDiskOptions {
-        caching: crate::Caching::AllowBuffered,
-        ..RealDiskOptions::default()
-    };
+    let options =
+        RealDiskOptions { caching: crate::Caching::AllowBuffered, ..RealDiskOptions::default() };
     let state = State::new(&options, chosen, &wakeup);
     Rc::new(RealDisk {
         clock: Rc::new(Clock::real()),
@@ -124,8 +115,9 @@ fn open_file(disk: &Rc<RealDisk>, path: &Path) -> File {
         .expect("a new file")
 }
 
-/// A device that hangs may still write to the memory of its reads, years after the program stopped waiting: that memory and the
-/// file's descriptor are given up, never freed. And the kernel is never handed more than it takes.
+/// A device that hangs may still write to the memory of its reads, years after the program stopped
+/// waiting: that memory and the file's descriptor are given up, never freed. And the kernel is
+/// never handed more than it takes.
 #[test]
 fn memory_of_a_hanging_device_is_never_freed() {
     let path = std::env::temp_dir().join(format!("plimsoll-hanging-{}", std::process::id()));
@@ -133,9 +125,7 @@ fn memory_of_a_hanging_device_is_never_freed() {
     let disk = hanging_disk(taken.clone());
     let file = open_file(&disk, &path);
     let mut memory = Buffer::zeroed(4096);
-    let home = Rc::new(Counted {
-        returned: Cell::new(0),
-    });
+    let home = Rc::new(Counted { returned: Cell::new(0) });
     for _ in 0..=CAPACITY {
         let start = NonNull::from(&mut memory[..]).cast();
         // SAFETY: the memory outlives the test's disk, and the hanging queue never touches it.
@@ -152,35 +142,26 @@ fn memory_of_a_hanging_device_is_never_freed() {
         });
     }
     disk.reap();
-    assert_eq!(
-        taken.get(),
-        CAPACITY,
-        "one more than the queue holds waits its turn"
-    );
+    assert_eq!(taken.get(), CAPACITY, "one more than the queue holds waits its turn");
     assert_eq!(disk.in_flight(), CAPACITY + 1);
     drop((file, disk));
     assert_eq!(home.returned.get(), 0, "no buffer was freed");
     std::fs::remove_file(path).expect("the file exists");
 }
 
-/// Why: a signal that comes while a transfer waits (a debugger, a suspended machine, a FUSE server) is nothing the storage did.
-/// The transfer is made again, and no error is told.
+/// Why: a signal that comes while a transfer waits (a debugger, a suspended machine, a FUSE server)
+/// is nothing the storage did. The transfer is made again, and no error is told.
 #[test]
 fn an_interrupted_transfer_is_made_again() {
     let path = std::env::temp_dir().join(format!("plimsoll-interrupted-{}", std::process::id()));
-    let queue = Interrupting {
-        left: 5,
-        under_way: Vec::new(),
-    };
+    let queue = Interrupting { left: 5, under_way: Vec::new() };
     let disk = disk_on(Box::new(queue));
     let file = open_file(&disk, &path);
     let executor = Executor::new(disk.clock.clone(), disk.clone());
     let results = executor.run(async move {
         let context = || Context::of(Purpose::Header);
-        let written = file
-            .write(0, Buffer::zeroed(4096), Durability::Durable, context())
-            .await
-            .map(|_| ());
+        let written =
+            file.write(0, Buffer::zeroed(4096), Durability::Durable, context()).await.map(|_| ());
         let read = file.read(0, Buffer::zeroed(4096), context()).await.map(|_| ());
         (written, read, file.sync(context()).await.map(|_| ()))
     });

@@ -1,4 +1,5 @@
-//! The choice between the two ways of a durable write: made from what was timed, once, for each device by itself.
+//! The choice between the two ways of a durable write: made from what was timed, once, for each
+//! device by itself.
 
 use super::{DurableWays, TIMED, Way};
 use crate::Nanos;
@@ -16,7 +17,8 @@ fn choose(ways: &mut DurableWays, device: u64, flag_ns: Nanos, sync_ns: Nanos) -
     panic!("no way was chosen");
 }
 
-/// Each device has its own choice, made after as many writes of either way; it stays whatever later writes take.
+/// Each device has its own choice, made after as many writes of either way; it stays whatever later
+/// writes take.
 #[test]
 fn the_faster_way_is_chosen_for_each_device() {
     let mut ways = DurableWays::new(DurableBy::Faster);
@@ -46,7 +48,8 @@ fn a_single_slow_write_decides_nothing() {
     assert_eq!(ways.next(Some(1)), Way::Flag);
 }
 
-/// What was asked for is done, and where there is nothing to compare, or nothing left to choose, nothing is tried.
+/// What was asked for is done, and where there is nothing to compare, or nothing left to choose,
+/// nothing is tried.
 #[test]
 fn a_way_that_was_asked_for_is_taken() {
     for (wanted, device, way) in [
