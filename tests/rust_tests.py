@@ -1,9 +1,11 @@
-"""Runs Rust tests by their full names and fails unless each of them was there and passed: a filter that selects nothing passes silently.
+"""Runs Rust tests by their full names and fails unless each of them was there and passed.
+
+A filter that selects nothing passes silently.
 
     python3 tests/rust_tests.py PACKAGE [--release] PROGRAM::TEST...
 
-`make simulate`, `make crash` and `make damage` are lists of names given to this. What the tests print comes through.
-"""
+`make simulate`, `make crash` and `make damage` are lists of names given to this. What the tests
+print comes through."""
 
 import argparse
 import re
@@ -26,7 +28,15 @@ def run(package: str, program: str, tests: list[str], *, release: bool) -> list[
     """Runs tests of one program; returns those that did not pass."""
     command = ["cargo", "test", "--locked", "--quiet", "-p", package, "--test", program]
     command += ["--release"] if release else []
-    command += ["--", "--include-ignored", "--nocapture", "--test-threads=1", "--format=pretty", "--exact", *tests]
+    command += [
+        "--",
+        "--include-ignored",
+        "--nocapture",
+        "--test-threads=1",
+        "--format=pretty",
+        "--exact",
+        *tests,
+    ]
     passed = set()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -111,8 +111,8 @@ BUGS = (
     Bug(
         "a failed rollback does not poison",
         "transaction/undo.rs",
-        "self.store.log.fail(error);",
-        "if !PLANTED { self.store.log.fail(error); }",
+        "Err(error) => self.store.log.fail(error),",
+        "Err(error) => if !PLANTED { self.store.log.fail(error) },",
         "trust",
         "once_found::a_rollback_that_fails_leaves_the_rest_to_recovery",
     ),

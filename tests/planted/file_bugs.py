@@ -107,9 +107,9 @@ BUGS = (
     ),
     Bug(
         "backups of one database share a hold on the log",
-        "instance.rs",
-        "let number = self.holders.get() + 1;",
-        "let number = if PLANTED { 1 } else { self.holders.get() + 1 };",
+        "instance/holding.rs",
+        "let number = instance.holders.get() + 1;",
+        "let number = if PLANTED { 1 } else { instance.holders.get() + 1 };",
         "jobs",
         "backups::two_backups_of_one_database_hold_their_log_each",
     ),

@@ -12,7 +12,10 @@ PAUSE = ("long_operation", "replicas::what_a_pause_has_passed_survives_a_power_c
 BORDER = ("long_operation", "flush_map::types_are_kept_on_both_sides_of_the_border_of_a_map_page")
 ROOM = ("long_operation", "flush_map::a_map_has_room_for_the_last_page_of_its_database")
 MADE = ("long_operation", "schema::a_table_survives_a_power_cut_once_it_was_made")
-NUMBERS = ("long_operation", "schema::long_values_keep_their_numbers_apart_through_handles_and_restarts")
+NUMBERS = (
+    "long_operation",
+    "schema::long_values_keep_their_numbers_apart_through_handles_and_restarts",
+)
 SHARED = ("long_operation", "schema::tables_made_beside_others_at_work_share_no_page_with_them")
 
 BUGS = (
@@ -88,15 +91,15 @@ BUGS = (
     Bug(
         "a backup holds no log",
         "jobs/backup.rs",
-        "instance.hold_log(&holder, started_at.generation);",
-        "if !PLANTED { instance.hold_log(&holder, started_at.generation); }",
+        "Held::begin(instance, &what, started_at.generation)",
+        "Held::begin(instance, &what, if PLANTED { u32::MAX } else { started_at.generation })",
         *BACKUP,
     ),
     Bug(
         "a backup that is dropped goes on holding the log",
-        "jobs/backup.rs",
+        "instance/holding.rs",
         "self.instance.release_log(&self.holder);",
-        "if !PLANTED { self.instance.release_log(&self.holder); }",
+        'if !(PLANTED && self.holder.starts_with("backup")) { self.instance.release_log(&self.holder); }',
         *BACKUP,
     ),
     Bug(
@@ -129,23 +132,23 @@ BUGS = (
     ),
     Bug(
         "a copy releases what it is about to read",
-        "jobs/replication.rs",
-        "next += 1;\n        instance.hold_log(&holder, next);",
-        "next += 1;\n        instance.hold_log(&holder, next + u32::from(PLANTED));",
+        "jobs/read_back.rs",
+        "next += 1;\n        held.raise(next);",
+        "next += 1;\n        held.raise(next + u32::from(PLANTED));",
         *LAG,
     ),
     Bug(
         "a copy never lets go of what it has read",
-        "jobs/replication.rs",
-        "next += 1;\n        instance.hold_log(",
-        "next += 1;\n        if PLANTED { continue; }\n        instance.hold_log(",
+        "jobs/read_back.rs",
+        "next += 1;\n        held.raise(",
+        "next += 1;\n        if PLANTED { continue; }\n        held.raise(",
         *LAG,
     ),
     Bug(
-        "a copy that has ended goes on holding the log",
-        "jobs/replication.rs",
-        "instance.release_log(&holder);",
-        "if !PLANTED { instance.release_log(&holder); }",
+        "a job that has ended goes on holding the log",
+        "instance/holding.rs",
+        "self.instance.release_log(&self.holder);",
+        "if !PLANTED { self.instance.release_log(&self.holder); }",
         *LAG,
     ),
     # Recovery in steps.

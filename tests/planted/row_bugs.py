@@ -46,8 +46,8 @@ BUGS = (
     Bug(
         "a value kept apart is null to its index",
         "table/index.rs",
-        "Some(Held::Separated(_)) => apart",
-        "Some(Held::Separated(_)) if PLANTED => None,\n            Some(Held::Separated(_)) => apart",
+        "Some(Held::Separated(_)) => Some(apart",
+        "Some(Held::Separated(_)) if PLANTED => None,\n            Some(Held::Separated(_)) => Some(apart",
         "rows",
         "long_keys::a_row_with_a_separated_indexed_column_is_updated_and_deleted",
     ),

@@ -1,12 +1,14 @@
-"""Plants bugs in a copy of the engine and of what prepares databases for it, and looks which tests find them: `make planted`, or `python -m tests.planted.run WORD...` for some of them.
+"""Plants bugs in a copy of the engine and of what prepares databases for it, and looks which tests
+find them: `make planted`, or `python -m tests.planted.run WORD...` for some of them.
 
-A bug nobody finds is a hole in the tests. All bugs are planted in one copy, each behind a name, so that the copy is built once; a run with
-`PLANTED=name` has that bug alone. The product's own sources know nothing of this.
+A bug nobody finds is a hole in the tests. All bugs are planted in one copy, each behind a name, so
+that the copy is built once; a run with `PLANTED=name` has that bug alone. The product's own sources
+know nothing of this.
 
-Each bug names the test that must find it, the narrowest there is, so that a test that loses its teeth is found out even if a larger one would
-still bite. A test that does not end finds a bug only where the bug says why. `--search` runs all tests instead, program by program, and prints
-who finds what; `--first` stops looking for finders of a bug with the first program that has one.
-"""
+Each bug names the test that must find it, the narrowest there is, so that a test that loses its
+teeth is found out even if a larger one would still bite. A test that does not end finds a bug only
+where the bug says why. `--search` runs all tests instead, program by program, and prints who finds
+what; `--first` stops looking for finders of a bug with the first program that has one."""
 
 import argparse
 import json
@@ -99,20 +101,48 @@ pub(crate) fn planted(name: &str) -> bool {
 """
 
 
+def fits(sound: str) -> re.Pattern[str]:
+    """What finds a piece of Rust however it is broken into lines: by its words and signs.
+
+    >>> fits("a.count(one, two);").search("a.count(\\n    one,\\n    two,\\n);") is not None
+    True
+    >>> fits("a.count(one);").search("a.count(oneself);") is None
+    True
+    """
+    pattern = ""
+    before = ""
+    for sign in re.findall(r"\w+|[^\w\s]", sound):
+        if before:
+            both_words = re.fullmatch(r"\w+", before) and re.fullmatch(r"\w+", sign)
+            pattern += r"(?:\s|\\\n)+" if both_words else r"(?:\s|\\\n)*"
+            pattern += r"(?:,\s*)?" if sign in ")]}" and before != "," else ""
+        pattern += re.escape(sign)
+        before = sign
+    return re.compile(pattern)
+
+
 def planted_texts() -> dict[Path, str]:
-    """Every file of the copy that differs from the original; stops if a bug no longer fits the sources."""
+    """Every file of the copy that differs from the original.
+
+    Stops if a bug no longer fits the sources.
+    """
     texts: dict[Path, str] = {}
     misfits = []
     for bug in BUGS:
         path = Path("crates", bug.crate, "src", bug.file)
         text = texts.get(path) or (ROOT / path).read_text()
-        places = text.count(bug.sound)
-        if places != 1:
-            misfits.append(f"{bug.name}: {bug.file} holds {places} times\n{bug.sound}")
+        places = list(fits(bug.sound).finditer(text))
+        if len(places) != 1:
+            misfits.append(f"{bug.name}: {bug.file} holds {len(places)} times\n{bug.sound}")
+            continue
         # Two bugs may share a place: the second is planted in what the first made of it.
-        texts[path] = text.replace(bug.sound, bug.broken.replace("PLANTED", f'crate::planted("{bug.name}")'), 1)
+        broken = bug.broken.replace("PLANTED", f'crate::planted("{bug.name}")')
+        texts[path] = text[: places[0].start()] + broken + text[places[0].end() :]
     if misfits:
-        sys.exit("these bugs do not fit the engine any more; each place must be there once:\n\n" + "\n\n".join(misfits))
+        sys.exit(
+            "these bugs do not fit the engine any more; each place must be there once:\n\n"
+            + "\n\n".join(misfits)
+        )
     for crate in CRATES:
         library = Path("crates", crate, "src", "lib.rs")
         texts[library] = texts.get(library, (ROOT / library).read_text()) + SWITCH
@@ -120,10 +150,14 @@ def planted_texts() -> dict[Path, str]:
 
 
 def plant() -> None:
-    """Brings the copy up to date, leaving alone what has not changed, so that only what has is built again."""
+    """Brings the copy up to date, leaving alone what has not changed, so that only what has is
+    built again.
+    """
     folders = ("crates", "tests/golden/ese", "tests/fuzz/corpus")
     names = ["Cargo.toml", "Cargo.lock"]
-    names += [str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*")]
+    names += [
+        str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*")
+    ]
     planted = planted_texts()
     wanted: dict[Path, bytes] = {}
     for name in map(Path, names):
@@ -140,7 +174,10 @@ def plant() -> None:
 
 
 def build() -> dict[str, tuple[Path, Path]]:
-    """Builds the test programs of the copy; returns where they are and the crate that each runs in."""
+    """Builds the test programs of the copy.
+
+    Returns where they are and the crate that each runs in.
+    """
     command = [
         "cargo",
         "test",
@@ -153,21 +190,35 @@ def build() -> dict[str, tuple[Path, Path]]:
     for program in PROGRAMS:
         command += ["--test", program]
     target = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target" / "planted-build")}
-    done = subprocess.run(command, cwd=COPY, env=target, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=COPY, env=target, stdout=subprocess.PIPE, text=True, check=True
+    )
     built: dict[str, tuple[Path, Path]] = {}
     for message in map(json.loads, done.stdout.splitlines()):
         if message["reason"] == "compiler-artifact" and message["executable"]:
-            built[message["target"]["name"]] = (Path(message["executable"]), Path(message["manifest_path"]).parent)
+            built[message["target"]["name"]] = (
+                Path(message["executable"]),
+                Path(message["manifest_path"]).parent,
+            )
     return built
 
 
 def run(built: tuple[Path, Path], bug: str, test: str | None) -> tuple[bool, str]:
-    """Runs one test, or all of a program, with a bug; answers whether it passes and what it said."""
+    """Runs one test, or all of a program, with a bug.
+
+    Answers whether it passes and what it said.
+    """
     program, place = built
     command = [str(program), *([test, "--exact", "--include-ignored"] if test else [])]
     env = os.environ | {"PLANTED": bug, "RUST_BACKTRACE": "0"}
     with subprocess.Popen(
-        command, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        cwd=place,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as process:
         try:
             said, _ = process.communicate(timeout=SECONDS_MAX)
@@ -194,22 +245,34 @@ def search(bug: Bug, programs: dict[str, tuple[Path, Path]], first: bool) -> str
         if first and finders:
             break
         passed, said = run(programs[name], bug.name, None)
-        failed = re.findall(r"^    (\S+)$", said.partition("\nfailures:\n")[2].rpartition("failures:")[2], re.MULTILINE)
-        finders += [f"{name}: {test}" for test in failed or ([] if passed else [said.strip()[-100:]])]
+        failed = re.findall(
+            r"^    (\S+)$",
+            said.partition("\nfailures:\n")[2].rpartition("failures:")[2],
+            re.MULTILINE,
+        )
+        finders += [
+            f"{name}: {test}" for test in failed or ([] if passed else [said.strip()[-100:]])
+        ]
     return "; ".join(finders) or None
 
 
 def main() -> None:
-    """Plants, builds, and prints who finds what; fails if a bug goes unnoticed or the sound copy fails."""
+    """Plants, builds, and prints who finds what.
+
+    Fails if a bug goes unnoticed or the sound copy fails.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("words", nargs="*", help="only bugs whose name holds one of these")
     parser.add_argument("--search", action="store_true", help="look for all tests that find a bug")
-    parser.add_argument("--first", action="store_true", help="look for the first program with tests that find a bug")
+    parser.add_argument(
+        "--first", action="store_true", help="look for the first program with tests that find a bug"
+    )
     chosen = parser.parse_args()
     bugs = [
         bug
         for bug in BUGS
-        if not chosen.words or any(word in (bug.name, bug.test) or word in bug.name for word in chosen.words)
+        if not chosen.words
+        or any(word in (bug.name, bug.test) or word in bug.name for word in chosen.words)
     ]
     if not bugs:
         sys.exit(f"no bug is called anything like {' or '.join(chosen.words)}")
@@ -224,7 +287,10 @@ def main() -> None:
     for bug in bugs:
         started = time.monotonic()
         finder = search(bug, programs, chosen.first) if searching else verdict_on(bug, programs)
-        print(f"{bug.name}: {finder or 'NOBODY NOTICES'} ({time.monotonic() - started:.0f} s)", flush=True)
+        print(
+            f"{bug.name}: {finder or 'NOBODY NOTICES'} ({time.monotonic() - started:.0f} s)",
+            flush=True,
+        )
         if finder is None:
             unnoticed.append(bug.name)
     if unnoticed:

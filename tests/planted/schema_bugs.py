@@ -5,6 +5,8 @@ from tests.planted.bug import Bug
 INTERRUPTED = "interrupted::a_power_cut_leaves_the_old_table_or_the_new_one_and_no_lost_page"
 FAILING = "failing::a_change_whose_io_fails_leaves_no_lost_page"
 IN_USE = "refused::a_table_that_is_open_or_has_uncommitted_rows_is_not_changed"
+DEFAULTS = "defaults::rows_have_the_default_of_a_column_until_they_are_given_something"
+STRANGERS = "shared::long_values_of_strangers_are_refused"
 
 BUGS = (
     Bug(
@@ -74,8 +76,8 @@ BUGS = (
     Bug(
         "a reader of a long value does not keep its table",
         "table/long_value.rs",
-        "            read_bytes: 0,\n            _in_use: table.in_use.clone(),",
-        "            read_bytes: 0,\n            _in_use: if PLANTED { Rc::default() } else { table.in_use.clone() },",
+        "            read_bytes: 0,\n            _in_use: table.in_use.clone()",
+        "            read_bytes: 0,\n            _in_use: if PLANTED { Rc::default() } else { table.in_use.clone() }",
         "schema",
         "refused::a_table_is_not_dropped_under_a_reader_of_its_long_values",
     ),
@@ -146,10 +148,10 @@ BUGS = (
     Bug(
         "a selection reads long values that nobody asked for",
         "table/select.rs",
-        "let found = columns.iter().map(|column| match record.value(*column) {",
+        "let found = columns.iter().map(|column| match self.value_in(&record, *column)? {",
         "let all: Vec<ColumnId> = self.placed.table.columns.iter().map(|column| column.id).collect();\n"
         "        let columns = if PLANTED { &all[..] } else { columns };\n"
-        "        let found = columns.iter().map(|column| match record.value(*column) {",
+        "        let found = columns.iter().map(|column| match self.value_in(&record, *column)? {",
         "rows",
         "selected::what_is_not_asked_for_is_not_read",
     ),
@@ -176,5 +178,154 @@ BUGS = (
         "self.settled.retain(|(_, end)| !PLANTED && *end > durable);",
         "power_cut",
         "worlds_that_found_a_fault",
+    ),
+    # What an old transaction sees, and default values.
+    Bug(
+        "a transaction that was begun before an index sees none of its entries",
+        "table/build.rs",
+        "is_seen_by_all.set(true);",
+        "is_seen_by_all.set(!PLANTED);",
+        "schema",
+        "older::who_began_before_an_index_was_added_finds_every_row_through_it",
+    ),
+    Bug(
+        "entries of a new index fill the version store",
+        "versions.rs",
+        "return self.forget_all(rows, status);",
+        "if !PLANTED { return self.forget_all(rows, status); }",
+        "schema",
+        "older::an_index_is_added_beside_a_reader_that_stays",
+    ),
+    Bug(
+        "a row of before a column is null in it, whatever the default",
+        "table/rows.rs",
+        "Ok(StoredValue::Absent) => Ok(match self.defaults.get(&column) {",
+        "Ok(StoredValue::Absent) => Ok(match self.defaults.get(&column).filter(|_| !PLANTED) {",
+        "schema",
+        DEFAULTS,
+    ),
+    Bug(
+        "a row that was given null has the default",
+        "record/encode.rs",
+        "*value != NewValue::Null || table",
+        "*value != NewValue::Null || !PLANTED && table",
+        "schema",
+        DEFAULTS,
+    ),
+    Bug(
+        "a row that is given nothing is null where there is a default",
+        "table/rows.rs",
+        "let mut row = self.defaults.clone();",
+        "let mut row = if PLANTED { HeldRow::new() } else { self.defaults.clone() };",
+        "schema",
+        DEFAULTS,
+    ),
+    Bug(
+        "a column that refuses null takes it",
+        "table/rows.rs",
+        "self.required.iter().find(|column| !row.contains_key(column))",
+        "self.required.iter().find(|column| !PLANTED && !row.contains_key(column))",
+        "schema",
+        DEFAULTS,
+    ),
+    Bug(
+        "an addition to a column that the record does not reach is made somewhere else",
+        "table/rows.rs",
+        "self.update_row(work, key, &[]).await?;",
+        "if !PLANTED { self.update_row(work, key, &[]).await?; }",
+        "schema",
+        "defaults::a_row_of_before_the_column_is_added_to",
+    ),
+    Bug(
+        "a dropped column keeps its default value",
+        "table/alter.rs",
+        "    column.default = None;",
+        "    if !PLANTED { column.default = None; }",
+        "schema",
+        "defaults::a_dropped_column_has_no_default_any_more",
+    ),
+    Bug(
+        "a required column is added to rows that have no value for it",
+        "table/alter.rs",
+        "column.flags & column_flags::NOT_NULL != 0 && column.default.is_none()",
+        "!PLANTED && column.flags & column_flags::NOT_NULL != 0 && column.default.is_none()",
+        "schema",
+        "refused::senseless_changes_are_refused",
+    ),
+    Bug(
+        "a default value may have any length",
+        "schema/builder.rs",
+        "Some(bytes) => default.len() == bytes,",
+        "Some(bytes) => PLANTED || default.len() == bytes,",
+        "schema",
+        "defaults::a_default_that_is_no_value_of_the_column_is_refused",
+    ),
+    # Damage in what goes.
+    Bug(
+        "a damaged tree that was dropped keeps the database shut",
+        "table/change.rs",
+        "Ok(()) | Err(EngineError::DamagedPage { .. }) => {}",
+        "Err(error @ EngineError::DamagedPage { .. }) if PLANTED => return Err(error),\n"
+        "                Ok(()) | Err(EngineError::DamagedPage { .. }) => {}",
+        "schema",
+        "damaged::a_damaged_tree_that_was_dropped_does_not_keep_the_database_shut",
+    ),
+    Bug(
+        "a damaged page stops the purge and everything with it",
+        "purge.rs",
+        "Ok(()) | Err(EngineError::DamagedPage { .. }) => {}",
+        "Err(error @ EngineError::DamagedPage { .. }) if PLANTED => return Err(error),\n"
+        "                Ok(()) | Err(EngineError::DamagedPage { .. }) => {}",
+        "schema",
+        "damaged::a_damaged_leaf_does_not_stop_the_purge_of_others",
+    ),
+    # Rows and values of one another.
+    Bug(
+        "a column that is given two values lets go of its old one twice",
+        "table/rows.rs",
+        "values[..*at].iter().any(|(before, _)| before == id)",
+        "!PLANTED && values[..*at].iter().any(|(before, _)| before == id)",
+        "rows",
+        "shared::a_column_given_twice_lets_nothing_go_twice",
+    ),
+    Bug(
+        "a long value is attached in another transaction than its own",
+        "table/long_value.rs",
+        "std::ptr::eq(self.work, work) &&",
+        "(PLANTED || std::ptr::eq(self.work, work)) &&",
+        "rows",
+        STRANGERS,
+    ),
+    Bug(
+        "a long value is attached to another table than its own",
+        "table/long_value.rs",
+        "table.long_value_tree()? == self.tree",
+        "(PLANTED || table.long_value_tree()? == self.tree)",
+        "rows",
+        STRANGERS,
+    ),
+    Bug(
+        "a row of another table lends its number of a long value",
+        "table/rows.rs",
+        "self.check_refers(work, of, number).await?;",
+        "if !PLANTED { self.check_refers(work, of, number).await?; }",
+        "rows",
+        STRANGERS,
+    ),
+    Bug(
+        "an index with a condition holds all rows",
+        "table/index.rs",
+        "keys.push(match at.traits.conditions.iter().all(is_met) {",
+        "keys.push(match PLANTED || at.traits.conditions.iter().all(is_met) {",
+        "windows_traits",
+        "rows_enter_and_leave_an_index_by_its_condition",
+    ),
+    Bug(
+        "a row stays in an index whose condition it meets no more",
+        "table/index.rs",
+        "|| conditions.any(|(of_condition, _)| *of_condition == column)",
+        "|| conditions.any(|(of_condition, _)| !PLANTED && *of_condition == column)",
+        "windows_traits",
+        "rows_enter_and_leave_an_index_by_its_condition",
     ),
 )

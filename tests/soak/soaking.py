@@ -1,14 +1,17 @@
-"""`make soak HOURS=h`: a stress run watched from outside, and a judgement whether what it uses stays flat.
+"""`make soak HOURS=h`: the load of a stress test watched from outside, and a judgement whether what
+it uses stays flat. In one of its two instances a transaction stays open for ten minutes from the
+beginning, or for a quarter of a short soak: what it keeps in memory must be gone afterwards.
 
     python -m tests.soak.soaking DIRECTORY HOURS [--keep]
 
-Readings go to DIRECTORY/readings.csv while the run goes on. Exits with 1 when something grew, or the run ended badly.
-"""
+Readings go to DIRECTORY/readings.csv while the run goes on. Exits with 1 when something grew, or
+the run ended badly."""
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import shutil
 import subprocess
@@ -17,12 +20,57 @@ import time
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from tests.soak.flat import MIB, Reading, judged, not_flat
+from tests.soak.flat import MIB, Reading, judged, not_flat, told_by_reader
 
 #: Readings of a run, however long it is.
 READINGS = 400
 READING_S_MIN = 0.25
 MEASURING, ENDED = "measure started", "measure ended"
+#: How long a transaction stays open, and the share of the time that it takes at most.
+READER_S, READER_SHARE = 600, 0.25
+#: Ten minutes at full speed leave no more old versions than this.
+VERSION_STORE_MIB = 4096
+PLAN = """kind = "plan"
+schema_version = 1
+name = "soak"
+
+[[target]]
+name = "disk"
+path = {databases}
+
+[[instance]]
+name = "instance1"
+database_size_mib = {size_mib}
+cache_mib_max = 16
+long_reader_s = {reader_s}
+version_store_mib = {version_store_mib}
+
+[[instance]]
+name = "instance2"
+database_size_mib = {size_mib}
+cache_mib_max = 16
+
+[[workload]]
+name = "mix"
+load = {{ sessions = 3 }}
+
+[[phase]]
+kind = "prepare"
+
+[[phase]]
+kind = "warm_up"
+timeout_s = {warm_up_s}
+
+[[phase]]
+kind = "measure"
+duration_s = {seconds}
+
+[[phase]]
+kind = "stop"
+
+[[phase]]
+kind = "checksum"
+"""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -62,7 +110,10 @@ def watch(
     """Run a command; its exit code, and readings from the time it measures."""
     readings = []
     events = run_folder / "events.log"
-    with out.open("w", newline="", encoding="utf-8") as file, (out.parent / "errors.txt").open("w") as errors:
+    with (
+        out.open("w", newline="", encoding="utf-8") as file,
+        (out.parent / "errors.txt").open("w") as errors,
+    ):
         writer = csv.writer(file)
         writer.writerow([field.name for field in fields(Reading)])
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
@@ -80,23 +131,28 @@ def watch(
     return process.returncode, readings
 
 
+def reader_seconds(hours: float) -> int:
+    """How long the transaction stays open that a soak has next to its load."""
+    return max(1, min(READER_S, int(hours * 3600 * READER_SHARE)))
+
+
 def soak(directory: Path, hours: float, size_mib: int) -> tuple[int, list[Reading]]:
-    """A stress run in a directory."""
-    run_folder = directory / "run"
-    command = [
-        sys.executable,
-        "-m",
-        "plimsoll.cli",
-        "test",
-        "stress",
-        str(directory / "databases"),
-        "--hours",
-        f"{hours:g}",
-    ]
-    command += ["--databases", "2", "--size-mib", str(size_mib), "--cache-mib", "16"]
+    """A run in a directory, with a transaction that stays open."""
+    run_folder, plan = directory / "run", directory / "soak.toml"
+    seconds = hours * 3600
+    text = PLAN.format(
+        databases=json.dumps(str(directory / "databases")),
+        size_mib=size_mib,
+        reader_s=reader_seconds(hours),
+        version_store_mib=VERSION_STORE_MIB,
+        warm_up_s=max(1, min(1800, int(seconds))),
+        seconds=f"{seconds:g}",
+    )
+    plan.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "plimsoll.cli", "run", str(plan)]
     # The maker of the directory has chosen the disk it lies on.
     command += ["--create", "--allow-system-disk", "--yes", "--quiet", "--out", str(run_folder)]
-    every_s = max(READING_S_MIN, hours * 3600 / READINGS)
+    every_s = max(READING_S_MIN, seconds / READINGS)
     return watch(command, directory / "databases", run_folder, every_s, directory / "readings.csv")
 
 
@@ -106,10 +162,14 @@ def summary(readings: list[Reading]) -> str:
         return "no readings"
     first, last = readings[len(readings) // 4], readings[-1]
     return (
-        f"{len(readings)} readings over {last.seconds - readings[0].seconds:.0f} s; after a quarter and at the end: memory "
-        f"{first.memory_bytes / MIB:.0f} and {last.memory_bytes / MIB:.0f} MiB, {first.descriptors_count} and {last.descriptors_count} "
-        f"descriptors, {first.threads_count} and {last.threads_count} threads, logs {first.log_bytes / MIB:.0f} and "
-        f"{last.log_bytes / MIB:.0f} MiB, databases {first.database_bytes / MIB:.0f} and {last.database_bytes / MIB:.0f} MiB, "
+        f"{len(readings)} readings over {last.seconds - readings[0].seconds:.0f} s; after a "
+        f"quarter and at the end: memory "
+        f"{first.memory_bytes / MIB:.0f} and {last.memory_bytes / MIB:.0f} MiB, "
+        f"{first.descriptors_count} and {last.descriptors_count} "
+        f"descriptors, {first.threads_count} and {last.threads_count} threads, logs "
+        f"{first.log_bytes / MIB:.0f} and "
+        f"{last.log_bytes / MIB:.0f} MiB, databases {first.database_bytes / MIB:.0f} and "
+        f"{last.database_bytes / MIB:.0f} MiB, "
         f"run folder {first.run_folder_bytes / MIB:.1f} and {last.run_folder_bytes / MIB:.1f} MiB"
     )
 
@@ -123,14 +183,19 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="leave the databases there")
     chosen = parser.parse_args()
     if chosen.directory.exists():
-        sys.exit(f"{chosen.directory} exists; name another folder with DIR=, nothing is overwritten")
+        sys.exit(
+            f"{chosen.directory} exists; name another folder with DIR=, nothing is overwritten"
+        )
     chosen.directory.mkdir(parents=True)
     code, readings = soak(chosen.directory, chosen.hours, chosen.size_mib)
     print(summary(readings))
+    print(*told_by_reader(chosen.directory / "run"), sep="\n")
     problems = [f"not flat: {problem}" for problem in not_flat(readings)]
-    problems += judged(chosen.directory / "run")
+    problems += judged(chosen.directory / "run", reader_seconds(chosen.hours))
     if code not in (0, 1, 3):
-        problems.append(f"the run ended with exit code {code}; see {chosen.directory / 'errors.txt'}")
+        problems.append(
+            f"the run ended with exit code {code}; see {chosen.directory / 'errors.txt'}"
+        )
     if not chosen.keep:
         shutil.rmtree(chosen.directory / "databases", ignore_errors=True)
     for problem in problems:

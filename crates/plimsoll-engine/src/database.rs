@@ -1,4 +1,5 @@
-//! One open database file: its header pair, its flush map, and page I/O with every check a page has to pass.
+//! One open database file: its header pair, its flush map, and page I/O with every check a page has
+//! to pass.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -8,7 +9,9 @@ use std::rc::Rc;
 use plimsoll_io::{Buffer, Context, Durability, File, Files, Handle, OpenMode, Permits, Purpose};
 
 use crate::error::{EngineError, PageDamage, Result};
-use crate::flushmap::{FlushMap, flush_map_path, flush_map_path_of_device, open_flush_map, save_flush_map};
+use crate::flushmap::{
+    FlushMap, flush_map_path, flush_map_path_of_device, open_flush_map, save_flush_map,
+};
 use crate::free_space::FreeSpace;
 use crate::header::{DatabaseHeader, DatabaseState};
 use crate::known_page::KnownPage;
@@ -33,7 +36,8 @@ pub struct PageStatistics {
     pub refused: u64,
     /// Flush map pages that were damaged when the map was loaded.
     pub flush_map_pages_damaged: u32,
-    /// Whether one copy of the header was damaged after a clean end; opening the database mends it. After a crash that is no damage.
+    /// Whether one copy of the header was damaged after a clean end; opening the database mends it.
+    /// After a crash that is no damage.
     pub header_copy_damaged: bool,
 }
 
@@ -61,15 +65,9 @@ impl RecentWrites {
 
     fn touches(&self, page: PageNumber, since: u64) -> bool {
         let holds = |first: PageNumber, count: u32| page >= first && page - first < count;
-        let forgotten = self
-            .recent
-            .front()
-            .is_some_and(|(oldest, _, _)| *oldest > since + 1);
+        let forgotten = self.recent.front().is_some_and(|(oldest, _, _)| *oldest > since + 1);
         forgotten
-            || self
-                .under_way
-                .values()
-                .any(|(first, count)| holds(*first, *count))
+            || self.under_way.values().any(|(first, count)| holds(*first, *count))
             || self
                 .recent
                 .iter()
@@ -101,7 +99,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens a database file for writing, whatever its state; judging the state is the caller's part.
+    /// Opens a database file for writing, whatever its state; judging the state is the caller's
+    /// part.
     ///
     /// `log_directory` takes the flush map of a database that is a whole block device.
     pub async fn open(
@@ -112,14 +111,8 @@ impl Database {
         number: u8,
         context: Context,
     ) -> Result<Database> {
-        let context = Context {
-            database: number,
-            ..context
-        };
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..context
-        };
+        let context = Context { database: number, ..context };
+        let metadata = Context { purpose: Purpose::Metadata, ..context };
         let file = files.open(path, OpenMode::Write, metadata).await?;
         let flush_map_path = if file.opened().is_device {
             flush_map_path_of_device(log_directory, number)
@@ -143,21 +136,14 @@ impl Database {
         number: u8,
         context: Context,
     ) -> Result<Database> {
-        let header_context = Context {
-            purpose: Purpose::Header,
-            ..context
-        };
+        let header_context = Context { purpose: Purpose::Header, ..context };
         let (header, header_copy_damaged) = read_headers(&file, header_context).await?;
         let size = header.page_size().expect("a decoded header has a page size");
-        let pages_owned = (file.opened().length_bytes / size.bytes() as u64).saturating_sub(2) as u32;
-        let (flush_map_file, flush_map, damaged) = open_flush_map(
-            files,
-            flush_map_path,
-            header.signature,
-            pages_owned,
-            header_context,
-        )
-        .await?;
+        let pages_owned =
+            (file.opened().length_bytes / size.bytes() as u64).saturating_sub(2) as u32;
+        let (flush_map_file, flush_map, damaged) =
+            open_flush_map(files, flush_map_path, header.signature, pages_owned, header_context)
+                .await?;
         Ok(Database {
             number,
             size,
@@ -171,7 +157,8 @@ impl Database {
             pages_in_use: Cell::new(pages_owned),
             flush_map: RefCell::new(flush_map),
             flush_map_file,
-            // What an earlier process wrote may be in a volatile cache, where it reads as if it were on the disk.
+            // What an earlier process wrote may be in a volatile cache, where it reads as if it
+            // were on the disk.
             unsynced: Cell::new(true),
             writes: RefCell::default(),
             statistics: Cell::new(PageStatistics {
@@ -223,13 +210,10 @@ impl Database {
         self.file.opened().is_device
     }
 
-    /// Pages the database has taken: of a file all there is room for, of a block device those up to the last it owns.
+    /// Pages the database has taken: of a file all there is room for, of a block device those up to
+    /// the last it owns.
     pub fn pages_in_use(&self) -> u32 {
-        if self.is_device() {
-            self.pages_in_use.get()
-        } else {
-            self.pages_owned.get()
-        }
+        if self.is_device() { self.pages_in_use.get() } else { self.pages_owned.get() }
     }
 
     /// Notes which page is the last that the database root owns.
@@ -237,16 +221,16 @@ impl Database {
         self.pages_in_use.set(last);
     }
 
-    /// Makes the next pages of a block device blank, as the new pages of a file are: nobody knows what lies there.
+    /// Makes the next pages of a block device blank, as the new pages of a file are: nobody knows
+    /// what lies there.
     pub(crate) async fn blank(&self, first: PageNumber, pages: u32) -> Result<()> {
         const RUN_BYTES: usize = 1 << 20;
         let (mut offset, end) = (self.size.offset_of(first), self.size.offset_of(first + pages));
         while offset < end {
             let mut zeros = self.file.allocate(RUN_BYTES.min((end - offset) as usize));
             zeros.fill(0);
-            let written = self
-                .file
-                .write(offset, zeros, Durability::Volatile, self.label(Purpose::Prepare));
+            let written =
+                self.file.write(offset, zeros, Durability::Volatile, self.label(Purpose::Prepare));
             offset += written.await?.len() as u64;
         }
         Ok(())
@@ -281,23 +265,24 @@ impl Database {
 
     /// A damaged-page error for this database.
     pub fn damaged(&self, page: PageNumber, damage: PageDamage) -> EngineError {
-        EngineError::DamagedPage {
-            path: self.path().to_owned(),
-            page,
-            damage,
-        }
+        EngineError::DamagedPage { path: self.path().to_owned(), page, damage }
     }
 
     fn label(&self, purpose: Purpose) -> Context {
-        Context {
-            purpose,
-            ..self.context
-        }
+        Context { purpose, ..self.context }
     }
 
-    /// Changes the header and writes both copies, the first made durable before the second is touched.
+    /// Notes that the number of an object is taken. The header says so when it is next written.
+    pub(crate) fn note_object(&self, object: u32) {
+        let mut header = self.header.borrow_mut();
+        header.object_max = header.object_max.max(object);
+    }
+
+    /// Changes the header and writes both copies, the first made durable before the second is
+    /// touched.
     ///
-    /// That is a task of its own: who stops waiting must not leave one copy written, nor let the next one write while that is under way.
+    /// That is a task of its own: who stops waiting must not leave one copy written, nor let the
+    /// next one write while that is under way.
     pub async fn update_header(
         self: &Rc<Self>,
         change: impl FnOnce(&mut DatabaseHeader) + 'static,
@@ -312,11 +297,14 @@ impl Database {
         let bytes = {
             let mut header = self.header.borrow_mut();
             change(&mut header);
-            // In a dirty header the time runs ahead by more changes than a generation can hold. The header is written again for
-            // every generation that changes pages, so no page ever carries a time above its header's, and times given out after
-            // recovery are new even when the checkpoint has passed all changes of this database.
+            // In a dirty header the time runs ahead by more changes than a generation can hold. The
+            // header is written again for every generation that changes pages, so no page ever
+            // carries a time above its header's, and times given out after recovery are new even
+            // when the checkpoint has passed all changes of this database.
             header.dbtime_max = match header.state {
-                DatabaseState::Dirty => header.dbtime_max.max(self.dbtime.get() + DBTIMES_PER_GENERATION),
+                DatabaseState::Dirty => {
+                    header.dbtime_max.max(self.dbtime.get() + DBTIMES_PER_GENERATION)
+                }
                 _ => self.dbtime.get(),
             };
             header.encode()
@@ -336,20 +324,22 @@ impl Database {
         Ok(())
     }
 
-    /// Makes the header say that recovery needs the log up to `required`, before a page that depends on it is written, and that the log on
-    /// stable storage goes up to `committed`.
+    /// Makes the header say that recovery needs the log up to `required`, before a page that
+    /// depends on it is written, and that the log on stable storage goes up to `committed`.
     pub async fn require_generation(self: &Rc<Self>, required: u32, committed: u32) -> Result<()> {
         if self.header.borrow().generation_max_required >= required {
             return Ok(());
         }
         self.update_header(move |header| {
             header.generation_max_required = header.generation_max_required.max(required);
-            header.generation_max_committed = header.generation_max_committed.max(required.max(committed));
+            header.generation_max_committed =
+                header.generation_max_committed.max(required.max(committed));
         })
         .await
     }
 
-    /// Makes the header say that there is log up to `generation`, before anything in it is acknowledged: without that nobody would miss it.
+    /// Makes the header say that there is log up to `generation`, before anything in it is
+    /// acknowledged: without that nobody would miss it.
     pub async fn note_generation(self: &Rc<Self>, generation: u32) -> Result<()> {
         if self.header.borrow().generation_max_committed >= generation {
             return Ok(());
@@ -360,7 +350,8 @@ impl Database {
         .await
     }
 
-    /// Reads a page and checks it. `check_flush_type` is off during redo, where the map may be older than the file.
+    /// Reads a page and checks it. `check_flush_type` is off during redo, where the map may be
+    /// older than the file.
     pub async fn read_page(
         &self,
         page: PageNumber,
@@ -368,10 +359,8 @@ impl Database {
         check_flush_type: bool,
     ) -> Result<Buffer> {
         let buffer = self.file.allocate(self.size.bytes());
-        let mut buffer = self
-            .file
-            .read(self.size.offset_of(page), buffer, self.label(purpose))
-            .await?;
+        let mut buffer =
+            self.file.read(self.size.offset_of(page), buffer, self.label(purpose)).await?;
         match self.check_buffer(page, &mut buffer, 0, check_flush_type) {
             Ok(()) => {
                 self.count(|statistics| statistics.pages_read += 1);
@@ -384,7 +373,8 @@ impl Database {
         }
     }
 
-    /// Checks the page that begins at `position` of what was read. Where the disk vouches for it, that is what the check finds.
+    /// Checks the page that begins at `position` of what was read. Where the disk vouches for it,
+    /// that is what the check finds.
     pub fn check_buffer(
         &self,
         page: PageNumber,
@@ -392,10 +382,7 @@ impl Database {
         position: usize,
         check_flush_type: bool,
     ) -> std::result::Result<(), PageDamage> {
-        match buffer
-            .vouch(position)
-            .and_then(|vouch| KnownPage::of(vouch, page))
-        {
+        match buffer.vouch(position).and_then(|vouch| KnownPage::of(vouch, page)) {
             Some(KnownPage::Empty) => Err(PageDamage::Uninitialized),
             Some(KnownPage::Sound { flush_type }) => {
                 self.check_flush_type(page, flush_type, check_flush_type)
@@ -422,7 +409,9 @@ impl Database {
                 self.count(|statistics| statistics.corrected += 1);
             }
             PageClass::Bad { .. } => return Err(PageDamage::Checksum),
-            PageClass::WrongPageNumber { found, .. } => return Err(PageDamage::WrongPageNumber { found }),
+            PageClass::WrongPageNumber { found, .. } => {
+                return Err(PageDamage::WrongPageNumber { found });
+            }
         }
         let view = PageView::new(bytes, self.size);
         view.check_bounds()?;
@@ -454,38 +443,43 @@ impl Database {
     }
 
     /// Reads `count` pages side by side, unchecked.
-    pub async fn read_run(&self, first: PageNumber, count: u32, purpose: Purpose) -> Result<Buffer> {
+    pub async fn read_run(
+        &self,
+        first: PageNumber,
+        count: u32,
+        purpose: Purpose,
+    ) -> Result<Buffer> {
         let buffer = self.file.allocate(count as usize * self.size.bytes());
-        Ok(self
-            .file
-            .read(self.size.offset_of(first), buffer, self.label(purpose))
-            .await?)
+        Ok(self.file.read(self.size.offset_of(first), buffer, self.label(purpose)).await?)
     }
 
-    /// A mark in the order of writes: everything finished by now lies before it. See [`Database::was_written_since`].
+    /// A mark in the order of writes: everything finished by now lies before it. See
+    /// [`Database::was_written_since`].
     pub fn write_mark(&self) -> u64 {
         let writes = self.writes.borrow();
-        writes
-            .under_way
-            .first_key_value()
-            .map_or(writes.started, |(number, _)| number - 1)
+        writes.under_way.first_key_value().map_or(writes.started, |(number, _)| number - 1)
     }
 
-    /// Whether a write of this page is under way, or was at any time since `write_mark` gave `since`.
+    /// Whether a write of this page is under way, or was at any time since `write_mark` gave
+    /// `since`.
     pub fn was_written_since(&self, page: PageNumber, since: u64) -> bool {
         self.writes.borrow().touches(page, since)
     }
 
-    /// Writes already framed pages (checksums set) that lie next to each other, starting with `first`.
-    pub async fn write_pages(&self, first: PageNumber, pages: Buffer, purpose: Purpose) -> Result<()> {
+    /// Writes already framed pages (checksums set) that lie next to each other, starting with
+    /// `first`.
+    pub async fn write_pages(
+        &self,
+        first: PageNumber,
+        pages: Buffer,
+        purpose: Purpose,
+    ) -> Result<()> {
         let count = (pages.len() / self.size.bytes()) as u64;
         self.unsynced.set(true);
         let number = self.writes.borrow_mut().start(first, count as u32);
         let offset = self.size.offset_of(first);
-        let written = self
-            .file
-            .write(offset, pages, Durability::Volatile, self.label(purpose))
-            .await;
+        let written =
+            self.file.write(offset, pages, Durability::Volatile, self.label(purpose)).await;
         self.writes.borrow_mut().under_way.remove(&number);
         let written = written?;
         // A sync that ran meanwhile does not cover this write.
@@ -500,7 +494,8 @@ impl Database {
         Ok(())
     }
 
-    /// Makes everything written so far durable: pages first, then the flush map that speaks of them.
+    /// Makes everything written so far durable: pages first, then the flush map that speaks of
+    /// them.
     pub async fn sync(&self) -> Result<()> {
         if self.unsynced.get() {
             self.unsynced.set(false);
@@ -517,23 +512,22 @@ impl Database {
         save_flush_map(&self.flush_map_file, changed, self.label(Purpose::Header)).await
     }
 
-    /// Extends the file so that it has room for `pages_owned` pages. Durable after [`Database::sync_length`].
+    /// Extends the file so that it has room for `pages_owned` pages. Durable after
+    /// [`Database::sync_length`].
     pub async fn extend(&self, pages_owned: u32) -> Result<()> {
         if pages_owned <= self.pages_owned.get() {
             return Ok(());
         }
         self.file
-            .extend(
-                self.size.file_bytes(pages_owned),
-                self.label(Purpose::DatabaseWrite),
-            )
+            .extend(self.size.file_bytes(pages_owned), self.label(Purpose::DatabaseWrite))
             .await?;
         self.unsynced.set(true);
         self.pages_owned.set(self.pages_owned.get().max(pages_owned));
         Ok(())
     }
 
-    /// Makes the length durable, so that a full file system shows before the log speaks of the new pages.
+    /// Makes the length durable, so that a full file system shows before the log speaks of the new
+    /// pages.
     pub async fn sync_length(&self) -> Result<()> {
         self.file.sync(self.label(Purpose::DatabaseWrite)).await?;
         Ok(())
@@ -552,24 +546,19 @@ pub async fn read_header(file: &File, context: Context) -> Result<DatabaseHeader
     Ok(read_headers(file, context).await?.0)
 }
 
-/// Reads a header by the shadow rule, and says whether the other copy is damaged though the database was shut down cleanly.
+/// Reads a header by the shadow rule, and says whether the other copy is damaged though the
+/// database was shut down cleanly.
 async fn read_headers(file: &File, context: Context) -> Result<(DatabaseHeader, bool)> {
     let two_pages = 2 * PageSize::KIB_32.bytes() as u64;
     let bytes = file.opened().length_bytes.min(two_pages) as usize;
-    let bad = |why: String| EngineError::BadHeader {
-        path: file.path().to_owned(),
-        why,
-    };
+    let bad = |why: String| EngineError::BadHeader { path: file.path().to_owned(), why };
     if bytes < 2 * PageSize::KIB_4.bytes() {
         return Err(bad(format!("the file has only {bytes} bytes")));
     }
     let bytes = bytes / PageSize::KIB_4.bytes() * PageSize::KIB_4.bytes();
     let start = file.read(0, file.allocate(bytes), context).await?;
     let (header, _) = DatabaseHeader::choose(&start).map_err(|error| bad(error.to_string()))?;
-    let page_bytes = header
-        .page_size()
-        .expect("a decoded header has a page size")
-        .bytes();
+    let page_bytes = header.page_size().expect("a decoded header has a page size").bytes();
     let mut copies = start.chunks(page_bytes).take(2);
     let is_damaged = !copies.all(|copy| DatabaseHeader::decode(copy).is_ok());
     let is_clean = header.state == DatabaseState::Clean;
@@ -578,10 +567,7 @@ async fn read_headers(file: &File, context: Context) -> Result<(DatabaseHeader, 
 
 /// Reads the header of a database that is not open.
 pub async fn peek_header(files: &Files, path: &Path, context: Context) -> Result<DatabaseHeader> {
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..context
-    };
+    let metadata = Context { purpose: Purpose::Metadata, ..context };
     let file = files.open(path, OpenMode::Read, metadata).await?;
     let header = read_header(&file, context).await;
     file.close(metadata).await?;

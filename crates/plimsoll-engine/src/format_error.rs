@@ -1,21 +1,28 @@
-//! What can be wrong with bytes that should be part of a database. Decoders return these for any input and never panic; each says
-//! where, what was found and what was expected.
+//! What can be wrong with bytes that should be part of a database. Decoders return these for any
+//! input and never panic; each says where, what was found and what was expected.
 
 use crate::catalog::CatalogFault;
 use crate::page::PageFault;
+// Circle: an error names the kind of file that was found, which the header defines.
 use crate::{FileType, PageClass, PageNumber, RecordFault};
 
 /// See the module text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// The file ends inside its header.
-    #[error("the file ends inside its header ({found_bytes} bytes); it is no database, or it was cut off")]
+    #[error(
+        "the file ends inside its header ({found_bytes} bytes); it is no database, or it was cut \
+         off"
+    )]
     HeaderShort {
         /// Bytes there are.
         found_bytes: usize,
     },
     /// The word that marks ESE files is missing.
-    #[error("the file does not begin like an ESE database (found {found:#010x} at byte 4); check the path")]
+    #[error(
+        "the file does not begin like an ESE database (found {found:#010x} at byte 4); check the \
+         path"
+    )]
     NotEse {
         /// What is there instead.
         found: u32,
@@ -28,7 +35,8 @@ pub enum FormatError {
     },
     /// The header's checksum does not fit its content.
     #[error(
-        "the header is damaged (checksum {stored:08x}, content {computed:08x}); run `plimsoll verify` on the file"
+        "the header is damaged (checksum {stored:08x}, content {computed:08x}); run `plimsoll \
+         verify` on the file"
     )]
     HeaderChecksum {
         /// In the header.

@@ -1,11 +1,12 @@
-//! An instance: one log stream, one cache, one to several databases; opened, recovered if need be, kept in order by background tasks, closed
-//! cleanly.
+//! An instance: one log stream, one cache, one to several databases; opened, recovered if need be,
+//! kept in order by background tasks, closed cleanly.
 
 mod holding;
 mod holds;
 pub mod open;
 mod recovery;
 
+pub(crate) use holding::Held;
 pub use holds::Hold;
 use holds::Holds;
 pub use recovery::Recovery;
@@ -55,7 +56,8 @@ pub struct InstanceOptions {
     pub cache_bytes_max: u64,
     /// Log that a crash may leave to be redone, roughly.
     pub checkpoint_depth_bytes: u64,
-    /// Whether the checkpoint stays where it is while the instance is open, so that recovery has everything to redo.
+    /// Whether the checkpoint stays where it is while the instance is open, so that recovery has
+    /// everything to redo.
     pub hold_checkpoint: bool,
     /// Bytes of versions kept at most.
     pub version_store_bytes_max: usize,
@@ -146,8 +148,8 @@ impl Instance {
         &self.options
     }
 
-    /// Begins a transaction. Once the instance is closing, every operation of a transaction that is begun fails with
-    /// [`EngineError::Closing`].
+    /// Begins a transaction. Once the instance is closing, every operation of a transaction that is
+    /// begun fails with [`EngineError::Closing`].
     pub fn begin(&self) -> Transaction {
         Transaction::begin(&self.store)
     }
@@ -174,22 +176,11 @@ impl Instance {
                 space::create_tree(batch, parent, object, kind, pages).map(Progress::Done)
             })
             .await?;
-        Ok(Tree {
-            database,
-            root,
-            object,
-            kind,
-        })
+        Ok(Tree { database, root, object, kind })
     }
 
-    /// A name for who holds the log for a while: each backup has a hold of its own.
-    pub(crate) fn next_holder(&self, what: &str, database: u8) -> String {
-        let number = self.holders.get() + 1;
-        self.holders.set(number);
-        format!("{what} {number}, of database {database}")
-    }
-
-    /// Moves the checkpoint as far as the pages written allow: files synced first, headers and checkpoint file after, old generations last.
+    /// Moves the checkpoint as far as the pages written allow: files synced first, headers and
+    /// checkpoint file after, old generations last.
     ///
     /// # Errors
     /// Any error poisons the instance: after a failed sync nobody knows what is in the files.
@@ -220,12 +211,7 @@ impl Instance {
         let oldest_writer = store.writers.borrow_mut().oldest_needed(durable);
         let oldest_pending = store.pending.borrow_mut().oldest(durable);
         let limits = [store.cache.oldest_dirty(), oldest_writer, oldest_pending];
-        let target = limits
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or(store.log.tip())
-            .min(durable);
+        let target = limits.into_iter().flatten().min().unwrap_or(store.log.tip()).min(durable);
         let before = store.checkpoint.get();
         if target <= before {
             return store.log.check();
@@ -240,7 +226,8 @@ impl Instance {
                 database
                     .update_header(move |header| {
                         header.generation_min_required = target.generation;
-                        header.generation_max_committed = header.generation_max_committed.max(committed);
+                        header.generation_max_committed =
+                            header.generation_max_committed.max(committed);
                     })
                     .await?;
             }
@@ -298,11 +285,12 @@ impl Instance {
         self.stop.notified()
     }
 
-    /// Shuts down cleanly: no transaction is begun any more, those under way end, pages are written and synced, headers say clean. It goes on to the
-    /// end when nobody waits for it any longer.
+    /// Shuts down cleanly: no transaction is begun any more, those under way end, pages are written
+    /// and synced, headers say clean. It goes on to the end when nobody waits for it any longer.
     ///
     /// # Errors
-    /// When anything cannot be written: the databases are then left to be recovered. [`EngineError::Closing`] if it was closed before.
+    /// When anything cannot be written: the databases are then left to be recovered.
+    /// [`EngineError::Closing`] if it was closed before.
     pub async fn close(self: Rc<Self>) -> Result<()> {
         if self.store.closing.replace(true) {
             return Err(EngineError::Closing);
@@ -326,8 +314,9 @@ impl Instance {
         result.and(closed)
     }
 
-    /// Stops as a crash of the process would: what is in the cache alone is lost, nothing is marked clean, and the next
-    /// opening recovers. Background work has ended when this returns, so that the files can be opened again at once.
+    /// Stops as a crash of the process would: what is in the cache alone is lost, nothing is marked
+    /// clean, and the next opening recovers. Background work has ended when this returns, so that
+    /// the files can be opened again at once.
     ///
     /// # Errors
     /// What the disk reports of I/O that was under way.
@@ -358,9 +347,7 @@ impl Instance {
         self.writeback.write_everything(&store.databases).await?;
         for database in store.databases.all() {
             database.sync().await?;
-            let appended = store.log.append(&LogRecord::Detach {
-                database: database.number(),
-            });
+            let appended = store.log.append(&LogRecord::Detach { database: database.number() });
             store.log.make_durable(appended.end).await?;
             self.mark_clean(&database, appended.start).await?;
         }
@@ -393,7 +380,8 @@ impl Instance {
             task.await;
         }
         while self.checkpointing.get() {
-            // Not a yield: in virtual time a task that is always ready keeps the clock, and so the disk, from moving.
+            // Not a yield: in virtual time a task that is always ready keeps the clock, and so the
+            // disk, from moving.
             let done = self.checkpointed.notified();
             done.await;
         }

@@ -1,8 +1,9 @@
-//! Work beside the transactions: background maintenance checks every page in turn, a backup reads all pages and the log they need, replication reads the log
-//! back once per extra copy, and the pages touched since a time are listed. All of them only read.
+//! Work beside the transactions: background maintenance checks every page in turn, a backup reads
+//! all pages and the log they need, the log is read back once per extra copy, and the pages touched
+//! since a time are listed. All of them only read.
 
 pub mod backup;
 pub mod maintenance;
-pub mod replication;
+pub mod read_back;
 mod scan;
 pub mod touched;

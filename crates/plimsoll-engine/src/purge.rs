@@ -1,8 +1,11 @@
-//! The purge: nodes that are deleted for everybody are removed, and leaves that became empty are unlinked.
+//! The purge: nodes that are deleted for everybody are removed, and leaves that became empty are
+//! unlinked.
 //!
-//! Only rows that a committed transaction left deleted are visited; a row that was inserted or replaced has nothing to purge. One visit of a leaf
-//! removes all that can go from it. Rows wait in the order of their trees, so that those of one leaf are met together. What finds no place in the
-//! queue stays on its page as it is, invisible, until its leaf is visited for another row or is full.
+//! Only rows that a committed transaction left deleted are visited; a row that was inserted or
+//! replaced has nothing to purge. One visit of a leaf removes all that can go from it. Rows wait in
+//! the order of their trees, so that those of one leaf are met together. What finds no place in the
+//! queue stays on its page as it is, invisible, until its leaf is visited for another row or is
+//! full. So does what lies on a damaged page, or is reached over one.
 
 use plimsoll_io::either;
 
@@ -10,7 +13,7 @@ use crate::batch::{Batch, Step};
 use crate::btree::unlink::unlink_leaf;
 use crate::btree::{descend, find};
 use crate::edit::RowChange;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 // Circle: the purge is methods of an instance, in a file of their own.
 use crate::instance::Instance;
 use crate::log::record::RowRecord;
@@ -58,31 +61,39 @@ impl Instance {
             let Some(row) = store.purge.borrow_mut().take_next() else {
                 return Ok(());
             };
-            let database = store.database(row.tree.database)?;
-            let visited = store.change(&database, |batch| self.visit(batch, &row)).await?;
-            for removed in &visited.removed {
-                store.purge.borrow_mut().remove(removed);
-            }
-            if visited.is_empty {
-                let unlinked = store.change(&database, |batch| {
-                    if store.pending.borrow().is_gone(&row.tree) {
-                        return Ok(Progress::Done(()));
-                    }
-                    unlink_step(batch, &row)
-                });
-                unlinked.await?;
+            match self.purge_row(&row).await {
+                // It stays on its page as it is. Whoever needs that page is told so, and work on
+                // others goes on.
+                Ok(()) | Err(EngineError::DamagedPage { .. }) => {}
+                Err(error) => return Err(error),
             }
             store.handle.yield_now().await;
         }
         Ok(())
     }
 
+    async fn purge_row(&self, row: &RowKey) -> Result<()> {
+        let store = self.store();
+        let database = store.database(row.tree.database)?;
+        let visited = store.change(&database, |batch| self.visit(batch, row)).await?;
+        for removed in &visited.removed {
+            store.purge.borrow_mut().remove(removed);
+        }
+        if !visited.is_empty {
+            return Ok(());
+        }
+        let unlinked = store.change(&database, |batch| {
+            if store.pending.borrow().is_gone(&row.tree) {
+                return Ok(Progress::Done(()));
+            }
+            unlink_step(batch, row)
+        });
+        unlinked.await
+    }
+
     /// Removes what is deleted for everybody from the leaf of a row, if the row is.
     fn visit(&self, batch: &mut Batch<'_>, row: &RowKey) -> Step<Progress<Visited>> {
-        let mut visited = Visited {
-            removed: Vec::new(),
-            is_empty: false,
-        };
+        let mut visited = Visited { removed: Vec::new(), is_empty: false };
         if self.store().pending.borrow().is_gone(&row.tree) {
             return Ok(Progress::Done(visited));
         }

@@ -1,14 +1,17 @@
 //! Redo, one generation at a time.
 //!
-//! A [`Replayer`] is fed generations in order. It can stop after any of them, be dropped and begun again, and is activated when there is
-//! nothing more to feed: only then are unfinished transactions taken back. Crash recovery is "feed all, activate"; a replica feeds as
-//! generations arrive.
+//! A [`Replayer`] is fed generations in order. It can stop after any of them, be dropped and begun
+//! again, and is activated when there is nothing more to feed: only then are unfinished
+//! transactions taken back. Crash recovery is "feed all, activate"; a replica feeds as generations
+//! arrive.
 //!
-//! Redo of a change compares the page's database time with the record's: the same as before the change — do it; at or past it — it is in the
-//! file already; older — an earlier write was lost; between — the log does not explain the page. The last two, and pages that fail their checks,
-//! are collected as damage. A page image or a record that makes the page anew mends it.
+//! Redo of a change compares the page's database time with the record's: the same as before the
+//! change — do it; at or past it — it is in the file already; older — an earlier write was lost;
+//! between — the log does not explain the page. The last two, and pages that fail their checks, are
+//! collected as damage. A page image or a record that makes the page anew mends it.
 //!
-//! Redo mostly reads: pages flushed before the stop are found up to date. Pages are therefore read ahead of their records, many at once.
+//! Redo mostly reads: pages flushed before the stop are found up to date. Pages are therefore read
+//! ahead of their records, many at once.
 
 mod ahead;
 mod misfit;
@@ -25,7 +28,7 @@ use crate::btree::Tree;
 use crate::cache::writeback::{WriteAhead, Writeback};
 use crate::cache::{Cache, CacheLimits, Frame, PageKey};
 use crate::database::Database;
-use crate::edit::RowChange;
+use crate::edit::{Edit, RowChange};
 use crate::error::{EngineError, PageDamage, Result};
 use crate::log::Lsn;
 use crate::log::reader::{Generation, LogReader};
@@ -89,7 +92,8 @@ pub struct Replayer {
     pending: PendingTrees,
     transaction_max: u64,
     damage: BTreeMap<PageKey, PageDamage>,
-    /// The latest record that gives the whole content of a page: until the page is written, redo may not start later.
+    /// The latest record that gives the whole content of a page: until the page is written, redo
+    /// may not start later.
     contents: BTreeMap<PageKey, Lsn>,
     last: Option<Generation>,
     statistics: ReplayStatistics,
@@ -118,7 +122,8 @@ impl Replayer {
         });
         let stopping = Rc::new(Cell::new(false));
         let cleaner = writeback.clone();
-        let cleaner = handle.spawn(cleaner.clean_until(open.clone(), depth_generations, stopping.clone()));
+        let cleaner =
+            handle.spawn(cleaner.clean_until(open.clone(), depth_generations, stopping.clone()));
         Replayer {
             ahead: ReadAhead::new(handle.clone(), cache.clone(), open.clone()),
             handle,
@@ -151,8 +156,9 @@ impl Replayer {
         self.last.as_ref().map_or(Lsn::ZERO, Generation::end)
     }
 
-    /// Writes and syncs everything redone so far and stops. Says where redo has to start again: early enough for the undo of unfinished
-    /// transactions and for the images of pages still to change.
+    /// Writes and syncs everything redone so far and stops. Says where redo has to start again:
+    /// early enough for the undo of unfinished transactions and for the images of pages still to
+    /// change.
     ///
     /// # Errors
     /// Damage found so far, and whatever writing meets.
@@ -194,7 +200,8 @@ impl Replayer {
             let end = records
                 .get(index + 1)
                 .map_or(Lsn::new(start.generation, start.offset + 1), |(next, _)| *next);
-            // A page written back while this record waits for another page has to be redone from this record on.
+            // A page written back while this record waits for another page has to be redone from
+            // this record on.
             self.writeback.log.set_replayed(*start);
             self.redo(*start, end, record).await?;
             self.ahead.release(record);
@@ -242,10 +249,13 @@ impl Replayer {
 
     fn check_attach(&self, number: u8, signature: crate::logtime::Signature) -> Result<()> {
         match self.databases.get(number) {
-            Some(database) if database.header().signature != signature => Err(EngineError::Diverged {
-                path: database.path().to_owned(),
-                why: "the log speaks of a database with another signature under this number".into(),
-            }),
+            Some(database) if database.header().signature != signature => {
+                Err(EngineError::Diverged {
+                    path: database.path().to_owned(),
+                    why: "the log speaks of a database with another signature under this number"
+                        .into(),
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -255,16 +265,8 @@ impl Replayer {
             return;
         }
         self.transaction_max = self.transaction_max.max(row.transaction);
-        let tree = Tree {
-            database: row.database,
-            root: row.root,
-            object: row.object,
-            kind: 0,
-        };
-        let key = RowKey {
-            tree,
-            key: row.key.clone(),
-        };
+        let tree = Tree { database: row.database, root: row.root, object: row.object, kind: 0 };
+        let key = RowKey { tree, key: row.key.clone() };
         self.begun.entry(row.transaction).or_insert(start);
         let undo = self.unfinished.entry(row.transaction).or_default();
         if row.compensation {
@@ -283,10 +285,9 @@ impl Replayer {
     }
 
     fn database(&self, number: u8) -> Result<Rc<Database>> {
-        self.databases.get(number).ok_or(EngineError::NoSuchObject {
-            what: "database",
-            name: number.to_string(),
-        })
+        self.databases
+            .get(number)
+            .ok_or(EngineError::NoSuchObject { what: "database", name: number.to_string() })
     }
 
     /// The page, or what is wrong with it. Errors of the disk itself end recovery.
@@ -298,10 +299,7 @@ impl Replayer {
         if page == 0 || page > database.pages_owned() {
             return Ok(Err(PageDamage::Link("the log names a page outside the file")));
         }
-        let key = PageKey {
-            database: database.number(),
-            page,
-        };
+        let key = PageKey { database: database.number(), page };
         let loaded = match self.ahead.arrival(key).await {
             Ok(()) => self.cache.load(database, page, Purpose::Redo).await,
             Err(error) => Err(error),
@@ -316,10 +314,7 @@ impl Replayer {
     async fn redo_row(&mut self, start: Lsn, end: Lsn, row: &RowRecord) -> Result<()> {
         let database = self.database(row.database)?;
         database.raise_dbtime(row.dbtime);
-        let key = PageKey {
-            database: row.database,
-            page: row.page,
-        };
+        let key = PageKey { database: row.database, page: row.page };
         if self.damage.contains_key(&key) {
             return Ok(());
         }
@@ -345,7 +340,8 @@ impl Replayer {
         Ok(())
     }
 
-    /// Whether a change has still to be made; notes damage if the page's database time makes no sense.
+    /// Whether a change has still to be made; notes damage if the page's database time makes no
+    /// sense.
     fn is_due(&mut self, frame: &Frame, key: PageKey, before: u64, after: u64) -> bool {
         let size = self.databases.get(key.database).map(|database| database.size());
         let Some(size) = size else { return false };
@@ -358,26 +354,18 @@ impl Replayer {
             return true;
         }
         let damage = if found < before {
-            PageDamage::TooOld {
-                found,
-                expected: before,
-            }
+            PageDamage::TooOld { found, expected: before }
         } else {
-            PageDamage::TooNew {
-                found,
-                expected: before,
-            }
+            PageDamage::TooNew { found, expected: before }
         };
         self.damage.insert(key, damage);
         false
     }
 
-    /// A write of this page that is torn needs its image again, so the checkpoint must not pass that either.
+    /// A write of this page that is torn needs its image again, so the checkpoint must not pass
+    /// that either.
     fn mark_dirty(&self, frame: &Rc<Frame>, start: Lsn, end: Lsn) {
-        let since = self
-            .contents
-            .get(&frame.key())
-            .map_or(start, |content| start.min(*content));
+        let since = self.contents.get(&frame.key()).map_or(start, |content| start.min(*content));
         self.cache.mark_dirty(frame, since, end);
     }
 
@@ -386,17 +374,21 @@ impl Replayer {
         Ok(())
     }
 
-    async fn redo_structure(&mut self, start: Lsn, end: Lsn, structure: &StructureRecord) -> Result<()> {
+    async fn redo_structure(
+        &mut self,
+        start: Lsn,
+        end: Lsn,
+        structure: &StructureRecord,
+    ) -> Result<()> {
         let database = self.database(structure.database)?;
         database.raise_dbtime(structure.dbtime);
         if structure.pages_owned > database.pages_owned() {
             database.extend(structure.pages_owned).await?;
         }
         for edits in &structure.pages {
-            self.pending
-                .note(structure.database, edits.page, &edits.edits, start, end);
-            self.redo_edits(&database, start, end, structure.dbtime, edits)
-                .await?;
+            note_objects(&database, edits);
+            self.pending.note(structure.database, edits.page, &edits.edits, start, end);
+            self.redo_edits(&database, start, end, structure.dbtime, edits).await?;
         }
         Ok(())
     }
@@ -409,11 +401,8 @@ impl Replayer {
         dbtime: u64,
         edits: &PageEdits,
     ) -> Result<()> {
-        let key = PageKey {
-            database: database.number(),
-            page: edits.page,
-        };
-        let makes_anew = edits.edits.first().is_some_and(crate::edit::Edit::makes_anew);
+        let key = PageKey { database: database.number(), page: edits.page };
+        let makes_anew = edits.edits.first().is_some_and(Edit::makes_anew);
         let loaded = if self.damage.contains_key(&key) {
             Err(self.damage[&key].clone())
         } else {
@@ -464,10 +453,7 @@ impl Replayer {
     async fn redo_image(&mut self, start: Lsn, end: Lsn, image: &ImageRecord) -> Result<()> {
         let database = self.database(image.database)?;
         let size = database.size();
-        let key = PageKey {
-            database: image.database,
-            page: image.page,
-        };
+        let key = PageKey { database: image.database, page: image.page };
         let mut content = vec![0; size.bytes()];
         if image.front.len() + image.back.len() > content.len() {
             return self.note_damage(key, PageDamage::Link("an image longer than a page"));
@@ -479,8 +465,9 @@ impl Replayer {
             return self.note_damage(key, damage);
         }
         self.contents.insert(key, start);
-        // The image is put back even over a page that looks sound and newer: a torn page of very regular data can have the right checksum. All
-        // that was changed since is in the log behind the image.
+        // The image is put back even over a page that looks sound and newer: a torn page of very
+        // regular data can have the right checksum. All that was changed since is in the log behind
+        // the image.
         let known_damaged = self.damage.remove(&key).is_some();
         let frame = match self.load(&database, image.page).await? {
             Ok(frame) => {
@@ -516,7 +503,8 @@ impl Replayer {
     /// Stops the background work and gives everything to activation.
     pub(crate) async fn finish(mut self) -> Result<Replayed> {
         // Root pages may have to be read, which may need frames freed.
-        // What hung on a transaction that did not commit is decided; the others are taken back after this.
+        // What hung on a transaction that did not commit is decided; the others are taken back
+        // after this.
         self.transaction_max = self.transaction_max.max(self.pending.transaction_max());
         self.pending.end_all_uncommitted();
         let pending = &self.pending;
@@ -557,10 +545,7 @@ impl Replayer {
         let rows = self.unfinished.values().flatten().map(|entry| entry.row.tree);
         let roots: BTreeSet<PageKey> = rows
             .chain(self.leftovers.iter().map(|row| row.tree))
-            .map(|tree| PageKey {
-                database: tree.database,
-                page: tree.root,
-            })
+            .map(|tree| PageKey { database: tree.database, page: tree.root })
             .collect();
         for key in roots {
             let database = self.database(key.database)?;
@@ -570,13 +555,7 @@ impl Replayer {
             }
         }
         let kind_of = |tree: &Tree| {
-            kinds
-                .get(&PageKey {
-                    database: tree.database,
-                    page: tree.root,
-                })
-                .copied()
-                .unwrap_or(0)
+            kinds.get(&PageKey { database: tree.database, page: tree.root }).copied().unwrap_or(0)
         };
         for entry in self.unfinished.values_mut().flatten() {
             entry.row.tree.kind = kind_of(&entry.row.tree);
@@ -588,12 +567,18 @@ impl Replayer {
     }
 }
 
+/// The numbers of objects that are made are in the header of the original, which is not logged.
+fn note_objects(database: &Database, edits: &PageEdits) {
+    for edit in &edits.edits {
+        if let Edit::MadeBy { object, .. } = edit {
+            database.note_object(*object);
+        }
+    }
+}
+
 /// A label for reading the log during recovery.
 pub fn replay_context(context: Context) -> Context {
-    Context {
-        purpose: Purpose::LogRead,
-        ..context
-    }
+    Context { purpose: Purpose::LogRead, ..context }
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! What tables look like: columns, indexes, and how both are declared.
 //!
-//! A column's number says how it is stored: 1 to 127 fixed length, 128 to 255 variable length, from 256 on tagged (present only
-//! where it has a value; the home of long values). The first index of a table is its primary: the table is the tree of that
-//! index. A secondary index maps its key to the primary key.
+//! A column's number says how it is stored: 1 to 127 fixed length, 128 to 255 variable length, from
+//! 256 on tagged (present only where it has a value; the home of long values). The first index of a
+//! table is its primary: the table is the tree of that index. A secondary index maps its key to the
+//! primary key.
 //!
-//! We have no index with equal keys: an index declared with [`TableBuilder::duplicates`] gets the primary key's columns
-//! appended and is unique. Every independent reader understands that, and separators stay short.
+//! We have no index with equal keys: an index declared with [`TableBuilder::duplicates`] gets the
+//! primary key's columns appended and is unique. Every independent reader understands that, and
+//! separators stay short.
 
 mod builder;
 
@@ -64,7 +66,8 @@ pub mod index_flags {
     pub const PRIMARY: u32 = 0x20;
     /// Null sorts after every value.
     pub const NULLS_HIGH: u32 = 0x800;
-    /// Keys that are too long for the index are refused; otherwise they are cut, and rows whose keys differ only behind the cut share one.
+    /// Keys that are too long for the index are refused; otherwise they are cut, and rows whose
+    /// keys differ only behind the cut share one.
     pub const REFUSE_TRUNCATION: u32 = 0x4000;
     /// Set in every index we know: key columns are listed with 16-bit numbers.
     pub const EXTENDED_COLUMN_IDS: u32 = 0x1_0000;
@@ -239,7 +242,7 @@ pub struct Column {
     pub code_page: u16,
     /// Longest value; 0 means no limit but the type's.
     pub bytes_max: u32,
-    /// Value of rows that do not hold the column.
+    /// Value of rows that do not hold the column. Those that were given null hold that.
     pub default: Option<Vec<u8>>,
 }
 
@@ -255,11 +258,7 @@ impl Column {
             name: name.to_owned(),
             column_type,
             flags: 0,
-            code_page: if column_type.is_text() {
-                CODE_PAGE_WESTERN
-            } else {
-                0
-            },
+            code_page: if column_type.is_text() { CODE_PAGE_WESTERN } else { 0 },
             bytes_max,
             default: None,
         }
@@ -271,7 +270,16 @@ impl Column {
         self
     }
 
-    /// Makes the text UTF-16LE. Indexes sort it by the root collation of CLDR, see [`UnicodeOrder`].
+    /// Gives rows this value that are given none: of the rows that are there when the column is
+    /// added each has it, too. At most 255 bytes.
+    pub fn with_default(mut self, value: &[u8]) -> Self {
+        self.flags |= column_flags::DEFAULT;
+        self.default = Some(value.to_vec());
+        self
+    }
+
+    /// Makes the text UTF-16LE. Indexes sort it by the root collation of CLDR, see
+    /// [`UnicodeOrder`].
     pub fn unicode(mut self) -> Self {
         self.code_page = CODE_PAGE_UNICODE;
         self
@@ -335,7 +343,8 @@ pub struct Index {
     pub unicode_order: UnicodeOrder,
 }
 
-/// The longest keys that an index may allow, with pages of 8 KiB or more; with smaller ones it is half of that.
+/// The longest keys that an index may allow, with pages of 8 KiB or more; with smaller ones it is
+/// half of that.
 pub const KEY_BYTES_MAX_LARGEST: u16 = 2_000;
 /// Keys are cut to this length unless an index says otherwise.
 pub const KEY_BYTES_MAX_DEFAULT: u16 = 255;
@@ -361,14 +370,16 @@ pub(crate) fn has_entry(flags: u32, nulls: &[bool]) -> bool {
     flags & required != 0
 }
 
-/// A table: columns in ascending order of their numbers, and indexes, of which the first is the primary.
+/// A table: columns in ascending order of their numbers, and indexes, of which the first is the
+/// primary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Name.
     pub name: String,
     /// Columns by ascending number.
     pub columns: Vec<Column>,
-    /// Indexes, the primary first. A table without one is kept in order of insertion; we do not make such tables.
+    /// Indexes, the primary first. A table without one is kept in order of insertion; we do not
+    /// make such tables.
     pub indexes: Vec<Index>,
 }
 

@@ -1,10 +1,12 @@
-//! Tables: rows of typed columns with a primary key, secondary indexes kept in step, long values apart from the records.
+//! Tables: rows of typed columns with a primary key, secondary indexes kept in step, long values
+//! apart from the records.
 //!
-//! A row operation touches several trees; within its transaction it happens whole or not at all. An operation that was abandoned half-way leaves
-//! the transaction fit only for rollback.
+//! A row operation touches several trees; within its transaction it happens whole or not at all. An
+//! operation that was abandoned half-way leaves the transaction fit only for rollback.
 //!
-//! Values are the stored bytes of their column: integers little-endian, text as encoded. A long column is kept in the record up to the table's
-//! limit and goes to the long-value tree when it is longer or the record would not fit its page.
+//! Values are the stored bytes of their column: integers little-endian, text as encoded. A long
+//! column is kept in the record up to the table's limit and goes to the long-value tree when it is
+//! longer or the record would not fit its page.
 
 mod alter;
 mod build;
@@ -18,6 +20,7 @@ mod rows;
 mod select;
 mod usage;
 
+use held::{Held, HeldRow};
 pub use long_value::{LongValueReader, LongValueWriter};
 pub use rows::{Inserted, RowCursor, StoredRow};
 pub use select::{Selected, SelectedRow, Selection};
@@ -32,7 +35,7 @@ use crate::catalog::{IndexTraits, Place, PlacedTable};
 use crate::collation::UNICODE_LOCALE;
 use crate::error::{EngineError, Result};
 use crate::page::page_flags;
-use crate::{ColumnId, Index, KeyError, KeyShape, PageSize, RecordLayout, Table};
+use crate::{ColumnId, Index, KeyError, KeyShape, PageSize, RecordLayout, Table, column_flags};
 
 /// Bytes a long column may keep in the record unless a table says otherwise, as in ESE.
 pub const INTRINSIC_BYTES_MAX_DEFAULT: usize = 1023;
@@ -45,6 +48,10 @@ pub struct OpenTable {
     size: PageSize,
     database: u8,
     intrinsic_bytes_max: Cell<usize>,
+    /// What a row has that is given nothing.
+    defaults: HeldRow,
+    /// Columns that are not null in any row.
+    required: Vec<ColumnId>,
     in_use: Rc<TableUse>,
 }
 
@@ -54,12 +61,27 @@ fn shape(table: &Table, index: &Index, traits: &IndexTraits) -> Result<KeyShape>
     shape.map_err(|error| match (&traits.collation, error) {
         (Some(collation), KeyError::Unsortable { column_type, .. }) if column_type.is_text() => {
             EngineError::BadRow(format!(
-                "index {} of table {} sorts text by the rules of {collation}, and this program knows {UNICODE_LOCALE}: drop the index and add it again",
+                "index {} of table {} sorts text by the rules of {collation}, and this program \
+                 knows {UNICODE_LOCALE}: drop the index and add it again",
                 index.name, table.name
             ))
         }
         (_, error) => EngineError::BadRow(error.to_string()),
     })
+}
+
+/// The values of a row that is given none.
+fn defaults_of(table: &Table) -> HeldRow {
+    let columns = table.columns.iter().filter(|column| !column.is_dropped());
+    let defaults = columns.filter_map(|column| Some((column.id, column.default.clone()?)));
+    defaults.map(|(column, default)| (column, Held::Bytes(default))).collect()
+}
+
+/// The columns that refuse null.
+fn required_of(table: &Table) -> Vec<ColumnId> {
+    let columns = table.columns.iter().filter(|column| !column.is_dropped());
+    let required = columns.filter(|column| column.flags & column_flags::NOT_NULL != 0);
+    required.map(|column| column.id).collect()
 }
 
 /// A value given for a column; `None` is null.
@@ -84,6 +106,8 @@ impl OpenTable {
         }
         Ok(OpenTable {
             layout: RecordLayout::of(&placed.table),
+            defaults: defaults_of(&placed.table),
+            required: required_of(&placed.table),
             placed,
             shapes,
             size,
@@ -106,33 +130,17 @@ impl OpenTable {
     /// The number of a column by name.
     pub fn column(&self, name: &str) -> Result<ColumnId> {
         let found = self.placed.table.column_named(name).map(|column| column.id);
-        found.ok_or(EngineError::NoSuchObject {
-            what: "column",
-            name: name.to_owned(),
-        })
+        found.ok_or(EngineError::NoSuchObject { what: "column", name: name.to_owned() })
     }
 
     /// The position of an index by name; 0 is the primary.
     pub fn index(&self, name: &str) -> Result<usize> {
-        let found = self
-            .placed
-            .table
-            .indexes
-            .iter()
-            .position(|index| index.name == name);
-        found.ok_or(EngineError::NoSuchObject {
-            what: "index",
-            name: name.to_owned(),
-        })
+        let found = self.placed.table.indexes.iter().position(|index| index.name == name);
+        found.ok_or(EngineError::NoSuchObject { what: "index", name: name.to_owned() })
     }
 
     fn tree(&self, place: Place, kind: u32) -> Tree {
-        Tree {
-            database: self.database,
-            root: place.root,
-            object: place.object,
-            kind,
-        }
+        Tree { database: self.database, root: place.root, object: place.object, kind }
     }
 
     /// The tree of the rows themselves.

@@ -1,8 +1,11 @@
-//! The version store: what rows looked like before transactions that others must not see yet (or no longer must see).
+//! The version store: what rows looked like before transactions that others must not see yet (or no
+//! longer must see).
 //!
-//! The page always holds the newest state of a row. For every change by a transaction that some snapshot may not see, the state before
-//! it is kept here, newest last. A reader walks back from the page over all changes invisible to it. Changes by delta commute, so
-//! several transactions may have them on one row at once; any other change excludes all others (first come, the rest get a conflict).
+//! The page always holds the newest state of a row. For every change by a transaction that some
+//! snapshot may not see, the state before it is kept here, newest last. A reader walks back from
+//! the page over all changes invisible to it. Changes by delta commute, so several transactions may
+//! have them on one row at once; any other change excludes all others (first come, the rest get a
+//! conflict).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -22,6 +25,9 @@ pub struct TransactionStatus {
     pub committed: Cell<Option<u64>>,
     /// Bytes of the versions it keeps.
     pub bytes: Cell<usize>,
+    /// What it does is seen by everybody once it commits, also by transactions begun before: it
+    /// says nothing that they could not see already.
+    pub is_seen_by_all: Cell<bool>,
 }
 
 impl TransactionStatus {
@@ -31,6 +37,7 @@ impl TransactionStatus {
             id,
             committed: Cell::new(None),
             bytes: Cell::new(0),
+            is_seen_by_all: Cell::new(false),
         }
     }
 }
@@ -63,7 +70,8 @@ impl Before {
         }
     }
 
-    /// Bytes that a version of a row takes: the key is kept with the row, and with the transaction that changed it.
+    /// Bytes that a version of a row takes: the key is kept with the row, and with the transaction
+    /// that changed it.
     fn version_bytes(&self, row: &RowKey) -> usize {
         self.bytes() + 2 * row.key.len() + VERSION_OVERHEAD_BYTES
     }
@@ -142,17 +150,9 @@ impl VersionStore {
     fn trim(&mut self) -> Vec<RowKey> {
         let oldest = self.snapshots.keys().next().copied().unwrap_or(u64::MAX);
         let mut gone = Vec::new();
-        while self
-            .committed
-            .front()
-            .is_some_and(|(committed, _, _)| *committed <= oldest)
-        {
+        while self.committed.front().is_some_and(|(committed, _, _)| *committed <= oldest) {
             let (_, status, rows) = self.committed.pop_front().expect("there is a front");
-            for (row, ended) in rows {
-                if self.forget(&row, &status) && ended == Ended::Deleted {
-                    gone.push(row);
-                }
-            }
+            gone.extend(self.forget_all(rows, &status));
         }
         gone
     }
@@ -195,7 +195,8 @@ impl VersionStore {
             .is_some_and(|chain| chain.iter().any(|version| version.status.id == status.id))
     }
 
-    /// Refuses a change that another transaction excludes. `by_delta` changes go together with other uncommitted deltas.
+    /// Refuses a change that another transaction excludes. `by_delta` changes go together with
+    /// other uncommitted deltas.
     pub fn check_conflict(
         &self,
         row: &RowKey,
@@ -206,9 +207,8 @@ impl VersionStore {
         let Some(chain) = self.chains.get(row) else {
             return Ok(());
         };
-        let invisible = chain
-            .iter()
-            .filter(|version| !is_visible(&version.status, status, snapshot));
+        let invisible =
+            chain.iter().filter(|version| !is_visible(&version.status, status, snapshot));
         for version in invisible {
             if !(by_delta && matches!(version.before, Before::Delta(_))) {
                 return Err(EngineError::WriteConflict);
@@ -217,8 +217,8 @@ impl VersionStore {
         Ok(())
     }
 
-    /// Refuses more versions when the store is full, and before that to a transaction that has had its share: half of the store. So it is told,
-    /// and not the others that it leaves no room.
+    /// Refuses more versions when the store is full, and before that to a transaction that has had
+    /// its share: half of the store. So it is told, and not the others that it leaves no room.
     pub fn check_room(&self, status: &TransactionStatus) -> Result<()> {
         let (bytes, bytes_max) = (status.bytes.get(), self.bytes_max / 2);
         if bytes >= bytes_max {
@@ -236,13 +236,11 @@ impl VersionStore {
         let bytes = before.version_bytes(&row);
         self.bytes += bytes;
         status.bytes.set(status.bytes.get() + bytes);
-        self.chains
-            .entry(row)
-            .or_default()
-            .push(Version { status, before });
+        self.chains.entry(row).or_default().push(Version { status, before });
     }
 
-    /// Takes the newest version of a transaction on a row away, because the change was taken back. True if the row has none left.
+    /// Takes the newest version of a transaction on a row away, because the change was taken back.
+    /// True if the row has none left.
     pub fn pop(&mut self, row: &RowKey, status: &TransactionStatus) -> bool {
         let Some(chain) = self.chains.get_mut(row) else {
             return true;
@@ -272,10 +270,8 @@ impl VersionStore {
         let Some(chain) = self.chains.get(row) else {
             return state;
         };
-        for version in chain
-            .iter()
-            .rev()
-            .filter(|version| !is_visible(&version.status, status, snapshot))
+        for version in
+            chain.iter().rev().filter(|version| !is_visible(&version.status, status, snapshot))
         {
             match &version.before {
                 Before::Absent => state = None,
@@ -290,12 +286,29 @@ impl VersionStore {
         state
     }
 
-    /// Stamps a transaction committed and schedules its versions for removal. Returns rows that are deleted for everybody already.
+    /// Stamps a transaction committed and schedules its versions for removal. Returns rows that are
+    /// deleted for everybody already.
     pub fn commit(&mut self, status: &Rc<TransactionStatus>, rows: ChangedRows) -> Vec<RowKey> {
         self.last_commit += 1;
         status.committed.set(Some(self.last_commit));
+        if status.is_seen_by_all.get() {
+            // What was there before is of interest to nobody.
+            return self.forget_all(rows, status);
+        }
         self.committed.push_back((self.last_commit, status.clone(), rows));
         self.trim()
+    }
+
+    /// Drops the versions of one transaction. Returns the rows that it left deleted, and that are
+    /// so for everybody now.
+    fn forget_all(&mut self, rows: ChangedRows, status: &Rc<TransactionStatus>) -> Vec<RowKey> {
+        let mut gone = Vec::new();
+        for (row, ended) in rows {
+            if self.forget(&row, status) && ended == Ended::Deleted {
+                gone.push(row);
+            }
+        }
+        gone
     }
 }
 

@@ -1,7 +1,9 @@
-//! Workload families: each is one folder that says what its backends and its loads are. Nothing else lists what a family does.
+//! Workload families: each is one folder that says what its backends and its loads are. Nothing
+//! else lists what a family does.
 //!
-//! A family opens the instances of its backends and starts loads on them. The machinery of loads (`load.rs`), phases and samples know
-//! families by this interface only, so a family can also come from outside this crate.
+//! A family opens the instances of its backends and starts loads on them. The machinery of loads
+//! (`load.rs`), phases and samples know families by this interface only, so a family can also come
+//! from outside this crate.
 
 use std::future::ready;
 use std::rc::Rc;
@@ -26,6 +28,23 @@ pub struct ChecksumReads {
     pub in_flight: u32,
 }
 
+/// What the specs of some backends take beside what those of all take.
+pub struct BackendSchemas {
+    /// The names of the backends.
+    pub backends: Vec<&'static str>,
+    /// The JSON Schema of what only they know of an instance.
+    pub instance: Schema,
+    /// The JSON Schema of what only they know of a database.
+    pub database: Schema,
+}
+
+impl BackendSchemas {
+    /// The schemas of these backends.
+    pub fn new(backends: &[&'static str], instance: Schema, database: Schema) -> BackendSchemas {
+        BackendSchemas { backends: backends.to_vec(), instance, database }
+    }
+}
+
 /// See the module text.
 pub trait Family {
     /// The name by which a workload of a plan names it.
@@ -34,7 +53,8 @@ pub trait Family {
     /// The backends whose instances it opens, by their names in a plan.
     fn backends(&self) -> &'static [&'static str];
 
-    /// The names of its operations: each is a metric that counts those that are done, with their response times.
+    /// The names of its operations: each is a metric that counts those that are done, with their
+    /// response times.
     fn operations(&self) -> &'static [&'static str];
 
     /// The metrics that it adds to the dictionary.
@@ -55,19 +75,10 @@ pub trait Family {
     /// The JSON Schema of what only this family knows of a workload.
     fn workload_schema(&self) -> Schema;
 
-    /// The JSON Schema of what only this family knows of an instance.
-    fn instance_schema(&self) -> Schema {
-        json_schema!({"type": "object", "properties": {}, "required": []})
-    }
-
-    /// The same for each group of its backends, where they differ.
-    fn instance_schemas(&self) -> Vec<(Vec<&'static str>, Schema)> {
-        vec![(self.backends().to_vec(), self.instance_schema())]
-    }
-
-    /// The JSON Schema of what only this family knows of a database.
-    fn database_schema(&self) -> Schema {
-        json_schema!({"type": "object", "properties": {}, "required": []})
+    /// What only this family knows of instances and their databases, for each group of its backends.
+    fn backend_schemas(&self) -> Vec<BackendSchemas> {
+        let nothing = || json_schema!({"type": "object", "properties": {}, "required": []});
+        vec![BackendSchemas::new(self.backends(), nothing(), nothing())]
     }
 
     /// Bytes of what a checksum pass counts as one page.
@@ -85,13 +96,19 @@ pub trait Family {
         false
     }
 
-    /// Puts the databases of an instance in place as if they had been prepared, on a disk that keeps them as a rule.
+    /// Puts the databases of an instance in place as if they had been prepared, on a disk that
+    /// keeps them as a rule.
     ///
     /// # Errors
     /// When they cannot be kept so.
-    fn load_sparse(&self, _memory: &MemoryDisk, instance: &mut InstanceSpec) -> Result<(), RunError> {
+    fn load_sparse(
+        &self,
+        _memory: &MemoryDisk,
+        instance: &mut InstanceSpec,
+    ) -> Result<(), RunError> {
         Err(RunError::Spec(format!(
-            "instance {} is {}, which a modelled array cannot hold sparsely; write backend = \"engine\"",
+            "instance {} is {}, which a modelled array cannot hold sparsely; write backend = \
+             \"engine\"",
             instance.name,
             instance.backend.replace('_', " ")
         )))
@@ -213,9 +230,6 @@ impl Families {
             let family = self.of_workload(workload)?;
             family.check_workload(workload)
         });
-        instances
-            .chain(workloads)
-            .collect::<Result<(), String>>()
-            .map_err(RunError::Spec)
+        instances.chain(workloads).collect::<Result<(), String>>().map_err(RunError::Spec)
     }
 }

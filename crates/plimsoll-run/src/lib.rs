@@ -1,9 +1,11 @@
-//! Puts a workload on a backend, phase by phase, and reports what happened: samples while it runs, an outcome at the end.
+//! Puts a workload on a backend, phase by phase, and reports what happened: samples while it runs,
+//! an outcome at the end.
 //!
-//! Nothing is judged here. The run is described by plain data ([`RunSpec`]) and carried out by [`execute`] on whatever disk
-//! it is given.
+//! Nothing is judged here. The run is described by plain data ([`RunSpec`]) and carried out by
+//! [`execute`] on whatever disk it is given.
 
 mod backend;
+mod busy;
 mod context;
 mod error;
 mod error_watch;
@@ -40,16 +42,16 @@ pub use context::{Output, RunContext};
 pub use error::RunError;
 pub use events::{Event, Level};
 pub use families::built_in;
-pub use family::{ChecksumReads, Families, Family};
+pub use family::{BackendSchemas, ChecksumReads, Families, Family};
 pub use host::InstanceDevices;
 pub use live::execute_live;
 pub use load::{Book, Drive, Label, LoadInstance, LoadStart, Pair, RunningLoad, Service};
 pub use mail::MailFamily;
 pub use modelled::execute_modelled;
 pub use outcome::{
-    AuditReport, AuditResult, BackupResult, Calibration, ChecksumReport, ChecksumResult, DatabaseState,
-    Decision, Ending, ErrorReport, PhaseOutcome, PreconditionResult, RecoveryResult, RunOutcome, SearchEnd,
-    SearchResult, SearchStep, ThreadOutcome,
+    AuditReport, AuditResult, BackupResult, Calibration, ChecksumReport, ChecksumResult,
+    DatabaseState, Decision, Ending, ErrorReport, PhaseOutcome, PreconditionResult, RecoveryResult,
+    RunOutcome, SearchEnd, SearchResult, SearchStep, ThreadOutcome,
 };
 pub use phase::steadiness;
 pub use plimsoll_io::StopSignal;

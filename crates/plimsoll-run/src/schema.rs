@@ -1,6 +1,7 @@
 //! The JSON Schema of a run spec, for those who write one.
 //!
-//! Workloads, instances and databases carry the keys of their families beside their own, so each has one alternative for each family.
+//! Workloads, instances and databases carry the keys of their families beside their own, so each
+//! has one alternative for each family.
 
 use schemars::schema_for;
 use serde_json::{Value, json};
@@ -12,36 +13,28 @@ impl RunSpec {
     /// The schema of the specs that a run with these families takes.
     pub fn schema(families: &Families) -> Value {
         let mut schema = schema_for!(RunSpec).to_value();
-        let common = schema["$defs"]["DatabaseSpec"].take();
-        for family in families.iter() {
-            let merged = alternative(&mut schema, &common, family.database_schema());
-            schema["$defs"][database_name(family)] = merged;
-        }
+        let of_database = schema["$defs"]["DatabaseSpec"].take();
         if let Value::Object(all) = &mut schema["$defs"] {
             all.remove("DatabaseSpec");
         }
-        let common = schema["$defs"]["InstanceSpec"].take();
+        let of_instance = schema["$defs"]["InstanceSpec"].take();
         let mut instances = Vec::new();
-        for family in families.iter() {
-            for (backends, of_family) in family.instance_schemas() {
-                let mut merged = alternative(&mut schema, &common, of_family);
-                let databases = format!("#/$defs/{}", database_name(family));
-                merged["properties"]["databases"]["items"] = json!({ "$ref": databases });
-                merged["properties"]["backend"]["enum"] = json!(backends);
-                instances.push(merged);
-            }
+        for of in families.iter().flat_map(|family| family.backend_schemas()) {
+            let name = format!("DatabaseSpec of {}", of.backends.join(", "));
+            let database = alternative(&mut schema, &of_database, of.database);
+            let mut instance = alternative(&mut schema, &of_instance, of.instance);
+            let reference = json!({ "$ref": format!("#/$defs/{name}") });
+            schema["$defs"][name] = database;
+            instance["properties"]["databases"]["items"] = reference;
+            instance["properties"]["backend"]["enum"] = json!(of.backends);
+            instances.push(instance);
         }
         schema["$defs"]["InstanceSpec"] = one_of(instances);
         let workload = |merged: &mut Value, family: &dyn Family| {
-            let is_first = families
-                .iter()
-                .next()
-                .is_some_and(|first| first.name() == family.name());
-            let names = if is_first {
-                json!([family.name(), null])
-            } else {
-                json!([family.name()])
-            };
+            let is_first =
+                families.iter().next().is_some_and(|first| first.name() == family.name());
+            let names =
+                if is_first { json!([family.name(), null]) } else { json!([family.name()]) };
             merged["properties"]["family"] = json!({ "enum": names });
         };
         by_family(
@@ -53,10 +46,6 @@ impl RunSpec {
         );
         schema
     }
-}
-
-fn database_name(family: &dyn Family) -> String {
-    format!("DatabaseSpec of {}", family.name())
 }
 
 /// Replaces a definition by one alternative for each family.
@@ -84,7 +73,8 @@ fn one_of(mut alternatives: Vec<Value>) -> Value {
     }
 }
 
-/// The keys that all have and those of one family, and no others. Definitions that the family brings go into the schema.
+/// The keys that all have and those of one family, and no others. Definitions that the family
+/// brings go into the schema.
 fn alternative(schema: &mut Value, common: &Value, family: schemars::Schema) -> Value {
     let mut family = family.to_value();
     let parts = family["$defs"].take();

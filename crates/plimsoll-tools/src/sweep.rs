@@ -1,7 +1,9 @@
-//! One point of a sweep over storage: so many reads or writes of one size at once, over a part of one file, for a while.
+//! One point of a sweep over storage: so many reads or writes of one size at once, over a part of
+//! one file, for a while.
 //!
-//! What a model of a device is fitted to. A sweep runs on whatever disk it is given: on real storage for a calibration, on a
-//! modelled array to see whether the fit finds what was put in. Nothing is fitted or judged here.
+//! What a model of a device is fitted to. A sweep runs on whatever disk it is given: on real
+//! storage for a calibration, on a modelled array to see whether the fit finds what was put in.
+//! Nothing is fitted or judged here.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
@@ -10,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_io::{
-    Caching, Clock, Context, Disk, Durability, Executor, File, Files, Handle, NANOS_PER_SECOND, Nanos,
-    OpenMode, Purpose, Random, RealDisk, RealDiskOptions, StopSignal,
+    Caching, Clock, Context, Disk, Durability, Executor, File, Files, Handle, NANOS_PER_SECOND,
+    Nanos, OpenMode, Purpose, Random, RealDisk, RealDiskOptions, StopSignal,
 };
 use plimsoll_measure::Histogram;
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,11 @@ use crate::error::ToolError;
 
 /// Shares of the time for which counts are told apart, to see a cache fill.
 const SLICES: usize = 10;
-/// About what a transaction of the engine takes of a processor together with its I/O, and as long a rest.
+/// The smallest unit in which a storage looks for what it has already, and what makes it new.
+const UNIT_BYTES: usize = 512;
+const STAMP_BYTES: usize = 16;
+/// About what a transaction of the engine takes of a processor together with its I/O, and as long a
+/// rest.
 const WORK_NS: Nanos = 40_000;
 const REST_NS: Nanos = 40_000;
 
@@ -88,10 +94,7 @@ pub struct SweepFigures {
 /// What the disk reports, or the wish to stop.
 pub fn sweep_live(point: &SweepPoint, stop: &StopSignal) -> Result<SweepFigures, ToolError> {
     let clock = Rc::new(Clock::real());
-    let options = RealDiskOptions {
-        caching: Caching::AllowBuffered,
-        ..RealDiskOptions::default()
-    };
+    let options = RealDiskOptions { caching: Caching::AllowBuffered, ..RealDiskOptions::default() };
     let disk = RealDisk::open(options, clock.clone())?;
     beside_working_threads(point.working_threads, || sweep_on(clock, disk, point, stop))
 }
@@ -188,9 +191,8 @@ async fn measure(
         latencies: RefCell::default(),
         tenths: RefCell::default(),
     });
-    let workers: Vec<_> = (0..shared.point.depth)
-        .map(|number| handle.spawn(shared.clone().work(number)))
-        .collect();
+    let workers: Vec<_> =
+        (0..shared.point.depth).map(|number| handle.spawn(shared.clone().work(number))).collect();
     for worker in workers {
         worker.await?;
     }
@@ -219,13 +221,9 @@ impl Shared {
                     self.file.read(offset, buffer, context).await?
                 }
                 _ => {
-                    // Different every time, so that no storage can save itself the work.
-                    random.fill(&mut buffer[..512]);
-                    let durability = if self.point.durable {
-                        Durability::Durable
-                    } else {
-                        Durability::Volatile
-                    };
+                    self.renew(&mut random, &mut buffer);
+                    let durability =
+                        if self.point.durable { Durability::Durable } else { Durability::Volatile };
                     let context = Context::of(Purpose::DatabaseWrite);
                     self.file.write(offset, buffer, durability, context).await?
                 }
@@ -233,6 +231,19 @@ impl Shared {
             self.count(started);
         }
         Ok(())
+    }
+
+    /// Makes every unit that a storage could tell apart different from all others, so that it
+    /// cannot save itself the work. What is filled is new to the last byte; what is written under
+    /// measurement only as far as it costs no time.
+    fn renew(&self, random: &mut Random, buffer: &mut [u8]) {
+        match self.point.action {
+            SweepAction::Fill => random.fill(buffer),
+            _ => buffer.chunks_mut(UNIT_BYTES).for_each(|unit| {
+                let stamp_bytes = STAMP_BYTES.min(unit.len());
+                random.fill(&mut unit[..stamp_bytes]);
+            }),
+        }
     }
 
     /// The next block to transfer; `None` when the point is over.

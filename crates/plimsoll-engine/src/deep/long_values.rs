@@ -1,13 +1,17 @@
-//! Long values: chunks without gaps, lengths as their heads say, exactly as many references as counted. A chunk whose bytes are fewer than the
-//! stretch it stands for is compressed, and must expand to exactly that stretch.
+//! Long values: chunks without gaps, lengths as their heads say, exactly as many references as
+//! counted. A chunk whose bytes are fewer than the stretch it stands for is compressed, and must
+//! expand to exactly that stretch.
 //!
-//! References are compared by bucketed sums: each reference adds the hash of its number to a bucket, each head takes its count times that
-//! hash away. Buckets that are not zero at the end hold a disagreement; only then the trees are walked again, for the numbers.
+//! References are compared by bucketed sums: each reference adds the hash of its number to a
+//! bucket, each head takes its count times that hash away. Buckets that are not zero at the end
+//! hold a disagreement; only then the trees are walked again, for the numbers.
 
 use std::collections::BTreeMap;
 
+// Circle: what is counted goes into the report of the whole, which is declared above.
 use super::DeepReport;
 use super::finding::{Finding, Findings};
+// Circle: rows refer to long values, and long values are counted by the rows that refer to them.
 use super::rows::{Records, for_each_reference};
 use super::sums::hash_number;
 use super::walk::{Line, Visitor, Walk, Walker};
@@ -28,10 +32,7 @@ pub(super) struct References {
 impl References {
     pub(super) fn new(page_max: PageNumber) -> Self {
         let buckets = (page_max as usize / 64).clamp(64, 65_536).next_power_of_two();
-        Self {
-            buckets: vec![0; buckets],
-            is_any: false,
-        }
+        Self { buckets: vec![0; buckets], is_any: false }
     }
 
     fn bucket(&self, long_value: u64) -> usize {
@@ -65,16 +66,12 @@ pub(super) async fn check(
     if let Some(place) = placed.long_values {
         let page_bytes = walker.page_size().bytes();
         let mut values = Values::new(placed, &mut records.references, page_bytes);
-        walker
-            .walk(place, page_flags::LONG_VALUE, Walk::First, &mut values)
-            .await?;
+        walker.walk(place, page_flags::LONG_VALUE, Walk::First, &mut values).await?;
         values.end(&mut walker.findings);
         report.long_values += values.count;
         if values.has_later_method {
             let what = format!("lengths of some long values of table {}", placed.table.name);
-            walker
-                .findings
-                .not_checked(what, "they are compressed in a way of a later format");
+            walker.findings.not_checked(what, "they are compressed in a way of a later format");
         }
     } else if !records.references.is_any {
         return Ok(());
@@ -83,9 +80,7 @@ pub(super) async fn check(
     let has_disagreements = records.references.buckets.iter().any(|sum| *sum != 0);
     if has_disagreements && walker.is_incomplete(&objects) {
         let what = format!("references to long values of table {}", placed.table.name);
-        walker
-            .findings
-            .not_checked(what, "a tree of the table could not be read in full");
+        walker.findings.not_checked(what, "a tree of the table could not be read in full");
     } else if has_disagreements {
         name_disagreements(walker, placed, &records.references).await?;
     }
@@ -110,7 +105,8 @@ struct Values<'a> {
 struct Current {
     long_value: u64,
     length_bytes: u64,
-    /// The last chunk met: its offset and what is stored. Its length is judged when it is known where the next one begins.
+    /// The last chunk met: its offset and what is stored. Its length is judged when it is known
+    /// where the next one begins.
     last: Option<(u64, Vec<u8>)>,
 }
 
@@ -134,9 +130,7 @@ impl Current {
     }
 
     fn found_bytes(&self) -> u64 {
-        self.last
-            .as_ref()
-            .map_or(0, |(offset, stored)| offset + stored.len() as u64)
+        self.last.as_ref().map_or(0, |(offset, stored)| offset + stored.len() as u64)
     }
 }
 
@@ -188,8 +182,7 @@ impl<'a> Values<'a> {
         let [references, length] = counts.first_chunk::<2>().ok_or("the head is too short")?;
         self.count += 1;
         self.is_after_gap = false;
-        self.references
-            .take_away(long_value, u32::from_le_bytes(*references));
+        self.references.take_away(long_value, u32::from_le_bytes(*references));
         self.current = Some(Current {
             long_value,
             length_bytes: u32::from_le_bytes(*length).into(),
@@ -202,10 +195,7 @@ impl<'a> Values<'a> {
         if self.is_after_gap {
             return Ok(());
         }
-        let current = self
-            .current
-            .as_mut()
-            .filter(|current| current.long_value == long_value);
+        let current = self.current.as_mut().filter(|current| current.long_value == long_value);
         let current = current.ok_or("a chunk without a head")?;
         let reaches = match self.is_judged {
             true => current.reaches(offset.into(), self.page_bytes),
@@ -242,18 +232,13 @@ impl Visitor for Values<'_> {
         };
         if let Err(problem) = outcome {
             let (Line { page, line }, table) = (at, self.table.to_owned());
-            findings.push(Finding::BadLongValue {
-                page,
-                line,
-                table,
-                problem,
-            });
+            findings.push(Finding::BadLongValue { page, line, table, problem });
         }
     }
 }
 
-/// Number, and offset for a chunk. Later formats (from 110 on) number with eight bytes, of which the highest bit is set; a number of four
-/// bytes never has it.
+/// Number, and offset for a chunk. Later formats (from 110 on) number with eight bytes, of which
+/// the highest bit is set; a number of four bytes never has it.
 fn parse_key(key: &[u8]) -> Option<(u64, Option<u32>)> {
     const LONG_NUMBER: u8 = 0x80;
     let number_bytes = match key.first()? & LONG_NUMBER {
@@ -261,9 +246,7 @@ fn parse_key(key: &[u8]) -> Option<(u64, Option<u32>)> {
         _ => 8,
     };
     let (number, offset) = key.split_at_checked(number_bytes)?;
-    let number = number
-        .iter()
-        .fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let number = number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
     match *offset {
         [] => Some((number, None)),
         [a, b, c, d] => Some((number, Some(u32::from_be_bytes([a, b, c, d])))),
@@ -286,14 +269,9 @@ async fn name_disagreements(
         numbers: Numbers::new(),
     };
     walker.walk(placed.place, 0, Walk::Again, &mut found).await?;
-    let mut counted = Counted {
-        references,
-        numbers: found.numbers,
-    };
+    let mut counted = Counted { references, numbers: found.numbers };
     if let Some(place) = placed.long_values {
-        walker
-            .walk(place, page_flags::LONG_VALUE, Walk::Again, &mut counted)
-            .await?;
+        walker.walk(place, page_flags::LONG_VALUE, Walk::Again, &mut counted).await?;
     }
     for (long_value, (found, counted)) in counted.numbers {
         if found != counted {

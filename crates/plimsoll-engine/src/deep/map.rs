@@ -1,7 +1,9 @@
 //! Which pages have been reached, and which each tree may reach.
 
+// Circle: which trees there are is said by who asks, above.
 use super::KnownTree;
 use super::extents::Extents;
+// Circle: a walk marks pages on the map, and the map is drawn of the space that walks have found.
 use super::space::Space;
 use crate::PageNumber;
 
@@ -15,20 +17,15 @@ pub(super) struct PageMap {
 
 impl PageMap {
     pub(super) fn empty(page_max: PageNumber) -> Self {
-        Self {
-            reached: vec![0; page_max as usize / 64 + 1],
-            trees: Vec::new(),
-        }
+        Self { reached: vec![0; page_max as usize / 64 + 1], trees: Vec::new() }
     }
 
     /// Learns what each tree may reach.
     pub(super) fn learn(&mut self, trees: &[KnownTree], spaces: &[Option<Space>]) {
         for (tree, space) in trees.iter().zip(spaces) {
             let Some(space) = space else { continue };
-            let children = trees
-                .iter()
-                .zip(spaces)
-                .filter(|(child, _)| child.parent == tree.place.root);
+            let children =
+                trees.iter().zip(spaces).filter(|(child, _)| child.parent == tree.place.root);
             let ranges = children.filter_map(|(_, space)| space.as_ref());
             let ranges = ranges.flat_map(|space| space.owned.ranges().to_vec()).collect();
             let own = space.owned.without(&Extents::of(ranges).0);

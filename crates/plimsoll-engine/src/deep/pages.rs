@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use plimsoll_io::{Buffer, Context, DiskError, File, Files, Handle, OpenMode, Purpose};
 
+// Circle: what is asked is declared above.
 use super::DeepOptions;
 use crate::page::PageView;
 use crate::reader::{DatabaseReader, ReadError};
@@ -54,10 +55,7 @@ impl PageSource {
         reader: &DatabaseReader,
         options: DeepOptions,
     ) -> Result<Self, ReadError> {
-        let context = Context {
-            purpose: Purpose::Checksum,
-            ..options.context
-        };
+        let context = Context { purpose: Purpose::Checksum, ..options.context };
         let size = reader.page_size();
         Ok(Self {
             file: files.open(path, OpenMode::Read, context).await?,
@@ -124,9 +122,10 @@ impl PageStream {
             };
             let buffer = Rc::new(answer.await?);
             let page_bytes = self.source.size.bytes();
-            self.ready.extend(
-                (0..count).map(|place| (first + place as PageNumber, buffer.clone(), place * page_bytes)),
-            );
+            self.ready
+                .extend((0..count).map(|place| {
+                    (first + place as PageNumber, buffer.clone(), place * page_bytes)
+                }));
         }
         self.fill();
         let ready = self.ready.pop_front();
@@ -150,9 +149,7 @@ impl PageStream {
             }
             let source = &self.source;
             let buffer = source.file.allocate(count * source.size.bytes());
-            let answer = source
-                .file
-                .read(source.size.offset_of(first), buffer, source.context);
+            let answer = source.file.read(source.size.offset_of(first), buffer, source.context);
             self.in_flight.push_back((first, count, Box::pin(answer)));
         }
     }
@@ -170,12 +167,6 @@ impl PageSource {
         } else {
             (bytes, start)
         };
-        ReadPage {
-            number,
-            class,
-            bytes,
-            start,
-            size,
-        }
+        ReadPage { number, class, bytes, start, size }
     }
 }

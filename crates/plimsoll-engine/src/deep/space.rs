@@ -1,8 +1,11 @@
-//! Who owns which pages: reading the space trees, and comparing them with each other and with what was reached.
+//! Who owns which pages: reading the space trees, and comparing them with each other and with what
+//! was reached.
 //!
-//! A root carries a space header: pages of the first extent, parent root, flags, and either the root of the owned-extent tree (the
-//! available-extent tree is the page after) or, for a tree of one small extent, a bit per free page.
+//! A root carries a space header: pages of the first extent, parent root, flags, and either the
+//! root of the owned-extent tree (the available-extent tree is the page after) or, for a tree of
+//! one small extent, a bit per free page.
 
+// Circle: which trees there are is said by who asks, above.
 use super::KnownTree;
 use super::extents::{Extents, Range};
 use super::finding::{Finding, Findings};
@@ -43,18 +46,15 @@ impl SpaceHeader {
             LONG_HEADER_BYTES => &external[1..1 + HEADER_BYTES],
             _ => return None,
         };
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        Some(Self {
-            primary_pages: word(0),
-            parent: word(4),
-            flags: word(8),
-            last_word: word(12),
-        })
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        Some(Self { primary_pages: word(0), parent: word(4), flags: word(8), last_word: word(12) })
     }
 }
 
-/// Reads the space of every tree, in the same order; `None` where the root is unreadable. A tree whose space is unknown makes its
-/// parent's unknown, too: what it owns would look leaked there.
+/// Reads the space of every tree, in the same order; `None` where the root is unreadable. A tree
+/// whose space is unknown makes its parent's unknown, too: what it owns would look leaked there.
 pub(super) async fn read_all(
     walker: &mut Walker,
     trees: &[KnownTree],
@@ -84,19 +84,13 @@ async fn read_one(walker: &mut Walker, tree: &KnownTree) -> Result<Option<Space>
     if !matches!(page.class, PageClass::Ok | PageClass::Correctable { .. }) {
         return Ok(None);
     }
-    let problem = |problem| Finding::SpaceHeader {
-        root,
-        object,
-        problem,
-    };
+    let problem = |problem| Finding::SpaceHeader { root, object, problem };
     let Some(header) = page.view().external().ok().and_then(SpaceHeader::parse) else {
         walker.findings.push(problem("it has no known length"));
         return Ok(None);
     };
     if header.parent != tree.parent {
-        walker
-            .findings
-            .push(problem("it names another parent than the catalog"));
+        walker.findings.push(problem("it names another parent than the catalog"));
     }
     if header.flags & MULTIPLE_EXTENTS == 0 {
         return Ok(Some(single_extent(root, &header)));
@@ -108,30 +102,22 @@ async fn read_one(walker: &mut Walker, tree: &KnownTree) -> Result<Option<Space>
     let (owned, owned_pages) = read_extents(walker, tree, header.last_word).await?;
     let (free, free_pages) = read_extents(walker, tree, available_root).await?;
     if walker.is_incomplete(&[object]) {
-        // From half of the extents nothing follows, neither about this tree nor about those above and below.
+        // From half of the extents nothing follows, neither about this tree nor about those above
+        // and below.
         let what = format!("which pages object {object} owns, and which of them are free");
-        walker
-            .findings
-            .not_checked(what, "a tree of its space could not be read in full");
+        walker.findings.not_checked(what, "a tree of its space could not be read in full");
         return Ok(None);
     }
     let (owned, mut listed_twice) = Extents::of(owned);
     let (free, free_twice) = Extents::of(free);
     listed_twice.extend(free_twice);
-    Ok(Some(Space {
-        owned,
-        free,
-        pages: [owned_pages, free_pages].concat(),
-        listed_twice,
-    }))
+    Ok(Some(Space { owned, free, pages: [owned_pages, free_pages].concat(), listed_twice }))
 }
 
 fn single_extent(root: PageNumber, header: &SpaceHeader) -> Space {
     let last = root.saturating_add(header.primary_pages.max(1) - 1);
     let bits = (0..u32::BITS).filter(|bit| header.last_word >> bit & 1 == 1);
-    let free = bits
-        .map(|bit| root.saturating_add(1 + bit))
-        .map(|page| (page, page));
+    let free = bits.map(|bit| root.saturating_add(1 + bit)).map(|page| (page, page));
     Space {
         owned: Extents::of(vec![(root, last)]).0,
         free: Extents::of(free.collect()).0,
@@ -145,15 +131,10 @@ async fn read_extents(
     tree: &KnownTree,
     root: PageNumber,
 ) -> Result<(Vec<Range>, Vec<PageNumber>), ReadError> {
-    let place = Place {
-        object: tree.place.object,
-        root,
-    };
+    let place = Place { object: tree.place.object, root };
     let mut list = ExtentList::default();
     walker.visited.clear();
-    walker
-        .walk(place, tree.kind | page_flags::SPACE, Walk::First, &mut list)
-        .await?;
+    walker.walk(place, tree.kind | page_flags::SPACE, Walk::First, &mut list).await?;
     if list.has_bad {
         walker.incomplete.insert(place.object);
     }
@@ -199,17 +180,10 @@ struct ExtentList {
 impl Visitor for ExtentList {
     fn node(&mut self, at: Line, key: &[u8], node: &Node<'_>, findings: &mut Findings) {
         // Later formats put the number of a pool in front.
-        let key = if key.len() == 5 && key[0] & 0x80 != 0 {
-            &key[1..]
-        } else {
-            key
-        };
+        let key = if key.len() == 5 && key[0] & 0x80 != 0 { &key[1..] } else { key };
         let last = <[u8; 4]>::try_from(key).map(u32::from_be_bytes);
         let pages = <[u8; 4]>::try_from(node.data).map(u32::from_le_bytes);
-        let range = last
-            .ok()
-            .zip(pages.ok())
-            .map(|(last, pages)| (range_of(last, pages), pages));
+        let range = last.ok().zip(pages.ok()).map(|(last, pages)| (range_of(last, pages), pages));
         match range {
             Some((Some(range), _)) => self.ranges.push(range),
             // An entry of no pages is only kept for its key.
@@ -231,36 +205,20 @@ pub(super) fn check_all(walker: &mut Walker, trees: &[KnownTree], spaces: &[Opti
         let Some(space) = space else { continue };
         let object = tree.place.object;
         for (first, last) in &space.listed_twice {
-            findings.push(Finding::ExtentsOverlap {
-                first: *first,
-                last: *last,
-                object,
-            });
+            findings.push(Finding::ExtentsOverlap { first: *first, last: *last, object });
         }
         for (first, last) in space.free.without(&space.owned).ranges() {
-            findings.push(Finding::FreeNotOwned {
-                first: *first,
-                last: *last,
-                object,
-            });
+            findings.push(Finding::FreeNotOwned { first: *first, last: *last, object });
         }
         let parent = trees.iter().position(|parent| parent.place.root == tree.parent);
         let parent = parent.and_then(|parent| spaces[parent].as_ref());
         let above = parent.map_or(&file, |parent| &parent.owned);
         for (first, last) in space.owned.without(above).ranges() {
-            findings.push(Finding::NotOwnedByParent {
-                first: *first,
-                last: *last,
-                object,
-            });
+            findings.push(Finding::NotOwnedByParent { first: *first, last: *last, object });
         }
         let free_above = parent.map(|parent| space.owned.within(&parent.free));
         for (first, last) in free_above.unwrap_or_default().ranges() {
-            findings.push(Finding::FreeInParent {
-                first: *first,
-                last: *last,
-                object,
-            });
+            findings.push(Finding::FreeInParent { first: *first, last: *last, object });
         }
     }
     check_siblings(findings, trees, spaces);
@@ -269,20 +227,14 @@ pub(super) fn check_all(walker: &mut Walker, trees: &[KnownTree], spaces: &[Opti
 /// Two children of one parent must not own the same pages.
 fn check_siblings(findings: &mut Findings, trees: &[KnownTree], spaces: &[Option<Space>]) {
     for parent in trees {
-        let children = trees
-            .iter()
-            .zip(spaces)
-            .filter(|(child, _)| child.parent == parent.place.root);
+        let children =
+            trees.iter().zip(spaces).filter(|(child, _)| child.parent == parent.place.root);
         let mut before = Extents::default();
         for (child, space) in children {
             let Some(space) = space else { continue };
             let object = child.place.object;
             for (first, last) in space.owned.within(&before).ranges() {
-                findings.push(Finding::OwnedTwice {
-                    first: *first,
-                    last: *last,
-                    object,
-                });
+                findings.push(Finding::OwnedTwice { first: *first, last: *last, object });
             }
             before = Extents::of([before.ranges(), space.owned.ranges()].concat()).0;
         }
@@ -290,7 +242,11 @@ fn check_siblings(findings: &mut Findings, trees: &[KnownTree], spaces: &[Option
 }
 
 /// Checks that the pages of the space trees are their owner's to use.
-pub(super) fn check_space_pages(walker: &mut Walker, trees: &[KnownTree], spaces: &[Option<Space>]) {
+pub(super) fn check_space_pages(
+    walker: &mut Walker,
+    trees: &[KnownTree],
+    spaces: &[Option<Space>],
+) {
     for (tree, space) in trees.iter().zip(spaces) {
         for page in space.iter().flat_map(|space| &space.pages) {
             walker.check_owner(tree.place, *page);
@@ -307,9 +263,7 @@ pub(super) async fn check_reached(walker: &mut Walker, trees: &[KnownTree]) {
         let object = tree.place.object;
         if walker.incomplete.contains(&object) {
             let what = format!("whether pages of object {object} are lost");
-            walker
-                .findings
-                .not_checked(what, "its tree could not be read in full");
+            walker.findings.not_checked(what, "its tree could not be read in full");
             continue;
         }
         for (first, last) in own.without(free).ranges().to_vec() {

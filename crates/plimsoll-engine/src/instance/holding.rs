@@ -7,8 +7,38 @@ use super::holds::Hold;
 use crate::error::{EngineError, Result};
 use crate::log::holds::{NamedHolds, encode_holds, write_holds};
 
+/// A hold on the log for work of this process. It ends with the work, in whichever way that ends,
+/// and is nobody else's: two backups of one database hold their log each.
+pub(crate) struct Held {
+    instance: Rc<Instance>,
+    holder: String,
+}
+
+impl Held {
+    /// Keeps generations from `generation` on for what the work is called.
+    pub(crate) fn begin(instance: &Rc<Instance>, what: &str, generation: u32) -> Held {
+        let number = instance.holders.get() + 1;
+        instance.holders.set(number);
+        let held = Held { instance: instance.clone(), holder: format!("{what}, number {number}") };
+        held.raise(generation);
+        held
+    }
+
+    /// From now on only those from `generation` on.
+    pub(crate) fn raise(&self, generation: u32) {
+        self.instance.hold_log(&self.holder, generation);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.instance.release_log(&self.holder);
+    }
+}
+
 impl Instance {
-    /// Keeps generations from `generation` on until the hold is changed or released, or the process ends; used by backups and by who reads along.
+    /// Keeps generations from `generation` on until the hold is changed or released, or the process
+    /// ends; used by backups and by who reads along.
     pub fn hold_log(&self, holder: &str, generation: u32) {
         let mut holds = self.holds.of_process.borrow_mut();
         holds.insert(holder.to_owned(), generation);
@@ -19,12 +49,14 @@ impl Instance {
         self.holds.of_process.borrow_mut().remove(holder);
     }
 
-    /// Keeps generations from `generation` on for a client, across restarts and crashes, until the hold is changed or released under its name. It goes on to
-    /// the end when nobody waits for it any longer.
+    /// Keeps generations from `generation` on for a client, across restarts and crashes, until the
+    /// hold is changed or released under its name. It goes on to the end when nobody waits for it
+    /// any longer.
     ///
     /// # Errors
-    /// [`EngineError::LogMissing`] when that generation was purged, [`EngineError::BadOption`] when there is no room for the hold, and whatever writing meets:
-    /// then the hold may be there or not, and no log is purged that it would need.
+    /// [`EngineError::LogMissing`] when that generation was purged, [`EngineError::BadOption`] when
+    /// there is no room for the hold, and whatever writing meets: then the hold may be there or
+    /// not, and no log is purged that it would need.
     pub async fn hold_log_durably(self: &Rc<Self>, name: &str, generation: u32) -> Result<()> {
         // Before anything is waited for: from now on nobody deletes it.
         let ticket = self.holds.expect(generation);
@@ -43,7 +75,8 @@ impl Instance {
         self.change_holds(ticket, change).await
     }
 
-    /// Ends a durable hold; one that is not there has been released before. It goes on to the end when nobody waits for it any longer.
+    /// Ends a durable hold; one that is not there has been released before. It goes on to the end
+    /// when nobody waits for it any longer.
     ///
     /// # Errors
     /// Whatever writing meets: then the hold stays.
@@ -77,14 +110,16 @@ impl Instance {
         change: impl FnOnce(&mut NamedHolds) + 'static,
     ) -> Result<()> {
         let this = self.clone();
-        let changed = self
-            .store
-            .handle
-            .spawn(async move { this.change_holds_alone(ticket, change).await });
+        let changed =
+            self.store.handle.spawn(async move { this.change_holds_alone(ticket, change).await });
         changed.await
     }
 
-    async fn change_holds_alone(&self, ticket: u64, change: impl FnOnce(&mut NamedHolds)) -> Result<()> {
+    async fn change_holds_alone(
+        &self,
+        ticket: u64,
+        change: impl FnOnce(&mut NamedHolds),
+    ) -> Result<()> {
         let (store, holds) = (&self.store, &self.holds);
         let prepared = async {
             let entered = store.enter()?;

@@ -1,16 +1,21 @@
-//! Recovery in steps: a database that was not shut down cleanly is brought forward one log generation at a time.
+//! Recovery in steps: a database that was not shut down cleanly is brought forward one log
+//! generation at a time.
 //!
-//! A replica feeds generations as they arrive, pauses and goes on (in another process, if need be), and activates when it is to take over; only then are
-//! unfinished transactions taken back. Crash recovery is the same: feed all there is, activate.
+//! A replica feeds generations as they arrive, pauses and goes on (in another process, if need be),
+//! and activates when it is to take over; only then are unfinished transactions taken back. Crash
+//! recovery is the same: feed all there is, activate.
 //!
-//! It may activate at any point from which on no page in the files is newer than what was redone. Log after that point is another history
-//! from then on: it is set aside under another name, and a copy that has redone it is refused the new one (creation times do not chain).
+//! It may activate at any point from which on no page in the files is newer than what was redone.
+//! Log after that point is another history from then on: it is set aside under another name, and a
+//! copy that has redone it is refused the new one (creation times do not chain).
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use plimsoll_io::{Context, Files, Handle, JoinHandle, Purpose, Random};
 
+// Circle: opening recovers where it must, and recovery in steps ends with opening: one way in two
+// files.
 use super::open::{
     Ground, Opening, activate, check_stream, close_all, needs_recovery, open_databases, redo_start,
 };
@@ -56,11 +61,7 @@ impl Recovery {
     pub async fn begin(files: Files, handle: Handle, options: InstanceOptions) -> Result<Recovery> {
         options.check()?;
         let databases = open_databases(&files, &handle, &options).await?;
-        let opening = Opening {
-            files,
-            handle,
-            options,
-        };
+        let opening = Opening { files, handle, options };
         let begun = Self::with_databases(opening, databases.clone()).await;
         if begun.is_err() {
             close_all(&databases).await;
@@ -68,25 +69,23 @@ impl Recovery {
         begun
     }
 
-    pub(super) async fn with_databases(opening: Opening, databases: Vec<Rc<Database>>) -> Result<Recovery> {
-        let Opening {
-            files,
-            handle,
-            options,
-        } = opening;
-        let reader = LogReader::new(
-            files.clone(),
-            options.log.clone(),
-            replay_context(options.context),
-        );
+    pub(super) async fn with_databases(
+        opening: Opening,
+        databases: Vec<Rc<Database>>,
+    ) -> Result<Recovery> {
+        let Opening { files, handle, options } = opening;
+        let reader =
+            LogReader::new(files.clone(), options.log.clone(), replay_context(options.context));
         let generations = reader.generations().await?;
         let start = redo_start(&files, &options, &databases, &generations).await?;
         make_found_durable(&files, &options, &databases).await?;
         let dirty = databases.iter().find(|database| needs_recovery(database));
-        let signature = dirty.map_or_else(Signature::default, |database| database.header().log_signature);
+        let signature =
+            dirty.map_or_else(Signature::default, |database| database.header().log_signature);
         let limits = options.cache_limits(databases[0].size().bytes());
         let depth = options.checkpoint_depth_generations();
-        let replayer = Replayer::new(handle.clone(), files.clone(), databases.clone(), limits, depth);
+        let replayer =
+            Replayer::new(handle.clone(), files.clone(), databases.clone(), limits, depth);
         Ok(Recovery {
             next: start.generation,
             known: generations,
@@ -135,24 +134,25 @@ impl Recovery {
         Ok(true)
     }
 
-    async fn feed(&mut self, mut generation: Generation, following: Option<&GenerationHeader>) -> Result<()> {
+    async fn feed(
+        &mut self,
+        mut generation: Generation,
+        following: Option<&GenerationHeader>,
+    ) -> Result<()> {
         check_stream(self.signature, &generation, self.databases[0].path())?;
         if let Some(following) = following.filter(|following| generation.goes_beyond(following)) {
             self.check_history(&generation, following)?;
             generation.cut_at(following.previous_end);
         }
-        let from = if self.next == self.start.generation {
-            self.start.offset
-        } else {
-            0
-        };
+        let from = if self.next == self.start.generation { self.start.offset } else { 0 };
         self.replayer.feed(generation, from).await?;
         self.next += 1;
         Ok(())
     }
 
-    /// Log behind the place where the next generation goes on was given up when that was begun. Databases that were opened with it, or after it, know nothing
-    /// of that log. Others may have been changed by it: they are of another history.
+    /// Log behind the place where the next generation goes on was given up when that was begun.
+    /// Databases that were opened with it, or after it, know nothing of that log. Others may have
+    /// been changed by it: they are of another history.
     fn check_history(&self, generation: &Generation, following: &GenerationHeader) -> Result<()> {
         let has_parted = |database: &&Rc<Database>| {
             let opened_in = database.header().attach_position.generation;
@@ -163,7 +163,8 @@ impl Recovery {
             Some(database) => Err(EngineError::Diverged {
                 path: database.path().to_owned(),
                 why: format!(
-                    "its log ends at {}, and generation {} goes on from {}: what lies between is not of this history",
+                    "its log ends at {}, and generation {} goes on from {}: what lies between is \
+                     not of this history",
                     generation.end(),
                     following.generation,
                     following.previous_end
@@ -172,7 +173,8 @@ impl Recovery {
         }
     }
 
-    /// The file of the next generation. Closed generations stay where they are, so the directory is looked at again only for others.
+    /// The file of the next generation. Closed generations stay where they are, so the directory is
+    /// looked at again only for others.
     async fn file_of_next(&mut self) -> Result<Option<GenerationFile>> {
         let closed = self.options.log.closed(self.next);
         if !self.known.iter().any(|file| file.path == closed) {
@@ -182,15 +184,13 @@ impl Recovery {
         Ok(found.cloned())
     }
 
-    /// Feeds every generation there is. While one is redone the next is there, and the one after it is read.
+    /// Feeds every generation there is. While one is redone the next is there, and the one after it
+    /// is read.
     pub async fn feed_all(&mut self) -> Result<()> {
         let unread: VecDeque<GenerationFile> = (self.next..)
             .map_while(|number| self.known.iter().find(|file| file.generation == number).cloned())
             .collect();
-        let mut ahead = Ahead {
-            unread,
-            reading: VecDeque::new(),
-        };
+        let mut ahead = Ahead { unread, reading: VecDeque::new() };
         let fed = self.feed_run(&mut ahead).await;
         for reading in ahead.reading {
             // Nothing may touch the files when this has returned.
@@ -234,7 +234,8 @@ impl Recovery {
         self.handle.spawn(async move { reader.read_durably(&path).await })
     }
 
-    /// Lets [`Recovery::activate`] leave out commits that were acknowledged: those in generations that are lost, or that were not fed.
+    /// Lets [`Recovery::activate`] leave out commits that were acknowledged: those in generations
+    /// that are lost, or that were not fed.
     pub fn give_up_commits(&mut self) {
         self.commits_given_up = true;
     }
@@ -244,28 +245,23 @@ impl Recovery {
         let last = self.position().generation;
         for database in self.databases.iter().filter(|database| needs_recovery(database)) {
             let (path, header) = (database.path().to_owned(), database.header());
-            let (required, committed) = (header.generation_max_required, header.generation_max_committed);
+            let (required, committed) =
+                (header.generation_max_required, header.generation_max_committed);
             if last < required {
                 return Err(EngineError::ActivatedTooEarly { path, required, last });
             }
             if last < committed && !self.commits_given_up {
-                return Err(EngineError::CommittedLogMissing {
-                    path,
-                    committed,
-                    last,
-                });
+                return Err(EngineError::CommittedLogMissing { path, committed, last });
             }
         }
         Ok(())
     }
 
-    /// Takes generations that were not redone out of the stream, the newest first, so that a stop in between leaves no gap. Answers what is left.
+    /// Takes generations that were not redone out of the stream, the newest first, so that a stop
+    /// in between leaves no gap. Answers what is left.
     async fn set_aside(&self, mut folder: LogFolder) -> Result<LogFolder> {
         let (last, names) = (self.position().generation, &self.options.log);
-        let metadata = Context {
-            purpose: Purpose::Metadata,
-            ..self.options.context
-        };
+        let metadata = Context { purpose: Purpose::Metadata, ..self.options.context };
         let mut is_changed = false;
         while let Some(file) = folder.generations.pop_if(|file| file.generation > last) {
             let mut number = 1;
@@ -283,20 +279,15 @@ impl Recovery {
         Ok(folder)
     }
 
-    /// Makes what was redone durable and closes the files; a later [`Recovery::begin`] goes on from there.
+    /// Makes what was redone durable and closes the files; a later [`Recovery::begin`] goes on from
+    /// there.
     pub async fn pause(self) -> Result<()> {
         let resume_at = self.replayer.pause().await;
         let noted = match resume_at {
             Ok(resume_at) => {
                 let resume_at = resume_at.max(self.start);
-                note_resume(
-                    &self.files,
-                    &self.options,
-                    &self.databases,
-                    resume_at,
-                    self.signature,
-                )
-                .await
+                note_resume(&self.files, &self.options, &self.databases, resume_at, self.signature)
+                    .await
             }
             Err(error) => Err(error),
         };
@@ -304,7 +295,8 @@ impl Recovery {
         noted
     }
 
-    /// Stops without keeping anything but what happens to be written, and closes the files: when this returns nobody holds them.
+    /// Stops without keeping anything but what happens to be written, and closes the files: when
+    /// this returns nobody holds them.
     pub async fn abandon(self) {
         let databases = self.databases.clone();
         self.stop().await;
@@ -316,10 +308,12 @@ impl Recovery {
         self.replayer.abandon().await;
     }
 
-    /// Takes back what was not committed and opens the databases for work, with a new generation of the same stream.
+    /// Takes back what was not committed and opens the databases for work, with a new generation of
+    /// the same stream.
     ///
     /// # Errors
-    /// [`EngineError::ActivatedTooEarly`], [`EngineError::CommittedLogMissing`], [`EngineError::DamagedPages`] and whatever opening meets.
+    /// [`EngineError::ActivatedTooEarly`], [`EngineError::CommittedLogMissing`],
+    /// [`EngineError::DamagedPages`] and whatever opening meets.
     pub async fn activate(self, random: &mut Random) -> Result<(Rc<Instance>, RecoveryReport)> {
         let databases = self.databases.clone();
         let activated = self.activate_open(random).await;
@@ -335,7 +329,10 @@ impl Recovery {
         self.set_aside(self.reader.folder().await?).await
     }
 
-    pub(super) async fn activate_open(self, random: &mut Random) -> Result<(Rc<Instance>, RecoveryReport)> {
+    pub(super) async fn activate_open(
+        self,
+        random: &mut Random,
+    ) -> Result<(Rc<Instance>, RecoveryReport)> {
         let folder = match self.history().await {
             Ok(folder) => folder,
             Err(error) => {
@@ -348,17 +345,14 @@ impl Recovery {
             recovered_from: Some(self.start),
             folder,
         };
-        let opening = Opening {
-            files: self.files,
-            handle: self.handle,
-            options: self.options,
-        };
+        let opening = Opening { files: self.files, handle: self.handle, options: self.options };
         activate(opening, random, ground).await
     }
 }
 
-/// What was found may be in a volatile cache only: a process that died had written it and not waited until it was stable. Redo leaves alone what it
-/// finds done, and the header allows pages to be written, so a power cut must not take any of that back.
+/// What was found may be in a volatile cache only: a process that died had written it and not
+/// waited until it was stable. Redo leaves alone what it finds done, and the header allows pages to
+/// be written, so a power cut must not take any of that back.
 async fn make_found_durable(
     files: &Files,
     options: &InstanceOptions,
@@ -367,10 +361,7 @@ async fn make_found_durable(
     for database in databases.iter().filter(|database| needs_recovery(database)) {
         database.sync().await?;
     }
-    let metadata = Context {
-        purpose: Purpose::Metadata,
-        ..options.context
-    };
+    let metadata = Context { purpose: Purpose::Metadata, ..options.context };
     files.sync_directory(options.log.directory(), metadata).await?;
     Ok(())
 }
@@ -386,15 +377,13 @@ async fn note_resume(
     for database in databases.iter().filter(|database| needs_recovery(database)) {
         database
             .update_header(move |header| {
-                header.generation_min_required = header.generation_min_required.max(resume_at.generation);
+                header.generation_min_required =
+                    header.generation_min_required.max(resume_at.generation);
                 header.generation_recovering = resume_at.generation;
             })
             .await?;
     }
-    let context = Context {
-        purpose: Purpose::Header,
-        ..options.context
-    };
+    let context = Context { purpose: Purpose::Header, ..options.context };
     write_checkpoint(
         files,
         &options.log.checkpoint(),

@@ -1,8 +1,10 @@
-//! A streaming backup: all pages in order while transactions go on, and the generations that make the copy consistent.
+//! A streaming backup: all pages in order while transactions go on, and the generations that make
+//! the copy consistent.
 //!
-//! The pages are read as they are in the file, so the copy is of many moments; replaying the log from the checkpoint at the start to the tip at the
-//! end makes it one. The log needed is held back from deletion until the backup is dropped. The copy has a header of its own, which names that log:
-//! whoever opens the copy without all of it is refused.
+//! The pages are read as they are in the file, so the copy is of many moments; replaying the log
+//! from the checkpoint at the start to the tip at the end makes it one. The log needed is held back
+//! from deletion until the backup is dropped. The copy has a header of its own, which names that
+//! log: whoever opens the copy without all of it is refused.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -16,7 +18,7 @@ use super::scan::{Chunk, read_chunk};
 use crate::PageNumber;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
-use crate::instance::Instance;
+use crate::instance::{Held, Instance};
 use crate::log::Lsn;
 use crate::{BackupMark, DatabaseHeader, DatabaseState, LogTime};
 
@@ -35,7 +37,8 @@ pub struct BackupReport {
     pub pages: u32,
     /// Bytes, headers not counted.
     pub bytes: u64,
-    /// Pages with a flipped bit that was put right in memory; the copy holds them as they should be, the file does not.
+    /// Pages with a flipped bit that was put right in memory; the copy holds them as they should
+    /// be, the file does not.
     pub corrected: u64,
     /// Whether one copy of the header was damaged when the database was opened after a clean end.
     pub header_copy_damaged: bool,
@@ -45,7 +48,8 @@ pub struct BackupReport {
     pub generation_last: u32,
 }
 
-/// A read of a run of pages. It goes on only while somebody waits for a chunk, and ends with the backup.
+/// A read of a run of pages. It goes on only while somebody waits for a chunk, and ends with the
+/// backup.
 enum Reading {
     UnderWay(Pin<Box<dyn Future<Output = Result<Chunk>>>>),
     Done(Result<Chunk>),
@@ -55,7 +59,7 @@ enum Reading {
 pub struct Backup {
     instance: Rc<Instance>,
     database: Rc<Database>,
-    holder: String,
+    _held: Held,
     started_at: Lsn,
     next: PageNumber,
     last: PageNumber,
@@ -71,11 +75,10 @@ impl Backup {
     pub fn start(instance: &Rc<Instance>, database: u8, read_bytes: usize) -> Result<Backup> {
         let target = instance.database(database)?;
         let started_at = instance.store().checkpoint.get();
-        let holder = instance.next_holder("backup", database);
-        instance.hold_log(&holder, started_at.generation);
+        let what = format!("backup of database {database}");
         Ok(Backup {
+            _held: Held::begin(instance, &what, started_at.generation),
             instance: instance.clone(),
-            holder,
             started_at,
             next: 1,
             last: target.pages_in_use(),
@@ -113,19 +116,13 @@ impl Backup {
         }
         self.corrected += chunk.corrected;
         self.pages_handed_out += (chunk.bytes.len() / self.database.size().bytes()) as u32;
-        Ok(Some(BackupChunk {
-            first: chunk.first,
-            bytes: chunk.bytes,
-        }))
+        Ok(Some(BackupChunk { first: chunk.first, bytes: chunk.bytes }))
     }
 
     fn start_read(&mut self) {
         let count = self.pages_per_read.min(self.last + 1 - self.next);
-        let (handle, database, first) = (
-            self.instance.store().handle.clone(),
-            self.database.clone(),
-            self.next,
-        );
+        let (handle, database, first) =
+            (self.instance.store().handle.clone(), self.database.clone(), self.next);
         self.reads.push_back(Reading::UnderWay(Box::pin(async move {
             read_chunk(&handle, &database, first, count, Purpose::Backup).await
         })));
@@ -154,10 +151,12 @@ impl Backup {
         .await
     }
 
-    /// Makes durable the log that the copy needs and says which generations that is. They stay until the backup is dropped.
+    /// Makes durable the log that the copy needs and says which generations that is. They stay
+    /// until the backup is dropped.
     ///
     /// # Errors
-    /// A file that ends before the last page the database owns has lost pages, which no copy holds either.
+    /// A file that ends before the last page the database owns has lost pages, which no copy holds
+    /// either.
     pub async fn finish(&self) -> Result<BackupReport> {
         let store = self.instance.store();
         store.check_length(&self.database).await?;
@@ -174,7 +173,8 @@ impl Backup {
 }
 
 impl Backup {
-    /// The header of the copy, for both of its header pages: it names the generations of the report, all of which recovery then demands.
+    /// The header of the copy, for both of its header pages: it names the generations of the
+    /// report, all of which recovery then demands.
     pub fn header_of_copy(&self, report: &BackupReport) -> DatabaseHeader {
         let log = &self.instance.store().log;
         let now = LogTime::from_utc_ns(self.instance.store().handle.clock().anchor().utc_ns);
@@ -192,11 +192,5 @@ impl Backup {
             },
             ..self.database.header()
         }
-    }
-}
-
-impl Drop for Backup {
-    fn drop(&mut self) {
-        self.instance.release_log(&self.holder);
     }
 }

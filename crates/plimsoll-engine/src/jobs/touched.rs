@@ -1,7 +1,9 @@
-//! Which pages were touched since a database time, from the pages themselves: every change of a page gives it a new time, and times only rise. That needs no
-//! log from before, and reads the whole file.
+//! Which pages were touched since a database time, from the pages themselves: every change of a
+//! page gives it a new time, and times only rise. That needs no log from before, and reads the
+//! whole file.
 //!
-//! Pages that were changed and not written yet are named by the log from the checkpoint on, which is held meanwhile.
+//! Pages that were changed and not written yet are named by the log from the checkpoint on, which
+//! is held meanwhile.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -12,27 +14,16 @@ use super::scan::read_chunk;
 use crate::PageNumber;
 use crate::database::Database;
 use crate::error::Result;
-use crate::instance::Instance;
+use crate::instance::{Held, Instance};
 use crate::log::reader::LogReader;
 use crate::page::PageView;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;
 
-/// A hold on the log as long as it lives.
-struct Held {
-    instance: Rc<Instance>,
-    holder: String,
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.instance.release_log(&self.holder);
-    }
-}
-
-/// Every page of a database that was changed since its database time was `dbtime`, and every page that cannot be read: nobody knows what was on that.
-/// Changes made while this looks may be among them or not.
+/// Every page of a database that was changed since its database time was `dbtime`, and every page
+/// that cannot be read: nobody knows what was on that. Changes made while this looks may be among
+/// them or not.
 ///
 /// # Errors
 /// What reading pages and log meets.
@@ -44,19 +35,14 @@ pub async fn touched_since(
     let store = instance.store();
     let target = instance.database(database)?;
     let from = store.checkpoint.get();
-    let held = Held {
-        holder: instance.next_holder("pages touched", database),
-        instance: instance.clone(),
-    };
-    instance.hold_log(&held.holder, from.generation);
+    let what = format!("pages touched of database {database}");
+    let _held = Held::begin(instance, &what, from.generation);
     let mut pages = changed_in_file(instance, &target, dbtime).await?;
     store.log.make_durable(store.log.tip()).await?;
-    let context = Context {
-        purpose: Purpose::Maintenance,
-        ..store.context
-    };
+    let context = Context { purpose: Purpose::Maintenance, ..store.context };
     let reader = LogReader::new(store.files.clone(), store.log.names().clone(), context);
-    // Named since the checkpoint, which may lie before the time: a page of that kind may be looked at in vain, never left out.
+    // Named since the checkpoint, which may lie before the time: a page of that kind may be looked
+    // at in vain, never left out.
     let logged = reader.touched_since(from).await?;
     pages.extend(logged.pages(database));
     Ok(pages)

@@ -1,7 +1,8 @@
 //! Packing rows into records.
 
 use super::{
-    HEADER_BYTES, NO_VARIABLE, NULL_END, NULL_FILL, RecordLayout, SMALL_HAS_BITS, TAG_BYTES, value_bits,
+    HEADER_BYTES, NO_VARIABLE, NULL_END, NULL_FILL, RecordLayout, SMALL_HAS_BITS, TAG_BYTES,
+    value_bits,
 };
 use crate::schema::{ColumnStorage, TAGGED_COLUMN_MIN, VARIABLE_COLUMN_MIN};
 use crate::{ColumnId, PageSize, Table};
@@ -38,7 +39,9 @@ pub enum RecordError {
         column: ColumnId,
     },
     /// A fixed-length value has another length, or a value is longer than its column allows.
-    #[error("a value of {found_bytes} bytes does not fit column {column}, which takes {allowed_bytes}")]
+    #[error(
+        "a value of {found_bytes} bytes does not fit column {column}, which takes {allowed_bytes}"
+    )]
     Length {
         /// Column number.
         column: ColumnId,
@@ -69,8 +72,9 @@ pub enum RecordError {
 
 type Values<'a> = &'a [(ColumnId, NewValue<'a>)];
 
-/// Appends the record of a row to `record`. `values` are in ascending order of their columns; columns left out are absent
-/// where the format allows and null elsewhere.
+/// Appends the record of a row to `record`. `values` are in ascending order of their columns;
+/// columns left out are absent where the format allows and null elsewhere. A null of a column that
+/// has a default value is written down.
 ///
 /// # Errors
 /// See [`RecordError`]; `record` is then left with part of the row.
@@ -88,7 +92,7 @@ pub fn encode_record(
     let tagged_from = values.partition_point(|(column, _)| *column < TAGGED_COLUMN_MIN);
     let start = record.len();
     record.extend([0; HEADER_BYTES]);
-    let last_fixed = append_fixed(layout, &values[..variable_from], record)?;
+    let last_fixed = append_fixed(table, layout, &values[..variable_from], record)?;
     let fixed_end = record.len() - start;
     let last_variable = append_variable(table, &values[variable_from..tagged_from], record)?;
     append_tagged(table, page_size, &values[tagged_from..], record)?;
@@ -97,21 +101,35 @@ pub fn encode_record(
         return Err(RecordError::TooLong { bytes });
     }
     let [end_low, end_high] = (fixed_end as u16).to_le_bytes();
-    record[start..start + HEADER_BYTES].copy_from_slice(&[last_fixed, last_variable, end_low, end_high]);
+    record[start..start + HEADER_BYTES].copy_from_slice(&[
+        last_fixed,
+        last_variable,
+        end_low,
+        end_high,
+    ]);
     Ok(())
 }
 
-fn last_with_value(values: Values<'_>) -> Option<ColumnId> {
-    let with_value = values.iter().rev().find(|(_, value)| *value != NewValue::Null);
-    with_value.map(|(column, _)| *column)
+/// Whether a record has to say so: a null only where absence would mean a default value.
+fn is_written(table: &Table, column: ColumnId, value: &NewValue<'_>) -> bool {
+    *value != NewValue::Null
+        || table.column(column).is_some_and(|definition| definition.default.is_some())
+}
+
+fn last_written(table: &Table, values: Values<'_>) -> Option<ColumnId> {
+    let written = values.iter().rev().find(|(column, value)| is_written(table, *column, value));
+    written.map(|(column, _)| *column)
 }
 
 /// Fixed values and their null bits; returns the last column stored.
-fn append_fixed(layout: &RecordLayout, values: Values<'_>, record: &mut Vec<u8>) -> Result<u8, RecordError> {
-    let last = last_with_value(values).unwrap_or(0);
-    let missing = values
-        .iter()
-        .find(|(column, _)| layout.fixed_range(*column).is_none());
+fn append_fixed(
+    table: &Table,
+    layout: &RecordLayout,
+    values: Values<'_>,
+    record: &mut Vec<u8>,
+) -> Result<u8, RecordError> {
+    let last = last_written(table, values).unwrap_or(0);
+    let missing = values.iter().find(|(column, _)| layout.fixed_range(*column).is_none());
     if let Some((column, _)) = missing {
         return Err(RecordError::NoColumn { column: *column });
     }
@@ -141,8 +159,12 @@ fn append_fixed(layout: &RecordLayout, values: Values<'_>, record: &mut Vec<u8>)
 }
 
 /// The list of variable values and the values; returns the last column stored.
-fn append_variable(table: &Table, values: Values<'_>, record: &mut Vec<u8>) -> Result<u8, RecordError> {
-    let last = last_with_value(values).unwrap_or(NO_VARIABLE);
+fn append_variable(
+    table: &Table,
+    values: Values<'_>,
+    record: &mut Vec<u8>,
+) -> Result<u8, RecordError> {
+    let last = last_written(table, values).unwrap_or(NO_VARIABLE);
     let list = record.len();
     let count = usize::from(last - NO_VARIABLE);
     record.resize(list + 2 * count, 0);
@@ -169,16 +191,13 @@ fn check_length(table: &Table, column: ColumnId, bytes: &[u8]) -> Result<(), Rec
     let definition = table.column(column).ok_or(RecordError::NoColumn { column })?;
     let allowed_bytes = definition.bytes_max as usize;
     let must_be_exact = definition.column_type.fixed_bytes().is_some();
-    let fits =
-        allowed_bytes == 0 || bytes.len() == allowed_bytes || (bytes.len() < allowed_bytes && !must_be_exact);
+    let fits = allowed_bytes == 0
+        || bytes.len() == allowed_bytes
+        || (bytes.len() < allowed_bytes && !must_be_exact);
     if fits {
         return Ok(());
     }
-    Err(RecordError::Length {
-        column,
-        found_bytes: bytes.len(),
-        allowed_bytes,
-    })
+    Err(RecordError::Length { column, found_bytes: bytes.len(), allowed_bytes })
 }
 
 fn append_tagged(
@@ -187,31 +206,17 @@ fn append_tagged(
     values: Values<'_>,
     record: &mut Vec<u8>,
 ) -> Result<(), RecordError> {
-    // A null is only written down where absence would mean a default value.
-    let is_written = |column: ColumnId, value: &NewValue<'_>| {
-        let has_default = table
-            .column(column)
-            .is_some_and(|definition| definition.default.is_some());
-        *value != NewValue::Null || has_default
-    };
     let list = record.len();
-    let count = values
-        .iter()
-        .filter(|(column, value)| is_written(*column, value))
-        .count();
+    let count = values.iter().filter(|(column, value)| is_written(table, *column, value)).count();
     record.resize(list + TAG_BYTES * count, 0);
-    let written = values.iter().filter(|(column, value)| is_written(*column, value));
+    let written = values.iter().filter(|(column, value)| is_written(table, *column, value));
     for (number, (column, value)) in written.enumerate() {
         let place = record.len() - list;
         let has_bits = append_tagged_value(table, page_size, *column, value, record)?;
         if record.len() - list > page_size.bytes() {
             return Err(RecordError::TooLong { bytes: record.len() });
         }
-        let flag = if has_bits && !page_size.is_large() {
-            SMALL_HAS_BITS
-        } else {
-            0
-        };
+        let flag = if has_bits && !page_size.is_large() { SMALL_HAS_BITS } else { 0 };
         let at = list + TAG_BYTES * number;
         record[at..at + 2].copy_from_slice(&column.to_le_bytes());
         record[at + 2..at + 4].copy_from_slice(&(place as u16 | flag).to_le_bytes());
@@ -231,11 +236,7 @@ fn append_tagged_value(
     if ColumnStorage::of(column) != ColumnStorage::Tagged {
         return Err(RecordError::NotTagged { column });
     }
-    let long = if definition.column_type.is_long() {
-        value_bits::LONG
-    } else {
-        0
-    };
+    let long = if definition.column_type.is_long() { value_bits::LONG } else { 0 };
     let bits = match value {
         NewValue::Null => value_bits::NULL,
         NewValue::Bytes(bytes) => {

@@ -1,4 +1,5 @@
-//! Declaring a table by names: columns get their numbers, key columns are looked up, everything is checked at the end.
+//! Declaring a table by names: columns get their numbers, key columns are looked up, everything is
+//! checked at the end.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,10 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// The same name twice, or no name, or one longer than 64 characters.
-    #[error("table {table}: the name {name:?} is used twice, empty, longer than 64 characters or not ASCII")]
+    #[error(
+        "table {table}: the name {name:?} is used twice, empty, longer than 64 characters or not \
+         ASCII"
+    )]
     Name {
         /// Table.
         table: String,
@@ -29,7 +33,9 @@ pub enum SchemaError {
         storage: ColumnStorage,
     },
     /// A key names a column that is not there.
-    #[error("index {index} of table {table} names the column {column:?}, which the table does not have")]
+    #[error(
+        "index {index} of table {table} names the column {column:?}, which the table does not have"
+    )]
     KeyColumnMissing {
         /// Table.
         table: String,
@@ -40,7 +46,8 @@ pub enum SchemaError {
     },
     /// A key names a column whose values cannot be ordered here.
     #[error(
-        "index {index} of table {table} names the column {column:?}, which cannot be indexed (several values, or an unknown type)"
+        "index {index} of table {table} names the column {column:?}, which cannot be indexed \
+         (several values, or an unknown type)"
     )]
     KeyColumnUnsortable {
         /// Table.
@@ -52,7 +59,9 @@ pub enum SchemaError {
     },
     /// An index cannot have keys of this length.
     #[error(
-        "index {index} of table {table} cannot have keys of {bytes} bytes: at least {KEY_BYTES_MAX_DEFAULT}, at most {KEY_BYTES_MAX_LARGEST}, and half of that with pages of 4 KiB"
+        "index {index} of table {table} cannot have keys of {bytes} bytes: at least \
+         {KEY_BYTES_MAX_DEFAULT}, at most {KEY_BYTES_MAX_LARGEST}, and half of that with pages of \
+         4 KiB"
     )]
     KeyLength {
         /// Table.
@@ -64,13 +73,27 @@ pub enum SchemaError {
     },
     /// A column that cannot be filled from a counter.
     #[error(
-        "column {column} of table {table} cannot be filled from a counter: a table has at most one such column, a long, unsigned long, long long or currency"
+        "column {column} of table {table} cannot be filled from a counter: a table has at most one \
+         such column, a long, unsigned long, long long or currency"
     )]
     AutoIncrement {
         /// Table.
         table: String,
         /// Column.
         column: String,
+    },
+    /// A value that rows cannot be given.
+    #[error(
+        "the default value of column {column} of table {table} has {bytes} bytes, which the column \
+         cannot hold: at most 255, and none for a counter or a column of several values"
+    )]
+    Default {
+        /// Table.
+        table: String,
+        /// Column.
+        column: String,
+        /// Length of the value.
+        bytes: usize,
     },
     /// A table needs exactly one primary index, with a key.
     #[error("table {table} needs one primary index and at least one column in every key")]
@@ -88,7 +111,8 @@ enum Declared {
     Duplicates,
 }
 
-/// An index to be made. Key columns are named as in `"id"`, `"+id"` or, for descending order, `"-id"`.
+/// An index to be made. Key columns are named as in `"id"`, `"+id"` or, for descending order,
+/// `"-id"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewIndex {
     name: String,
@@ -109,14 +133,16 @@ impl NewIndex {
         }
     }
 
-    /// Keys may have up to so many bytes: from 255, which is also what they have otherwise, to 2,000; with pages of 4 KiB to 1,000.
+    /// Keys may have up to so many bytes: from 255, which is also what they have otherwise, to
+    /// 2,000; with pages of 4 KiB to 1,000.
     pub fn key_bytes_max(mut self, bytes: u16) -> Self {
         self.key_bytes_max = bytes;
         self
     }
 
-    /// Refuses rows whose key is longer than that. Otherwise it is cut, as ESE does, and rows whose keys differ only behind the cut share a key. An
-    /// index with the whole primary key in it refuses them anyway: its keys tell rows apart by that.
+    /// Refuses rows whose key is longer than that. Otherwise it is cut, as ESE does, and rows whose
+    /// keys differ only behind the cut share a key. An index with the whole primary key in it
+    /// refuses them anyway: its keys tell rows apart by that.
     pub fn refuse_truncation(mut self) -> Self {
         self.flags |= index_flags::REFUSE_TRUNCATION;
         self
@@ -132,7 +158,8 @@ impl NewIndex {
         Self::new(name, Declared::Unique, key)
     }
 
-    /// An index in which no two rows share a key, and which leaves out rows where a key column is null: any number of rows may have none.
+    /// An index in which no two rows share a key, and which leaves out rows where a key column is
+    /// null: any number of rows may have none.
     pub fn unique_unless_null(name: &str, key: &[&str]) -> Self {
         Self::new(name, Declared::UniqueUnlessNull, key)
     }
@@ -152,11 +179,7 @@ pub struct TableBuilder {
 
 impl TableBuilder {
     pub(super) fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            columns: Vec::new(),
-            indexes: Vec::new(),
-        }
+        Self { name: name.to_owned(), columns: Vec::new(), indexes: Vec::new() }
     }
 
     /// Adds a column.
@@ -165,7 +188,8 @@ impl TableBuilder {
         self
     }
 
-    /// Declares the primary index. Key columns are named as in `"id"`, `"+id"` or, for descending order, `"-id"`.
+    /// Declares the primary index. Key columns are named as in `"id"`, `"+id"` or, for descending
+    /// order, `"-id"`.
     pub fn primary(self, name: &str, key: &[&str]) -> Self {
         self.index(NewIndex::primary(name, key))
     }
@@ -175,7 +199,8 @@ impl TableBuilder {
         self.index(NewIndex::unique(name, key))
     }
 
-    /// Declares an index in which no two rows share a key, and which leaves out rows where a key column is null: any number of rows may have none.
+    /// Declares an index in which no two rows share a key, and which leaves out rows where a key
+    /// column is null: any number of rows may have none.
     pub fn unique_unless_null(self, name: &str, key: &[&str]) -> Self {
         self.index(NewIndex::unique_unless_null(name, key))
     }
@@ -198,14 +223,12 @@ impl TableBuilder {
     pub fn build(mut self) -> Result<Table, SchemaError> {
         self.check_names()?;
         check_auto_increment(&self.name, &self.columns)?;
+        for column in &mut self.columns {
+            check_default(&self.name, column)?;
+        }
         self.number_columns()?;
-        self.indexes
-            .sort_by_key(|index| index.declared != Declared::Primary);
-        let mut table = Table {
-            name: self.name,
-            columns: self.columns,
-            indexes: Vec::new(),
-        };
+        self.indexes.sort_by_key(|index| index.declared != Declared::Primary);
+        let mut table = Table { name: self.name, columns: self.columns, indexes: Vec::new() };
         for index in self.indexes {
             let index = declare_index(&table, index)?;
             table.indexes.push(index);
@@ -227,11 +250,7 @@ impl TableBuilder {
     }
 
     fn number_columns(&mut self) -> Result<(), SchemaError> {
-        for storage in [
-            ColumnStorage::Fixed,
-            ColumnStorage::Variable,
-            ColumnStorage::Tagged,
-        ] {
+        for storage in [ColumnStorage::Fixed, ColumnStorage::Variable, ColumnStorage::Tagged] {
             let mut ids = storage.ids();
             for column in &mut self.columns {
                 if column.natural_storage() == storage {
@@ -271,6 +290,7 @@ impl Table {
     pub fn with_column(&self, mut column: Column) -> Result<Table, SchemaError> {
         let known = self.columns.iter().map(|column| &column.name);
         check_names(&self.name, &known.chain([&column.name]).collect::<Vec<_>>())?;
+        check_default(&self.name, &mut column)?;
         let storage = column.natural_storage();
         let mut ids = storage.ids();
         let of_storage = self.columns.iter().filter(|column| column.storage() == storage);
@@ -278,10 +298,8 @@ impl Table {
             Some(last) => Some(last + 1).filter(|id| ids.contains(id)),
             None => ids.next(),
         };
-        column.id = id.ok_or_else(|| SchemaError::TooManyColumns {
-            table: self.name.clone(),
-            storage,
-        })?;
+        column.id =
+            id.ok_or_else(|| SchemaError::TooManyColumns { table: self.name.clone(), storage })?;
         let mut table = self.clone();
         table.columns.push(column);
         table.columns.sort_by_key(|column| column.id);
@@ -294,7 +312,10 @@ fn check_auto_increment(table: &str, columns: &[Column]) -> Result<(), SchemaErr
     for (before, column) in columns.iter().filter(is_numbered).enumerate() {
         let can_count = matches!(
             column.column_type,
-            ColumnType::Long | ColumnType::UnsignedLong | ColumnType::LongLong | ColumnType::Currency
+            ColumnType::Long
+                | ColumnType::UnsignedLong
+                | ColumnType::LongLong
+                | ColumnType::Currency
         );
         if before > 0 || !can_count {
             return Err(SchemaError::AutoIncrement {
@@ -306,29 +327,44 @@ fn check_auto_increment(table: &str, columns: &[Column]) -> Result<(), SchemaErr
     Ok(())
 }
 
+/// Refuses a default value that is none of the column's, and has the flags tell of one.
+fn check_default(table: &str, column: &mut Column) -> Result<(), SchemaError> {
+    const BYTES_MAX: usize = 255;
+    let Some(default) = &column.default else { return Ok(()) };
+    let bytes_max = match column.bytes_max as usize {
+        0 => BYTES_MAX,
+        limit => limit.min(BYTES_MAX),
+    };
+    let fits = match column.column_type.fixed_bytes() {
+        Some(bytes) => default.len() == bytes,
+        None => default.len() <= bytes_max,
+    };
+    let has_none = column_flags::AUTO_INCREMENT | column_flags::MULTI_VALUED;
+    if !fits || column.flags & has_none != 0 {
+        return Err(SchemaError::Default {
+            table: table.to_owned(),
+            column: column.name.clone(),
+            bytes: default.len(),
+        });
+    }
+    column.flags |= column_flags::DEFAULT;
+    Ok(())
+}
+
 /// Refuses names that are no names, and the same one twice.
 fn check_names(table: &str, names: &[&String]) -> Result<(), SchemaError> {
     let mut seen = BTreeSet::new();
     for name in names {
         let is_plain = name.is_ascii() && (1..=64).contains(&name.len());
         if !is_plain || !seen.insert(name) {
-            return Err(SchemaError::Name {
-                table: table.to_owned(),
-                name: (*name).clone(),
-            });
+            return Err(SchemaError::Name { table: table.to_owned(), name: (*name).clone() });
         }
     }
     Ok(())
 }
 
 fn declare_index(table: &Table, index: NewIndex) -> Result<Index, SchemaError> {
-    let NewIndex {
-        name,
-        declared,
-        key,
-        key_bytes_max,
-        flags,
-    } = index;
+    let NewIndex { name, declared, key, key_bytes_max, flags } = index;
     if !(KEY_BYTES_MAX_DEFAULT..=KEY_BYTES_MAX_LARGEST).contains(&key_bytes_max) {
         return Err(SchemaError::KeyLength {
             table: table.name.clone(),
@@ -336,10 +372,8 @@ fn declare_index(table: &Table, index: NewIndex) -> Result<Index, SchemaError> {
             bytes: key_bytes_max,
         });
     }
-    let mut columns = key
-        .iter()
-        .map(|column| key_column(table, &name, column))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut columns =
+        key.iter().map(|column| key_column(table, &name, column)).collect::<Result<Vec<_>, _>>()?;
     if let (Declared::Duplicates, Some(primary)) = (&declared, table.primary()) {
         for appended in &primary.columns {
             if !columns.iter().any(|named| named.column == appended.column) {
@@ -351,18 +385,17 @@ fn declare_index(table: &Table, index: NewIndex) -> Result<Index, SchemaError> {
         Declared::Primary => index_flags::PRIMARY | index_flags::NO_NULLS,
         Declared::UniqueUnlessNull => 0,
         Declared::Unique | Declared::Duplicates => {
-            index_flags::ALLOW_ALL_NULLS | index_flags::ALLOW_FIRST_NULL | index_flags::ALLOW_SOME_NULLS
+            index_flags::ALLOW_ALL_NULLS
+                | index_flags::ALLOW_FIRST_NULL
+                | index_flags::ALLOW_SOME_NULLS
         }
     };
     let is_unicode = |key_column: &KeyColumn| {
         let column = table.column(key_column.column);
         column.is_some_and(|column| column.code_page == CODE_PAGE_UNICODE)
     };
-    let unicode_order = if columns.iter().any(is_unicode) {
-        UnicodeOrder::Root
-    } else {
-        UnicodeOrder::Unknown
-    };
+    let unicode_order =
+        if columns.iter().any(is_unicode) { UnicodeOrder::Root } else { UnicodeOrder::Unknown };
     Ok(Index {
         unicode_order,
         name,
@@ -385,8 +418,8 @@ fn key_column(table: &Table, index: &str, named: &str) -> Result<KeyColumn, Sche
             column: column_name,
         });
     };
-    let is_sortable =
-        column.flags & column_flags::MULTI_VALUED == 0 && !matches!(column.column_type, ColumnType::Other(_));
+    let is_sortable = column.flags & column_flags::MULTI_VALUED == 0
+        && !matches!(column.column_type, ColumnType::Other(_));
     if !is_sortable {
         return Err(SchemaError::KeyColumnUnsortable {
             table: table_name,
@@ -394,8 +427,5 @@ fn key_column(table: &Table, index: &str, named: &str) -> Result<KeyColumn, Sche
             column: column_name,
         });
     }
-    Ok(KeyColumn {
-        column: column.id,
-        order,
-    })
+    Ok(KeyColumn { column: column.id, order })
 }

@@ -1,10 +1,13 @@
 //! Changes of tables that are there: indexes and columns added and dropped, tables dropped.
 //!
-//! A change has its table alone: it is refused while somebody has the table open or a transaction has changed rows of it, and the table cannot
-//! be opened while it is changed. Whatever happens, the table is afterwards what it was or what it was to become.
+//! A change has its table alone: it is refused while somebody has the table open or a transaction
+//! has changed rows of it, and the table cannot be opened while it is changed. Whatever happens,
+//! the table is afterwards what it was or what it was to become.
 //!
-//! A dropped column keeps its number and its place in the record, as in ESE: its row of the catalog stays, with type 0 and a name that says so. What
-//! rows hold of it stays with them. An added column is null in the rows that are there; default values are not supported.
+//! A dropped column keeps its number and its place in the record, as in ESE: its row of the catalog
+//! stays, with type 0 and a name that says so. What rows hold of it stays with them. Rows that are
+//! there when a column is added are left as they are: they have its default value, which is null
+//! unless declared.
 
 use std::rc::Rc;
 
@@ -24,10 +27,12 @@ use crate::{Column, ColumnType, Table, column_flags};
 type Changed = Result<Option<PlacedTable>>;
 
 impl Instance {
-    /// Drops a table with its indexes and long values. Durable when this returns; the space is free again.
+    /// Drops a table with its indexes and long values. Durable when this returns; the space is free
+    /// again.
     ///
     /// # Errors
-    /// [`EngineError::TableInUse`], [`EngineError::NoSuchObject`], [`EngineError::BadChange`] for a table of the system, ...
+    /// [`EngineError::TableInUse`], [`EngineError::NoSuchObject`], [`EngineError::BadChange`] for a
+    /// table of the system, ...
     pub async fn drop_table(self: &Rc<Self>, database: u8, name: &str) -> Result<()> {
         self.alter(database, name, async |change, placed| {
             for place in placed.places() {
@@ -38,12 +43,19 @@ impl Instance {
         .await
     }
 
-    /// Adds an index to a table and fills it from the rows that are there. Durable when this returns; if it fails, nothing is left of it. It holds up a close
-    /// for a moment only: then it ends with [`EngineError::Closing`].
+    /// Adds an index to a table and fills it from the rows that are there. Durable when this
+    /// returns; if it fails, nothing is left of it. It holds up a close for a moment only: then it
+    /// ends with [`EngineError::Closing`].
     ///
     /// # Errors
-    /// [`EngineError::KeyDuplicate`] where rows share a key of a unique index, [`EngineError::TableInUse`], [`EngineError::BadChange`], ...
-    pub async fn add_index(self: &Rc<Self>, database: u8, name: &str, index: NewIndex) -> Result<()> {
+    /// [`EngineError::KeyDuplicate`] where rows share a key of a unique index,
+    /// [`EngineError::TableInUse`], [`EngineError::BadChange`], ...
+    pub async fn add_index(
+        self: &Rc<Self>,
+        database: u8,
+        name: &str,
+        index: NewIndex,
+    ) -> Result<()> {
         self.alter(database, name, async move |change, placed| {
             change.add_index(placed, index).await.map(Some)
         })
@@ -53,15 +65,13 @@ impl Instance {
     /// Drops a secondary index. Durable when this returns; the space is free again.
     ///
     /// # Errors
-    /// [`EngineError::TableInUse`], [`EngineError::BadChange`] for the primary index, [`EngineError::NoSuchObject`], ...
+    /// [`EngineError::TableInUse`], [`EngineError::BadChange`] for the primary index,
+    /// [`EngineError::NoSuchObject`], ...
     pub async fn drop_index(self: &Rc<Self>, database: u8, name: &str, index: &str) -> Result<()> {
         let index = index.to_owned();
         self.alter(database, name, async move |change, mut placed| {
             let at = placed.table.indexes.iter().position(|known| known.name == index);
-            let at = at.ok_or(EngineError::NoSuchObject {
-                what: "index",
-                name: index,
-            })?;
+            let at = at.ok_or(EngineError::NoSuchObject { what: "index", name: index })?;
             if placed.table.indexes[at].is_primary() {
                 return Err(refused(&placed, "the primary index is the table itself"));
             }
@@ -72,22 +82,37 @@ impl Instance {
         .await
     }
 
-    /// Adds a column, which is null in the rows that are there. Durable when this returns.
+    /// Adds a column. The rows that are there have its default value, and are null where it has
+    /// none. Durable when this returns.
     ///
     /// # Errors
-    /// [`EngineError::BadChange`] for a name that is taken, a column that must not be null, or one with a default value; [`EngineError::TableInUse`], ...
-    pub async fn add_column(self: &Rc<Self>, database: u8, name: &str, column: Column) -> Result<()> {
+    /// [`EngineError::BadChange`] for a name that is taken, a default value that the column cannot
+    /// hold, a counter, or a column that refuses null and has no default value;
+    /// [`EngineError::TableInUse`], ...
+    pub async fn add_column(
+        self: &Rc<Self>,
+        database: u8,
+        name: &str,
+        column: Column,
+    ) -> Result<()> {
         self.alter(database, name, async move |change, placed| {
             change.add_column(placed, column).await.map(Some)
         })
         .await
     }
 
-    /// Drops a column that belongs to no index. Its name is free again, its number is not. Durable when this returns.
+    /// Drops a column that belongs to no index, nor to the condition of one. Its name is free
+    /// again, its number is not. Durable when this returns.
     ///
     /// # Errors
-    /// [`EngineError::BadChange`] for a column of an index, [`EngineError::NoSuchObject`], [`EngineError::TableInUse`], ...
-    pub async fn drop_column(self: &Rc<Self>, database: u8, name: &str, column: &str) -> Result<()> {
+    /// [`EngineError::BadChange`] for a column of an index, [`EngineError::NoSuchObject`],
+    /// [`EngineError::TableInUse`], ...
+    pub async fn drop_column(
+        self: &Rc<Self>,
+        database: u8,
+        name: &str,
+        column: &str,
+    ) -> Result<()> {
         let column = column.to_owned();
         self.alter(database, name, async move |_, mut placed| {
             placed.table = without_column(&placed, &column)?;
@@ -121,10 +146,7 @@ impl Instance {
 }
 
 fn refused(placed: &PlacedTable, why: impl Into<String>) -> EngineError {
-    EngineError::BadChange {
-        table: placed.table.name.clone(),
-        why: why.into(),
-    }
+    EngineError::BadChange { table: placed.table.name.clone(), why: why.into() }
 }
 
 /// Refuses tables that others made in ways we cannot keep up.
@@ -133,10 +155,7 @@ fn check_ours(placed: &PlacedTable) -> Result<()> {
         return Err(refused(placed, "it is a table of the system"));
     }
     if placed.template.is_some() || placed.table.primary().is_none() {
-        return Err(refused(
-            placed,
-            "it takes columns from another table or has no primary index",
-        ));
+        return Err(refused(placed, "it takes columns from another table or has no primary index"));
     }
     Ok(())
 }
@@ -153,8 +172,13 @@ fn without_column(placed: &PlacedTable, name: &str) -> Result<Table> {
     let id = column.id;
     column.column_type = ColumnType::Other(0);
     column.name = format!("JetStub_{}_{id}", placed.place.object);
+    column.flags &= !(column_flags::DEFAULT | column_flags::NOT_NULL);
+    column.default = None;
     let mut key_columns = table.indexes.iter().flat_map(|index| &index.columns);
-    if key_columns.any(|key_column| key_column.column == id) {
+    let mut conditions = placed.indexes.iter().flat_map(|index| &index.traits.conditions);
+    if key_columns.any(|key_column| key_column.column == id)
+        || conditions.any(|(column, _)| *column == id)
+    {
         return Err(refused(
             placed,
             format!("column {name} is part of an index; drop the index first"),
@@ -181,10 +205,14 @@ impl SchemaChange {
     }
 
     async fn add_column(&mut self, mut placed: PlacedTable, column: Column) -> Result<PlacedTable> {
-        let given = column_flags::NOT_NULL | column_flags::AUTO_INCREMENT;
-        if column.flags & given != 0 || column.default.is_some() {
-            let why = "an added column is null in the rows that are there, so it can neither refuse null nor have a default value or a counter: \
-                       add it without and give each row its value";
+        if column.flags & column_flags::AUTO_INCREMENT != 0 {
+            let why = "the rows that are there would have no number in a column that is filled \
+                       from a counter: make a table with it, and bring the rows there";
+            return Err(refused(&placed, why));
+        }
+        if column.flags & column_flags::NOT_NULL != 0 && column.default.is_none() {
+            let why = "the rows that are there would be null in a column that refuses null: give \
+                       the column a default value, which they have then";
             return Err(refused(&placed, why));
         }
         let is_long = column.column_type.is_long();

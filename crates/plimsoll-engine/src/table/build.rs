@@ -1,7 +1,12 @@
 //! Filling a new index from the rows of its table.
 //!
-//! The entries are made by many small transactions, because one would have to keep a version of each of them. Nobody sees the index before
-//! the catalog lists it, and until then recovery releases its tree, so it does not matter that these commit by themselves.
+//! The entries are made by many small transactions, because one would have to keep a version of
+//! each of them. Nobody sees the index before the catalog lists it, and until then recovery
+//! releases its tree, so it does not matter that these commit by themselves.
+//!
+//! Nobody has changed rows of the table meanwhile, nor sees them as they were. So the entries are
+//! right for every transaction, also for one that was begun before: it may open the table when the
+//! index is there.
 
 use std::ops::Bound;
 
@@ -15,7 +20,11 @@ use crate::transaction::{Commit, Transaction, Work};
 const ROWS_PER_STEP: usize = 100;
 
 /// Makes the entries of an index of a table that nobody else uses.
-pub(super) async fn build_index(change: &SchemaChange, table: &OpenTable, index: usize) -> Result<()> {
+pub(super) async fn build_index(
+    change: &SchemaChange,
+    table: &OpenTable,
+    index: usize,
+) -> Result<()> {
     let store = change.instance.store();
     let mut noted_in = store.log.tip().generation;
     let mut low = Bound::Unbounded;
@@ -24,10 +33,8 @@ pub(super) async fn build_index(change: &SchemaChange, table: &OpenTable, index:
             return Err(EngineError::Closing);
         }
         let transaction = Transaction::begin_entered(store);
-        let range = KeyRange {
-            low,
-            high: Bound::Unbounded,
-        };
+        transaction.work().status.is_seen_by_all.set(true);
+        let range = KeyRange { low, high: Bound::Unbounded };
         let last = match add_entries(transaction.work(), table, index, range).await {
             Ok(last) => last,
             Err(error) => {
@@ -49,7 +56,8 @@ pub(super) async fn build_index(change: &SchemaChange, table: &OpenTable, index:
     }
 }
 
-/// Makes the entries of the next rows in range. The key of the last row, or `None` after the last of the table.
+/// Makes the entries of the next rows in range. The key of the last row, or `None` after the last
+/// of the table.
 async fn add_entries(
     work: &Work,
     table: &OpenTable,

@@ -1,8 +1,10 @@
 //! One change of a schema: trees made or dropped, and rows of the catalog, as one transaction.
 //!
-//! A change is a task of its own and goes on when its caller stops waiting. It ends in one of two ways: committed, or taken back with every tree that it
-//! had made released. What cannot be released at once, because the disk reports an error, is released with the next change, by the close, or by
-//! whoever opens the database after a crash, see `pending.rs`.
+//! A change is a task of its own and goes on when its caller stops waiting. It ends in one of two
+//! ways: committed, or taken back with every tree that it had made released. What cannot be
+//! released at once, because the disk reports an error, is released with the next change, by the
+//! close, or by whoever opens the database after a crash, see `pending.rs`. Where the pages that
+//! tell what a tree owns are damaged, its space is given up.
 
 use std::rc::Rc;
 
@@ -10,7 +12,7 @@ use crate::PageNumber;
 use crate::btree::Tree;
 use crate::catalog::{CatalogRow, Place, system};
 use crate::edit::Edit;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::instance::Instance;
 use crate::page::page_flags;
 use crate::space;
@@ -30,16 +32,12 @@ pub(super) struct SchemaChange {
 
 /// A tree of the system's.
 pub(super) fn system_tree(database: u8, object: u32, root: u32, kind: u32) -> Tree {
-    Tree {
-        database,
-        root,
-        object,
-        kind,
-    }
+    Tree { database, root, object, kind }
 }
 
 impl Instance {
-    /// Carries out a change of a schema, alone. It has to commit itself; otherwise it is taken back.
+    /// Carries out a change of a schema, alone. It has to commit itself; otherwise it is taken
+    /// back.
     pub(super) async fn change_schema<R: 'static>(
         self: &Rc<Self>,
         database: u8,
@@ -50,7 +48,8 @@ impl Instance {
             let _alone = this.schema.changes.acquire().await;
             // A close that is begun meanwhile waits until all is done.
             let _entered = this.store().enter()?;
-            // What an earlier change could not release stays where it is, and whoever comes next tries again.
+            // What an earlier change could not release stays where it is, and whoever comes next
+            // tries again.
             let _ = this.release_pending().await;
             let mut change_made = SchemaChange {
                 number: Transaction::take_number(this.store()),
@@ -67,7 +66,7 @@ impl Instance {
         task.await
     }
 
-    /// Releases trees that nobody has any more.
+    /// Releases trees that nobody has any more, those left out whose own pages are damaged.
     pub(crate) async fn release_pending(&self) -> Result<()> {
         let store = self.store();
         loop {
@@ -79,22 +78,26 @@ impl Instance {
                 tree.database != doomed.database || tree.object != doomed.object
             });
             let database = store.database(doomed.database)?;
-            store
-                .change(&database, |batch| {
-                    space::release(batch, doomed.root, doomed.object)
-                })
-                .await?;
+            let released = store
+                .change(&database, |batch| space::release(batch, doomed.root, doomed.object))
+                .await;
+            match released {
+                // Nobody can find out any more what it owned: that is lost to the file, and the
+                // rest goes on.
+                Ok(()) | Err(EngineError::DamagedPage { .. }) => {}
+                Err(error) => return Err(error),
+            }
             store.pending.borrow_mut().forget(doomed, store.log.tip());
         }
     }
 }
 
 impl SchemaChange {
-    /// The transaction of the change, begun when it is first asked for: it sees everything committed until then.
+    /// The transaction of the change, begun when it is first asked for: it sees everything
+    /// committed until then.
     pub(super) fn transaction(&mut self) -> &Transaction {
         let (store, number) = (self.instance.store(), self.number);
-        self.transaction
-            .get_or_insert_with(|| Transaction::begin_numbered(store, number))
+        self.transaction.get_or_insert_with(|| Transaction::begin_numbered(store, number))
     }
 
     /// Makes a tree that is released again unless the change is committed.
@@ -107,10 +110,7 @@ impl SchemaChange {
     ) -> Result<Tree> {
         let store = self.instance.store();
         let database = store.database(self.database)?;
-        let note = Edit::MadeBy {
-            transaction: self.number,
-            object,
-        };
+        let note = Edit::MadeBy { transaction: self.number, object };
         let made = store.change(&database, |batch| {
             let root = space::create_tree(batch, parent, object, kind, pages)?;
             batch.edit(root, note.clone())?;
@@ -118,19 +118,12 @@ impl SchemaChange {
         });
         let (root, at) = made.await?;
         // No wait since the record was made: the checkpoint has not passed it.
-        store
-            .pending
-            .borrow_mut()
-            .note(self.database, root, &[note], at, store.log.tip());
-        Ok(Tree {
-            database: self.database,
-            root,
-            object,
-            kind,
-        })
+        store.pending.borrow_mut().note(self.database, root, &[note], at, store.log.tip());
+        Ok(Tree { database: self.database, root, object, kind })
     }
 
-    /// Notes again that a tree is being made, so that the checkpoint can follow a change that takes long.
+    /// Notes again that a tree is being made, so that the checkpoint can follow a change that takes
+    /// long.
     pub(super) async fn note_again(&self, tree: Tree) -> Result<()> {
         let (transaction, object) = (self.number, tree.object);
         self.note(tree.root, Edit::MadeBy { transaction, object }).await
@@ -139,8 +132,7 @@ impl SchemaChange {
     /// Notes that a tree is released once the change is committed.
     pub(super) async fn drop_tree(&self, place: Place) -> Result<()> {
         let (transaction, object) = (self.number, place.object);
-        self.note(place.root, Edit::DroppedBy { transaction, object })
-            .await
+        self.note(place.root, Edit::DroppedBy { transaction, object }).await
     }
 
     async fn note(&self, root: PageNumber, note: Edit) -> Result<()> {
@@ -151,10 +143,7 @@ impl SchemaChange {
             Ok(Progress::Done(store.log.tip()))
         });
         let at = noted.await?;
-        store
-            .pending
-            .borrow_mut()
-            .note(self.database, root, &[note], at, store.log.tip());
+        store.pending.borrow_mut().note(self.database, root, &[note], at, store.log.tip());
         Ok(())
     }
 
@@ -187,12 +176,7 @@ impl SchemaChange {
     }
 
     fn object_tree(&self) -> Tree {
-        system_tree(
-            self.database,
-            system::OBJECT_IDS_OBJECT,
-            system::OBJECT_IDS_ROOT,
-            0,
-        )
+        system_tree(self.database, system::OBJECT_IDS_OBJECT, system::OBJECT_IDS_ROOT, 0)
     }
 
     /// Adds rows to the catalog, and to the list of objects.
@@ -201,7 +185,8 @@ impl SchemaChange {
         rows: &[CatalogRow],
         objects: &[(Vec<u8>, Vec<u8>)],
     ) -> Result<()> {
-        let ([catalog, shadow, names, roots], object_tree) = (self.catalog_trees(), self.object_tree());
+        let ([catalog, shadow, names, roots], object_tree) =
+            (self.catalog_trees(), self.object_tree());
         let transaction = self.transaction();
         for row in rows {
             transaction.insert(catalog, &row.key, &row.record).await?;
@@ -223,7 +208,8 @@ impl SchemaChange {
         rows: &[CatalogRow],
         objects: &[(Vec<u8>, Vec<u8>)],
     ) -> Result<()> {
-        let ([catalog, shadow, names, roots], object_tree) = (self.catalog_trees(), self.object_tree());
+        let ([catalog, shadow, names, roots], object_tree) =
+            (self.catalog_trees(), self.object_tree());
         let transaction = self.transaction();
         for row in rows {
             transaction.delete(catalog, &row.key).await?;
@@ -240,7 +226,11 @@ impl SchemaChange {
     }
 
     /// Puts a row of the catalog in the place of one with the same key.
-    pub(super) async fn replace_in_catalog(&mut self, old: &CatalogRow, new: &CatalogRow) -> Result<()> {
+    pub(super) async fn replace_in_catalog(
+        &mut self,
+        old: &CatalogRow,
+        new: &CatalogRow,
+    ) -> Result<()> {
         let [catalog, shadow, names, _] = self.catalog_trees();
         let transaction = self.transaction();
         transaction.replace(catalog, &new.key, &new.record).await?;
@@ -252,7 +242,8 @@ impl SchemaChange {
         Ok(())
     }
 
-    /// Commits the change. After an error nobody knows how it ended: the instance has stopped, and recovery decides.
+    /// Commits the change. After an error nobody knows how it ended: the instance has stopped, and
+    /// recovery decides.
     pub(super) async fn commit(&mut self) -> Result<()> {
         if let Some(transaction) = self.transaction.take() {
             self.is_ended = true;

@@ -8,7 +8,8 @@ use super::usage::TableUse;
 use crate::Table;
 use crate::btree::Tree;
 use crate::catalog::{
-    CatalogDecoder, Place, PlacedTable, catalog_rows, object_rows, root_key, rows_of_same_table, system,
+    CatalogDecoder, Place, PlacedTable, catalog_rows, object_rows, root_key, rows_of_same_table,
+    system,
 };
 use crate::cursor::{Cursor, Direction, KeyRange};
 use crate::error::{EngineError, Result};
@@ -77,16 +78,14 @@ impl Instance {
     pub(super) async fn find_table(&self, database: u8, name: &str) -> Result<PlacedTable> {
         let placed = match self.look_up_table(database, name).await? {
             Some(placed) => Some(placed),
-            // A name that the index does not hold as it is written here, or a table that takes columns from another.
+            // A name that the index does not hold as it is written here, or a table that takes
+            // columns from another.
             None => {
                 let mut tables = self.tables(database).await?.into_iter();
                 tables.find(|placed| placed.table.name == name)
             }
         };
-        placed.ok_or(EngineError::NoSuchObject {
-            what: "table",
-            name: name.to_owned(),
-        })
+        placed.ok_or(EngineError::NoSuchObject { what: "table", name: name.to_owned() })
     }
 
     /// A table by the catalog's index of names: of the catalog only its own rows are read.
@@ -126,28 +125,13 @@ impl Instance {
         OpenTable::new(placed, target.size(), database, in_use)
     }
 
-    /// Makes a table with its indexes, and a long-value tree if it has long columns. Durable when this returns; if it fails, nothing is left of it.
+    /// Makes a table with its indexes, and a long-value tree if it has long columns. Durable when
+    /// this returns; if it fails, nothing is left of it.
     ///
     /// # Errors
-    /// When a table of this name exists, a column has a default value, or a tree cannot be made.
+    /// When a table of this name exists, or a tree cannot be made.
     pub async fn create_table(self: &Rc<Self>, database: u8, table: Table) -> Result<OpenTable> {
-        self.change_schema(database, async move |change| change.create_table(table).await)
-            .await
-    }
-}
-
-/// Refuses default values: a row that holds nothing of a column is null there to the engine, and to readers of the file it is the default.
-fn check_no_defaults(table: &Table) -> Result<()> {
-    let mut columns = table.columns.iter();
-    match columns.find(|column| column.default.is_some()) {
-        None => Ok(()),
-        Some(column) => Err(EngineError::BadChange {
-            table: table.name.clone(),
-            why: format!(
-                "column {} has a default value, and the engine gives rows none: give each row its value",
-                column.name
-            ),
-        }),
+        self.change_schema(database, async move |change| change.create_table(table).await).await
     }
 }
 
@@ -162,7 +146,6 @@ impl SchemaChange {
             )));
         }
         self.check_key_lengths(&table)?;
-        check_no_defaults(&table)?;
         let object = self.next_object(&tables)?;
         let placed = self.place_table(table, object).await?;
         self.raise_object_max(placed.object_max()).await?;
@@ -198,12 +181,7 @@ impl SchemaChange {
         let target = self.instance.database(self.database)?;
         let highest = tables.iter().map(PlacedTable::object_max).max().unwrap_or(0);
         let pending = self.instance.store().pending.borrow().object_max(self.database);
-        let taken = [
-            highest,
-            target.header().object_max,
-            system::USER_OBJECT_MIN - 1,
-            pending,
-        ];
+        let taken = [highest, target.header().object_max, system::USER_OBJECT_MIN - 1, pending];
         Ok(taken.into_iter().max().unwrap_or(0) + 1)
     }
 
@@ -217,21 +195,13 @@ impl SchemaChange {
             next += 1;
         }
         let long_value_root = if table.columns.iter().any(|column| column.column_type.is_long()) {
-            let tree = self
-                .make_tree(root, next, page_flags::LONG_VALUE, INDEX_PAGES)
-                .await?;
+            let tree = self.make_tree(root, next, page_flags::LONG_VALUE, INDEX_PAGES).await?;
             Some(tree.root)
         } else {
             None
         };
         let place = Place { object, root };
-        Ok(PlacedTable::new(
-            table,
-            place,
-            &secondary_roots,
-            long_value_root,
-            TABLE_PAGES,
-        ))
+        Ok(PlacedTable::new(table, place, &secondary_roots, long_value_root, TABLE_PAGES))
     }
 
     /// Makes the catalog say what a table is, where it said what it was.
@@ -241,12 +211,11 @@ impl SchemaChange {
         new: Option<&PlacedTable>,
     ) -> Result<()> {
         let size = self.instance.database(self.database)?.size();
-        let rows =
-            |placed: Option<&PlacedTable>| placed.map_or(Vec::new(), |placed| catalog_rows(placed, size));
+        let rows = |placed: Option<&PlacedTable>| {
+            placed.map_or(Vec::new(), |placed| catalog_rows(placed, size))
+        };
         let objects = |placed: Option<&PlacedTable>| {
-            placed.map_or(Vec::new(), |placed| {
-                object_rows(std::slice::from_ref(placed), size)
-            })
+            placed.map_or(Vec::new(), |placed| object_rows(std::slice::from_ref(placed), size))
         };
         let (old_rows, mut added) = (rows(old), rows(new));
         let mut removed = Vec::new();
@@ -266,9 +235,7 @@ impl SchemaChange {
             let rest = objects.iter().filter(|row| !others.contains(row));
             rest.cloned().collect::<Vec<_>>()
         };
-        self.remove_from_catalog(&removed, &without(&old_objects, &new_objects))
-            .await?;
-        self.add_to_catalog(&added, &without(&new_objects, &old_objects))
-            .await
+        self.remove_from_catalog(&removed, &without(&old_objects, &new_objects)).await?;
+        self.add_to_catalog(&added, &without(&new_objects, &old_objects)).await
     }
 }

@@ -43,13 +43,20 @@ impl OpenTable {
     /// The keys of a row. `value` gives the stored bytes of a column, `None` for null.
     fn keys<'v>(&self, value: impl Fn(ColumnId) -> Option<&'v [u8]>) -> Result<RowKeys> {
         let mut keys = Vec::with_capacity(self.shapes.len());
-        for (shape, index) in self.shapes.iter().zip(&self.placed.table.indexes) {
-            keys.push(self.key_in(shape, index, &value)?);
+        let indexes = self.placed.table.indexes.iter().zip(&self.placed.indexes);
+        for (shape, (index, at)) in self.shapes.iter().zip(indexes) {
+            let is_met =
+                |(column, must_be_null): &(_, _)| value(*column).is_none() == *must_be_null;
+            keys.push(match at.traits.conditions.iter().all(is_met) {
+                true => self.key_in(shape, index, &value)?,
+                false => None,
+            });
         }
         let mut keys = keys.into_iter();
         let primary = keys.next().flatten();
         Ok(RowKeys {
-            primary: primary.ok_or_else(|| EngineError::BadRow("its primary key is null".into()))?,
+            primary: primary
+                .ok_or_else(|| EngineError::BadRow("its primary key is null".into()))?,
             secondary: keys.collect(),
         })
     }
@@ -83,14 +90,17 @@ impl OpenTable {
     /// Whether a key that is too long for the index is refused, and not cut.
     fn refuses_truncation(&self, index: &Index) -> bool {
         let primary = &self.placed.table.indexes[0];
-        let has = |column: ColumnId| index.columns.iter().any(|key_column| key_column.column == column);
-        // Cut short of the primary key, the keys of two rows could be one although neither is a duplicate of the other.
+        let has =
+            |column: ColumnId| index.columns.iter().any(|key_column| key_column.column == column);
+        // Cut short of the primary key, the keys of two rows could be one although neither is a
+        // duplicate of the other.
         let is_told_apart =
             !index.is_primary() && primary.columns.iter().all(|key_column| has(key_column.column));
         is_told_apart || index.flags & index_flags::REFUSE_TRUNCATION != 0
     }
 
-    /// The keys of a row. Of an indexed column whose value lies apart, as much is read as a key can tell.
+    /// The keys of a row. Of an indexed column whose value lies apart, as much is read as a key can
+    /// tell.
     pub(super) async fn keys_of(&self, work: &Work, row: &HeldRow) -> Result<RowKeys> {
         let mut apart = BTreeMap::new();
         for column in self.shapes.iter().flat_map(KeyShape::columns) {
@@ -101,15 +111,18 @@ impl OpenTable {
         }
         self.keys(|column| match row.get(&column) {
             Some(Held::Bytes(bytes)) => Some(&bytes[..]),
-            Some(Held::Separated(_)) => apart.get(&column).map(Vec::as_slice),
+            // Of a column that is in no key it matters only that there is a value.
+            Some(Held::Separated(_)) => Some(apart.get(&column).map_or(&[], Vec::as_slice)),
             None => None,
         })
     }
 
-    /// Whether a column is part of any key.
+    /// Whether a column is part of any key, or says whether a row has one.
     pub(super) fn is_indexed(&self, column: ColumnId) -> bool {
         let mut indexed = self.shapes.iter().flat_map(KeyShape::columns);
+        let mut conditions = self.placed.indexes.iter().flat_map(|at| &at.traits.conditions);
         indexed.any(|key_column| key_column == column)
+            || conditions.any(|(of_condition, _)| *of_condition == column)
     }
 
     /// An error of an insert into an index, with the name of the index.

@@ -1,9 +1,10 @@
-//! Long values: a head with the size, then chunks of fixed length, each a node of the table's long-value tree. Written and read in pieces, so a value
-//! may be larger than memory.
+//! Long values: a head with the size, then chunks of fixed length, each a node of the table's
+//! long-value tree. Written and read in pieces, so a value may be larger than memory.
 //!
-//! A long value is never changed once it is written, so several columns may refer to one. Its head counts the references; the value goes with the
-//! last of them. The count is replaced, not added to: of two transactions that change it the second meets a conflict, so each knows
-//! whether its reference is the last.
+//! A long value is never changed once it is written, so several columns may refer to one. Its head
+//! counts the references; the value goes with the last of them. The count is replaced, not added
+//! to: of two transactions that change it the second meets a conflict, so each knows whether its
+//! reference is the last.
 
 use std::ops::{Bound, Range};
 use std::rc::Rc;
@@ -45,7 +46,8 @@ pub(super) struct Finished {
     pub(super) steps: Steps,
 }
 
-/// Writes one long value piece by piece. One that is dropped before it is a column's value leaves a transaction that can only be rolled back.
+/// Writes one long value piece by piece. One that is dropped before it is a column's value leaves a
+/// transaction that can only be rolled back.
 pub struct LongValueWriter<'a> {
     work: &'a Work,
     tree: Tree,
@@ -63,9 +65,12 @@ impl<'a> LongValueWriter<'a> {
     pub(super) async fn start(table: &OpenTable, work: &'a Work) -> Result<LongValueWriter<'a>> {
         let tree = table.long_value_tree()?;
         let number = table.in_use.next_long_value().unwrap_or(1);
-        // Numbers are given out once: a handle that still knows an old value must not read a new one.
+        // Numbers are given out once: a handle that still knows an old value must not read a new
+        // one.
         let next = number.checked_add(1).ok_or_else(|| {
-            EngineError::BadRow("its table has given out every number there is for a long value".into())
+            EngineError::BadRow(
+                "its table has given out every number there is for a long value".into(),
+            )
         })?;
         table.in_use.set_next_long_value(next);
         let steps = work.begin_steps();
@@ -103,6 +108,15 @@ impl<'a> LongValueWriter<'a> {
         Ok(())
     }
 
+    /// Fails unless the value was begun for this table in this transaction.
+    pub(super) fn check_belongs(&self, table: &OpenTable, work: &Work) -> Result<()> {
+        if std::ptr::eq(self.work, work) && table.long_value_tree()? == self.tree {
+            return Ok(());
+        }
+        let why = "a long value is attached in the transaction and to the table it was begun for";
+        Err(EngineError::BadRow(why.into()))
+    }
+
     /// Refuses to go on where what was written is not all there.
     fn check_whole(&self) -> Result<()> {
         let why = if self.is_broken {
@@ -136,10 +150,9 @@ impl<'a> LongValueWriter<'a> {
             .written_bytes
             .checked_add(chunk.len() as u32)
             .filter(|bytes| *bytes < i32::MAX as u32);
-        let after = after.ok_or_else(|| EngineError::BadRow("a long value is at most 2 GiB long".into()))?;
-        self.work
-            .insert(self.tree, &chunk_key(self.number, self.written_bytes), chunk)
-            .await?;
+        let after = after
+            .ok_or_else(|| EngineError::BadRow("a long value is at most 2 GiB long".into()))?;
+        self.work.insert(self.tree, &chunk_key(self.number, self.written_bytes), chunk).await?;
         self.written_bytes = after;
         Ok(())
     }
@@ -151,13 +164,8 @@ impl<'a> LongValueWriter<'a> {
             let chunk = std::mem::take(&mut self.pending);
             self.write_chunk(&chunk).await?;
         }
-        self.work
-            .replace(self.tree, &head_key(self.number), &head(self.written_bytes))
-            .await?;
-        Ok(Finished {
-            number: self.number,
-            steps: self.steps,
-        })
+        self.work.replace(self.tree, &head_key(self.number), &head(self.written_bytes)).await?;
+        Ok(Finished { number: self.number, steps: self.steps })
     }
 }
 
@@ -171,23 +179,18 @@ pub struct LongValueReader<'a> {
 }
 
 impl<'a> LongValueReader<'a> {
-    pub(super) async fn open(table: &OpenTable, work: &'a Work, number: u32) -> Result<LongValueReader<'a>> {
+    pub(super) async fn open(
+        table: &OpenTable,
+        work: &'a Work,
+        number: u32,
+    ) -> Result<LongValueReader<'a>> {
         let range = KeyRange::prefix(&head_key(number));
         let mut walk = Walk::new(work, table.long_value_tree()?, range, Direction::Forward);
         let (_, head) = walk.next(work).await?.ok_or(EngineError::RowNotFound)?;
-        let size = head
-            .get(4..8)
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(u32::from_le_bytes);
-        let size_bytes =
-            size.ok_or_else(|| EngineError::BadRow("the head of a long value is cut short".into()))?;
-        Ok(LongValueReader {
-            work,
-            walk,
-            size_bytes,
-            read_bytes: 0,
-            _in_use: table.in_use.clone(),
-        })
+        let size = head.get(4..8).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+        let size_bytes = size
+            .ok_or_else(|| EngineError::BadRow("the head of a long value is cut short".into()))?;
+        Ok(LongValueReader { work, walk, size_bytes, read_bytes: 0, _in_use: table.in_use.clone() })
     }
 
     /// Length of the value.
@@ -251,9 +254,7 @@ pub(super) async fn read_long_value_range(
         return Ok(Vec::new());
     }
     let cut = || {
-        EngineError::BadRow(format!(
-            "long value {number} has no bytes at {start}, of {size_bytes}"
-        ))
+        EngineError::BadRow(format!("long value {number} has no bytes at {start}, of {size_bytes}"))
     };
     // The chunk that holds the first byte is the last that begins before it or with it.
     let before = KeyRange {
@@ -264,10 +265,8 @@ pub(super) async fn read_long_value_range(
     let (first, _) = back.next(work).await?.ok_or_else(cut)?;
     let offset = first.get(4..8).and_then(|bytes| bytes.try_into().ok());
     let mut at = u32::from_be_bytes(offset.ok_or_else(cut)?);
-    let from = KeyRange {
-        low: Bound::Included(first),
-        high: Bound::Excluded(chunk_key(number, end)),
-    };
+    let from =
+        KeyRange { low: Bound::Included(first), high: Bound::Excluded(chunk_key(number, end)) };
     let mut walk = Walk::new(work, tree, from, Direction::Forward);
     let mut value = Vec::with_capacity((end - start) as usize);
     while at < end {

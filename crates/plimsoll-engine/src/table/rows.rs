@@ -11,7 +11,7 @@ use super::{ColumnValue, OpenTable};
 use crate::cursor::{Direction, KeyRange, Walk};
 use crate::error::{EngineError, Result};
 use crate::transaction::{Transaction, Work};
-use crate::{ColumnId, ColumnType, NewValue, StoredValue, encode_record};
+use crate::{ColumnId, ColumnType, NewValue, Record, StoredValue, encode_record};
 
 /// What came of inserting a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,18 +32,24 @@ pub struct StoredRow {
 }
 
 impl OpenTable {
-    /// Inserts a row. Columns left out are null.
+    /// Inserts a row. Columns left out have their default value, which is null unless declared.
     ///
     /// # Errors
-    /// [`EngineError::KeyDuplicate`] for the primary key or a unique index, [`EngineError::BadRow`] for values that do not fit; the transaction is then as before.
-    pub async fn insert(&self, transaction: &Transaction, values: &[ColumnValue<'_>]) -> Result<Vec<u8>> {
+    /// [`EngineError::KeyDuplicate`] for the primary key or a unique index, [`EngineError::BadRow`]
+    /// for values that do not fit; the transaction is then as before.
+    pub async fn insert(
+        &self,
+        transaction: &Transaction,
+        values: &[ColumnValue<'_>],
+    ) -> Result<Vec<u8>> {
         Ok(self.insert_numbered(transaction, values).await?.key)
     }
 
     /// Inserts a row, and tells the number that its auto-increment column was given.
     ///
     /// # Errors
-    /// As [`OpenTable::insert`]; [`EngineError::BadRow`] for a value of the auto-increment column, or when there are no numbers left.
+    /// As [`OpenTable::insert`]; [`EngineError::BadRow`] for a value of the auto-increment column,
+    /// or when there are no numbers left.
     pub async fn insert_numbered(
         &self,
         transaction: &Transaction,
@@ -53,7 +59,7 @@ impl OpenTable {
         let _changing = work.begin_change()?;
         self.check_columns(values)?;
         self.check_numbered(values)?;
-        let mut row = HeldRow::new();
+        let mut row = self.defaults.clone();
         apply_values(&mut row, values);
         let mut number = None;
         if let Some(column) = self.numbered_column() {
@@ -74,10 +80,7 @@ impl OpenTable {
 
     async fn stored_row(&self, work: &Work, key: &[u8]) -> Result<Option<StoredRow>> {
         let record = work.get(self.row_tree(), key).await?;
-        Ok(record.map(|record| StoredRow {
-            key: key.to_vec(),
-            record,
-        }))
+        Ok(record.map(|record| StoredRow { key: key.to_vec(), record }))
     }
 
     /// Gives columns of a row new values; the others stay. The row may move if key columns change.
@@ -101,7 +104,8 @@ impl OpenTable {
         whole_or_nothing(work, self.delete_row(work, key)).await
     }
 
-    /// Adds to a 4- or 8-byte integer column that belongs to no index. Concurrent transactions may add to one row.
+    /// Adds to a 4- or 8-byte integer column that belongs to no index. Concurrent transactions may
+    /// add to one row.
     pub async fn add(
         &self,
         transaction: &Transaction,
@@ -109,12 +113,10 @@ impl OpenTable {
         column: ColumnId,
         amount: i64,
     ) -> Result<()> {
-        let range = self
-            .layout
-            .fixed_range(column)
-            .filter(|range| matches!(range.len(), 4 | 8));
-        let range =
-            range.ok_or_else(|| EngineError::BadRow("only 4- and 8-byte columns can be added to".into()))?;
+        let range = self.layout.fixed_range(column).filter(|range| matches!(range.len(), 4 | 8));
+        let range = range.ok_or_else(|| {
+            EngineError::BadRow("only 4- and 8-byte columns can be added to".into())
+        })?;
         if self.is_indexed(column) {
             return Err(EngineError::BadRow("an indexed column cannot be added to".into()));
         }
@@ -122,11 +124,19 @@ impl OpenTable {
         let _changing = work.begin_change()?;
         let row = self.stored_row(work, key).await?;
         let row = row.ok_or(EngineError::RowNotFound)?;
-        if !matches!(self.parse(&row.record)?.value(column), Ok(StoredValue::Bytes(_))) {
-            return Err(EngineError::BadRow("a null column cannot be added to".into()));
-        }
         let (at, width) = (range.start as u32, range.len() as u8);
-        work.add(self.row_tree(), key, at, width, amount).await
+        match self.parse(&row.record)?.value(column) {
+            Ok(StoredValue::Bytes(_)) => work.add(self.row_tree(), key, at, width, amount).await,
+            // The record of before the column was added has no place for it.
+            Ok(StoredValue::Absent) if self.defaults.contains_key(&column) => {
+                let added = async {
+                    self.update_row(work, key, &[]).await?;
+                    work.add(self.row_tree(), key, at, width, amount).await
+                };
+                whole_or_nothing(work, added).await
+            }
+            _ => Err(EngineError::BadRow("a null column cannot be added to".into())),
+        }
     }
 
     /// The bytes of a column of a stored row, long values included; `None` is null.
@@ -151,7 +161,8 @@ impl OpenTable {
         }
     }
 
-    /// Some of the bytes of a column of a stored row: of a long value no more than these is read. What lies behind its end is left out; `None` is null.
+    /// Some of the bytes of a column of a stored row: of a long value no more than these is read.
+    /// What lies behind its end is left out; `None` is null.
     pub async fn value_range(
         &self,
         transaction: &Transaction,
@@ -191,19 +202,25 @@ impl OpenTable {
         }
     }
 
-    /// Begins a long value for a column of a row; [`OpenTable::attach_long_value`] makes it the column's value. Until then the transaction
-    /// cannot be committed: a long value that no row refers to would stay for ever.
-    pub async fn write_long_value<'t>(&self, transaction: &'t Transaction) -> Result<LongValueWriter<'t>> {
+    /// Begins a long value for a column of a row; [`OpenTable::attach_long_value`] makes it the
+    /// column's value. Until then the transaction cannot be committed: a long value that no row
+    /// refers to would stay for ever.
+    pub async fn write_long_value<'t>(
+        &self,
+        transaction: &'t Transaction,
+    ) -> Result<LongValueWriter<'t>> {
         let work = transaction.work();
         let _changing = work.begin_change()?;
         LongValueWriter::start(self, work).await
     }
 
-    /// Writes what is left of a long value and makes it the value of a column, in place of the one before.
+    /// Writes what is left of a long value and makes it the value of a column, in place of the one
+    /// before.
     ///
     /// # Errors
-    /// [`EngineError::RowNotFound`], [`EngineError::BadRow`] for a column that can hold no long value, ...: the value stays unattached, and the
-    /// transaction can only be rolled back, wholly or to a savepoint before it.
+    /// [`EngineError::RowNotFound`], [`EngineError::BadRow`] for a column that can hold no long
+    /// value, ...: the value stays unattached, and the transaction can only be rolled back, wholly
+    /// or to a savepoint before it.
     pub async fn attach_long_value(
         &self,
         transaction: &Transaction,
@@ -212,12 +229,11 @@ impl OpenTable {
         value: LongValueWriter<'_>,
     ) -> Result<()> {
         if !self.is_long(column) {
-            return Err(EngineError::BadRow(format!(
-                "column {column} can hold no long value"
-            )));
+            return Err(EngineError::BadRow(format!("column {column} can hold no long value")));
         }
         let work = transaction.work();
         let _changing = work.begin_change()?;
+        value.check_belongs(self, work)?;
         let stored = self.stored_row(work, key).await?;
         let stored = stored.ok_or(EngineError::RowNotFound)?;
         let finished = value.finish().await?;
@@ -229,12 +245,14 @@ impl OpenTable {
         Ok(())
     }
 
-    /// Gives a column of a row the value that a column of another row has. A long value is not copied: both refer to it, and it goes with the last
-    /// of them. `of` must be as it is in the transaction now.
+    /// Gives a column of a row the value that a column of another row has. A long value is not
+    /// copied: both refer to it, and it goes with the last of them. `of` must be as it is in the
+    /// transaction now.
     ///
     /// # Errors
-    /// [`EngineError::RowNotFound`] for either row, [`EngineError::WriteConflict`] where another transaction shares or releases the value,
-    /// [`EngineError::BadRow`] for a column that can hold no long value, ...
+    /// [`EngineError::RowNotFound`] for either row, [`EngineError::WriteConflict`] where another
+    /// transaction shares or releases the value, [`EngineError::BadRow`] for a column that can hold
+    /// no long value, ...
     pub async fn share_value(
         &self,
         transaction: &Transaction,
@@ -258,11 +276,37 @@ impl OpenTable {
             let why = format!("column {column} can hold no long value");
             return Err(EngineError::BadRow(why));
         }
+        if let Some(number) = shared {
+            self.check_refers(work, of, number).await?;
+        }
         whole_or_nothing(work, self.refer(work, key, column, shared)).await
     }
 
+    /// Fails where a row is not there with this long value: numbers of other tables, or of values
+    /// that went, lead to another value or to none.
+    async fn check_refers(
+        &self,
+        work: &Work,
+        (row, column): (&StoredRow, ColumnId),
+        number: u32,
+    ) -> Result<()> {
+        let now = self.stored_row(work, &row.key).await?.ok_or(EngineError::RowNotFound)?;
+        match self.stored(&now, column)? {
+            StoredValue::Separated { long_value } if long_value == u64::from(number) => Ok(()),
+            _ => Err(EngineError::BadRow(
+                "the row whose value is to be shared has another one by now: read it again".into(),
+            )),
+        }
+    }
+
     /// Makes a column refer to a long value that is there, or null.
-    async fn refer(&self, work: &Work, key: &[u8], column: ColumnId, number: Option<u32>) -> Result<()> {
+    async fn refer(
+        &self,
+        work: &Work,
+        key: &[u8],
+        column: ColumnId,
+        number: Option<u32>,
+    ) -> Result<()> {
         let stored = self.stored_row(work, key).await?;
         let old_row = self.hold(&stored.ok_or(EngineError::RowNotFound)?)?;
         let mut row = old_row.clone();
@@ -278,8 +322,15 @@ impl OpenTable {
         self.change_row(work, key, &old_row, row, &[column]).await
     }
 
-    /// Refuses values for columns that nobody gives a value.
+    /// Refuses values for columns that nobody gives a value, and two values for one.
     fn check_columns(&self, values: &[ColumnValue<'_>]) -> Result<()> {
+        // What the second takes the place of would be let go of twice.
+        let is_given_before = |(at, (id, _)): &(usize, &ColumnValue<'_>)| {
+            values[..*at].iter().any(|(before, _)| before == id)
+        };
+        if let Some((_, (id, _))) = values.iter().enumerate().find(is_given_before) {
+            return Err(EngineError::BadRow(format!("column {id} is given two values")));
+        }
         let column_of = |id: &ColumnId| self.placed.table.column(*id);
         let mut columns = values.iter().filter_map(|(id, _)| column_of(id));
         match columns.find(|column| column.is_dropped()) {
@@ -290,8 +341,9 @@ impl OpenTable {
 
     fn is_long(&self, id: ColumnId) -> bool {
         let column = self.placed.table.column(id);
-        column
-            .is_some_and(|column| matches!(column.column_type, ColumnType::LongBinary | ColumnType::LongText))
+        column.is_some_and(|column| {
+            matches!(column.column_type, ColumnType::LongBinary | ColumnType::LongText)
+        })
     }
 
     /// Walks an index in the order of its keys.
@@ -311,7 +363,8 @@ impl OpenTable {
         }
     }
 
-    /// Counts the rows that an index holds in a range, up to `limit`, without looking at the rows themselves.
+    /// Counts the rows that an index holds in a range, up to `limit`, without looking at the rows
+    /// themselves.
     pub async fn count(
         &self,
         transaction: &Transaction,
@@ -327,9 +380,23 @@ impl OpenTable {
 
     /// The stored form of a column of a row.
     pub fn stored<'r>(&'r self, row: &'r StoredRow, column: ColumnId) -> Result<StoredValue<'r>> {
-        self.parse(&row.record)?
-            .value(column)
-            .map_err(|fault| EngineError::BadRow(fault.to_string()))
+        self.value_in(&self.parse(&row.record)?, column)
+    }
+
+    /// What a record holds of a column: its default value where the record does not reach it.
+    pub(super) fn value_in<'r>(
+        &'r self,
+        record: &Record<'r>,
+        column: ColumnId,
+    ) -> Result<StoredValue<'r>> {
+        match record.value(column) {
+            Ok(StoredValue::Absent) => Ok(match self.defaults.get(&column) {
+                Some(Held::Bytes(default)) => StoredValue::Bytes(default),
+                _ => StoredValue::Absent,
+            }),
+            Ok(value) => Ok(value),
+            Err(fault) => Err(EngineError::BadRow(fault.to_string())),
+        }
     }
 
     async fn insert_row(&self, work: &Work, mut row: HeldRow) -> Result<Vec<u8>> {
@@ -344,7 +411,13 @@ impl OpenTable {
     }
 
     /// Adds a row, or an entry of a secondary index.
-    pub(super) async fn add_entry(&self, work: &Work, index: usize, key: &[u8], data: &[u8]) -> Result<()> {
+    pub(super) async fn add_entry(
+        &self,
+        work: &Work,
+        index: usize,
+        key: &[u8],
+        data: &[u8],
+    ) -> Result<()> {
         let added = work.insert(self.index_tree(index), key, data).await;
         added.map_err(|error| self.in_index(index, error))
     }
@@ -369,10 +442,7 @@ impl OpenTable {
     ) -> Result<()> {
         // Keys are made before long values go: they may be made of them.
         let keys = if columns.iter().any(|column| self.is_indexed(*column)) {
-            Some((
-                self.keys_of(work, old_row).await?,
-                self.keys_of(work, &row).await?,
-            ))
+            Some((self.keys_of(work, old_row).await?, self.keys_of(work, &row).await?))
         } else {
             None
         };
@@ -390,7 +460,13 @@ impl OpenTable {
     }
 
     /// Puts a row and its index entries where its keys say.
-    async fn move_row(&self, work: &Work, old: &RowKeys, new: &RowKeys, record: &[u8]) -> Result<()> {
+    async fn move_row(
+        &self,
+        work: &Work,
+        old: &RowKeys,
+        new: &RowKeys,
+        record: &[u8],
+    ) -> Result<()> {
         let is_moved = new.primary != old.primary;
         if is_moved {
             work.delete(self.row_tree(), &old.primary).await?;
@@ -437,10 +513,7 @@ impl OpenTable {
         let record = self.parse(&row.record)?;
         let mut held = HeldRow::new();
         for column in &self.placed.table.columns {
-            match record
-                .value(column.id)
-                .map_err(|fault| EngineError::BadRow(fault.to_string()))?
-            {
+            match self.value_in(&record, column.id)? {
                 StoredValue::Bytes(bytes) => held.insert(column.id, Held::Bytes(bytes.to_vec())),
                 StoredValue::Separated { long_value, .. } => {
                     held.insert(column.id, Held::Separated(long_value as u32))
@@ -461,13 +534,7 @@ impl OpenTable {
     async fn separate(&self, work: &Work, row: &mut HeldRow) -> Result<()> {
         let total: usize = row
             .values()
-            .map(|held| {
-                if let Held::Bytes(bytes) = held {
-                    bytes.len() + 8
-                } else {
-                    12
-                }
-            })
+            .map(|held| if let Held::Bytes(bytes) = held { bytes.len() + 8 } else { 12 })
             .sum();
         let record_bytes_max = self.size.bytes() - self.size.header_bytes() - 600;
         let mut excess = total.saturating_sub(record_bytes_max);
@@ -475,11 +542,7 @@ impl OpenTable {
             .iter()
             .filter(|(column, _)| self.is_long(**column))
             .filter_map(|(column, held)| {
-                if let Held::Bytes(bytes) = held {
-                    Some((bytes.len(), *column))
-                } else {
-                    None
-                }
+                if let Held::Bytes(bytes) = held { Some((bytes.len(), *column)) } else { None }
             })
             .collect();
         long.sort_unstable_by(|left, right| right.cmp(left));
@@ -501,13 +564,24 @@ impl OpenTable {
     }
 
     fn encode(&self, row: &HeldRow) -> Result<Vec<u8>> {
-        let values: Vec<(ColumnId, NewValue<'_>)> = row
+        if let Some(missing) = self.required.iter().find(|column| !row.contains_key(column)) {
+            let column = self.placed.table.column(*missing);
+            let name = column.map_or("", |column| &column.name);
+            return Err(EngineError::BadRow(format!("column {name} must have a value")));
+        }
+        let mut values: Vec<(ColumnId, NewValue<'_>)> = row
             .iter()
             .map(|(column, held)| match held {
                 Held::Bytes(bytes) => (*column, NewValue::Bytes(bytes)),
                 Held::Separated(number) => (*column, NewValue::Separated { long_value: *number }),
             })
             .collect();
+        let nulls = self.defaults.keys().filter(|column| !row.contains_key(column));
+        let given = values.len();
+        values.extend(nulls.map(|column| (*column, NewValue::Null)));
+        if values.len() > given {
+            values.sort_unstable_by_key(|(column, _)| *column);
+        }
         let mut record = Vec::new();
         encode_record(&self.placed.table, &self.layout, self.size, &values, &mut record)
             .map_err(|error| EngineError::BadRow(error.to_string()))?;
@@ -515,7 +589,8 @@ impl OpenTable {
     }
 }
 
-/// Runs an operation of several steps. If it fails, what it did is taken back; if it is abandoned, the transaction can only be rolled back.
+/// Runs an operation of several steps. If it fails, what it did is taken back; if it is abandoned,
+/// the transaction can only be rolled back.
 async fn whole_or_nothing<R>(work: &Work, operation: impl Future<Output = Result<R>>) -> Result<R> {
     let savepoint = work.savepoint();
     let steps = work.begin_steps();

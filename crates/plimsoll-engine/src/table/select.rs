@@ -1,7 +1,7 @@
 //! Reading some columns of some rows: what is asked for is taken from the pages where it lies.
 //!
-//! Rows are looked at a few at a time. What was looked at is what the transaction's snapshot holds; when the transaction itself changes anything, the
-//! rows ahead are looked at again.
+//! Rows are looked at a few at a time. What was looked at is what the transaction's snapshot holds;
+//! when the transaction itself changes anything, the rows ahead are looked at again.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -79,7 +79,8 @@ enum Found {
     Apart(u32),
 }
 
-/// A row of the index, ready to be given: its key there, the primary key, and what the record holds if that was looked at already.
+/// A row of the index, ready to be given: its key there, the primary key, and what the record holds
+/// if that was looked at already.
 struct Ready {
     place: Vec<u8>,
     key: Vec<u8>,
@@ -102,7 +103,11 @@ pub struct Selected<'t> {
 
 impl OpenTable {
     /// Reads some columns of some rows.
-    pub fn select<'t>(&'t self, transaction: &'t Transaction, selection: Selection) -> Selected<'t> {
+    pub fn select<'t>(
+        &'t self,
+        transaction: &'t Transaction,
+        selection: Selection,
+    ) -> Selected<'t> {
         let work: &Work = transaction.work();
         let tree = self.index_tree(selection.index);
         Selected {
@@ -144,14 +149,13 @@ impl OpenTable {
 
     fn found_in(&self, record: &[u8], columns: &[ColumnId]) -> Result<Vec<Found>> {
         let record = self.parse(record)?;
-        let found = columns.iter().map(|column| match record.value(*column) {
-            Ok(StoredValue::Bytes(bytes)) => Ok(Found::Bytes(bytes.to_vec())),
-            Ok(StoredValue::Separated { long_value, .. }) => Ok(Found::Apart(long_value as u32)),
-            Ok(StoredValue::Absent | StoredValue::Null) => Ok(Found::Null),
-            Ok(other) => Err(EngineError::BadRow(format!(
+        let found = columns.iter().map(|column| match self.value_in(&record, *column)? {
+            StoredValue::Bytes(bytes) => Ok(Found::Bytes(bytes.to_vec())),
+            StoredValue::Separated { long_value, .. } => Ok(Found::Apart(long_value as u32)),
+            StoredValue::Absent | StoredValue::Null => Ok(Found::Null),
+            other => Err(EngineError::BadRow(format!(
                 "column {column} holds {other:?}, which this engine does not write"
             ))),
-            Err(fault) => Err(EngineError::BadRow(fault.to_string())),
         });
         found.collect()
     }
@@ -195,9 +199,7 @@ impl Selected<'_> {
         let found = match ready.found {
             Some(found) => found,
             None => {
-                let found = table
-                    .find_columns(work, &ready.key, &self.selection.columns)
-                    .await?;
+                let found = table.find_columns(work, &ready.key, &self.selection.columns).await?;
                 found.ok_or_else(|| {
                     EngineError::BadRow(format!(
                         "index {} names a row that is not in its table",
@@ -213,13 +215,15 @@ impl Selected<'_> {
         Ok(Some(SelectedRow { key, values }))
     }
 
-    /// Goes on with the first row whose key in the index is at or behind `key` in the order of reading, before or behind where reading was. It stays within
-    /// the range, and what the limit leaves.
+    /// Goes on with the first row whose key in the index is at or behind `key` in the order of
+    /// reading, before or behind where reading was. It stays within the range, and what the limit
+    /// leaves.
     pub fn seek(&mut self, key: &[u8]) {
         self.start_at(Bound::Included(key.to_vec()));
     }
 
-    /// Goes on from a key of the index; from the start of the range if the key lies before it in the order of reading.
+    /// Goes on from a key of the index; from the start of the range if the key lies before it in
+    /// the order of reading.
     fn start_at(&mut self, bound: Bound<Vec<u8>>) {
         let mut range = self.selection.range.clone();
         let start = match self.selection.direction {
@@ -237,8 +241,8 @@ impl Selected<'_> {
             _ => false,
         };
         // Where both name one key, the one that leaves it out holds.
-        let is_start_stricter =
-            matches!((&bound, &*start), (Bound::Included(key), Bound::Excluded(first)) if key == first);
+        let is_start_stricter = matches!((&bound, &*start), (Bound::Included(key),
+            Bound::Excluded(first)) if key == first);
         if !is_before_start && !is_start_stricter {
             *start = bound.clone();
         }
@@ -260,9 +264,8 @@ impl Selected<'_> {
         let (table, columns) = (self.table, &self.selection.columns);
         let rows_max = self.left.min(ROWS_PER_LOOK) as usize;
         self.ready = if self.selection.index == 0 {
-            let picked = self
-                .walk
-                .pick(self.work, rows_max, |record| table.found_in(record, columns));
+            let picked =
+                self.walk.pick(self.work, rows_max, |record| table.found_in(record, columns));
             let ready = picked.await?.into_iter().map(|(key, found)| Ready {
                 place: key.clone(),
                 key,
@@ -271,11 +274,8 @@ impl Selected<'_> {
             ready.collect()
         } else {
             let picked = self.walk.pick(self.work, rows_max, |key| Ok(key.to_vec()));
-            let ready = picked.await?.into_iter().map(|(place, key)| Ready {
-                place,
-                key,
-                found: None,
-            });
+            let ready =
+                picked.await?.into_iter().map(|(place, key)| Ready { place, key, found: None });
             ready.collect()
         };
         self.looked = self.work.progress();

@@ -31,13 +31,15 @@ impl Work {
     /// Takes back everything done since the savepoint.
     ///
     /// # Errors
-    /// [`EngineError::SavepointGone`] where the savepoint stands for nothing any more; nothing is taken back then.
+    /// [`EngineError::SavepointGone`] where the savepoint stands for nothing any more; nothing is
+    /// taken back then.
     pub(crate) async fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
         let keep = savepoint.changes;
         if !self.holds(savepoint) {
             return Err(EngineError::SavepointGone);
         }
-        // Half-way back is a state nobody asked for: if this ends early, the transaction can only be rolled back, or to here again.
+        // Half-way back is a state nobody asked for: if this ends early, the transaction can only
+        // be rolled back, or to here again.
         let steps = self.begin_steps_at(keep);
         self.take_back(keep).await?;
         self.end_steps(&steps);
@@ -75,9 +77,7 @@ impl Work {
                 last.entry.clone()
             };
             let database = self.store.database(entry.row.tree.database)?;
-            self.store
-                .change(&database, |batch| self.undo_step(batch, &entry))
-                .await?;
+            self.store.change(&database, |batch| self.undo_step(batch, &entry)).await?;
         }
     }
 
@@ -113,18 +113,18 @@ impl Work {
         }
         let result = self.take_back(0).await;
         if result.is_ok() && self.has_logged() {
-            let appended = self.store.log.append(&LogRecord::RolledBack {
-                transaction: self.status.id,
-            });
+            let appended =
+                self.store.log.append(&LogRecord::RolledBack { transaction: self.status.id });
             let durable = self.store.log.durable();
-            self.store
-                .writers
-                .borrow_mut()
-                .end(self.status.id, appended.end, durable);
+            self.store.writers.borrow_mut().end(self.status.id, appended.end, durable);
         }
-        if let Err(error) = &result {
-            // Its changes are still on the pages: only recovery can take them back now, so nothing may be closed as clean.
-            self.store.log.fail(error);
+        match &result {
+            // Nothing is closed as clean any more where a transaction is left; recovery takes it
+            // back.
+            Ok(()) | Err(EngineError::Closing) => {}
+            // Its changes are still on the pages: only recovery can take them back now, so nothing
+            // may be closed as clean.
+            Err(error) => self.store.log.fail(error),
         }
         self.ended.set(true);
         self.end();

@@ -9,6 +9,7 @@ use super::misplaced::settle_doubts;
 use super::report::{FileReport, Finding, FindingClass, HeaderCheck, Unreadable};
 use super::scan::{Checker, ScanPlan, scan};
 use super::used::{Reach, reach};
+// Circle: what is asked of files of every kind is declared above them.
 use super::{Depth, Progress, ProgressSink, VerifyOptions};
 use crate::checksum::header_checksum;
 use crate::deep::PageRange;
@@ -41,7 +42,8 @@ struct PageChecker {
     bytes_done: u64,
     bytes_reported: u64,
     progress: Option<ProgressSink>,
-    /// Pages never written, in no particular order, if they are asked for; too many of them are given up.
+    /// Pages never written, in no particular order, if they are asked for; too many of them are
+    /// given up.
     blank: Option<Vec<PageRange>>,
 }
 
@@ -51,9 +53,8 @@ impl Checker for PageChecker {
         let first = offset / page_bytes as u64;
         for (number, page) in bytes.chunks_exact(page_bytes).enumerate() {
             // Physical pages 0 and 1 are the headers.
-            if let Some(page_number) = (first + number as u64)
-                .checked_sub(1)
-                .filter(|number| *number > 0)
+            if let Some(page_number) =
+                (first + number as u64).checked_sub(1).filter(|number| *number > 0)
             {
                 self.check_page(page_number as PageNumber, page);
             }
@@ -84,8 +85,10 @@ impl PageChecker {
         let is_last = u64::from(page_number) + 2 == self.page_end;
         let is_behind = self.owned_max.is_none_or(|last| page_number > last);
         if is_last && is_behind && class != PageClass::Ok && is_trailer(page) {
-            // Backups end in a page with the checksum of a header: our patch files in a third copy of it, those of Windows in what recovery needs.
-            let is_whole = u32::from_le_bytes([page[0], page[1], page[2], page[3]]) == header_checksum(page);
+            // Backups end in a page with the checksum of a header: our patch files in a third copy
+            // of it, those of Windows in what recovery needs.
+            let is_whole =
+                u32::from_le_bytes([page[0], page[1], page[2], page[3]]) == header_checksum(page);
             self.report.headers.push(match is_whole {
                 true => HeaderCheck::Ok,
                 false => HeaderCheck::Bad,
@@ -107,7 +110,9 @@ impl PageChecker {
                 self.report.correctable += 1;
                 FindingClass::Correctable
             }
-            PageClass::WrongPageNumber { found, .. } if self.size.is_large() || self.is_in_file(found) => {
+            PageClass::WrongPageNumber { found, .. }
+                if self.size.is_large() || self.is_in_file(found) =>
+            {
                 self.report.wrong_page_number += 1;
                 FindingClass::WrongPageNumber { found }
             }
@@ -150,7 +155,8 @@ impl PageChecker {
         let dbtime = PageView::new(page, self.size).dbtime();
         let is_higher = dbtime > self.report.dbtime_max;
         // Pages come in no particular order; of several with the highest time the first is named.
-        let is_earlier = dbtime == self.report.dbtime_max && page_number < self.report.dbtime_max_page;
+        let is_earlier =
+            dbtime == self.report.dbtime_max && page_number < self.report.dbtime_max_page;
         if is_higher || is_earlier {
             (self.report.dbtime_max, self.report.dbtime_max_page) = (dbtime, page_number);
         }
@@ -181,7 +187,9 @@ impl PageChecker {
             dbtime: view.dbtime(),
         };
         match class {
-            PageClass::Bad { damage } | PageClass::WrongPageNumber { damage, .. } => finding.damage(damage),
+            PageClass::Bad { damage } | PageClass::WrongPageNumber { damage, .. } => {
+                finding.damage(damage)
+            }
             PageClass::Correctable { bits, damage } => {
                 finding.damage(damage);
                 finding.flips(bits);
@@ -211,7 +219,8 @@ impl PageChecker {
 /// Pages of a database that were never written; `None` where they were not asked for.
 pub(super) type BlankPages = Option<Vec<PageRange>>;
 
-/// Checks a database whose first bytes are `start`. Without a header the page size is found from the first page.
+/// Checks a database whose first bytes are `start`. Without a header the page size is found from
+/// the first page.
 pub(super) async fn verify_database(
     file: &File,
     handle: &Handle,
@@ -233,9 +242,7 @@ pub(super) async fn verify_database(
         _ => length_bytes,
     };
     let mut report = FileReport::new(file.path(), "database", file_bytes, size.bytes() as u32);
-    let is_clean = header
-        .as_ref()
-        .is_some_and(|header| header.state == DatabaseState::Clean);
+    let is_clean = header.as_ref().is_some_and(|header| header.state == DatabaseState::Clean);
     match reach {
         Reach::To(last) => report.pages_missing = size.pages_missing(last, file_bytes),
         Reach::Blank(page) if is_clean => report.note_blank(&[(page, page)]),
@@ -267,10 +274,8 @@ pub(super) async fn verify_database(
     let counts = scan(file, handle, plan, checker.clone()).await;
     let (mut report, blank) = {
         let mut checker = checker.borrow_mut();
-        let report = std::mem::replace(
-            &mut checker.report,
-            FileReport::new(file.path(), "database", 0, 0),
-        );
+        let report =
+            std::mem::replace(&mut checker.report, FileReport::new(file.path(), "database", 0, 0));
         (report, checker.blank.take())
     };
     report.reads = counts.reads;
@@ -279,13 +284,17 @@ pub(super) async fn verify_database(
     Ok((report, blank))
 }
 
-/// Whether the last page is the trailer of a backup and no page of a tree: it has neither database time nor object, and what would be a
-/// page's number is 0 or the mark of a header.
+/// Whether the last page is the trailer of a backup and no page of a tree: it has neither database
+/// time nor object, and what would be a page's number is 0 or the mark of a header.
 fn is_trailer(page: &[u8]) -> bool {
     const DBTIME: std::ops::Range<usize> = 8..16;
     const OBJECT: std::ops::Range<usize> = 24..28;
     let is_copy = DatabaseHeader::decode(page).is_ok();
-    is_copy || (!is_zero(page) && is_zero(&page[4..8]) && is_zero(&page[DBTIME]) && is_zero(&page[OBJECT]))
+    is_copy
+        || (!is_zero(page)
+            && is_zero(&page[4..8])
+            && is_zero(&page[DBTIME])
+            && is_zero(&page[OBJECT]))
 }
 
 fn check_header(start: &[u8], copy: usize, size: PageSize) -> HeaderCheck {

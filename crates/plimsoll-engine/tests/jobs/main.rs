@@ -1,5 +1,5 @@
-//! Jobs beside the transactions must neither miss damage nor cry wolf while pages are being written under their eyes, and what a backup and a replica
-//! get must be enough to rebuild the database.
+//! Jobs beside the transactions must neither miss damage nor cry wolf while pages are being written
+//! under their eyes, and what a backup and a replica get must be enough to rebuild the database.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -14,7 +14,7 @@ use plimsoll_engine::error::PageDamage;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, MaintenanceProgress, maintain};
-use plimsoll_engine::jobs::replication::{ReplicationProgress, replicate};
+use plimsoll_engine::jobs::read_back::{ReadBackProgress, read_back};
 use plimsoll_io::{Clock, Handle, Latency, LatencyPlan, MemoryOptions, NANOS_PER_SECOND, Random};
 
 use backups::{copy_log, open_copy, write_copy};
@@ -48,22 +48,13 @@ async fn work(
 }
 
 fn slow_disk() -> MemoryOptions {
-    let latency = Latency::Exponential {
-        fixed_ns: 100_000,
-        mean_ns: 1_000_000,
-    };
-    MemoryOptions {
-        latency: LatencyPlan::of(latency),
-        ..MemoryOptions::default()
-    }
+    let latency = Latency::Exponential { fixed_ns: 100_000, mean_ns: 1_000_000 };
+    MemoryOptions { latency: LatencyPlan::of(latency), ..MemoryOptions::default() }
 }
 
 #[test]
 fn maintenance_checks_everything_and_blames_nobody_while_pages_are_written() {
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 5, slow_disk());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -71,19 +62,12 @@ fn maintenance_checks_everything_and_blames_nobody_while_pages_are_written() {
         let (instance, _) = open(&files, &handle, &setup, 5).await.unwrap();
         let field = create_field(&instance, &setup, 2_000, 500).await.unwrap();
         let progress: Rc<MaintenanceProgress> = Rc::default();
-        let options = MaintenanceOptions {
-            read_bytes: 64 * 1024,
-            pause_ns: 1_000_000,
-        };
+        let options = MaintenanceOptions { read_bytes: 64 * 1024, pause_ns: 1_000_000 };
         let job = handle.spawn(maintain(instance.clone(), 1, options, progress.clone()));
         work(&instance, &handle, &field, &Rc::default(), 5, 200).await;
         progress.stop.set(true);
         job.await.unwrap();
-        assert!(
-            progress.passes.get() >= 3,
-            "only {} passes",
-            progress.passes.get()
-        );
+        assert!(progress.passes.get() >= 3, "only {} passes", progress.passes.get());
         assert_eq!(*progress.damaged.borrow(), Vec::new());
         instance.close().await.unwrap();
     })
@@ -103,10 +87,7 @@ fn maintenance_finds_a_page_that_went_bad_on_disk() {
             bytes[100..120].fill(0x55)
         });
         let progress: Rc<MaintenanceProgress> = Rc::default();
-        let options = MaintenanceOptions {
-            read_bytes: 64 * 1024,
-            pause_ns: 1_000_000,
-        };
+        let options = MaintenanceOptions { read_bytes: 64 * 1024, pause_ns: 1_000_000 };
         let job = handle.spawn(maintain(instance.clone(), 1, options, progress.clone()));
         handle.sleep(NANOS_PER_SECOND / 2).await;
         progress.stop.set(true);
@@ -126,10 +107,7 @@ fn maintenance_finds_a_page_that_went_bad_on_disk() {
 
 #[test]
 fn a_backup_taken_under_load_recovers_to_a_committed_state() {
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 7, slow_disk());
     disk.create_directory("/copy");
@@ -156,15 +134,11 @@ fn a_backup_taken_under_load_recovers_to_a_committed_state() {
         busy.await;
         instance.close().await.unwrap();
 
-        let (copy, recovery) = open_copy(&files, &handle, &setup, "/copy", "/copylog")
-            .await
-            .unwrap();
+        let (copy, recovery) =
+            open_copy(&files, &handle, &setup, "/copy", "/copylog").await.unwrap();
         assert!(recovery.recovered);
         let books = ledger.borrow().clone();
-        let books = Ledger {
-            acknowledged: Vec::new(),
-            ..books
-        };
+        let books = Ledger { acknowledged: Vec::new(), ..books };
         let survived = audit(&copy, &field, &books).await.unwrap();
         assert!(
             survived >= before,
@@ -185,8 +159,8 @@ fn a_replica_reads_every_closed_generation_once_and_holds_the_rest() {
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 8).await.unwrap();
         let field = create_field(&instance, &setup, 500, 500).await.unwrap();
-        let progress: Rc<ReplicationProgress> = Rc::default();
-        let job = handle.spawn(replicate(instance.clone(), 2, progress.clone()));
+        let progress: Rc<ReadBackProgress> = Rc::default();
+        let job = handle.spawn(read_back(instance.clone(), 2, progress.clone()));
         work(&instance, &handle, &field, &Rc::default(), 3, 2500).await;
         handle.sleep(2 * NANOS_PER_SECOND).await;
         let closed = instance.store().log.statistics().generations;

@@ -1,5 +1,6 @@
-//! Every public operation of an instance, dropped at each of its waits. Whoever stops waiting leaves the instance as it was, or as the operation would
-//! have left it; nothing is held for ever, and the files are whole.
+//! Every public operation of an instance, dropped at each of its waits. Whoever stops waiting
+//! leaves the instance as it was, or as the operation would have left it; nothing is held for ever,
+//! and the files are whole.
 
 use std::rc::Rc;
 
@@ -8,10 +9,18 @@ use plimsoll_engine::deep::{DeepOptions, Finding, verify_deep};
 use plimsoll_engine::error::Result;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::backup::Backup;
-use plimsoll_engine::table::OpenTable;
-use plimsoll_engine::transaction::Commit;
+use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, maintain};
+use plimsoll_engine::jobs::read_back::read_back;
+use plimsoll_engine::jobs::touched::touched_since;
+use plimsoll_engine::log::Lsn;
+use plimsoll_engine::log::reader::LogReader;
+use plimsoll_engine::log::tail::LogTail;
+use plimsoll_engine::log::tap::Subscription;
+use plimsoll_engine::retry::Retry;
+use plimsoll_engine::table::{OpenTable, Selection};
+use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::{Column, ColumnType, DatabaseHeader, NewIndex};
-use plimsoll_io::{Handle, MemoryOptions, NANOS_PER_SECOND, either};
+use plimsoll_io::{Handle, MemoryOptions, NANOS_PER_SECOND, Random, either};
 
 use crate::life::*;
 use crate::support::*;
@@ -20,6 +29,8 @@ const ROWS: i32 = 60;
 /// A table that no session uses.
 const SECOND: &str = "Second";
 const SESSION_ROWS: i32 = 40;
+/// How long work that never ends is waited for.
+const WHILE_NS: u64 = NANOS_PER_SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Public {
@@ -39,9 +50,21 @@ enum Public {
     Backup,
     CommitDurable,
     Rollback,
+    RollbackTo,
+    Transact,
+    LongValue,
+    Share,
+    Select,
+    Count,
+    HoldDurably,
+    Touched,
+    Maintain,
+    ReadBack,
+    Subscription,
+    Tail,
 }
 
-const ALL: [Public; 16] = [
+const ALL: [Public; 28] = [
     Public::CreateTree,
     Public::CreateTable,
     Public::DropTable,
@@ -58,6 +81,18 @@ const ALL: [Public; 16] = [
     Public::Backup,
     Public::CommitDurable,
     Public::Rollback,
+    Public::RollbackTo,
+    Public::Transact,
+    Public::LongValue,
+    Public::Share,
+    Public::Select,
+    Public::Count,
+    Public::HoldDurably,
+    Public::Touched,
+    Public::Maintain,
+    Public::ReadBack,
+    Public::Subscription,
+    Public::Tail,
 ];
 
 async fn insert(instance: &Instance, table: &OpenTable, id: i32) -> Result<()> {
@@ -76,18 +111,30 @@ async fn change(instance: &Instance, table: &OpenTable, public: Public, id: i32)
         table.delete(&transaction, &key).await?;
     } else {
         let long = [b'c'; 9_000];
-        table
-            .update(&transaction, &key, &[(table.column("body")?, Some(&long[..]))])
-            .await?;
+        table.update(&transaction, &key, &[(table.column("body")?, Some(&long[..]))]).await?;
     }
     match public {
         Public::Rollback => transaction.rollback().await,
+        Public::RollbackTo => {
+            let savepoint = transaction.savepoint();
+            table.delete(&transaction, &table.key(&[Some(&8i32.to_le_bytes())])?).await?;
+            transaction.rollback_to(savepoint).await?;
+            transaction.commit(Commit::Lazy).await
+        }
         Public::CommitDurable => transaction.commit(Commit::Durable).await,
         _ => transaction.commit(Commit::Lazy).await,
     }
 }
 
+/// Waits for work that goes on until it is told to stop, which nobody does here.
+async fn for_a_while(handle: &Handle, work: impl Future<Output = Result<()>>) -> Result<()> {
+    let mut done = Ok(());
+    either(async { done = work.await }, handle.sleep(WHILE_NS)).await;
+    done
+}
+
 async fn carry_out(instance: Rc<Instance>, table: Rc<OpenTable>, public: Public) -> Result<()> {
+    let beside = instance.store().handle.clone();
     match public {
         Public::CreateTree => instance.create_tree(1, 1, 900, 0, 16).await.map(drop),
         Public::CreateTable => instance.create_table(1, message_table("Other")).await.map(drop),
@@ -104,8 +151,81 @@ async fn carry_out(instance: Rc<Instance>, table: Rc<OpenTable>, public: Public)
         Public::DropColumn => instance.drop_column(1, SECOND, "body").await,
         Public::OpenTable => instance.open_table(1, "Messages").await.map(drop),
         Public::Insert => insert(&instance, &table, 10_000).await,
-        Public::Update | Public::Delete | Public::CommitDurable | Public::Rollback => {
-            change(&instance, &table, public, 7).await
+        Public::Update
+        | Public::Delete
+        | Public::CommitDurable
+        | Public::Rollback
+        | Public::RollbackTo => change(&instance, &table, public, 7).await,
+        Public::Transact => {
+            let mut random = Random::from_seed(1);
+            let retry = Retry::until(u64::MAX / 2);
+            let key = table.key(&[Some(&7i32.to_le_bytes())])?;
+            let work = async |transaction: &Transaction| table.delete(transaction, &key).await;
+            instance.transact(Commit::Durable, retry, &mut random, work).await
+        }
+        Public::LongValue => {
+            let (key, body) = (table.key(&[Some(&7i32.to_le_bytes())])?, table.column("body")?);
+            let transaction = instance.begin();
+            let mut value = table.write_long_value(&transaction).await?;
+            for _ in 0..3 {
+                value.write(&[b'd'; 5_000]).await?;
+            }
+            table.attach_long_value(&transaction, &key, body, value).await?;
+            transaction.commit(Commit::Durable).await
+        }
+        Public::Share => {
+            let (to, body) = (table.key(&[Some(&7i32.to_le_bytes())])?, table.column("body")?);
+            let from = table.key(&[Some(&9i32.to_le_bytes())])?;
+            let transaction = instance.begin();
+            let row = table.get(&transaction, &from).await?.expect("it is there");
+            table.share_value(&transaction, (&row, body), &to, body).await?;
+            transaction.commit(Commit::Durable).await
+        }
+        Public::Select => {
+            let transaction = instance.begin();
+            let selection = Selection::of(&[table.column("body")?]).through(1);
+            let mut rows = table.select(&transaction, selection);
+            while rows.next().await?.is_some() {}
+            Ok(())
+        }
+        Public::Count => {
+            let transaction = instance.begin();
+            table.count(&transaction, 1, KeyRange::all(), u64::MAX).await.map(drop)
+        }
+        Public::HoldDurably => {
+            instance
+                .hold_log_durably("somebody", instance.store().log.durable().generation)
+                .await?;
+            instance.release_durably("somebody").await
+        }
+        Public::Touched => touched_since(&instance, 1, 0).await.map(drop),
+        Public::Maintain => {
+            let options = MaintenanceOptions { read_bytes: 64 * 1024, pause_ns: 1_000_000 };
+            let walk = maintain(instance, 1, options, Rc::default());
+            for_a_while(&beside, walk).await
+        }
+        Public::ReadBack => {
+            let reading = read_back(instance, 2, Rc::default());
+            for_a_while(&beside, reading).await
+        }
+        Public::Subscription => {
+            let mut subscription = Subscription::begin(&instance.store().log, 1 << 20);
+            let told = async {
+                while subscription.next().await?.is_some() {}
+                Ok(())
+            };
+            for_a_while(&beside, told).await
+        }
+        Public::Tail => {
+            let store = instance.store();
+            let names = store.log.names().clone();
+            let reader = LogReader::new(store.files.clone(), names, store.context);
+            let mut tail = LogTail::begin(&store.log, reader, Lsn::new(1, 0), 1 << 20);
+            let told = async {
+                while tail.next().await?.is_some() {}
+                Ok(())
+            };
+            for_a_while(&beside, told).await
         }
         Public::Scan => {
             let transaction = instance.begin();
@@ -122,8 +242,14 @@ async fn carry_out(instance: Rc<Instance>, table: Rc<OpenTable>, public: Public)
     }
 }
 
-/// Works while the operation is under way and after it was dropped; answers whether the operation was done before.
-async fn drop_beside_a_session(instance: &Rc<Instance>, handle: &Handle, public: Public, polls: u64) -> bool {
+/// Works while the operation is under way and after it was dropped; answers whether the operation
+/// was done before.
+async fn drop_beside_a_session(
+    instance: &Rc<Instance>,
+    handle: &Handle,
+    public: Public,
+    polls: u64,
+) -> bool {
     let table = Rc::new(instance.open_table(1, "Messages").await.unwrap());
     let (working, of_session) = (instance.clone(), table.clone());
     let session = handle.spawn(async move {
@@ -137,19 +263,19 @@ async fn drop_beside_a_session(instance: &Rc<Instance>, handle: &Handle, public:
     }
     session.await;
     instance.checkpoint().await.unwrap();
+    let held: Vec<_> = instance.holds().into_iter().filter(|hold| !hold.is_durable).collect();
+    assert!(held.is_empty(), "{public:?} dropped at poll {polls} holds {held:?}");
     done.is_some()
 }
 
-/// Why it matters: a caller with a deadline drops what takes too long, and the instance has to outlive that.
+/// Why it matters: a caller with a deadline drops what takes too long, and the instance has to
+/// outlive that.
 #[test]
 fn every_public_operation_may_be_dropped_at_each_of_its_waits() {
     for public in ALL {
         let mut polls = 1;
         loop {
-            let setup = Setup {
-                cache_frames: 64,
-                ..Setup::default()
-            };
+            let setup = Setup { cache_frames: 64, ..Setup::default() };
             let disk = disk_with_databases(polls, &setup, MemoryOptions::default());
             let was_done = live(&disk, move |files, handle| async move {
                 let label = format!("{public:?} dropped at poll {polls}");
@@ -167,15 +293,15 @@ fn every_public_operation_may_be_dropped_at_each_of_its_waits() {
                 let mut closed = None;
                 let late = handle.sleep(60 * NANOS_PER_SECOND);
                 either(async { closed = Some(instance.close().await) }, late).await;
-                closed
-                    .unwrap_or_else(|| panic!("{label}: the instance cannot be closed"))
-                    .unwrap();
-                let deep = verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await;
+                closed.unwrap_or_else(|| panic!("{label}: the instance cannot be closed")).unwrap();
+                let deep =
+                    verify_deep(&files, &handle, database_path(1), DeepOptions::default()).await;
                 // A tree that is in no catalog belongs to whoever made it.
                 let sound = |finding: &Finding| {
                     public == Public::CreateTree && matches!(finding, Finding::Leaked { .. })
                 };
-                let others: Vec<_> = deep.unwrap().findings.into_iter().filter(|f| !sound(f)).collect();
+                let others: Vec<_> =
+                    deep.unwrap().findings.into_iter().filter(|f| !sound(f)).collect();
                 assert!(others.is_empty(), "{label}: {others:?}");
                 let instance = open_with(&files, &handle, options(&setup)).await;
                 let table = instance.open_table(1, "Messages").await.unwrap();
@@ -198,7 +324,8 @@ fn every_public_operation_may_be_dropped_at_each_of_its_waits() {
     }
 }
 
-/// Why it matters: a turn that is never given back holds up checkpoints and the close, and two who write at a time could tear both copies.
+/// Why it matters: a turn that is never given back holds up checkpoints and the close, and two who
+/// write at a time could tear both copies.
 #[test]
 fn a_header_that_nobody_waits_for_is_written_to_the_end() {
     for polls in 1..12 {
@@ -208,7 +335,10 @@ fn a_header_that_nobody_waits_for_is_written_to_the_end() {
         live(&disk, move |files, handle| async move {
             let instance = open_with(&files, &handle, options(&setup)).await;
             let database = instance.database(1).unwrap();
-            drop(give_up_after(polls, database.update_header(|header| header.repair_count = 7)).await);
+            drop(
+                give_up_after(polls, database.update_header(|header| header.repair_count = 7))
+                    .await,
+            );
             handle.sleep(NANOS_PER_SECOND / 10).await;
             let bytes = read.bytes(database_path(1)).unwrap();
             let copies: Vec<_> = bytes.chunks(4096).take(2).map(DatabaseHeader::decode).collect();
@@ -218,7 +348,9 @@ fn a_header_that_nobody_waits_for_is_written_to_the_end() {
             let mut next = None;
             let late = handle.sleep(NANOS_PER_SECOND);
             either(
-                async { next = Some(database.update_header(|header| header.repair_count = 8).await) },
+                async {
+                    next = Some(database.update_header(|header| header.repair_count = 8).await)
+                },
                 late,
             )
             .await;

@@ -1,4 +1,5 @@
-//! Which generations of the log are kept, and which are deleted: for holds, for backups and copies, for a held checkpoint.
+//! Which generations of the log are kept, and which are deleted: for holds, for backups and copies,
+//! for a held checkpoint.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -6,12 +7,13 @@ use std::rc::Rc;
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::jobs::backup::Backup;
-use plimsoll_engine::jobs::replication::{ReplicationProgress, replicate};
+use plimsoll_engine::jobs::read_back::{ReadBackProgress, read_back};
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::log::reader::LogReader;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Clock, Files, Handle, Latency, LatencyPlan, Loss, MemoryOptions, NANOS_PER_SECOND, Purpose, Random,
+    Clock, Files, Handle, Latency, LatencyPlan, Loss, MemoryOptions, NANOS_PER_SECOND, Purpose,
+    Random,
 };
 
 use super::support::*;
@@ -25,7 +27,8 @@ struct World {
 }
 
 impl World {
-    /// Work in so many more generations, slowly enough that pages are written and checkpoints taken.
+    /// Work in so many more generations, slowly enough that pages are written and checkpoints
+    /// taken.
     async fn move_on(&self, generations: u32) {
         let log = &self.instance.store().log;
         for _ in 0..generations {
@@ -40,7 +43,8 @@ impl World {
 
     /// The generations on disk.
     async fn kept(&self) -> BTreeSet<u32> {
-        let reader = LogReader::new(self.files.clone(), LogNames::new(LOG, "E00"), Default::default());
+        let reader =
+            LogReader::new(self.files.clone(), LogNames::new(LOG, "E00"), Default::default());
         let files = reader.generations().await.unwrap();
         files.iter().map(|file| file.generation).collect()
     }
@@ -63,17 +67,11 @@ fn with_world<F: Future<Output = ()> + 'static>(
     latency: LatencyPlan,
     story: impl FnOnce(Rc<World>) -> F + 'static,
 ) {
-    let setup = Setup {
-        checkpoint_generations: 1,
-        ..Setup::default()
-    };
+    let setup = Setup { checkpoint_generations: 1, ..Setup::default() };
     let mut wanted = options(&setup);
     change(&mut wanted);
     let clock = Rc::new(Clock::simulated());
-    let memory = MemoryOptions {
-        latency,
-        ..MemoryOptions::default()
-    };
+    let memory = MemoryOptions { latency, ..MemoryOptions::default() };
     let disk = new_disk(&clock, 6, memory);
     run_on(&clock, &disk, move |files, handle| async move {
         create_databases(&files, &setup).await.unwrap();
@@ -81,12 +79,7 @@ fn with_world<F: Future<Output = ()> + 'static>(
         let opened = Instance::open(files.clone(), handle.clone(), wanted, &mut random).await;
         let (instance, _) = opened.unwrap();
         let tree = instance.create_tree(1, 1, 50, 0, 3).await.unwrap();
-        let world = Rc::new(World {
-            instance: instance.clone(),
-            files,
-            handle,
-            tree,
-        });
+        let world = Rc::new(World { instance: instance.clone(), files, handle, tree });
         story(world).await;
         instance.close().await.unwrap();
     })
@@ -97,8 +90,9 @@ fn usual() -> LatencyPlan {
     LatencyPlan::of(Latency::Constant(100_000))
 }
 
-/// A copy that has read up to a generation needs that one and no older one: one too few and it can never go on, one too many for every holder, and a
-/// full log disk comes sooner than anybody reckoned with.
+/// A copy that has read up to a generation needs that one and no older one: one too few and it can
+/// never go on, one too many for every holder, and a full log disk comes sooner than anybody
+/// reckoned with.
 #[test]
 fn a_hold_keeps_its_generation_and_no_older_one() {
     with_world(
@@ -118,16 +112,13 @@ fn a_hold_keeps_its_generation_and_no_older_one() {
             assert_eq!(world.oldest_kept().await, 5, "a hold moves on");
             world.instance.release_log("slow");
             world.move_on(1).await;
-            assert_eq!(
-                world.oldest_kept().await,
-                world.checkpoint(),
-                "nobody holds anything"
-            );
+            assert_eq!(world.oldest_kept().await, world.checkpoint(), "nobody holds anything");
         },
     );
 }
 
-/// A hold only adds to what is kept: what redo needs for a transaction that is still open stays, whoever holds what.
+/// A hold only adds to what is kept: what redo needs for a transaction that is still open stays,
+/// whoever holds what.
 #[test]
 fn a_hold_ahead_of_the_checkpoint_keeps_what_redo_needs() {
     with_world(
@@ -140,11 +131,7 @@ fn a_hold_ahead_of_the_checkpoint_keeps_what_redo_needs() {
             open.insert(world.tree, b"open", b"").await.unwrap();
             let needed = world.tip();
             world.move_on(4).await;
-            assert_eq!(
-                world.checkpoint(),
-                needed,
-                "the checkpoint waits for the open transaction"
-            );
+            assert_eq!(world.checkpoint(), needed, "the checkpoint waits for the open transaction");
             assert_eq!(world.oldest_kept().await, needed);
             open.rollback().await.unwrap();
         },
@@ -179,8 +166,9 @@ fn a_held_checkpoint_leaves_everything_to_be_redone() {
     );
 }
 
-/// The generations that a backup names are there until it is dropped, however far the checkpoint goes meanwhile, and its log ends behind everything that
-/// was committed before it was finished, durably or not.
+/// The generations that a backup names are there until it is dropped, however far the checkpoint
+/// goes meanwhile, and its log ends behind everything that was committed before it was finished,
+/// durably or not.
 #[test]
 fn a_backup_keeps_the_log_it_names_until_it_is_dropped() {
     with_world(
@@ -201,10 +189,7 @@ fn a_backup_keeps_the_log_it_names_until_it_is_dropped() {
             transaction.commit(Commit::Lazy).await.unwrap();
             let tip = world.instance.store().log.tip();
             let report = backup.finish().await.unwrap();
-            assert!(
-                world.instance.store().log.durable() >= tip,
-                "its log ends too early"
-            );
+            assert!(world.instance.store().log.durable() >= tip, "its log ends too early");
             assert_eq!(report.generation_first, started_at);
             assert_eq!(report.generation_last, world.tip());
             assert!(world.checkpoint() > started_at, "the checkpoint went on");
@@ -218,18 +203,18 @@ fn a_backup_keeps_the_log_it_names_until_it_is_dropped() {
     );
 }
 
-/// Reading a generation back takes longer than writing one: the copy falls behind, and what it has not read yet waits for it.
+/// Reading a generation back takes longer than writing one: the copy falls behind, and what it has
+/// not read yet waits for it.
 #[test]
 fn a_copy_that_lags_finds_every_generation_it_has_not_read() {
-    let slow = usual().with_purpose(Purpose::LogReplication, Latency::Constant(5 * NANOS_PER_SECOND));
+    let slow =
+        usual().with_purpose(Purpose::LogReplication, Latency::Constant(5 * NANOS_PER_SECOND));
     with_world(
         |_| {},
         slow,
         |world| async move {
-            let progress: Rc<ReplicationProgress> = Rc::default();
-            let job = world
-                .handle
-                .spawn(replicate(world.instance.clone(), 2, progress.clone()));
+            let progress: Rc<ReadBackProgress> = Rc::default();
+            let job = world.handle.spawn(read_back(world.instance.clone(), 2, progress.clone()));
             world.move_on(8).await;
             let lag = u64::from(world.tip()) - 1 - progress.generations.get();
             assert!(lag > 3, "the copy never lagged");
@@ -242,7 +227,8 @@ fn a_copy_that_lags_finds_every_generation_it_has_not_read() {
                 }
             };
             catch_up().await;
-            // Now it waits for each generation to be closed, and a checkpoint is quicker than it is.
+            // Now it waits for each generation to be closed, and a checkpoint is quicker than it
+            // is.
             for _ in 0..3 {
                 let log = &world.instance.store().log;
                 log.make_durable(log.begin_generation().end).await.unwrap();
@@ -252,10 +238,7 @@ fn a_copy_that_lags_finds_every_generation_it_has_not_read() {
             world.move_on(1).await;
             catch_up().await;
             world.move_on(1).await;
-            assert!(
-                world.oldest_kept().await + 3 > world.tip(),
-                "what was read may go"
-            );
+            assert!(world.oldest_kept().await + 3 > world.tip(), "what was read may go");
             progress.stop.set(true);
             job.await.unwrap();
             world.move_on(2).await;
@@ -271,11 +254,7 @@ fn a_copy_that_lags_finds_every_generation_it_has_not_read() {
 /// "Clean" means that nothing has to be redone, also when the power fails right after it was said.
 #[test]
 fn a_clean_stop_survives_a_power_cut_right_after_it() {
-    let setup = Setup {
-        cache_frames: 400,
-        page_images: false,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 400, page_images: false, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 3, MemoryOptions::default());
     let (of_first, off) = (setup.clone(), disk.clone());

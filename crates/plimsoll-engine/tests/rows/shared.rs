@@ -10,7 +10,9 @@ use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_io::{Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND, Random};
+use plimsoll_io::{
+    Clock, Files, Handle, Loss, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND, Random,
+};
 
 use crate::support::*;
 
@@ -31,10 +33,7 @@ async fn share(table: &OpenTable, transaction: &Transaction, from: i32, to: i32)
     let body = table.column("body")?;
     let from = table.key(&[Some(&from.to_le_bytes())])?;
     let to = table.key(&[Some(&to.to_le_bytes())])?;
-    let row = table
-        .get(transaction, &from)
-        .await?
-        .ok_or(EngineError::RowNotFound)?;
+    let row = table.get(transaction, &from).await?.ok_or(EngineError::RowNotFound)?;
     table.share_value(transaction, (&row, body), &to, body).await
 }
 
@@ -44,16 +43,8 @@ async fn read_all(instance: &Instance, table: &OpenTable) -> BTreeMap<i32, Vec<u
     let mut scan = table.scan(&transaction, 0, KeyRange::all(), Direction::Forward);
     let mut found = BTreeMap::new();
     while let Some(row) = scan.next().await.unwrap() {
-        let id = table
-            .value(&transaction, &row, columns[0])
-            .await
-            .unwrap()
-            .unwrap();
-        let body = table
-            .value(&transaction, &row, columns[1])
-            .await
-            .unwrap()
-            .unwrap();
+        let id = table.value(&transaction, &row, columns[0]).await.unwrap().unwrap();
+        let body = table.value(&transaction, &row, columns[1]).await.unwrap().unwrap();
         found.insert(i32::from_le_bytes(id.try_into().unwrap()), body);
     }
     found
@@ -129,7 +120,8 @@ fn a_shared_value_goes_with_the_last_row_that_refers_to_it() {
     });
 }
 
-/// Each of two transactions lets one of the two rows go. If both counted one other row, nobody would delete the value.
+/// Each of two transactions lets one of the two rows go. If both counted one other row, nobody
+/// would delete the value.
 #[test]
 fn two_that_let_go_at_once_do_not_both_leave_it_to_the_other() {
     with_table(3, 0, |instance, table| async move {
@@ -142,10 +134,7 @@ fn two_that_let_go_at_once_do_not_both_leave_it_to_the_other() {
         let (first, second) = (instance.begin(), instance.begin());
         table.delete(&first, &key(1)).await.unwrap();
         let conflict = table.delete(&second, &key(2)).await;
-        assert!(
-            matches!(conflict, Err(EngineError::WriteConflict)),
-            "{conflict:?}"
-        );
+        assert!(matches!(conflict, Err(EngineError::WriteConflict)), "{conflict:?}");
         first.commit(Commit::Durable).await.unwrap();
         second.rollback().await.unwrap();
         let again = instance.begin();
@@ -154,7 +143,8 @@ fn two_that_let_go_at_once_do_not_both_leave_it_to_the_other() {
     });
 }
 
-/// What committed transactions have left, one after the other, and how many of them a caller knows to be durable.
+/// What committed transactions have left, one after the other, and how many of them a caller knows
+/// to be durable.
 #[derive(Default)]
 struct Books {
     states: Vec<BTreeMap<i32, Vec<u8>>>,
@@ -167,16 +157,14 @@ impl Books {
         let last = self.states.iter().rposition(|state| state == found);
         let survived = last.map_or(0, |last| last + 1);
         let is_known = last.is_some() || found.is_empty();
-        assert!(
-            survived >= self.durable && is_known,
-            "{label}: the rows of no commit"
-        );
+        assert!(survived >= self.durable && is_known, "{label}: the rows of no commit");
         self.states.truncate(survived);
         self.durable = survived;
     }
 }
 
-/// Random rows that come, go, and share; the state after each commit is noted before it can be durable.
+/// Random rows that come, go, and share; the state after each commit is noted before it can be
+/// durable.
 async fn live(instance: Rc<Instance>, mut random: Random, books: Rc<RefCell<Books>>) -> Result<()> {
     let table = instance.open_table(1, "Messages").await?;
     loop {
@@ -262,9 +250,7 @@ fn counts_are_right_after_every_power_cut() {
                 let (instance, _) = open(&files, &handle, &setup, number + 7).await.unwrap();
                 let table = instance.open_table(1, "Messages").await.unwrap();
                 let found = read_all(&instance, &table).await;
-                checking
-                    .borrow_mut()
-                    .go_on_from(&found, &format!("seed {seed}, round {round}"));
+                checking.borrow_mut().go_on_from(&found, &format!("seed {seed}, round {round}"));
                 drop(table);
                 instance.close().await.unwrap();
                 check_file(&files, &handle, None).await;
@@ -282,10 +268,7 @@ fn sharing_may_be_dropped_at_each_of_its_waits() {
         let clock = Rc::new(Clock::simulated());
         let disk = new_disk(&clock, polls, MemoryOptions::default());
         run_on(&clock, &disk, move |files, handle| async move {
-            let setup = Setup {
-                cache_frames: 64,
-                ..Setup::default()
-            };
+            let setup = Setup { cache_frames: 64, ..Setup::default() };
             create_databases(&files, &setup).await.unwrap();
             let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
             let table = instance.create_table(1, message_table("Messages")).await.unwrap();
@@ -297,20 +280,79 @@ fn sharing_may_be_dropped_at_each_of_its_waits() {
             let transaction = instance.begin();
             let shared = give_up_after(polls, share(&table, &transaction, 3, 38)).await;
             let ended = transaction.commit(Commit::Durable).await;
-            let expected = if shared.is_some() && ended.is_ok() {
-                long(3)
-            } else {
-                long(38)
-            };
+            let expected = if shared.is_some() && ended.is_ok() { long(3) } else { long(38) };
             let found = read_all(&instance, &table).await.remove(&38).unwrap();
-            assert!(
-                found == expected || shared.is_none() && found == long(38),
-                "poll {polls}"
-            );
+            assert!(found == expected || shared.is_none() && found == long(38), "poll {polls}");
             drop(table);
             instance.close().await.unwrap();
             check_file(&files, &handle, None).await;
         })
         .unwrap();
     }
+}
+
+/// Of a column that is named twice the old value was let go of twice, and with it that of another
+/// row.
+#[test]
+fn a_column_given_twice_lets_nothing_go_twice() {
+    with_table(41, 1, |instance, table| async move {
+        let transaction = instance.begin();
+        insert(&table, &transaction, 1, &long(1)).await.unwrap();
+        insert(&table, &transaction, 2, b"short").await.unwrap();
+        share(&table, &transaction, 1, 2).await.unwrap();
+        let (key, body) =
+            (table.key(&[Some(&1i32.to_le_bytes())]).unwrap(), table.column("body").unwrap());
+        let twice = [(body, Some(&b"one"[..])), (body, Some(&b"two"[..]))];
+        let refused = table.update(&transaction, &key, &twice).await;
+        assert!(matches!(refused, Err(EngineError::BadRow(_))), "{refused:?}");
+        let refused = table.insert(&transaction, &twice).await;
+        assert!(matches!(refused, Err(EngineError::BadRow(_))), "{refused:?}");
+        table.update(&transaction, &key, &twice[1..]).await.unwrap();
+        transaction.commit(Commit::Durable).await.unwrap();
+        let found = read_all(&instance, &table).await;
+        assert_eq!(found, BTreeMap::from([(1, b"two".to_vec()), (2, long(1))]));
+    });
+}
+
+/// The number of a long value says something in its own table and transaction only. In another
+/// table it leads to another value, and a value that another transaction takes back is none.
+#[test]
+fn long_values_of_strangers_are_refused() {
+    with_table(42, 1, |instance, table| async move {
+        let other = instance.create_table(1, message_table("Others")).await.unwrap();
+        let transaction = instance.begin();
+        insert(&table, &transaction, 1, &long(1)).await.unwrap();
+        insert(&table, &transaction, 2, b"short").await.unwrap();
+        insert(&other, &transaction, 1, b"short").await.unwrap();
+        insert(&other, &transaction, 2, &long(2)).await.unwrap();
+        transaction.commit(Commit::Durable).await.unwrap();
+        let key = |id: i32| table.key(&[Some(&id.to_le_bytes())]).unwrap();
+        let body = table.column("body").unwrap();
+        let is_refused = |result: Result<()>| {
+            assert!(matches!(result, Err(EngineError::BadRow(_))), "{result:?}");
+        };
+
+        let transaction = instance.begin();
+        // Row 2 of the other table: the first long value there.
+        let row = other.get(&transaction, &key(2)).await.unwrap().unwrap();
+        is_refused(table.share_value(&transaction, (&row, body), &key(2), body).await);
+        transaction.commit(Commit::Durable).await.unwrap();
+
+        let (first, second) = (instance.begin(), instance.begin());
+        let mut value = table.write_long_value(&first).await.unwrap();
+        value.write(&long(3)).await.unwrap();
+        is_refused(table.attach_long_value(&second, &key(2), body, value).await);
+        first.rollback().await.unwrap();
+        second.commit(Commit::Durable).await.unwrap();
+
+        let transaction = instance.begin();
+        let mut value = other.write_long_value(&transaction).await.unwrap();
+        value.write(&long(3)).await.unwrap();
+        is_refused(table.attach_long_value(&transaction, &key(2), body, value).await);
+        transaction.rollback().await.unwrap();
+        let found = read_all(&instance, &table).await;
+        assert_eq!(found, BTreeMap::from([(1, long(1)), (2, b"short".to_vec())]));
+        drop(other);
+        instance.drop_table(1, "Others").await.unwrap();
+    });
 }

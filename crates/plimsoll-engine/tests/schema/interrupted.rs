@@ -1,4 +1,5 @@
-//! Changes that are cut short: by a power cut, by a kill, by a kill and then a power cut, by a caller that stops waiting.
+//! Changes that are cut short: by a power cut, by a kill, by a kill and then a power cut, by a
+//! caller that stops waiting.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,7 +23,8 @@ fn moments(limit: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Why it matters: a tree that is in no catalog, or a catalog that names a tree that is not there, stays so for ever.
+/// Why it matters: a tree that is in no catalog, or a catalog that names a tree that is not there,
+/// stays so for ever.
 #[test]
 fn a_power_cut_leaves_the_old_table_or_the_new_one_and_no_lost_page() {
     let base = base(1);
@@ -54,10 +56,7 @@ fn a_power_cut_leaves_the_old_table_or_the_new_one_and_no_lost_page() {
             );
             outcomes[usize::from(made)] += 1;
         }
-        assert!(
-            outcomes.iter().all(|count| *count > 2),
-            "{change:?}: {outcomes:?}"
-        );
+        assert!(outcomes.iter().all(|count| *count > 2), "{change:?}: {outcomes:?}");
     }
 }
 
@@ -72,7 +71,8 @@ fn duration_ns(base: &Rc<MemoryDisk>, change: Change) -> u64 {
     })
 }
 
-/// A kill in the middle, a recovery that is killed as well, another one that the power cuts short: each goes on with what the one before had begun.
+/// A kill in the middle, a recovery that is killed as well, another one that the power cuts short:
+/// each goes on with what the one before had begun.
 #[test]
 fn kills_and_a_power_cut_one_after_the_other_leave_no_lost_page() {
     let base = base(2);
@@ -114,14 +114,12 @@ fn kills_and_a_power_cut_one_after_the_other_leave_no_lost_page() {
             assert!(made || !acknowledged, "{label}: acknowledged and lost");
             outcomes[usize::from(made)] += 1;
         }
-        assert!(
-            outcomes.iter().all(|count| *count > 1),
-            "{change:?}: {outcomes:?}"
-        );
+        assert!(outcomes.iter().all(|count| *count > 1), "{change:?}: {outcomes:?}");
     }
 }
 
-/// A caller that stops waiting leaves the table as it was or as it was to become, and an instance that can be closed.
+/// A caller that stops waiting leaves the table as it was or as it was to become, and an instance
+/// that can be closed.
 #[test]
 fn a_change_may_be_dropped_at_each_of_its_waits() {
     let base = base(3);
@@ -163,8 +161,43 @@ fn a_close_beside_a_change_ends_and_leaves_a_sound_file() {
                     Err(error) => panic!("{label}: {error}"),
                 }
             });
-            let made = look_after(&disk, change, format!("{change:?} closed at step {step}, again"));
+            let made =
+                look_after(&disk, change, format!("{change:?} closed at step {step}, again"));
             assert_eq!(made, acknowledged, "{change:?} at step {step}");
         }
+    }
+}
+
+/// An instance that stops as a crash would, with a change half made, leaves its files to whoever
+/// opens them at once.
+#[test]
+fn an_instance_abandoned_beside_a_change_is_opened_again_at_once() {
+    let base = base(6);
+    for change in ALL {
+        let duration_ns = duration_ns(&base, change);
+        for step in 0..24 {
+            let disk = copy(&base);
+            let label = format!("{change:?} abandoned at step {step}");
+            live(&disk, move |files, handle| async move {
+                let instance = open_with(&files, &handle, options(&setup())).await;
+                let changing = instance.clone();
+                drop(handle.spawn(async move { drop(carry_out(&changing, change).await) }));
+                handle.sleep(duration_ns * step / 22).await;
+                instance.abandon().await.unwrap_or_else(|error| panic!("{label}: {error}"));
+                let opened = open(&files, &handle, &setup(), 8).await;
+                let (instance, _) = opened.unwrap_or_else(|error| panic!("{label}: {error}"));
+                was_made(&instance, change).await;
+                carry_out_again(&instance, change).await;
+                instance.close().await.unwrap();
+                check_file(&files, &handle, &label).await;
+            });
+        }
+    }
+}
+
+/// Makes the change if it was not made.
+async fn carry_out_again(instance: &Rc<plimsoll_engine::Instance>, change: Change) {
+    if !was_made(instance, change).await {
+        carry_out(instance, change).await.unwrap();
     }
 }

@@ -1,4 +1,5 @@
-//! Changes of the schema of a table that is there: what they come to, and that nothing but the old or the new table is ever found, whatever happens.
+//! Changes of the schema of a table that is there: what they come to, and that nothing but the old
+//! or the new table is ever found, whatever happens.
 
 #[path = "../lives/life.rs"]
 mod life;
@@ -6,8 +7,14 @@ mod life;
 mod support;
 
 mod changes;
+mod copies;
+mod damaged;
+mod defaults;
 mod failing;
 mod interrupted;
+mod older;
 mod refused;
 mod released;
+mod table_state;
 mod world;
+mod worlds;

@@ -1,4 +1,5 @@
-//! A database with a table of rows, the changes that can be made to it, and what it is before and after each.
+//! A database with a table of rows, the changes that can be made to it, and what it is before and
+//! after each.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -40,14 +41,10 @@ pub const ALL: [Change; 7] = [
 ];
 
 pub fn setup() -> Setup {
-    Setup {
-        cache_frames: 64,
-        extension_pages: 16,
-        ..Setup::default()
-    }
+    Setup { cache_frames: 64, extension_pages: 16, ..Setup::default() }
 }
 
-fn notes(name: &str) -> Table {
+pub fn notes(name: &str) -> Table {
     Table::builder(name)
         .column(Column::new("id", ColumnType::Long))
         .column(Column::new("weight", ColumnType::Long))
@@ -56,7 +53,8 @@ fn notes(name: &str) -> Table {
         .unwrap()
 }
 
-/// Commits durably again and again, on a table of its own: so the log is written out also while a change is half made.
+/// Commits durably again and again, on a table of its own: so the log is written out also while a
+/// change is half made.
 pub async fn keep_busy(instance: Rc<Instance>, handle: Handle) -> Result<()> {
     let table = instance.open_table(1, "Busy").await?;
     let weight = table.column("weight")?;
@@ -64,9 +62,7 @@ pub async fn keep_busy(instance: Rc<Instance>, handle: Handle) -> Result<()> {
     for number in 0i32.. {
         let transaction = instance.begin();
         let value = number.to_le_bytes();
-        table
-            .update(&transaction, &key, &[(weight, Some(&value[..]))])
-            .await?;
+        table.update(&transaction, &key, &[(weight, Some(&value[..]))]).await?;
         transaction.commit(Commit::Durable).await?;
         handle.yield_now().await;
     }
@@ -104,12 +100,8 @@ pub async fn insert_message(instance: &Rc<Instance>, table: &OpenTable, id: i32)
     let [id_column, folder_column, size_column, body_column] =
         ["id", "folder", "size", "body"].map(|name| table.column(name).unwrap());
     let transaction = instance.begin();
-    let (key, folder, size, body) = (
-        id.to_le_bytes(),
-        folder(id).to_le_bytes(),
-        size(id).to_le_bytes(),
-        body(id),
-    );
+    let (key, folder, size, body) =
+        (id.to_le_bytes(), folder(id).to_le_bytes(), size(id).to_le_bytes(), body(id));
     let values = [
         (id_column, Some(&key[..])),
         (folder_column, Some(&folder[..])),
@@ -144,7 +136,8 @@ pub fn base(seed: u64) -> Rc<MemoryDisk> {
         drop(table);
         for name in ["Notes", "Busy"] {
             let table = instance.create_table(1, notes(name)).await.unwrap();
-            let (id_column, weight) = (table.column("id").unwrap(), table.column("weight").unwrap());
+            let (id_column, weight) =
+                (table.column("id").unwrap(), table.column("weight").unwrap());
             for id in 0..20i32 {
                 let transaction = instance.begin();
                 let id = id.to_le_bytes();

@@ -1,4 +1,5 @@
-//! Taking back: it never fails for want of room, is never half done and committed, and is not done twice.
+//! Taking back: it never fails for want of room, is never half done and committed, and is not done
+//! twice.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,6 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use plimsoll_engine::PageSize;
+use plimsoll_engine::btree::Tree;
 use plimsoll_engine::btree::split::node_bytes_max;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::transaction::Commit;
@@ -30,13 +32,11 @@ async fn fill_between(instance: &Rc<Instance>, field: &Field, random: &mut Rando
     }
 }
 
-/// Rows are made small, their neighbours take the room, and then the rows are wanted back at their full size: as large as a page holds. Also
-/// by recovery, which takes back what a power cut left unfinished.
+/// Rows are made small, their neighbours take the room, and then the rows are wanted back at their
+/// full size: as large as a page holds. Also by recovery, which takes back what a power cut left
+/// unfinished.
 fn rows_come_back(size: PageSize, seed: u64, key_tail_bytes: usize, by_recovery: bool) {
-    let setup = Setup {
-        size,
-        ..Setup::default()
-    };
+    let setup = Setup { size, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, MemoryOptions::default());
     let mut random = Random::from_seed(seed).child("rows");
@@ -49,7 +49,10 @@ fn rows_come_back(size: PageSize, seed: u64, key_tail_bytes: usize, by_recovery:
     let room = largest - 6 - wide(0).len();
     let rows: Vec<Vec<u8>> = (0..24u64)
         .map(|number| {
-            vec![number as u8; room - random.below(3) as usize * random.below(room as u64 / 2) as usize]
+            vec![
+                number as u8;
+                room - random.below(3) as usize * random.below(room as u64 / 2) as usize
+            ]
         })
         .collect();
     let (expected, working, cut) = (rows.clone(), setup.clone(), disk.clone());
@@ -65,22 +68,13 @@ fn rows_come_back(size: PageSize, seed: u64, key_tail_bytes: usize, by_recovery:
         let shrinking = instance.begin();
         for number in 0..24 {
             match random.below(3) {
-                0 => shrinking
-                    .replace(field.data[0], &wide(number), b"")
-                    .await
-                    .unwrap(),
+                0 => shrinking.replace(field.data[0], &wide(number), b"").await.unwrap(),
                 1 => shrinking.delete(field.data[0], &wide(number)).await.unwrap(),
                 _ => {
                     // Small, large, deleted and made anew: every kind of way back.
-                    shrinking
-                        .replace(field.data[0], &wide(number), b"small")
-                        .await
-                        .unwrap();
+                    shrinking.replace(field.data[0], &wide(number), b"small").await.unwrap();
                     shrinking.delete(field.data[0], &wide(number)).await.unwrap();
-                    shrinking
-                        .insert(field.data[0], &wide(number), b"new")
-                        .await
-                        .unwrap();
+                    shrinking.insert(field.data[0], &wide(number), b"new").await.unwrap();
                 }
             }
         }
@@ -113,7 +107,8 @@ fn rows_come_back(size: PageSize, seed: u64, key_tail_bytes: usize, by_recovery:
     .unwrap();
 }
 
-/// A rollback that is refused for want of room poisons the instance, for nothing the user did wrong.
+/// A rollback that is refused for want of room poisons the instance, for nothing the user did
+/// wrong.
 #[test]
 fn rows_as_large_as_a_page_come_back_whoever_took_their_room() {
     for size in PageSize::ALL {
@@ -141,10 +136,7 @@ async fn many_rows(instance: &Rc<Instance>, field: &Field) {
     let transaction = instance.begin();
     for tree in &field.data {
         for number in 0..400 {
-            transaction
-                .insert(*tree, &row_key(number), &[1; 500])
-                .await
-                .unwrap();
+            transaction.insert(*tree, &row_key(number), &[1; 500]).await.unwrap();
         }
     }
     transaction.commit(Commit::Durable).await.unwrap();
@@ -153,10 +145,7 @@ async fn many_rows(instance: &Rc<Instance>, field: &Field) {
 /// Half of what a transaction did after a savepoint is a state that nobody asked for.
 #[test]
 fn half_a_rollback_to_a_savepoint_cannot_be_committed() {
-    let setup = Setup {
-        cache_frames: 64,
-        ..Setup::default()
-    };
+    let setup = Setup { cache_frames: 64, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 2, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -168,16 +157,10 @@ fn half_a_rollback_to_a_savepoint_cannot_be_committed() {
         let savepoint = transaction.savepoint();
         for number in 0..400 {
             let tree = field.data[0];
-            transaction
-                .replace(tree, &row_key(number), &[2; 500])
-                .await
-                .unwrap();
+            transaction.replace(tree, &row_key(number), &[2; 500]).await.unwrap();
         }
         let back = only_once(transaction.rollback_to(savepoint)).await;
-        assert!(
-            back.is_none(),
-            "the way back needs pages that are no longer in memory"
-        );
+        assert!(back.is_none(), "the way back needs pages that are no longer in memory");
         assert!(transaction.commit(Commit::Durable).await.is_err());
         let rows = dump(&instance, field.data[0]).await.unwrap();
         assert_eq!(rows.len(), 400);
@@ -187,8 +170,8 @@ fn half_a_rollback_to_a_savepoint_cannot_be_committed() {
     .unwrap();
 }
 
-/// Recovery tells how many transactions it took back: those that had been taken back before the cut are not among them, and do not hold the
-/// checkpoint.
+/// Recovery tells how many transactions it took back: those that had been taken back before the cut
+/// are not among them, and do not hold the checkpoint.
 #[test]
 fn a_finished_rollback_is_not_taken_back_again() {
     let setup = Setup::default();
@@ -201,10 +184,7 @@ fn a_finished_rollback_is_not_taken_back_again() {
         let field = create_field(&instance, &working, 0, 0).await.unwrap();
         let change = async |number| {
             let transaction = instance.begin();
-            transaction
-                .insert(field.data[0], &row_key(number), b"row")
-                .await
-                .unwrap();
+            transaction.insert(field.data[0], &row_key(number), b"row").await.unwrap();
             transaction
         };
         change(1).await.rollback().await.unwrap();
@@ -226,12 +206,9 @@ fn a_finished_rollback_is_not_taken_back_again() {
 /// A world with one tree, for a story of a few rows whose keys share nothing but their length.
 fn few_rows<F: Future<Output = ()> + 'static>(
     size: PageSize,
-    story: impl FnOnce(Rc<Instance>, plimsoll_engine::btree::Tree, plimsoll_io::Handle) -> F + 'static,
+    story: impl FnOnce(Rc<Instance>, Tree, plimsoll_io::Handle) -> F + 'static,
 ) {
-    let setup = Setup {
-        size,
-        ..Setup::default()
-    };
+    let setup = Setup { size, ..Setup::default() };
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, 2, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
@@ -260,62 +237,42 @@ fn data_of(size: PageSize, percent: usize) -> Vec<u8> {
     vec![9; (largest - 6 - 200) * percent / 100]
 }
 
-/// A page keeps the key prefix it was made with. Where nothing of that is left on it, the prefix must not take the room of a row that would fit
-/// without.
+/// A page keeps the key prefix it was made with. Where nothing of that is left on it, the prefix
+/// must not take the room of a row that would fit without.
 #[test]
 fn the_largest_row_fits_a_page_that_another_row_has_left() {
     for size in PageSize::ALL {
         few_rows(size, move |instance, tree, _| async move {
             let first = instance.begin();
-            first
-                .insert(tree, &long_key(1), &data_of(size, 100))
-                .await
-                .unwrap();
-            first
-                .insert(tree, &long_key(5), &data_of(size, 100))
-                .await
-                .unwrap();
+            first.insert(tree, &long_key(1), &data_of(size, 100)).await.unwrap();
+            first.insert(tree, &long_key(5), &data_of(size, 100)).await.unwrap();
             first.commit(Commit::Lazy).await.unwrap();
             let second = instance.begin();
             second.delete(tree, &long_key(5)).await.unwrap();
             second.commit(Commit::Lazy).await.unwrap();
             let third = instance.begin();
-            third
-                .insert(tree, &long_key(7), &data_of(size, 100))
-                .await
-                .unwrap();
+            third.insert(tree, &long_key(7), &data_of(size, 100)).await.unwrap();
             third.commit(Commit::Lazy).await.unwrap();
             assert_eq!(dump(&instance, tree).await.unwrap().len(), 2);
         });
     }
 }
 
-/// The same for a row that wants to grow back: while it was small, it was moved to a page made for a neighbour, and the neighbour has gone.
+/// The same for a row that wants to grow back: while it was small, it was moved to a page made for
+/// a neighbour, and the neighbour has gone.
 #[test]
 fn the_largest_row_comes_back_to_a_page_made_for_another() {
     for size in PageSize::ALL {
         few_rows(size, move |instance, tree, handle| async move {
             let first = instance.begin();
-            first
-                .insert(tree, &long_key(1), &data_of(size, 100))
-                .await
-                .unwrap();
-            first
-                .insert(tree, &long_key(7), &data_of(size, 100))
-                .await
-                .unwrap();
+            first.insert(tree, &long_key(1), &data_of(size, 100)).await.unwrap();
+            first.insert(tree, &long_key(7), &data_of(size, 100)).await.unwrap();
             first.commit(Commit::Lazy).await.unwrap();
             let shrinking = instance.begin();
             shrinking.replace(tree, &long_key(7), b"").await.unwrap();
             let neighbours = instance.begin();
-            neighbours
-                .insert(tree, &long_key(6), &data_of(size, 35))
-                .await
-                .unwrap();
-            neighbours
-                .insert(tree, &long_key(5), &data_of(size, 75))
-                .await
-                .unwrap();
+            neighbours.insert(tree, &long_key(6), &data_of(size, 35)).await.unwrap();
+            neighbours.insert(tree, &long_key(5), &data_of(size, 75)).await.unwrap();
             neighbours.commit(Commit::Lazy).await.unwrap();
             let leaving = instance.begin();
             leaving.delete(tree, &long_key(6)).await.unwrap();

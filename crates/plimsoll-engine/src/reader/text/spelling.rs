@@ -1,9 +1,12 @@
-//! How names and values are spelt in CSV and in JSON, and how the bytes of long values become characters piece by piece.
+//! How names and values are spelt in CSV and in JSON, and how the bytes of long values become
+//! characters piece by piece.
 //!
-//! A list of values in CSV is JSON inside a quoted cell. JSON has no numbers for what is not finite: such numbers are text there.
+//! A list of values in CSV is JSON inside a quoted cell. JSON has no numbers for what is not
+//! finite: such numbers are text there.
 
 use std::io::Write;
 
+// Circle: how values are spelled is a part of writing them as text, in a file of its own.
 use super::TextFormat;
 use crate::Column;
 use crate::reader::Value;
@@ -19,11 +22,7 @@ pub(super) struct Spelling {
 
 impl Spelling {
     pub(super) fn new(format: TextFormat) -> Self {
-        Self {
-            text: Vec::new(),
-            format,
-            in_list: false,
-        }
+        Self { text: Vec::new(), format, in_list: false }
     }
 
     fn is_json(&self) -> bool {
@@ -78,11 +77,7 @@ impl Spelling {
     }
 
     pub(super) fn begin_text(&mut self) {
-        self.raw(if self.in_list && !self.is_json() {
-            "\"\""
-        } else {
-            "\""
-        });
+        self.raw(if self.in_list && !self.is_json() { "\"\"" } else { "\"" });
     }
 
     pub(super) fn end_text(&mut self) {
@@ -138,15 +133,15 @@ pub(super) enum Decoder {
 }
 
 impl Decoder {
-    /// The decoder for a value of this column and size; what cannot be text of its kind comes out in hexadecimal, as short values do.
+    /// The decoder for a value of this column and size; what cannot be text of its kind comes out
+    /// in hexadecimal, as short values do.
     pub(super) fn of(column: &Column, size_bytes: u64) -> Self {
         match column.code_page {
             _ if !column.column_type.is_text() => Self::Hexadecimal,
             CODE_PAGE_WESTERN => Self::Western,
-            CODE_PAGE_UNICODE if size_bytes.is_multiple_of(2) => Self::Unicode {
-                byte: None,
-                high: None,
-            },
+            CODE_PAGE_UNICODE if size_bytes.is_multiple_of(2) => {
+                Self::Unicode { byte: None, high: None }
+            }
             _ => Self::Hexadecimal,
         }
     }
@@ -155,9 +150,7 @@ impl Decoder {
         match self {
             Self::Hexadecimal => {
                 let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-                digits
-                    .filter_map(|digit| char::from_digit(u32::from(digit), 16))
-                    .for_each(put);
+                digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).for_each(put);
             }
             Self::Western => bytes.iter().for_each(|byte| put(western(*byte))),
             Self::Unicode { byte, high } => {
@@ -182,11 +175,7 @@ impl Decoder {
 /// One UTF-16 unit; `high` is the first half of a pair that waits for its second.
 fn put_unit(unit: u16, high: &mut Option<u16>, put: &mut impl FnMut(char)) {
     let is_high = (0xD800..0xDC00).contains(&unit);
-    let units: Vec<u16> = high
-        .take()
-        .into_iter()
-        .chain((!is_high).then_some(unit))
-        .collect();
+    let units: Vec<u16> = high.take().into_iter().chain((!is_high).then_some(unit)).collect();
     for decoded in char::decode_utf16(units) {
         put(decoded.unwrap_or(char::REPLACEMENT_CHARACTER));
     }

@@ -1,5 +1,6 @@
-//! What log shipping costs the disk: every generation is read back once per extra copy when it is closed. Generations not yet read are
-//! kept, whatever the checkpoint says.
+//! What log shipping costs the disk: every generation is read back once per extra copy when it is
+//! closed. Generations not yet read are kept, whatever the checkpoint says, until the job ends in
+//! any way.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,15 +8,15 @@ use std::rc::Rc;
 use plimsoll_io::{Context, NANOS_PER_MILLISECOND, Purpose};
 
 use crate::error::Result;
-use crate::instance::Instance;
+use crate::instance::{Held, Instance};
 use crate::log::reader::LogReader;
 
 /// How often the log's tip is looked at.
 const LOOK_EVERY_NS: u64 = 100 * NANOS_PER_MILLISECOND;
 
-/// What replication has done.
+/// What was read back.
 #[derive(Default)]
-pub struct ReplicationProgress {
+pub struct ReadBackProgress {
     /// Generations read and verified.
     pub generations: Cell<u64>,
     /// Payload bytes in them.
@@ -24,17 +25,18 @@ pub struct ReplicationProgress {
     pub stop: Cell<bool>,
 }
 
-/// Reads generations back for one copy, from the one being written now on, until `progress.stop` is set or the instance closes.
-pub async fn replicate(instance: Rc<Instance>, copy: u32, progress: Rc<ReplicationProgress>) -> Result<()> {
+/// Reads generations back for one copy, from the one being written now on, until `progress.stop` is
+/// set or the instance closes.
+pub async fn read_back(
+    instance: Rc<Instance>,
+    copy: u32,
+    progress: Rc<ReadBackProgress>,
+) -> Result<()> {
     let store = instance.store().clone();
-    let context = Context {
-        purpose: Purpose::LogReplication,
-        ..store.context
-    };
+    let context = Context { purpose: Purpose::LogReplication, ..store.context };
     let reader = LogReader::new(store.files.clone(), store.log.names().clone(), context);
-    let holder = format!("copy {copy}");
     let mut next = store.log.durable().generation;
-    instance.hold_log(&holder, next);
+    let held = Held::begin(&instance, &format!("log read back for copy {copy}"), next);
     let mut previous = None;
     while !(progress.stop.get() || store.stopping.get()) {
         if store.log.durable().generation <= next {
@@ -47,13 +49,10 @@ pub async fn replicate(instance: Rc<Instance>, copy: u32, progress: Rc<Replicati
             LogReader::check_chain(previous, &generation.header, &generation.path)?;
         }
         progress.generations.set(progress.generations.get() + 1);
-        progress
-            .bytes
-            .set(progress.bytes.get() + generation.payload.len() as u64);
+        progress.bytes.set(progress.bytes.get() + generation.payload.len() as u64);
         previous = Some(generation);
         next += 1;
-        instance.hold_log(&holder, next);
+        held.raise(next);
     }
-    instance.release_log(&holder);
     Ok(())
 }
