@@ -1,4 +1,6 @@
-"""Transactions per second against SQLite and redb, every process in a memory cgroup of cache + 64 MiB."""
+"""Transactions per second against SQLite and redb, every process in a memory cgroup of cache + 64
+MiB.
+"""
 
 import os
 import shutil
@@ -23,7 +25,10 @@ ROUNDS = 5
 
 @contextmanager
 def memory_group(limit_bytes: int) -> Iterator[list[str]]:
-    """A command prefix that puts a program into a memory cgroup; the group goes when the block ends."""
+    """A command prefix that puts a program into a memory cgroup.
+
+    The group goes when the block ends.
+    """
     group = CONTROLLER / f"plimsoll-bench-{os.getpid()}"
     try:
         group.mkdir()
@@ -40,7 +45,13 @@ def memory_group(limit_bytes: int) -> Iterator[list[str]]:
 
 
 def _rate(
-    under: list[str], store: str, folder: Path, inside: bool, durable: bool, sessions: int, seconds: float
+    under: list[str],
+    store: str,
+    folder: Path,
+    inside: bool,
+    durable: bool,
+    sessions: int,
+    seconds: float,
 ) -> float:
     home = folder / store
     arguments = {
@@ -71,9 +82,17 @@ def quick(directory: Path) -> list[Figure]:
     rate = _rate([], "engine", directory / "contest", True, True, 8, 0.5)
     shutil.rmtree(directory / "contest")
     return [
-        Figure(SECTION, "engine, durable, inside the cache", f"{rate:.0f} per second", "stated", None,
-               "target/release/contest", load_average(), data={"rate": rate})
-    ]  # fmt: skip
+        Figure(
+            SECTION,
+            "engine, durable, inside the cache",
+            f"{rate:.0f} per second",
+            "stated",
+            None,
+            "target/release/contest",
+            load_average(),
+            data={"rate": rate},
+        )
+    ]
 
 
 def figures(directory: Path, seconds: float, inside: bool, durable: bool) -> list[Figure]:
@@ -88,7 +107,9 @@ def figures(directory: Path, seconds: float, inside: bool, durable: bool) -> lis
     return found
 
 
-def _cell(under: list[str], folder: Path, inside: bool, durable: bool, sessions: int, seconds: float) -> list[Figure]:
+def _cell(
+    under: list[str], folder: Path, inside: bool, durable: bool, sessions: int, seconds: float
+) -> list[Figure]:
     load = load_average()
     rates: dict[str, list[float]] = {store: [] for store in STORES}
     for number in range(ROUNDS):
@@ -105,12 +126,15 @@ def _cell(under: list[str], folder: Path, inside: bool, durable: bool, sessions:
             Figure(
                 SECTION,
                 f"over {peer}, {how}, {place}, {sessions} session{'s' if sessions > 1 else ''}",
-                f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, lower 90 % bound "
-                f"{lower_bound(ratios):.2f}, n = {len(ratios)}; {medians['engine']:.0f} against {medians[peer]:.0f} per second)",
+                f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, lower "
+                f"90 % bound "
+                f"{lower_bound(ratios):.2f}, n = {len(ratios)}; {medians['engine']:.0f} against "
+                f"{medians[peer]:.0f} per second)",
                 "above 1" if bar else "reported",
                 statistics.median(ratios) > 1 if bar else None,
                 f"target/release/contest store={peer} action=run database_bytes="
-                f"{INSIDE_BYTES if inside else OUTSIDE_BYTES} durable={int(durable)} sessions={sessions} seconds={seconds:g}",
+                f"{INSIDE_BYTES if inside else OUTSIDE_BYTES} durable={int(durable)} "
+                f"sessions={sessions} seconds={seconds:g}",
                 load,
                 data={"rates": {"engine": rates["engine"], peer: rates[peer]}, "ratios": ratios},
             )

@@ -20,11 +20,26 @@ def engine(directory: Path, quick: bool) -> list[Figure]:
     size = "16m" if quick else "1g"
     fio(scratch, "write", 1 << 20, 4, size=size)
     rounds, ram, raw = (1 if quick else 5), [], []
-    more = {"cache_mib": 4, "seconds": 0.3, "touched_mib": 64} if quick else {"cache_mib": 64, "seconds": 5}
+    more = (
+        {"cache_mib": 4, "seconds": 0.3, "touched_mib": 64}
+        if quick
+        else {"cache_mib": 64, "seconds": 5}
+    )
     for _ in range(rounds):
         ram.append(ours("ram_engine", more))
         seconds = 1 if quick else 4
-        raw.append(fio(scratch, "randread", 32 << 10, 32, size=size, time_based=1, runtime=seconds, norandommap=1))
+        raw.append(
+            fio(
+                scratch,
+                "randread",
+                32 << 10,
+                32,
+                size=size,
+                time_based=1,
+                runtime=seconds,
+                norandommap=1,
+            )
+        )
     scratch.unlink()
     costs = spread([one["processor_us_per_database_io"] for one in ram])
     peers = spread([one["processor_us_per_io"] for one in raw])
@@ -48,7 +63,9 @@ def engine(directory: Path, quick: bool) -> list[Figure]:
             None,
             "fio --rw=randread --bs=32768 --iodepth=32 --ioengine=io_uring --direct=1",
             load,
-            data={"runs": [{key: one[key] for key in ("iops", "processor_us_per_io")} for one in raw]},
+            data={
+                "runs": [{key: one[key] for key in ("iops", "processor_us_per_io")} for one in raw]
+            },
         ),
     ]
 
@@ -66,13 +83,23 @@ def checksum(quick: bool) -> list[Figure]:
             flags = f"-C target-cpu={level}"
             target = ROOT / "target" / level
             command = f'RUSTFLAGS="{flags}" {command}'
-            build = ["cargo", "build", "--release", "--locked", "-p", "plimsoll-engine", "--example=checksum_rate"]
+            build = [
+                "cargo",
+                "build",
+                "--release",
+                "--locked",
+                "-p",
+                "plimsoll-engine",
+                "--example=checksum_rate",
+            ]
             run(build, {**os.environ, "RUSTFLAGS": flags, "CARGO_TARGET_DIR": str(target)})
             program = target / "release" / "examples" / "checksum_rate"
         lines = run([program, *(["1"] if quick else [])]).strip().splitlines()[2:]
         rows = [[float(word) for word in line.split()] for line in lines]
         ratios = [row[3] for row in rows]
-        rates = ", ".join(f"{row[0] / 1024:g} KiB: {row[2]:.1f} against {row[1]:.1f} GB/s" for row in rows)
+        rates = ", ".join(
+            f"{row[0] / 1024:g} KiB: {row[2]:.1f} against {row[1]:.1f} GB/s" for row in rows
+        )
         found.append(
             Figure(
                 SECTION,
@@ -82,7 +109,10 @@ def checksum(quick: bool) -> list[Figure]:
                 min(ratios) >= least,
                 command,
                 load,
-                data={"columns": "page bytes, counting, kernel, ratio, copy and sum (GB/s)", "rows": rows},
+                data={
+                    "columns": "page bytes, counting, kernel, ratio, copy and sum (GB/s)",
+                    "rows": rows,
+                },
             )
         )
     return found
@@ -100,10 +130,12 @@ def durable_writes(directory: Path, quick: bool) -> list[Figure]:
             Figure(
                 "Durable log writes",
                 f"{size >> 10} KiB: RWF_DSYNC against write and fdatasync, µs",
-                f"{flag:.0f} against {sync:.0f} (p99 {one['flag_us_p99']:.0f} against {one['sync_us_p99']:.0f})",
+                f"{flag:.0f} against {sync:.0f} (p99 {one['flag_us_p99']:.0f} against "
+                f"{one['sync_us_p99']:.0f})",
                 "reported",
                 None,
-                "target/release/durable_write directory=DIRECTORY " + " ".join(f"{k}={v}" for k, v in more.items()),
+                "target/release/durable_write directory=DIRECTORY "
+                + " ".join(f"{k}={v}" for k, v in more.items()),
                 load,
                 data=one,
             )

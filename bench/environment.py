@@ -11,7 +11,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def _told(*command: str) -> str:
     try:
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip()
     except FileNotFoundError:
         return f"{command[0]} is not installed"
 
@@ -35,7 +37,9 @@ def load_averages() -> list[float]:
 
 def _commit() -> str:
     """What was measured; the page and the record being written do not count as changes."""
-    changed = _told("git", "status", "--porcelain", "--", ".", ":!docs/benchmarks.md", ":!docs/benchmarks.json")
+    changed = _told(
+        "git", "status", "--porcelain", "--", ".", ":!docs/benchmarks.md", ":!docs/benchmarks.json"
+    )
     return _told("git", "rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
 
 
@@ -45,9 +49,16 @@ def record(directory: Path) -> dict[str, object]:
     source, kind, options = (mount + ["unknown"] * 3)[:3]
     device = Path(source).name
     queue = Path("/sys/block") / device / "queue"
-    facts = {name: (queue / name).read_text().strip() for name in ("rotational", "physical_block_size", "scheduler")
-             if (queue / name).is_file()}  # fmt: skip
-    memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
+    facts = {
+        name: (queue / name).read_text().strip()
+        for name in ("rotational", "physical_block_size", "scheduler")
+        if (queue / name).is_file()
+    }
+    memory = next(
+        line
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if line.startswith("MemTotal")
+    )
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),

@@ -1,4 +1,7 @@
-"""How fast modelled arrays run: the light workload, the engine for two hours and for a day, and the toy queue against SimPy."""
+"""How fast modelled arrays run.
+
+The light workload, the engine for two hours and for a day, and the toy queue against SimPy.
+"""
 
 import json
 import venv
@@ -20,7 +23,9 @@ CUSTOMERS = 16
 
 
 def _speed(*words: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run([PYTHON, "-m", "tools.model_speed", *words]).splitlines()[-1])
+    found: dict[str, Any] = json.loads(
+        run([PYTHON, "-m", "tools.model_speed", *words]).splitlines()[-1]
+    )
     return found
 
 
@@ -58,8 +63,10 @@ def engine(quick: bool, hours: float = 2) -> list[Figure]:
     return [
         Figure(
             SECTION,
-            f"a {hours:g} h test of the engine on the modelled EMC VNXe3300, 3 sessions on each of 2 databases",
-            f"{one['wall_s']:.1f} s ({one['processor_s']:.1f} s of processor), {one['memory_bytes'] / 2**30:.2f} GiB",
+            f"a {hours:g} h test of the engine on the modelled EMC VNXe3300, 3 sessions on each of "
+            f"2 databases",
+            f"{one['wall_s']:.1f} s ({one['processor_s']:.1f} s of processor), "
+            f"{one['memory_bytes'] / 2**30:.2f} GiB",
             bar,
             None if quick else met,
             f"python -m tools.model_speed {' '.join(map(str, words))}",
@@ -73,19 +80,35 @@ def toy(quick: bool) -> list[Figure]:
     """The closed queue on our events and on SimPy's, in turns; both must agree about the queue."""
     if not (RIVAL / "bin" / "python").exists():
         venv.create(RIVAL, with_pip=True)
-    run([RIVAL / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", RIVAL_VERSION])
+    run(
+        [
+            RIVAL / "bin" / "python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            RIVAL_VERSION,
+        ]
+    )
     load = load_average()
     mine, theirs = (20_000, 2_000) if quick else (4_000_000, 100_000)
     pairs = []
     for _ in range(1 if quick else 5):
         us = ours("closed_queue", {"customers": CUSTOMERS, "requests": mine})
-        words = [RIVAL / "bin" / "python", ROOT / "bench" / "closed_queue_simpy.py", CUSTOMERS, theirs]
+        words = [
+            RIVAL / "bin" / "python",
+            ROOT / "bench" / "closed_queue_simpy.py",
+            CUSTOMERS,
+            theirs,
+        ]
         pairs.append((us, json.loads(run(words).splitlines()[-1])))
     ratios = sorted(us["requests_per_second"] / them["requests_per_second"] for us, them in pairs)
     ratio = ratios[len(ratios) // 2]
     us, them = pairs[-1]
     value = (
-        f"{ratio:.0f} times ({us['requests_per_second'] / 1e6:.1f} M against {them['requests_per_second'] / 1e6:.3f} M a second; "
+        f"{ratio:.0f} times ({us['requests_per_second'] / 1e6:.1f} M against "
+        f"{them['requests_per_second'] / 1e6:.3f} M a second; "
         f"mean response {us['response_ms']:.2f} and {them['response_ms']:.2f} ms)"
     )
     return [

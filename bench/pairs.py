@@ -1,7 +1,9 @@
-"""Comparing two programs on a machine that is not quiet: interleaved runs, ratios of neighbours, bounds that do not flatter.
+"""Comparing two programs on a machine that is not quiet.
 
-The two sides of a pair run one directly after the other, and the order changes from pair to pair, so that a slow minute of the
-machine hits both. What counts is the ratio inside a pair.
+Interleaved runs, ratios of neighbours, bounds that do not flatter.
+
+The two sides of a pair run one directly after the other, and the order changes from pair to pair,
+so that a slow minute of the machine hits both. What counts is the ratio inside a pair.
 """
 
 import math
@@ -25,7 +27,10 @@ class Spread:
 
     def text(self, digits: int = 2) -> str:
         """For a table."""
-        return f"{self.median:.{digits}f} ({self.least:.{digits}f} to {self.most:.{digits}f}, n = {self.count})"
+        return (
+            f"{self.median:.{digits}f} ({self.least:.{digits}f} to {self.most:.{digits}f}, n = "
+            f"{self.count})"
+        )
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -34,9 +39,13 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def lower_bound(values: Sequence[float], confidence: float = 0.90) -> float:
-    """The one-sided lower bound of the median at this confidence, by bootstrap with a fixed seed."""
+    """The one-sided lower bound of the median at this confidence, by bootstrap with a fixed
+    seed.
+    """
     source = random.Random(1)
-    medians = sorted(statistics.median(source.choices(values, k=len(values))) for _ in range(RESAMPLINGS))
+    medians = sorted(
+        statistics.median(source.choices(values, k=len(values))) for _ in range(RESAMPLINGS)
+    )
     return medians[math.floor((1 - confidence) * RESAMPLINGS)]
 
 

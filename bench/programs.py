@@ -18,24 +18,34 @@ class ProgramError(Exception):
 def run(command: Sequence[object], environment: Mapping[str, str] | None = None) -> str:
     """What a program printed."""
     words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+    )
     if done.returncode != 0:
         raise ProgramError(
-            f"{' '.join(words)} ended with {done.returncode}: {done.stderr.strip() or done.stdout.strip()}"
+            f"{' '.join(words)} ended with {done.returncode}: "
+            f"{done.stderr.strip() or done.stdout.strip()}"
         )
     return done.stdout
 
 
 def ours(name: str, arguments: Mapping[str, object], under: Sequence[str] = ()) -> dict[str, Any]:
     """One of our programs: arguments as name=value in, one line of JSON out."""
-    words: list[object] = [*under, TARGET / name, *(f"{key}={value}" for key, value in arguments.items())]
+    words: list[object] = [
+        *under,
+        TARGET / name,
+        *(f"{key}={value}" for key, value in arguments.items()),
+    ]
     lines = run(words).strip().splitlines()
     found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
     return found
 
 
 def interrupts_by_processor() -> list[int]:
-    """Device interrupts that each processor has served, as the kernel counts them; none where it does not tell."""
+    """Device interrupts that each processor has served, as the kernel counts them.
+
+    None where it does not tell.
+    """
     try:
         head, *lines = Path("/proc/interrupts").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -64,9 +74,17 @@ def build(*features: str) -> None:
 
 
 def fio(
-    path: Path, pattern: str, block_bytes: int, depth: int, under: Sequence[str] = (), **more: object
+    path: Path,
+    pattern: str,
+    block_bytes: int,
+    depth: int,
+    under: Sequence[str] = (),
+    **more: object,
 ) -> dict[str, Any]:
-    """One job of fio on a file with direct I/O; its part for reads or writes, with `processor_us_per_io` added."""
+    """One job of fio on a file with direct I/O.
+
+    Its part for reads or writes, with `processor_us_per_io` added.
+    """
     job = {
         "name": "peer",
         "filename": path,

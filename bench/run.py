@@ -1,10 +1,13 @@
-"""Measures everything the project promises about its own speed and writes docs/benchmarks.md with the record beside it.
+"""Measures everything the project promises about its own speed and writes docs/benchmarks.md with
+the record beside it.
 
     python3 bench/run.py [--directory DIR] [--quick] [--built] [--only SECTION ...] [--seconds N]
 
-The long form takes about an hour on two processors and wants root for the memory cgroup of the contest. `--only` measures some sections and
-keeps the record of the others, so that a long measurement can be made in pieces when the machine is quiet. `--quick` tries every program on tiny inputs in seconds, checks that its figures make sense, and writes nothing.
-Only the standard library is used, so that it runs before anything is installed.
+The long form takes about an hour on two processors and wants root for the memory cgroup of the
+contest. `--only` measures some sections and keeps the record of the others, so that a long
+measurement can be made in pieces when the machine is quiet. `--quick` tries every program on tiny
+inputs in seconds, checks that its figures make sense, and writes nothing. Only the standard library
+is used, so that it runs before anything is installed.
 """
 
 import argparse
@@ -20,11 +23,13 @@ import calibrated
 import contest
 import engine_cost
 import environment
+import file_loads
 import loads
 import modelled_arrays
 import report
 import sequential
 import startup
+import stores
 import virtual_time
 from figure import Figure
 from programs import ROOT, ProgramError, build
@@ -55,6 +60,11 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
         "mix_beside_fio": lambda: loads.mix(directory, quick),
         "arrivals": lambda: loads.arrivals(quick),
         "startup": lambda: startup.startup(quick),
+        "store_postgresql": lambda: stores.postgresql(directory, quick),
+        "store_embedded": lambda: stores.embedded(directory, quick),
+        "files_beside_fio": lambda: file_loads.beside_fio(directory, quick),
+        "files_at_a_rate": lambda: file_loads.at_a_rate(directory, quick),
+        "store_formula": lambda: stores.formula(directory, quick),
     }
     if quick:
         return chosen_when_quick(chosen, directory)
@@ -62,7 +72,9 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
     for inside in (False, True):
         for durable in (True, False):
             name = f"contest_{'inside' if inside else 'outside'}_{'durable' if durable else 'lazy'}"
-            chosen[name] = functools.partial(contest.figures, directory, arguments.seconds, inside, durable)
+            chosen[name] = functools.partial(
+                contest.figures, directory, arguments.seconds, inside, durable
+            )
     return chosen
 
 
@@ -89,7 +101,10 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="SECTION")
     parser.add_argument("--seconds", type=float, default=5, help="of each run of the contest")
     parser.add_argument(
-        "--wall-seconds", type=float, default=1800, help="of the power cuts and of the sparse day, each at most"
+        "--wall-seconds",
+        type=float,
+        default=1800,
+        help="of the power cuts and of the sparse day, each at most",
     )
     arguments = parser.parse_args()
     known = sections(arguments)
@@ -98,7 +113,8 @@ def main() -> int:
     arguments.directory.mkdir(parents=True, exist_ok=True)
     if environment.load_average() > LOAD_MAX and not arguments.quick:
         print(
-            f"warning: this machine is busy (load {environment.load_average():.1f}); the figures will say so",
+            f"warning: this machine is busy (load {environment.load_average():.1f}); the figures "
+            f"will say so",
             file=sys.stderr,
         )
     try:

@@ -26,8 +26,10 @@ def _figure(name: str, comparison: Comparison, least: float, command: str, load:
     return Figure(
         SECTION,
         f"{name}, rate over fio's",
-        f"{bound:.3f} (median {row['ratio_median']:.3f}, {row['ratio_least']:.2f} to {row['ratio_most']:.2f}, "
-        f"n = {row['pairs']}; median {sorted(comparison.ours)[len(comparison.ours) // 2]:.0f} MiB/s)",
+        f"{bound:.3f} (median {row['ratio_median']:.3f}, {row['ratio_least']:.2f} to "
+        f"{row['ratio_most']:.2f}, "
+        f"n = {row['pairs']}; median {sorted(comparison.ours)[len(comparison.ours) // 2]:.0f} "
+        f"MiB/s)",
         f"lower 90 % bound at least {least:g}",
         bound >= least,
         command,
@@ -36,7 +38,9 @@ def _figure(name: str, comparison: Comparison, least: float, command: str, load:
     )
 
 
-def _fio_rate(path: Path, pattern: str, block_bytes: int, depth: int, size: int, **more: Any) -> Callable[[], float]:
+def _fio_rate(
+    path: Path, pattern: str, block_bytes: int, depth: int, size: int, **more: Any
+) -> Callable[[], float]:
     def measure() -> float:
         part = fio(path, pattern, block_bytes, depth, size=size, **more)
         rate: float = part["bw_bytes"] / (1 << 20)
@@ -67,19 +71,33 @@ def prepare(directory: Path, quick: bool) -> list[Figure]:
         spare = folder / "spare.edb"
 
         def rate() -> float:
-            line = run([TARGET / "examples" / "prepare_file", spare, "32768", f"bytes={size}", f"block={block}",
-                        f"depth={depth}"])  # fmt: skip
+            line = run(
+                [
+                    TARGET / "examples" / "prepare_file",
+                    spare,
+                    "32768",
+                    f"bytes={size}",
+                    f"block={block}",
+                    f"depth={depth}",
+                ]
+            )
             spare.unlink()
             told = json.loads(line)
             return float(told["bytes"]) / float(told["seconds"]) / (1 << 20)
 
         write = _fio_rate(folder / "fio", "write", block, depth, size, end_fsync=1, unlink=1)
-        command = f"prepare_file FILE 32768 bytes={size} block={block} depth={depth}; fio --rw=write --end_fsync=1"
+        command = (
+            f"prepare_file FILE 32768 bytes={size} block={block} depth={depth}; fio --rw=write "
+            f"--end_fsync=1"
+        )
         return [_figure("prepare", compare(pairs, rate, write), WRITE_RATIO_MIN, command, load)]
 
 
 def _prepared(folder: Path, size: int) -> Path:
-    ours("contest", {"store": "engine", "action": "prepare", "directory": folder, "database_bytes": size})
+    ours(
+        "contest",
+        {"store": "engine", "action": "prepare", "directory": folder, "database_bytes": size},
+    )
     return folder / "priv0001.edb"
 
 
@@ -109,9 +127,13 @@ def backup(directory: Path, quick: bool) -> list[Figure]:
         database = _prepared(folder, size)
 
         def rate() -> float:
-            found: float = ours("backup_file", {"directory": folder, "read_bytes": block})["mib_per_s"]
+            found: float = ours("backup_file", {"directory": folder, "read_bytes": block})[
+                "mib_per_s"
+            ]
             return found
 
         read = _fio_rate(database, "read", block, depth, database.stat().st_size)
-        command = f"backup_file directory=FOLDER read_bytes={block}; fio --rw=read --iodepth={depth}"
+        command = (
+            f"backup_file directory=FOLDER read_bytes={block}; fio --rw=read --iodepth={depth}"
+        )
         return [_figure("backup", compare(pairs, rate, read), READ_RATIO_MIN, command, load)]

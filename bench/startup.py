@@ -34,7 +34,9 @@ PROGRAM = ROOT / ".venv" / "bin" / "plimsoll"
 
 
 def startup(quick: bool) -> list[Figure]:
-    """The two commands whose start-up is promised, 21 times each, with the interpreter alone in between."""
+    """The two commands whose start-up is promised, 21 times each, with the interpreter alone in
+    between.
+    """
     if not PROGRAM.exists():
         raise ProgramError("the program is not installed here; run `make setup` first")
     load = load_average()
@@ -57,7 +59,15 @@ def startup(quick: bool) -> list[Figure]:
         )
     alone = spread(interpreter)
     found.append(
-        Figure(SECTION, "the interpreter alone, seconds", alone.text(3), "beside it", None, "python -c ''", load)
+        Figure(
+            SECTION,
+            "the interpreter alone, seconds",
+            alone.text(3),
+            "beside it",
+            None,
+            "python -c ''",
+            load,
+        )
     )
     return found
 
@@ -65,8 +75,13 @@ def startup(quick: bool) -> list[Figure]:
 def seconds_of(words: list[str]) -> float:
     """Wall seconds of one process; its output is thrown away."""
     started = time.perf_counter()
-    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+    )
     taken = time.perf_counter() - started
     if done.returncode != 0:
-        raise ProgramError(f"{' '.join(words)} ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
+        raise ProgramError(
+            f"{' '.join(words)} ended with {done.returncode}: "
+            f"{done.stderr.decode(errors='replace')}"
+        )
     return taken

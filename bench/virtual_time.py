@@ -19,7 +19,17 @@ MEMORY_BYTES_MAX = 4 << 30
 def power_cuts(wall_seconds: float) -> list[Figure]:
     """Ten thousand power cuts, each with recovery and audit, or as many as there is time for."""
     load = load_average()
-    build = ["cargo", "test", "--release", "--locked", "-q", "-p", "plimsoll-engine", "--test", "power_cut"]
+    build = [
+        "cargo",
+        "test",
+        "--release",
+        "--locked",
+        "-q",
+        "-p",
+        "plimsoll-engine",
+        "--test",
+        "power_cut",
+    ]
     run([*build, "--no-run"])
     command = [*build, "--", "--ignored", "--nocapture", "power_cuts_for_as_long_as_told"]
     shown = f"PLIMSOLL_CUTS={POWER_CUTS} {' '.join(command)}"
@@ -49,7 +59,9 @@ def power_cuts(wall_seconds: float) -> list[Figure]:
     if test.returncode != 0 and not is_out_of_time:
         raise ProgramError(f"the test of power cuts failed: {shown}")
     if cuts == 0:
-        raise ProgramError(f"no totals of power cuts were printed in {time.monotonic() - began:.0f} s: {shown}")
+        raise ProgramError(
+            f"no totals of power cuts were printed in {time.monotonic() - began:.0f} s: {shown}"
+        )
     data: dict[str, object] = {"cuts": cuts, "wall_s": wall_s, "simulated_s": simulated_s}
     per_hour = cuts / wall_s * 3600
     return [
@@ -86,7 +98,11 @@ def sparse_day(quick: bool, wall_seconds: float) -> list[Figure]:
     growth = (found["resident_bytes"] - found["warm_resident_bytes"]) / max(hours, 1e-9)
     left = 0.0 if day else 24 - found["simulated_hours"]
     memory = found["resident_bytes_max"] + left * growth
-    how = "measured" if day else f"extrapolated in a straight line from {found['simulated_hours']:.2f} h"
+    how = (
+        "measured"
+        if day
+        else f"extrapolated in a straight line from {found['simulated_hours']:.2f} h"
+    )
     command = f"target/release/sparse_day hours={more['hours']} wall_seconds={more['wall_seconds']}"
     speed = found["simulated_hours_per_wall_hour"]
     return [
@@ -94,7 +110,8 @@ def sparse_day(quick: bool, wall_seconds: float) -> list[Figure]:
             SECTION,
             "1 TB sparse database at 330 I/Os per second: simulated hours per wall hour",
             f"{speed:.1f} ({found['simulated_hours_per_processor_hour']:.1f} per processor hour; "
-            f"{found['simulated_hours']:.2f} h simulated, {found['database_iops']:.0f} database I/Os per second)",
+            f"{found['simulated_hours']:.2f} h simulated, {found['database_iops']:.0f} database "
+            f"I/Os per second)",
             "stated",
             None,
             command,
@@ -125,13 +142,15 @@ def redo(quick: bool) -> list[Figure]:
         found.append(
             Figure(
                 SECTION,
-                f"redo rate over logging rate at 12 ms reads, {sessions} sessions, sluggish {sluggish}"
-                + (" (the edition's own)" if (sessions, sluggish) == (3, 1) else ""),
-                f"{one['ratio']:.2f} ({one['logged_mib']:.0f} MiB logged in {one['logged_s']:.0f} s, "
+                f"redo rate over logging rate at 12 ms reads, {sessions} sessions, sluggish "
+                f"{sluggish}" + (" (the edition's own)" if (sessions, sluggish) == (3, 1) else ""),
+                f"{one['ratio']:.2f} ({one['logged_mib']:.0f} MiB logged in {one['logged_s']:.0f} "
+                f"s, "
                 f"recovered in {one['recovery_s']:.1f} s)",
                 f"at least {REDO_RATIO_MIN:g}",
                 one["ratio"] >= REDO_RATIO_MIN,
-                "target/release/redo_rate " + " ".join(f"{key}={value}" for key, value in more.items()),
+                "target/release/redo_rate "
+                + " ".join(f"{key}={value}" for key, value in more.items()),
                 load,
                 data=one,
             )

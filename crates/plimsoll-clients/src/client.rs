@@ -1,14 +1,17 @@
-//! What every client of a store answers, whatever database stands behind it, and why one cannot go on.
+//! What every client of a store answers, whatever database stands behind it, and why one cannot go
+//! on.
 //!
-//! A server that says no, or is gone for a while, is an ending of a visit: it is counted, and the session comes again. Only what no later
-//! visit can put right is an error: a wrong password, a database of somebody else, rows that are not what was written.
+//! A server that says no, or is gone for a while, is an ending of a visit: it is counted, and the
+//! session comes again. Only what no later visit can put right is an error: a wrong password, a
+//! database of somebody else, rows that are not what was written.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use plimsoll_io::{CompanionError, NANOS_PER_SECOND, Nanos, StreamError};
 use plimsoll_workload::store::{
-    Catalogue, Line, Population, Scale, Step, StoreAudit, StoreCounts, StoreTask, Visit, VisitEnd,
+    Catalogue, Errand, Line, NewReview, Population, Scale, Step, StoreAudit, StoreCounts,
+    StoreTask, Visit, VisitEnd,
 };
 
 /// Why a store cannot go on.
@@ -34,6 +37,69 @@ pub enum ClientError {
     /// A session has no thread.
     #[error(transparent)]
     Companion(#[from] CompanionError),
+}
+
+/// Whose rows a store has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Ours: made where there is nothing, used again where they are there.
+    Made(Catalogue),
+    /// Those of a DVD Store 2 or 3 schema that is there.
+    Existing(Mode),
+}
+
+/// Which loop is gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// That of DVD Store 2.
+    Version2,
+    /// That of DVD Store 3, with members and reviews.
+    Version3,
+}
+
+impl Source {
+    /// The rows, where they are ours.
+    pub fn catalogue(self) -> Option<Catalogue> {
+        match self {
+            Source::Made(catalogue) => Some(catalogue),
+            Source::Existing(_) => None,
+        }
+    }
+}
+
+/// Tables that every DVD Store has.
+pub const TABLES: [&str; 6] =
+    ["customers", "orders", "orderlines", "cust_hist", "products", "inventory"];
+
+/// Why a database is no DVD Store: a table is missing.
+pub fn no_dvd_store(place: &str, table: &str) -> ClientError {
+    ClientError::NotOurs(format!(
+        "{place} has no table {table}: it is no DVD Store; leave source out to have a store made \
+         in an empty database"
+    ))
+}
+
+/// Who can log in and what can be ordered in a DVD Store that is there.
+///
+/// # Errors
+/// When that is nobody or nothing.
+pub fn population_of(
+    place: &str,
+    customers: i64,
+    products: Option<i64>,
+    reviews: i64,
+) -> Result<Population> {
+    match (customers, products) {
+        (customers @ 1.., Some(products @ 1..)) => {
+            let (customers, products) = (customers as u64, products as u64);
+            Ok(Population { customers, products, reviews: reviews.max(0) as u64 })
+        }
+        (customers, products) => Err(ClientError::NotOurs(format!(
+            "{place} has {customers} customers called user1 and so on, and no products beyond {}: \
+             there is nothing to order",
+            products.unwrap_or(0)
+        ))),
+    }
 }
 
 /// The answer of a client.
@@ -68,7 +134,8 @@ pub trait StoreClient {
     /// Bytes that its database says to take.
     fn size_bytes(&self) -> ClientWork<'_, u64>;
 
-    /// Stock and sales of every product, in the order of their numbers: what must be the same behind every kind of database.
+    /// Stock and sales of every product, in the order of their numbers: what must be the same
+    /// behind every kind of database.
     fn stock_and_sales(&self) -> ClientWork<'_, Vec<(i64, i64)>>;
 
     /// Ends all connections.
@@ -130,7 +197,8 @@ impl From<StreamError> for Failure {
 
 /// How long a purchase is tried again before it is given up.
 pub const TRIED_NS_MAX: Nanos = 10 * NANOS_PER_SECOND;
-/// How long a session that found no connection waits before it tries once more, and how long one that was refused room does.
+/// How long a session that found no connection waits before it tries once more, and how long one
+/// that was refused room does.
 pub const PAUSE_NS: Nanos = NANOS_PER_SECOND;
 
 /// The record of a visit while it goes on.
@@ -199,6 +267,13 @@ pub enum Foreign {
         /// Its size.
         megabytes: u64,
     },
+    /// A store of ours that has other reviews.
+    Reviews {
+        /// How many.
+        there: u64,
+        /// What was asked for.
+        wanted: u64,
+    },
 }
 
 impl Foreign {
@@ -206,13 +281,19 @@ impl Foreign {
     pub fn refusal(&self, place: &str, catalogue: &Catalogue, other: &str) -> ClientError {
         ClientError::NotOurs(match self {
             Foreign::Table(table) => format!(
-                "{place} is a database of somebody else: it has a table {table} and no plimsoll_marker; name {other}"
+                "{place} is a database of somebody else: it has a table {table} and no \
+                 plimsoll_marker; name {other}"
             ),
+            Foreign::Reviews { there, wanted } => {
+                format!("{place} holds a store with {there} reviews, not {wanted}; name {other}")
+            }
             Foreign::Store { seed, megabytes } => {
                 let scale = Scale::of_megabytes(*megabytes);
-                let size = scale.map_or_else(|_| format!("{megabytes} MB"), |scale| scale.to_string());
+                let size =
+                    scale.map_or_else(|_| format!("{megabytes} MB"), |scale| scale.to_string());
                 format!(
-                    "{place} holds a store of {size} made with seed {seed}, not one of {} with seed {}; name {other}",
+                    "{place} holds a store of {size} made with seed {seed}, not one of {} with \
+                     seed {}; name {other}",
                     catalogue.scale(),
                     catalogue.seed()
                 )
@@ -221,7 +302,40 @@ impl Foreign {
     }
 }
 
-/// Whether rows are those that a catalogue made; of a store that somebody else made nothing is known.
+/// Rows that a store of DVD Store 3 has beside the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReviewCounts {
+    /// Reviews.
+    pub reviews: u64,
+    /// Ratings of reviews.
+    pub ratings: u64,
+}
+
+impl ReviewCounts {
+    /// Puts them into an audit.
+    pub fn into_audit(self, audit: StoreAudit) -> StoreAudit {
+        StoreAudit { reviews: self.reviews, ratings: self.ratings, ..audit }
+    }
+}
+
+/// Counts what an errand that came to its end has added.
+pub fn acknowledge(errand: &Errand, counts: &mut StoreCounts) {
+    match errand {
+        Errand::Write(_) => counts.reviews += 1,
+        Errand::Rate { .. } => counts.ratings += 1,
+        Errand::Join { .. } | Errand::FindReviews { .. } | Errand::ReadReviews { .. } => {}
+    }
+}
+
+/// Counts what an errand may have added whose end nobody knows.
+pub fn leave_unknown(errand: &Errand, counts: &mut StoreCounts) {
+    if matches!(errand, Errand::Write(_) | Errand::Rate { .. }) {
+        counts.writings_unknown += 1;
+    }
+}
+
+/// Whether rows are those that a catalogue made; of a store that somebody else made nothing is
+/// known.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a>(pub Option<&'a Catalogue>);
 
@@ -246,9 +360,22 @@ impl Known<'_> {
             && price_cents.is_none_or(|cents| cents == i64::from(product.price_cents));
         match is_right {
             true => Ok(()),
-            false => Err(Failure::wrong(format!(
-                "product {number} is not what was written"
-            ))),
+            false => Err(Failure::wrong(format!("product {number} is not what was written"))),
+        }
+    }
+
+    /// A review that was found.
+    ///
+    /// # Errors
+    /// When it was prepared and is not what was written.
+    pub fn check_review(&self, id: i64, says: &NewReview) -> std::result::Result<(), Failure> {
+        let Some(catalogue) = self.0 else {
+            return Ok(());
+        };
+        let is_prepared = (1..=catalogue.reviews() as i64).contains(&id);
+        match !is_prepared || catalogue.review(id as u64).says == *says {
+            true => Ok(()),
+            false => Err(Failure::wrong(format!("review {id} is not what was written"))),
         }
     }
 
@@ -259,9 +386,9 @@ impl Known<'_> {
     pub fn check_customer(&self, wanted: u64, number: i64) -> std::result::Result<(), Failure> {
         match self.0.is_none() || number == wanted as i64 {
             true => Ok(()),
-            false => Err(Failure::wrong(format!(
-                "user{wanted} is customer {number}, not {wanted}"
-            ))),
+            false => {
+                Err(Failure::wrong(format!("user{wanted} is customer {number}, not {wanted}")))
+            }
         }
     }
 }
@@ -279,9 +406,8 @@ pub fn net_cents(
     for line in lines {
         let number = line.product as i64;
         let cents = price_of(number);
-        let written = known
-            .0
-            .map(|catalogue| i64::from(catalogue.product(line.product).price_cents));
+        let written =
+            known.0.map(|catalogue| i64::from(catalogue.product(line.product).price_cents));
         let (Some(cents), true) = (cents, written.is_none() || written == cents) else {
             return Err(Failure::wrong(format!(
                 "the price of product {number} is not what was written"

@@ -1,6 +1,6 @@
-//! Closes a sample at a fixed beat and at every phase boundary, and adds the levels that no event records: cache, queue,
-//! database length, how busy the load generator itself is. What the disk did is taken from the recorded disk, the one
-//! place where disk latency is measured.
+//! Closes a sample at a fixed beat and at every phase boundary, and adds the levels that no event
+//! records: cache, queue, database length, how busy the load generator itself is. What the disk did
+//! is taken from the recorded disk, the one place where disk latency is measured.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use plimsoll_io::{Disk, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, PendingI
 
 use crate::RunError;
 use crate::backend::OpenBackends;
+use crate::busy::BusyShare;
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::host::HostWatch;
@@ -17,7 +18,8 @@ use crate::recorder::{Key, key_of};
 use crate::shards::{Message, SamplePart, Shard};
 use crate::spec::{InstanceSpec, RunSpec};
 
-/// A sample that is late by less, without a reason of ours, is an ordinary wake-up on a busy machine.
+/// A sample that is late by less, without a reason of ours, is an ordinary wake-up on a busy
+/// machine.
 const CLOCK_GAP_NS_MIN: Nanos = NANOS_PER_SECOND;
 
 /// See the module text.
@@ -46,6 +48,8 @@ struct Before {
     handing_over_rows: BTreeMap<(u32, u32), Nanos>,
     /// Operations that began by then were looked at for hanging; `None` before the first look.
     hung_until: Option<Nanos>,
+    /// How busy the thread was since somebody asked.
+    busy: BusyShare,
 }
 
 impl Sampler {
@@ -63,6 +67,7 @@ impl Sampler {
             inside_kernel_ns: run.disk.inside_kernel_ns(),
             handing_over_rows: rows_of(&spec, &run.shard),
             hung_until: None,
+            busy: BusyShare::default(),
         };
         Sampler {
             spec,
@@ -96,12 +101,8 @@ impl Sampler {
 
     /// Waits until the first shard has closed a sample, about at `next`.
     async fn first_shard_beats(&self, next: Nanos) {
-        let beats = || {
-            self.run
-                .shard
-                .board()
-                .is_some_and(|board| board.beat() > self.closed_beat.get())
-        };
+        let beats =
+            || self.run.shard.board().is_some_and(|board| board.beat() > self.closed_beat.get());
         let handle = &self.run.handle;
         handle.sleep_until(next).await;
         // It does not beat while it stands between two phases.
@@ -111,18 +112,22 @@ impl Sampler {
         }
     }
 
-    /// Closes the running sample. Nothing is sent for an empty interval. Of several shards, the first one closes a beat by this; the
-    /// others follow where that has happened.
+    /// Closes the running sample. Nothing is sent for an empty interval. Of several shards, the
+    /// first one closes a beat by this; the others follow where that has happened.
     pub fn close_sample(&self) {
         self.close(0);
     }
 
-    /// Closes the running sample on all shards, does `then` on each, and goes on when all have done it. With `hold`, no beat closes a
-    /// sample until the next call.
+    /// Closes the running sample on all shards, does `then` on each, and goes on when all have done
+    /// it. With `hold`, no beat closes a sample until the next call.
     ///
     /// # Errors
     /// As [`RunContext::gather`].
-    pub async fn close_together<T>(&self, hold: bool, then: impl FnOnce() -> T) -> Result<T, RunError> {
+    pub async fn close_together<T>(
+        &self,
+        hold: bool,
+        then: impl FnOnce() -> T,
+    ) -> Result<T, RunError> {
         if self.run.shard.is_only() {
             self.close(0);
             return Ok(then());
@@ -140,6 +145,11 @@ impl Sampler {
         self.run.gather(()).await?;
         self.is_held.set(hold);
         Ok(done)
+    }
+
+    /// How busy the thread was in all samples that were closed since this was asked before.
+    pub fn take_busy(&self) -> f64 {
+        std::mem::take(&mut self.before.borrow_mut().busy).share()
     }
 
     /// Lets beats close samples again, whatever the other shards do.
@@ -233,10 +243,8 @@ impl Sampler {
         }
         let pending = self.run.disk.in_flight_longer_than(0);
         for (number, _) in self.run.shard.own(&self.spec.instances) {
-            let in_flight = pending
-                .iter()
-                .filter(|io| usize::from(io.key.instance.0) == number)
-                .count();
+            let in_flight =
+                pending.iter().filter(|io| usize::from(io.key.instance.0) == number).count();
             recorder.set_level(Key::new(number as u32, 0, "in_flight"), in_flight as f64);
         }
     }
@@ -248,7 +256,8 @@ impl Sampler {
             let key = key_of(&series_key);
             recorder.merge(key, &series.latency, series.bytes);
             if matches!(series_key.purpose, Purpose::DatabaseRead | Purpose::LogWrite) {
-                *handing_over_ns.entry((key.instance, key.database)).or_default() += series.handing_over_ns;
+                *handing_over_ns.entry((key.instance, key.database)).or_default() +=
+                    series.handing_over_ns;
             }
         }
         for ((instance, database), ns) in handing_over_ns {
@@ -263,24 +272,27 @@ impl Sampler {
         // Processor time and the clock are not read at the same moment.
         let busy = (statistics.busy_ns as f64 / interval_ns as f64).min(1.0);
         recorder.set_level(Key::new(0, 0, "executor_busy"), busy);
+        self.before.borrow_mut().busy.add(busy, interval_ns as f64);
         if let Some(thread) = self.run.shard.thread() {
             recorder.set_level(Key::new(0, thread, "executor_busy"), busy);
         }
         let inside_ns = self.run.disk.inside_kernel_ns();
-        let held_ns =
-            inside_ns - std::mem::replace(&mut self.before.borrow_mut().inside_kernel_ns, inside_ns);
+        let held_ns = inside_ns
+            - std::mem::replace(&mut self.before.borrow_mut().inside_kernel_ns, inside_ns);
         self.note_clock_gap(late_ns.saturating_sub(statistics.busy_ns + held_ns));
     }
 
-    /// The sample was late although the thread neither worked, nor waited for a processor, nor was held while it handed I/O over: it
-    /// did not run at all. Whatever was under way looks as slow as that was long.
+    /// The sample was late although the thread neither worked, nor waited for a processor, nor was
+    /// held while it handed I/O over: it did not run at all. Whatever was under way looks as slow
+    /// as that was long.
     fn note_clock_gap(&self, gap_ns: Nanos) {
         if gap_ns < CLOCK_GAP_NS_MIN {
             return;
         }
         self.run.recorder.record(Key::new(0, 0, "clock_gap"), gap_ns);
         let text = format!(
-            "the run did not go on for {:.1} s: its process was stopped (SIGSTOP, a debugger) or its machine was paused; latencies of \
+            "the run did not go on for {:.1} s: its process was stopped (SIGSTOP, a debugger) or \
+             its machine was paused; latencies of \
              that time are not the storage's",
             gap_ns as f64 / NANOS_PER_SECOND as f64
         );
@@ -298,15 +310,8 @@ impl Sampler {
             if looked_until.is_some_and(|until| io.submitted <= until) {
                 continue;
             }
-            self.run.recorder.count(
-                Key {
-                    metric: hung_metric(),
-                    ..key_of(&io.key)
-                },
-                1,
-            );
-            self.run
-                .report(Level::Error, "hung_io", sentence_on(&io, self.spec.hung_after_ms));
+            self.run.recorder.count(Key { metric: hung_metric(), ..key_of(&io.key) }, 1);
+            self.run.report(Level::Error, "hung_io", sentence_on(&io, self.spec.hung_after_ms));
         }
     }
 }
@@ -325,10 +330,7 @@ fn hung_metric() -> u32 {
 }
 
 fn sentence_on(io: &PendingIo, hung_after_ms: u64) -> String {
-    let path = io
-        .path
-        .as_ref()
-        .map_or(String::new(), |path| format!(" of {}", path.display()));
+    let path = io.path.as_ref().map_or(String::new(), |path| format!(" of {}", path.display()));
     format!(
         "a {}{path} at offset {} ({}) has not completed for more than {hung_after_ms} ms",
         io.key.kind.name(),

@@ -30,7 +30,8 @@ pub struct RunState {
     pub loads: Vec<Box<dyn RunningLoad>>,
     /// Workloads that are running on any shard, in the order they were started.
     pub running: Vec<usize>,
-    /// What presses in the place of what the plan says, for workloads whose rate was measured or found.
+    /// What presses in the place of what the plan says, for workloads whose rate was measured or
+    /// found.
     pub drives: BTreeMap<usize, Drive>,
     /// The sessions that all arrivals share.
     pool: Rc<Permits>,
@@ -40,10 +41,7 @@ impl RunState {
     /// Nothing open, nothing running.
     pub fn new(spec: Rc<RunSpec>, run: RunContext, families: Families) -> RunState {
         let sessions_max = spec.workloads.iter().map(|workload| workload.load.sessions_max());
-        let pool = run
-            .shard
-            .part(sessions_max.max().unwrap_or(0), &spec, None)
-            .max(1);
+        let pool = run.shard.part(sessions_max.max().unwrap_or(0), &spec, None).max(1);
         RunState {
             pool: Rc::new(Permits::new(pool as usize)),
             drives: BTreeMap::new(),
@@ -62,9 +60,7 @@ impl RunState {
     /// [`RunError::NotOpen`].
     pub fn require_open(&self, phase: &str) -> Result<(), RunError> {
         if self.backends.borrow().is_empty() {
-            return Err(RunError::NotOpen {
-                phase: phase.to_owned(),
-            });
+            return Err(RunError::NotOpen { phase: phase.to_owned() });
         }
         Ok(())
     }
@@ -73,21 +69,14 @@ impl RunState {
     pub fn databases(&self) -> Vec<Vec<DatabaseState>> {
         let backends = self.backends.borrow();
         let last = backends.keys().next_back().map_or(0, |last| last + 1);
-        let of = |number| {
-            backends
-                .get(&number)
-                .map_or(Vec::new(), |backend| backend.databases())
-        };
+        let of = |number| backends.get(&number).map_or(Vec::new(), |backend| backend.databases());
         (0..last).map(of).collect()
     }
 
     /// What opening the instances had to replay.
     pub fn recoveries(&self) -> Vec<RecoveryResult> {
         let backends = self.backends.borrow();
-        backends
-            .values()
-            .filter_map(|backend| backend.recovery())
-            .collect()
+        backends.values().filter_map(|backend| backend.recovery()).collect()
     }
 
     /// Stops the workloads a phase does not want and starts those it wants and that do not run yet.
@@ -95,8 +84,7 @@ impl RunState {
     /// # Errors
     /// What a session met.
     pub async fn set_load(&mut self, phase: &str, wanted: &[String]) -> Result<(), RunError> {
-        self.stop_loads(|spec, workload| !wanted.contains(&spec.workloads[workload].name))
-            .await?;
+        self.stop_loads(|spec, workload| !wanted.contains(&spec.workloads[workload].name)).await?;
         let spec = self.spec.clone();
         for (number, workload) in spec.workloads.iter().enumerate() {
             if self.running.contains(&number) || !wanted.contains(&workload.name) {
@@ -108,9 +96,12 @@ impl RunState {
         Ok(())
     }
 
-    /// Stops workloads one after the other. A load stays in the list until its last session is done: whoever gives up waiting
-    /// finds it there.
-    async fn stop_loads(&mut self, leaves: impl Fn(&RunSpec, usize) -> bool) -> Result<(), RunError> {
+    /// Stops workloads one after the other. A load stays in the list until its last session is
+    /// done: whoever gives up waiting finds it there.
+    async fn stop_loads(
+        &mut self,
+        leaves: impl Fn(&RunSpec, usize) -> bool,
+    ) -> Result<(), RunError> {
         let mut first_error = None;
         let mut position = 0;
         while let Some(load) = self.loads.get_mut(position) {
@@ -188,14 +179,14 @@ impl RunState {
                 shared: true,
             },
             Drive::Sessions { .. } => drive,
-            Drive::Arrivals { per_s, spacing } => Drive::Arrivals {
-                per_s: per_s * shard.share(&self.spec, workload),
-                spacing,
-            },
+            Drive::Arrivals { per_s, spacing } => {
+                Drive::Arrivals { per_s: per_s * shard.share(&self.spec, workload), spacing }
+            }
         }
     }
 
-    /// Lets a running workload press in another way from now on; what it has begun is finished first.
+    /// Lets a running workload press in another way from now on; what it has begun is finished
+    /// first.
     ///
     /// # Errors
     /// What a session met.
@@ -221,7 +212,8 @@ impl RunState {
         }
     }
 
-    /// Lets nothing of a running workload arrive until everything that has arrived is done, on all shards.
+    /// Lets nothing of a running workload arrive until everything that has arrived is done, on all
+    /// shards.
     ///
     /// # Errors
     /// What a session met, or a wish to stop.
@@ -235,15 +227,15 @@ impl RunState {
         self.run.gather(()).await.map(drop)
     }
 
-    /// Closes the running sample, sets a mark, and says what all shards have counted since the mark before, and how busy the busiest
-    /// thread was in that sample.
+    /// Closes the running sample, sets a mark, and says what all shards have counted since the mark
+    /// before, and how busy the busiest thread was in all of that time.
     ///
     /// # Errors
     /// A wish to stop.
     pub async fn mark_step(&self, sampler: &Sampler) -> Result<(StepFigures, f64), RunError> {
         let recorder = &self.run.recorder;
         let own = sampler.close_together(false, || recorder.mark_step()).await?;
-        let busy = recorder.level(Key::new(0, 0, "executor_busy"));
+        let busy = sampler.take_busy();
         let mut figures = StepFigures::new();
         let mut busiest = 0.0_f64;
         for (of_shard, busy) in self.run.gather((own, busy)).await? {
@@ -283,10 +275,7 @@ impl RunState {
         StepWorkload {
             number,
             instances: self.instances_of(number),
-            operations: names
-                .iter()
-                .filter_map(|name| self.run.recorder.code(name))
-                .collect(),
+            operations: names.iter().filter_map(|name| self.run.recorder.code(name)).collect(),
         }
     }
 
@@ -295,10 +284,7 @@ impl RunState {
     /// # Errors
     /// That error.
     pub fn check_load(&self) -> Result<(), RunError> {
-        self.loads
-            .iter()
-            .find_map(|load| load.failure())
-            .map_or(Ok(()), Err)
+        self.loads.iter().find_map(|load| load.failure()).map_or(Ok(()), Err)
     }
 
     /// Lets the load run for a while.
@@ -318,9 +304,7 @@ impl RunState {
     /// Whether any instance has a cache.
     pub fn has_cache(&self) -> bool {
         let backends = self.backends.borrow();
-        backends
-            .values()
-            .any(|backend| backend.levels().cache_limit_bytes > 0)
+        backends.values().any(|backend| backend.levels().cache_limit_bytes > 0)
     }
 
     /// The instance whose cache is farthest below `percent` of its limit, and how full it is.
@@ -330,14 +314,12 @@ impl RunState {
             let instance = &self.spec.instances[*number];
             let levels = backend.levels();
             (levels.cache_limit_bytes > 0).then(|| {
-                let used =
-                    (u128::from(levels.cache_used_bytes) * 100 / u128::from(levels.cache_limit_bytes)) as u32;
+                let used = (u128::from(levels.cache_used_bytes) * 100
+                    / u128::from(levels.cache_limit_bytes)) as u32;
                 (instance.name.clone(), used)
             })
         });
-        fullness
-            .filter(|(_, used)| *used < percent)
-            .min_by_key(|(_, used)| *used)
+        fullness.filter(|(_, used)| *used < percent).min_by_key(|(_, used)| *used)
     }
 
     /// Makes the rows of the usual metrics appear in every sample.
@@ -345,13 +327,9 @@ impl RunState {
         let recorder = &self.run.recorder;
         for (number, instance) in self.run.shard.own(&self.spec.instances) {
             let number = number as u32;
-            for metric in [
-                "log_write",
-                "log_read",
-                "log_replication",
-                "page_fault_stall",
-                "in_flight",
-            ] {
+            for metric in
+                ["log_write", "log_read", "log_replication", "page_fault_stall", "in_flight"]
+            {
                 recorder.expect(Key::new(number, 0, metric));
             }
             for database in 1..=instance.databases.len() as u32 {

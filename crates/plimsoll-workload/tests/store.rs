@@ -1,12 +1,13 @@
-//! What a store holds and what its customers do follows from a seed and has the published distributions: otherwise its orders per minute
-//! could not be held against those of others.
+//! What a store holds and what its customers do follows from a seed and has the published
+//! distributions: otherwise its orders per minute could not be held against those of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 use plimsoll_workload::store::{
-    Catalogue, Entrance, FIRST_NAMES, LAST_NAMES, Scale, SearchBy, StoreDemand, StoreHabits, StoreTask,
-    WORDS, ceiling_opm, expected_rollback_share, first_name, is_hot, last_name, opm, word,
+    Catalogue, Entrance, FIRST_NAMES, LAST_NAMES, Scale, SearchBy, Step, StoreDemand, StoreHabits,
+    StoreTask, WORDS, ceiling_opm, expected_rollback_share, first_name, is_hot, last_name, opm,
+    word,
 };
 use plimsoll_workload::{Demand, Done, Seen};
 
@@ -29,7 +30,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / count
 }
 
-/// More megabytes never mean fewer rows, as they do in the original between 999 MB and 2 GB; where it has sizes of its own, they agree.
+/// More megabytes never mean fewer rows, as they do in the original between 999 MB and 2 GB; where
+/// it has sizes of its own, they agree.
 #[test]
 fn sizes_follow_one_rule_that_never_falls() {
     let of = |text: &str| text.parse::<Scale>().expect("a size");
@@ -45,25 +47,17 @@ fn sizes_follow_one_rule_that_never_falls() {
         assert!(now.iter().zip(before).all(|(now, before)| *now >= before));
         before = now;
     }
-    for wrong in [
-        "",
-        "0MB",
-        "-1GB",
-        "10",
-        "1.5GB",
-        "MB",
-        "XL",
-        "1001GB",
-        "99999999999999999999GB",
-        "+1GB",
-    ] {
+    for wrong in
+        ["", "0MB", "-1GB", "10", "1.5GB", "MB", "XL", "1001GB", "99999999999999999999GB", "+1GB"]
+    {
         let error = wrong.parse::<Scale>().expect_err(wrong).to_string();
         assert!(error.contains("write S, M, L"), "{error}");
     }
     assert_eq!([of("500MB").to_string(), of("L").to_string()], ["500MB", "100GB"]);
 }
 
-/// Full-text searches would find too much if words were alike, and nothing in databases that leave short words out.
+/// Full-text searches would find too much if words were alike, and nothing in databases that leave
+/// short words out.
 #[test]
 fn words_differ_and_are_long_enough() {
     let lists = [
@@ -102,28 +96,16 @@ fn rows_are_distributed_as_published() {
     let special = share(products.iter().filter(|product| product.is_special).count());
     assert!((special - 0.01).abs() < 0.004, "{special}");
     for category in 1..=16 {
-        let found = share(
-            products
-                .iter()
-                .filter(|product| product.category == category)
-                .count(),
-        );
+        let found = share(products.iter().filter(|product| product.category == category).count());
         assert!((found - 1.0 / 16.0).abs() < 0.012, "{category}: {found}");
     }
-    assert!(
-        products
-            .iter()
-            .all(|product| (999..=2999).contains(&product.price_cents))
-    );
+    assert!(products.iter().all(|product| (999..=2999).contains(&product.price_cents)));
     let ordinary = (1..=10_000).filter(|id| !is_hot(*id));
     let stock = mean(ordinary.clone().map(|id| f64::from(store.stock(id))));
     assert!((stock - 250.0).abs() < 6.0, "{stock}");
     assert!(ordinary.clone().all(|id| store.stock(id) <= 500));
     let scarce = ordinary.filter(|id| store.stock(*id) < 3).count();
-    assert!(
-        (30..=95).contains(&scarce),
-        "{scarce}: 3 of 501 stocks are below 3"
-    );
+    assert!((30..=95).contains(&scarce), "{scarce}: 3 of 501 stocks are below 3");
     let orders: Vec<_> = (1..=12_000).map(|id| store.order(id)).collect();
     let lines = mean(orders.iter().map(|order| order.lines.len() as f64));
     assert!((lines - 5.0).abs() < 0.1, "{lines}");
@@ -131,15 +113,8 @@ fn rows_are_distributed_as_published() {
     assert!(orders.iter().all(|order| (1..=40_000).contains(&order.net_cents)));
     assert_eq!((orders[0].day, orders[11_999].day), (0, 364));
     let sold: u64 = store.sales().iter().map(|units| u64::from(*units)).sum();
-    let ordered = orders
-        .iter()
-        .flat_map(|order| &order.lines)
-        .map(|line| u64::from(line.quantity));
-    assert_eq!(
-        sold,
-        ordered.sum::<u64>(),
-        "the audit begins with both sums equal"
-    );
+    let ordered = orders.iter().flat_map(|order| &order.lines).map(|line| u64::from(line.quantity));
+    assert_eq!(sold, ordered.sum::<u64>(), "the audit begins with both sums equal");
     let [home, abroad] = [store.customer(10_000), store.customer(10_001)];
     assert_eq!((home.region, abroad.region), (1, 2));
     assert!(home.state.is_some() && abroad.state.is_none());
@@ -149,19 +124,13 @@ fn rows_are_distributed_as_published() {
 #[test]
 fn customers_do_as_much_as_published() {
     let tasks = tasks(1, 40_000);
-    let new = tasks
-        .iter()
-        .filter(|task| matches!(task.entrance, Entrance::SignUp { .. }));
+    let new = tasks.iter().filter(|task| matches!(task.entrance, Entrance::SignUp { .. }));
     assert!((new.count() as f64 / 40_000.0 - 0.2).abs() < 0.01);
     let searches = mean(tasks.iter().map(|task| task.searches.len() as f64));
     assert!((searches - 3.0).abs() < 0.03, "{searches}");
     assert!(tasks.iter().all(|task| (1..=5).contains(&task.searches.len())));
-    let rows = mean(
-        tasks
-            .iter()
-            .flat_map(|task| &task.searches)
-            .map(|search| f64::from(search.limit)),
-    );
+    let rows =
+        mean(tasks.iter().flat_map(|task| &task.searches).map(|search| f64::from(search.limit)));
     assert!((rows - 5.0).abs() < 0.03, "{rows}");
     let mut kinds = [0.0; 3];
     for search in tasks.iter().flat_map(|task| &task.searches) {
@@ -175,10 +144,7 @@ fn customers_do_as_much_as_published() {
         }] += 1.0;
     }
     let all: f64 = kinds.iter().sum();
-    assert!(
-        kinds.iter().all(|kind| (kind / all - 1.0 / 3.0).abs() < 0.01),
-        "{kinds:?}"
-    );
+    assert!(kinds.iter().all(|kind| (kind / all - 1.0 / 3.0).abs() < 0.01), "{kinds:?}");
     let lines = mean(tasks.iter().map(|task| task.lines.len() as f64));
     assert!((lines - 5.0).abs() < 0.05, "{lines}");
     assert!(tasks.iter().all(|task| (1..=9).contains(&task.lines.len())));
@@ -190,13 +156,11 @@ fn customers_do_as_much_as_published() {
     assert!(drawn.keys().all(|product| (1..=10_000).contains(product)));
     let ordinary = drawn.values().sum::<f64>() / 10_009.0;
     let hot = drawn[&10_000] / ordinary;
-    assert!(
-        (hot - 10.0).abs() < 2.5,
-        "the hot product sold {hot} times as well"
-    );
+    assert!((hot - 10.0).abs() < 2.5, "the hot product sold {hot} times as well");
 }
 
-/// Names that are used up were the worst fault of the original: after a minute its rate fell by a third.
+/// Names that are used up were the worst fault of the original: after a minute its rate fell by a
+/// third.
 #[test]
 fn sign_ups_never_share_a_name() {
     let store = small();
@@ -217,21 +181,14 @@ fn sign_ups_never_share_a_name() {
             Entrance::Login { .. } => None,
         })
         .collect();
-    assert!(
-        numbers
-            .iter()
-            .zip(0..)
-            .all(|(found, number)| *found == (3, number))
-    );
+    assert!(numbers.iter().zip(0..).all(|(found, number)| *found == (3, number)));
 }
 
-/// The ceiling holds only if sessions think as long as it says, from the end of one order to the intended start of the next.
+/// The ceiling holds only if sessions think as long as it says, from the end of one order to the
+/// intended start of the next.
 #[test]
 fn sessions_think_uniformly_and_orders_do_not_depend_on_it() {
-    let habits = StoreHabits {
-        think_s: 1.5,
-        ..StoreHabits::USUAL
-    };
+    let habits = StoreHabits { think_s: 1.5, ..StoreHabits::USUAL };
     let mut thinking = demand(5, habits);
     let mut thought: Vec<Nanos> = Vec::new();
     let mut orders = Vec::new();
@@ -254,37 +211,24 @@ fn sessions_think_uniformly_and_orders_do_not_depend_on_it() {
     assert!((average - 1.5).abs() < 0.03, "{average}");
     assert!(thought.iter().all(|ns| seconds(ns) < 3.0));
     let square = mean(thought.iter().map(|ns| (seconds(ns) - average).powi(2)));
-    assert!(
-        (square - 0.75).abs() < 0.03,
-        "the variance of uniform 0 to 3 is 0.75, not {square}"
-    );
+    assert!((square - 0.75).abs() < 0.03, "the variance of uniform 0 to 3 is 0.75, not {square}");
     assert_eq!(orders[..100], tasks(5, 100));
 }
 
 /// A conflict that the service hands back is the same order again in time.
 #[test]
 fn what_came_to_nothing_is_still_due_when_it_was() {
-    let mut demand = demand(
-        6,
-        StoreHabits {
-            think_s: 2.0,
-            ..StoreHabits::USUAL
-        },
-    );
+    let mut demand = demand(6, StoreHabits { think_s: 2.0, ..StoreHabits::USUAL });
     let first = demand.next(50, None).expect("a task");
     let again = demand.next(
         90,
-        Some(Seen {
-            intended: 42,
-            finished: 90,
-            task: &first.task,
-            done: Done::Conflict,
-        }),
+        Some(Seen { intended: 42, finished: 90, task: &first.task, done: Done::Conflict }),
     );
     assert_eq!(again.expect("a task").intended, 42);
 }
 
-/// The published ceilings: 20 threads at 1.5 s make 800, 50 make 2,000, and an order that takes time takes it from them.
+/// The published ceilings: 20 threads at 1.5 s make 800, 50 make 2,000, and an order that takes
+/// time takes it from them.
 #[test]
 fn the_formulas_give_the_published_figures() {
     assert_eq!(ceiling_opm(20, 1.5, 0.0), 800.0);
@@ -306,7 +250,63 @@ fn impossible_habits_are_refused() {
     };
     assert!(check(&|habits| habits.think_s = -1.0).contains("think_s"));
     assert!(check(&|habits| habits.think_s = f64::NAN).contains("think_s"));
-    assert!(check(&|habits| habits.new_customers_percent = 101.0).contains("new_customers_percent"));
+    assert!(
+        check(&|habits| habits.new_customers_percent = 101.0).contains("new_customers_percent")
+    );
     assert!(check(&|habits| habits.lines_mean = 0).contains("lines_mean"));
     assert_eq!(StoreHabits::USUAL.check(), Ok(()));
+}
+
+/// Reviews follow from seed and number, and are spread as in DVD Store 3.
+#[test]
+fn reviews_are_distributed_as_published() {
+    let catalogue = small().with_reviews(4_000);
+    assert_eq!(catalogue.review(7), small().with_reviews(4_000).review(7));
+    let reviews: Vec<_> = (1..=4_000).map(|id| catalogue.review(id)).collect();
+    let near = |found: f64, wanted: f64, within: f64| {
+        assert!((found - wanted).abs() < within, "{found}, not {wanted}");
+    };
+    near(mean(reviews.iter().map(|review| f64::from(review.says.stars))), 3.0, 0.1);
+    let words = |text: &str| text.split(' ').count();
+    assert!(reviews.iter().all(|review| words(&review.says.summary) == 3));
+    assert!(reviews.iter().all(|review| (6..=129).contains(&words(&review.says.text))));
+    assert!(reviews.iter().all(|review| review.says.text.len() <= 1_000));
+    near(mean(reviews.iter().map(|review| words(&review.says.text) as f64)), 67.5, 2.5);
+    let ratings: Vec<_> = (1..=4_000).map(|id| catalogue.ratings(id)).collect();
+    assert!(ratings.iter().all(|all| (2..=39).contains(&all.len())));
+    near(mean(ratings.iter().map(|all| all.len() as f64)), 20.5, 0.6);
+    assert!(ratings.iter().flatten().all(|one| (1..=10).contains(one)));
+    let members = (1..=2_000).filter(|customer| catalogue.member_level(*customer).is_some());
+    assert_eq!(members.count(), 200);
+    assert_eq!(small().member_level(10), None, "version 2 has none");
+}
+
+/// What is done with reviews is drawn apart: customers order the same in both versions.
+#[test]
+fn reviews_change_no_order_and_are_as_many_as_published() {
+    let of = |catalogue: Catalogue| {
+        let random = Random::from_seed(3);
+        let mut demand = StoreDemand::new(random, StoreHabits::USUAL, &catalogue, 1);
+        let next = |_| demand.next(0, None).expect("a store never closes").task;
+        (0..4_000).map(next).collect::<Vec<_>>()
+    };
+    let (second, third) = (of(small()), of(small().with_reviews(5_000)));
+    for (old, new) in second.iter().zip(&third) {
+        assert!(old.errands.is_empty());
+        assert_eq!(StoreTask { errands: Vec::new(), ..new.clone() }, *old);
+    }
+    let share = |step: Step| {
+        let found = third.iter().flat_map(|task| &task.errands);
+        found.filter(|errand| errand.step() == step).count() as f64 / third.len() as f64
+    };
+    for (step, wanted, within) in [
+        (Step::Join, 0.01, 0.006),
+        (Step::FindReviews, 3.0, 0.1),
+        (Step::ReadReviews, 3.0, 0.1),
+        (Step::WriteReview, 0.05, 0.012),
+        (Step::RateReview, 0.10, 0.016),
+    ] {
+        let found = share(step);
+        assert!((found - wanted).abs() < within, "{step:?}: {found}, not {wanted}");
+    }
 }

@@ -1,11 +1,15 @@
 //! An online store in MySQL or MariaDB: the same rows and the same rules as on the engine.
 //!
-//! The library blocks, so each connection lives on a thread of its own, asked once for each step of a visit. A purchase is one transaction of
-//! several statements, as in the original driver for this server; each of them costs a round trip.
+//! The library blocks, so each connection lives on a thread of its own, asked once for each step of
+//! a visit. A purchase is one transaction of several statements, as in the original driver for this
+//! server; each of them costs a round trip.
 //!
-//! Limits: real time only, because of the threads; no TLS; a store that somebody else made is not driven here.
+//! A store that was there before (`source = "existing"`) is driven as it is, as on PostgreSQL.
+//!
+//! Limits: real time only, because of the threads; no TLS.
 
 mod prepare;
+mod reviews;
 mod statements;
 
 use std::cell::{Cell, RefCell};
@@ -13,15 +17,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mysql::{Conn, Error, OptsBuilder};
-use plimsoll_io::{Companion, Handle, Nanos, Random};
+use plimsoll_io::{Companion, Handle, NANOS_PER_MILLISECOND, Nanos, Random};
 use plimsoll_workload::store::{
-    Catalogue, Entrance, Population, Step, StoreAudit, StoreCounts, StoreTask, Visit, VisitEnd,
+    Catalogue, Entrance, Errand, Population, Scale, Search, SearchBy, Step, StoreAudit,
+    StoreCounts, StoreTask, Visit, VisitEnd,
 };
 
 use crate::attempts::Attempts;
 use crate::client::{
-    ClientError, ClientWork, Failure, Known, PAUSE_NS, Result, StoreClient, VisitBook, net_cents,
+    ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient,
+    VisitBook, acknowledge, leave_unknown, net_cents, no_dvd_store, population_of,
 };
+use crate::vocabulary::Vocabulary;
 
 type Attempt<T> = std::result::Result<T, Failure>;
 
@@ -45,10 +52,7 @@ pub struct Access {
 impl Access {
     /// Where it is, without a password.
     pub fn place(&self) -> String {
-        format!(
-            "mysql://{}@{}:{}/{}",
-            self.user, self.host, self.port, self.database
-        )
+        format!("mysql://{}@{}:{}/{}", self.user, self.host, self.port, self.database)
     }
 
     fn connect(&self) -> std::result::Result<Conn, Error> {
@@ -72,7 +76,8 @@ impl Access {
         format!("{}: {text}", self.place())
     }
 
-    /// What an error of the library means for a visit. The numbers are those of the server's manual.
+    /// What an error of the library means for a visit. The numbers are those of the server's
+    /// manual.
     fn failure(&self, error: &Error) -> Failure {
         let Error::MySqlError(said) = error else {
             return match error {
@@ -120,11 +125,12 @@ impl Session {
         Ok(())
     }
 
-    fn work<T>(&mut self, work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error>) -> Attempt<T> {
+    fn work<T>(
+        &mut self,
+        work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error>,
+    ) -> Attempt<T> {
         self.connect()?;
-        let Some(open) = &mut self.open else {
-            unreachable!("it was just opened")
-        };
+        let Some(open) = &mut self.open else { unreachable!("it was just opened") };
         let answer = work(open).map_err(|error| self.access.failure(&error));
         if matches!(answer, Err(Failure::Lost(_) | Failure::Fatal(_))) {
             self.open = None;
@@ -137,8 +143,12 @@ impl Session {
 pub struct MysqlStore {
     handle: Handle,
     access: Access,
-    catalogue: Catalogue,
+    catalogue: Option<Catalogue>,
+    population: Population,
+    vocabulary: Vocabulary,
+    seed: u64,
     run: u64,
+    before: StoreAudit,
     /// Those that no visit uses, by session.
     idle: RefCell<BTreeMap<u64, Vec<Companion<Session>>>>,
     sessions_begun: Cell<u64>,
@@ -150,32 +160,93 @@ pub struct MysqlStore {
 const OWN: u64 = u64::MAX;
 
 impl MysqlStore {
-    /// Opens the store of a database, which is made if the database is empty; the run takes the next number.
+    /// Opens the store of a database. One of ours is made if the database is empty, and the run
+    /// takes the next number.
     ///
     /// # Errors
-    /// A server that lets nobody in, a store of another seed or size, or a database of somebody else, which is left as it is.
-    pub async fn open(handle: &Handle, access: Access, catalogue: Catalogue) -> Result<MysqlStore> {
+    /// A server that lets nobody in, a store of another seed or size, or a database of somebody
+    /// else, which is left as it is.
+    pub async fn open(handle: &Handle, access: Access, source: Source) -> Result<MysqlStore> {
+        let catalogue = source.catalogue();
+        let seed = catalogue.map_or(0, |catalogue| catalogue.seed());
         let store = MysqlStore {
             handle: handle.clone(),
             access,
             catalogue,
+            population: Population { customers: 0, products: 0, reviews: 0 },
+            vocabulary: Vocabulary::default(),
+            seed,
             run: 0,
+            before: StoreAudit::default(),
             idle: RefCell::default(),
             sessions_begun: Cell::new(0),
             counts: Cell::default(),
-            pauses: RefCell::new(Random::from_seed(catalogue.seed()).child("pauses")),
+            pauses: RefCell::new(Random::from_seed(seed).child("pauses")),
         };
-        let begun = store
-            .ask(move |connection| prepare::begin_run(connection, &catalogue))
-            .await?;
+        match source {
+            Source::Made(catalogue) => store.begin(catalogue).await,
+            Source::Existing(mode) => store.begin_existing(mode).await,
+        }
+    }
+
+    /// A run on rows of ours.
+    async fn begin(self, catalogue: Catalogue) -> Result<MysqlStore> {
+        let begun = self.ask(move |connection| prepare::begin_run(connection, &catalogue)).await?;
         let begun = begun.map_err(|foreign| {
-            foreign.refusal(&store.access.place(), &store.catalogue, "another database")
+            foreign.refusal(&self.access.place(), &catalogue, "another database")
         })?;
         Ok(MysqlStore {
+            population: Population::from(&catalogue),
             run: begun.run,
             counts: Cell::new(begun.counts),
-            ..store
+            ..self
         })
+    }
+
+    /// A run on rows of somebody else.
+    async fn begin_existing(self, mode: Mode) -> Result<MysqlStore> {
+        let place = self.access.place();
+        let found = self.ask(statements::existing).await?;
+        let found = found.map_err(|table| no_dvd_store(&place, table))?;
+        let reviews = match mode {
+            Mode::Version2 => 0,
+            Mode::Version3 => self.ask(reviews::there).await?,
+        };
+        let population = population_of(&place, found.customers, found.products, reviews)?;
+        let mut before = self.ask(statements::audit).await?;
+        if reviews > 0 {
+            before = self.ask(reviews::counts).await?.into_audit(before);
+        }
+        let (customers, orders) = (before.customers, before.orders);
+        Ok(MysqlStore {
+            population,
+            vocabulary: Vocabulary::new(found.actors, found.titles),
+            // Nothing there counts runs, and no name of a customer may come twice.
+            run: self.handle.clock().anchor().utc_ns / NANOS_PER_MILLISECOND,
+            counts: Cell::new(StoreCounts {
+                customers,
+                orders,
+                reviews: before.reviews,
+                ratings: before.ratings,
+                ..StoreCounts::default()
+            }),
+            before,
+            ..self
+        })
+    }
+
+    fn known(&self) -> Known<'_> {
+        Known(self.catalogue.as_ref())
+    }
+
+    /// What a search stands for in a store of somebody else.
+    fn translated(&self, search: &Search) -> Search {
+        let by = match &search.by {
+            SearchBy::Actor(name) => SearchBy::Actor(self.vocabulary.actor(name).to_owned()),
+            SearchBy::Title(both) => SearchBy::Title(self.vocabulary.title(both).to_owned()),
+            SearchBy::Category(category) => SearchBy::Category(*category),
+        };
+        Search { by, limit: search.limit }
     }
 
     /// The thread of a session that no visit uses, or another one.
@@ -195,7 +266,8 @@ impl MysqlStore {
         self.idle.borrow_mut().entry(session).or_default().push(companion);
     }
 
-    /// Asks a connection that no session has, after those of the sessions are given back: the server may have no more than they had.
+    /// Asks a connection that no session has, after those of the sessions are given back: the
+    /// server may have no more than they had.
     async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error> + Send + 'static,
@@ -204,7 +276,9 @@ impl MysqlStore {
         self.idle.take();
         let companion = self.companion(OWN)?;
         let mut attempts = Attempts::begin(&self.handle);
-        while let (Err(Failure::Busy(_) | Failure::Lost(_)), _) = companion.call(Session::connect).await {
+        while let (Err(Failure::Busy(_) | Failure::Lost(_)), _) =
+            companion.call(Session::connect).await
+        {
             if !attempts.again(&self.handle, &self.pauses).await {
                 break;
             }
@@ -232,10 +306,10 @@ impl MysqlStore {
         book: &mut VisitBook,
     ) -> Attempt<VisitEnd> {
         self.connect(on).await?;
-        let known = Known(Some(&self.catalogue));
+        let known = self.known();
         let customer = self.enter(on, task, book).await?;
         for search in &task.searches {
-            let search = search.clone();
+            let search = self.translated(search);
             let (found, finished) = on
                 .call(move |session| session.work(|open| statements::search(open, &search)))
                 .await;
@@ -246,24 +320,77 @@ impl MysqlStore {
             book.found(found.len());
             book.note(Step::Search, finished);
         }
+        for errand in &task.errands {
+            self.errand(on, errand, customer, book).await?;
+        }
         let lines = task.lines.clone();
-        let (prices, finished) = on
-            .call(move |session| session.work(|open| statements::prices(open, &lines)))
-            .await;
+        let (prices, finished) =
+            on.call(move |session| session.work(|open| statements::prices(open, &lines))).await;
         let prices = prices?;
-        let price_of = |number| {
-            prices
-                .iter()
-                .find(|(product, _)| *product == number)
-                .map(|(_, cents)| *cents)
-        };
+        let price_of =
+            |number| prices.iter().find(|(product, _)| *product == number).map(|(_, cents)| *cents);
         let net = net_cents(&task.lines, known, price_of)?;
         book.note(Step::Price, finished);
         self.purchase(on, customer, task, net, book).await
     }
 
-    async fn enter(&self, on: &Companion<Session>, task: &StoreTask, book: &mut VisitBook) -> Attempt<i64> {
-        let known = Known(Some(&self.catalogue));
+    async fn errand(
+        &self,
+        on: &Companion<Session>,
+        errand: &Errand,
+        customer: i64,
+        book: &mut VisitBook,
+    ) -> Attempt<()> {
+        let asked = self.translated_errand(errand);
+        let work = move |session: &mut Session| {
+            session.work(|open| reviews::errand(open, &asked, customer))
+        };
+        let mut attempts = Attempts::begin(&self.handle);
+        let (found, finished) = loop {
+            let work = work.clone();
+            match on.call(work).await {
+                (Err(Failure::Conflict), _) if attempts.again(&self.handle, &self.pauses).await => {
+                    book.retried();
+                }
+                answer => break answer,
+            }
+        };
+        if matches!(found, Err(Failure::Lost(_))) {
+            self.count(|counts| leave_unknown(errand, counts));
+        }
+        let found = found?;
+        for (id, says) in &found {
+            self.known().check_review(*id, says)?;
+        }
+        book.found(found.len());
+        self.count(|counts| acknowledge(errand, counts));
+        book.note(errand.step(), finished);
+        Ok(())
+    }
+
+    /// What an errand stands for in a store of somebody else.
+    fn translated_errand(&self, errand: &Errand) -> Errand {
+        match errand {
+            Errand::FindReviews { by, limit } => {
+                let search = self.translated(&Search { by: by.clone(), limit: *limit });
+                let by = match search.by {
+                    SearchBy::Actor(name) => SearchBy::Actor(first_word(&name)),
+                    SearchBy::Title(both) => SearchBy::Title(first_word(&both)),
+                    SearchBy::Category(category) => SearchBy::Category(category),
+                };
+                Errand::FindReviews { by, limit: *limit }
+            }
+            other => other.clone(),
+        }
+    }
+
+    async fn enter(
+        &self,
+        on: &Companion<Session>,
+        task: &StoreTask,
+        book: &mut VisitBook,
+    ) -> Attempt<i64> {
+        let known = self.known();
         match task.entrance {
             Entrance::Login { customer } => {
                 let name = format!("user{customer}");
@@ -281,7 +408,9 @@ impl MysqlStore {
                 Ok(found.customer)
             }
             Entrance::SignUp { number } => {
-                let customer = self.catalogue.new_customer(self.run, task.session, number);
+                let any = Catalogue::new(self.seed, Scale::SMALL);
+                let made = self.catalogue.unwrap_or(any);
+                let customer = made.new_customer(self.run, task.session, number);
                 let (number, finished) = on
                     .call(move |session| session.work(|open| statements::sign_up(open, &customer)))
                     .await;
@@ -322,7 +451,9 @@ impl MysqlStore {
                     book.note(Step::Purchase, finished);
                     return Ok(end);
                 }
-                Err(Failure::Conflict) if attempts.again(&self.handle, &self.pauses).await => book.retried(),
+                Err(Failure::Conflict) if attempts.again(&self.handle, &self.pauses).await => {
+                    book.retried()
+                }
                 Err(failure) => {
                     if matches!(failure, Failure::Lost(_)) {
                         self.count(|counts| counts.orders_unknown += 1);
@@ -340,17 +471,21 @@ impl MysqlStore {
     }
 }
 
+fn first_word(text: &str) -> String {
+    text.split(' ').next().unwrap_or(text).to_owned()
+}
+
 impl StoreClient for MysqlStore {
     fn place(&self) -> String {
         self.access.place()
     }
 
     fn catalogue(&self) -> Option<&Catalogue> {
-        Some(&self.catalogue)
+        self.catalogue.as_ref()
     }
 
     fn population(&self) -> Population {
-        Population::from(&self.catalogue)
+        self.population
     }
 
     fn begin_session(&self) -> u64 {
@@ -375,7 +510,14 @@ impl StoreClient for MysqlStore {
     }
 
     fn audit(&self) -> ClientWork<'_, StoreAudit> {
-        Box::pin(self.ask(statements::audit))
+        Box::pin(async move {
+            let audit = self.ask(statements::audit).await?;
+            let audit = match self.population.reviews {
+                0 => audit,
+                _ => self.ask(reviews::counts).await?.into_audit(audit),
+            };
+            Ok(audit.since(&self.before))
+        })
     }
 
     fn size_bytes(&self) -> ClientWork<'_, u64> {

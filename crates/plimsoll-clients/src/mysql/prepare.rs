@@ -1,7 +1,8 @@
 //! Whose database it is, and filling one that is nobody's yet.
 //!
-//! Statements that make tables end the transaction that they stand in, so a store cannot be made whole or not at all. The marker comes first
-//! and says that the store is not whole; a store that was begun and not finished is ours, and is made anew.
+//! Statements that make tables end the transaction that they stand in, so a store cannot be made
+//! whole or not at all. The marker comes first and says that the store is not whole; a store that
+//! was begun and not finished is ours, and is made anew.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,8 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Error};
 use plimsoll_workload::store::{Catalogue, StoreCounts};
 
-use crate::client::Foreign;
+use super::reviews;
+use crate::client::{Foreign, ReviewCounts};
 use crate::dates::date;
 
 /// The run that begins.
@@ -22,29 +24,29 @@ pub struct Begun {
 
 /// Rows are sent in statements of about this size, which every server takes unless told otherwise.
 const PIECE_BYTES: usize = 256 * 1024;
-/// Of all programs that make a store in a database, one does; the others wait for it as long as a large one takes.
+/// Of all programs that make a store in a database, one does; the others wait for it as long as a
+/// large one takes.
 const LOCK: &str = "SELECT GET_LOCK(CONCAT('plimsoll ', DATABASE()), 86400)";
 const UNLOCK: &str = "DO RELEASE_LOCK(CONCAT('plimsoll ', DATABASE()))";
-const TABLES: &str =
-    "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME";
-const OURS: [&str; 6] = [
-    "CUSTOMERS",
-    "ORDERS",
-    "ORDERLINES",
-    "CUST_HIST",
-    "PRODUCTS",
-    "INVENTORY",
-];
+const TABLES: &str = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = \
+ DATABASE() ORDER BY TABLE_NAME";
+const OURS: [&str; 6] = ["CUSTOMERS", "ORDERS", "ORDERLINES", "CUST_HIST", "PRODUCTS", "INVENTORY"];
 
 /// Begins a run on the store of a database; makes the store first where there is nothing.
-pub fn begin_run(connection: &mut Conn, catalogue: &Catalogue) -> Result<Result<Begun, Foreign>, Error> {
+pub fn begin_run(
+    connection: &mut Conn,
+    catalogue: &Catalogue,
+) -> Result<Result<Begun, Foreign>, Error> {
     connection.query_drop(LOCK)?;
     let begun = begin_locked(connection, catalogue);
     connection.query_drop(UNLOCK)?;
     begun
 }
 
-fn begin_locked(connection: &mut Conn, catalogue: &Catalogue) -> Result<Result<Begun, Foreign>, Error> {
+fn begin_locked(
+    connection: &mut Conn,
+    catalogue: &Catalogue,
+) -> Result<Result<Begun, Foreign>, Error> {
     let tables: Vec<String> = connection.query(TABLES)?;
     let is_ours = tables.iter().any(|table| table == "plimsoll_marker");
     if let (false, Some(foreign)) = (is_ours, tables.first()) {
@@ -68,15 +70,24 @@ fn begin_locked(connection: &mut Conn, catalogue: &Catalogue) -> Result<Result<B
         let megabytes = megabytes as u64;
         return Ok(Err(Foreign::Store { seed, megabytes }));
     }
+    let mut written = ReviewCounts::default();
+    if catalogue.reviews() > 0 {
+        if let Err(foreign) = reviews::begin(connection, catalogue)? {
+            return Ok(Err(foreign));
+        }
+        written = reviews::counts(connection)?;
+    }
     connection.query_drop("UPDATE plimsoll_marker SET runs = runs + 1 WHERE id = 1")?;
-    let counted: Option<(u64, u64)> =
-        connection.query_first("SELECT (SELECT count(*) FROM CUSTOMERS), (SELECT count(*) FROM ORDERS)")?;
+    let counted: Option<(u64, u64)> = connection
+        .query_first("SELECT (SELECT count(*) FROM CUSTOMERS), (SELECT count(*) FROM ORDERS)")?;
     let (customers, orders) = counted.unwrap_or_default();
     Ok(Ok(Begun {
         run: runs as u64 + 1,
         counts: StoreCounts {
             customers,
             orders,
+            reviews: written.reviews,
+            ratings: written.ratings,
             ..StoreCounts::default()
         },
     }))
@@ -90,7 +101,8 @@ fn fill(connection: &mut Conn, catalogue: &Catalogue) -> Result<(), Error> {
     let filled = fill_tables(connection, catalogue);
     connection.query_drop("SET autocommit = 1")?;
     filled?;
-    // Words are looked for once they are all there: indexes of text that grow row by row take many times as long.
+    // Words are looked for once they are all there: indexes of text that grow row by row take many
+    // times as long.
     connection.query_drop("CREATE FULLTEXT INDEX IX_PROD_ACTOR ON PRODUCTS (ACTOR)")?;
     connection.query_drop("CREATE FULLTEXT INDEX IX_PROD_TITLE ON PRODUCTS (TITLE)")?;
     connection.query_drop(format!("ANALYZE TABLE {}", OURS.join(", ")))?;
@@ -104,9 +116,7 @@ fn fill_tables(connection: &mut Conn, catalogue: &Catalogue) -> Result<(), Error
     let mut customers = Rows::of("CUSTOMERS");
     for id in 1..=scale.customers() {
         let customer = catalogue.customer(id);
-        let state = customer
-            .state
-            .map_or("NULL".to_owned(), |state| format!("'{state}'"));
+        let state = customer.state.map_or("NULL".to_owned(), |state| format!("'{state}'"));
         let row = format!(
             "({id},'{}','{}','{}',NULL,'{}',{state},{},'{}',{},'{}','{}',{},'{}','{}','{}','{}',{},{},'{}')",
             customer.first_name,
@@ -149,12 +159,8 @@ fn fill_tables(connection: &mut Conn, catalogue: &Catalogue) -> Result<(), Error
         let order = catalogue.order(id);
         let (day, customer) = (date(order.day), order.customer);
         let (net, tax) = (order.net_cents, order.tax_cents);
-        let row = format!(
-            "({id},'{day}',{customer},{},{},{})",
-            cents(net),
-            cents(tax),
-            cents(net + tax)
-        );
+        let row =
+            format!("({id},'{day}',{customer},{},{},{})", cents(net), cents(tax), cents(net + tax));
         orders.add(connection, &row)?;
         for (line, number) in order.lines.iter().zip(1..) {
             let row = format!("({number},{id},{},{},'{day}')", line.product, line.quantity);
@@ -172,20 +178,17 @@ fn cents(cents: u32) -> String {
 }
 
 /// Rows of a table on their way.
-struct Rows {
+pub struct Rows {
     table: &'static str,
     text: String,
 }
 
 impl Rows {
-    fn of(table: &'static str) -> Rows {
-        Rows {
-            table,
-            text: String::new(),
-        }
+    pub fn of(table: &'static str) -> Rows {
+        Rows { table, text: String::new() }
     }
 
-    fn add(&mut self, connection: &mut Conn, row: &str) -> Result<(), Error> {
+    pub fn add(&mut self, connection: &mut Conn, row: &str) -> Result<(), Error> {
         let joint = match self.text.is_empty() {
             true => format!("INSERT INTO {} VALUES ", self.table),
             false => ",".to_owned(),
@@ -198,7 +201,7 @@ impl Rows {
     }
 
     /// Each statement is a transaction: locks and undo of a whole store would be many.
-    fn send(&mut self, connection: &mut Conn) -> Result<(), Error> {
+    pub fn send(&mut self, connection: &mut Conn) -> Result<(), Error> {
         let text = std::mem::take(&mut self.text);
         if !text.is_empty() {
             connection.query_drop(text)?;

@@ -6,8 +6,14 @@ use plimsoll_workload::store::{
     Customer, Line, RESTOCK_BELOW, Search, SearchBy, StoreAudit, VisitEnd, YEAR_DAYS, tax_cents,
 };
 
+use crate::client::TABLES;
 use crate::dates::date;
+use crate::vocabulary::SAMPLE_ROWS;
 
+/// Words of an index of text have so many letters unless the server is told otherwise.
+const WORD_LETTERS_MIN: usize = 3;
+/// What the server says of a table that is not there.
+const NO_SUCH_TABLE: u16 = 1146;
 /// Titles that a login shows at most.
 const TITLES_MAX: u32 = 10;
 
@@ -30,23 +36,22 @@ pub fn log_in(connection: &mut Conn, username: &str) -> Result<Option<LoggedIn>,
         return Ok(None);
     };
     let history = "SELECT one.PROD_ID, one.TITLE, other.PROD_ID, other.TITLE FROM CUST_HIST \
-        JOIN PRODUCTS one ON one.PROD_ID = CUST_HIST.PROD_ID JOIN PRODUCTS other ON other.PROD_ID = one.COMMON_PROD_ID \
+        JOIN PRODUCTS one ON one.PROD_ID = CUST_HIST.PROD_ID JOIN PRODUCTS other ON other.PROD_ID \
+        = one.COMMON_PROD_ID \
         WHERE CUST_HIST.CUSTOMERID = ? ORDER BY CUST_HIST.ORDERID LIMIT ?";
     let rows: Vec<(i64, String, i64, String)> = connection.exec(history, (customer, TITLES_MAX))?;
-    let both = rows
-        .into_iter()
-        .flat_map(|(one, title, other, also)| [(one, title), (other, also)]);
-    Ok(Some(LoggedIn {
-        customer,
-        titles: both.collect(),
-    }))
+    let both = rows.into_iter().flat_map(|(one, title, other, also)| [(one, title), (other, also)]);
+    Ok(Some(LoggedIn { customer, titles: both.collect() }))
 }
 
 /// Adds a customer; answers the number it got.
 pub fn sign_up(connection: &mut Conn, customer: &Customer) -> Result<i64, Error> {
-    let insert = "INSERT INTO CUSTOMERS (FIRSTNAME, LASTNAME, ADDRESS1, CITY, STATE, ZIP, COUNTRY, REGION, EMAIL, PHONE, CREDITCARDTYPE, \
-        CREDITCARD, CREDITCARDEXPIRATION, USERNAME, PASSWORD, AGE, INCOME, GENDER) VALUES (:first, :last, :address, :city, :state, :zip, \
-        :country, :region, :email, :phone, :type, :card, :expiration, :username, :password, :age, :income, :gender)";
+    let insert = "INSERT INTO CUSTOMERS (FIRSTNAME, LASTNAME, ADDRESS1, CITY, STATE, ZIP, COUNTRY, \
+     REGION, EMAIL, PHONE, CREDITCARDTYPE, \
+        CREDITCARD, CREDITCARDEXPIRATION, USERNAME, PASSWORD, AGE, INCOME, GENDER) VALUES (:first, \
+        :last, :address, :city, :state, :zip, \
+        :country, :region, :email, :phone, :type, :card, :expiration, :username, :password, :age, \
+        :income, :gender)";
     connection.exec_drop(
         insert,
         params! {
@@ -81,21 +86,62 @@ pub fn search(connection: &mut Conn, search: &Search) -> Result<Vec<FoundProduct
         SearchBy::Title(both) => ("MATCH (TITLE) AGAINST (? IN BOOLEAN MODE)", all_words(both)),
     };
     let text = format!(
-        "SELECT PROD_ID, TITLE, ACTOR, CAST(PRICE * 100 AS SIGNED) FROM PRODUCTS WHERE {condition} ORDER BY PROD_ID LIMIT ?"
+        "SELECT PROD_ID, TITLE, ACTOR, CAST(PRICE * 100 AS SIGNED) FROM PRODUCTS WHERE {condition} \
+         ORDER BY PROD_ID LIMIT ?"
     );
     connection.exec(text, (wanted, search.limit))
 }
 
-fn all_words(text: &str) -> String {
-    let wanted: Vec<_> = text.split(' ').map(|word| format!("+{word}")).collect();
+/// Letters and digits only: anything else is an operator of the search language, or parts words.
+/// Indexes leave words out that are shorter, and what must be there would then never be found.
+pub fn all_words(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_alphanumeric());
+    let wanted: Vec<_> = words
+        .filter(|word| word.chars().count() >= WORD_LETTERS_MIN)
+        .map(|word| format!("+{word}"))
+        .collect();
     wanted.join(" ")
+}
+
+/// A DVD Store that is there.
+pub struct Existing {
+    /// Those called user1 and so on.
+    pub customers: i64,
+    /// The highest number.
+    pub products: Option<i64>,
+    /// Some of those that can be searched for.
+    pub actors: Vec<String>,
+    /// The same of titles.
+    pub titles: Vec<String>,
+}
+
+/// What a DVD Store holds that is there; a table that is missing.
+pub fn existing(connection: &mut Conn) -> Result<Result<Existing, &'static str>, Error> {
+    for table in TABLES {
+        let there = format!("SELECT 1 FROM {} LIMIT 1", table.to_ascii_uppercase());
+        match connection.query_drop(there) {
+            Err(Error::MySqlError(said)) if said.code == NO_SUCH_TABLE => return Ok(Err(table)),
+            other => other?,
+        }
+    }
+    let text = "SELECT (SELECT count(*) FROM CUSTOMERS WHERE USERNAME LIKE 'user%'), (SELECT \
+         CAST(max(PROD_ID) AS SIGNED) FROM PRODUCTS)";
+    let counted: Option<(i64, Option<i64>)> = connection.query_first(text)?;
+    let (customers, products) = counted.unwrap_or_default();
+    let text = "SELECT ACTOR, TITLE FROM PRODUCTS WHERE PROD_ID % greatest(1, ? DIV ?) = 0 \
+         ORDER BY PROD_ID LIMIT ?";
+    let most = products.unwrap_or(0);
+    let rows: Vec<(String, String)> = connection.exec(text, (most, SAMPLE_ROWS, SAMPLE_ROWS))?;
+    let (actors, titles) = rows.into_iter().unzip();
+    Ok(Ok(Existing { customers, products, actors, titles }))
 }
 
 /// Prices of products, in cents, each with its number.
 pub fn prices(connection: &mut Conn, lines: &[Line]) -> Result<Vec<(i64, i64)>, Error> {
     let marks = vec!["?"; lines.len()].join(", ");
-    let text =
-        format!("SELECT PROD_ID, CAST(PRICE * 100 AS SIGNED) FROM PRODUCTS WHERE PROD_ID IN ({marks})");
+    let text = format!(
+        "SELECT PROD_ID, CAST(PRICE * 100 AS SIGNED) FROM PRODUCTS WHERE PROD_ID IN ({marks})"
+    );
     let wanted: Vec<u64> = lines.iter().map(|line| line.product).collect();
     connection.exec(text, wanted)
 }
@@ -109,16 +155,19 @@ pub fn purchase(
 ) -> Result<VisitEnd, Error> {
     let (day, tax) = (date(YEAR_DAYS as u16), tax_cents(net_cents as u64) as i64);
     let mut transaction = connection.start_transaction(TxOpts::default())?;
-    let insert = "INSERT INTO ORDERS (ORDERDATE, CUSTOMERID, NETAMOUNT, TAX, TOTALAMOUNT) VALUES (?, ?, ? / 100, ? / 100, ? / 100)";
+    let insert = "INSERT INTO ORDERS (ORDERDATE, CUSTOMERID, NETAMOUNT, TAX, TOTALAMOUNT) VALUES \
+     (?, ?, ? / 100, ? / 100, ? / 100)";
     transaction.exec_drop(insert, (&day, customer, net_cents, tax, net_cents + tax))?;
     let order = transaction.last_insert_id().unwrap_or_default();
     for line in lines {
-        // Stock and sales change in one statement that is also the question whether there is enough.
+        // Stock and sales change in one statement that is also the question whether there is
+        // enough.
         let take = "UPDATE INVENTORY SET SALES = SALES + :wanted, \
-            QUAN_IN_STOCK = IF(QUAN_IN_STOCK - :wanted < :least, QUAN_IN_STOCK, QUAN_IN_STOCK - :wanted) \
+            QUAN_IN_STOCK = IF(QUAN_IN_STOCK - :wanted < :least, QUAN_IN_STOCK, QUAN_IN_STOCK - \
+            :wanted) \
             WHERE PROD_ID = :product AND QUAN_IN_STOCK >= :wanted";
-        let values =
-            params! { "wanted" => line.quantity, "least" => RESTOCK_BELOW, "product" => line.product };
+        let values = params! { "wanted" => line.quantity, "least" => RESTOCK_BELOW,
+        "product" => line.product };
         transaction.exec_drop(take, values)?;
         if transaction.affected_rows() == 0 {
             transaction.rollback()?;
@@ -131,17 +180,14 @@ pub fn purchase(
         .zip(1i64..)
         .flat_map(|(line, number)| {
             let day = day.as_str();
-            [
-                number.into(),
-                order.into(),
-                line.product.into(),
-                line.quantity.into(),
-                day.into(),
-            ]
+            [number.into(), order.into(), line.product.into(), line.quantity.into(), day.into()]
         })
         .collect();
     transaction.exec_drop(
-        format!("INSERT INTO ORDERLINES (ORDERLINEID, ORDERID, PROD_ID, QUANTITY, ORDERDATE) VALUES {rows}"),
+        format!(
+            "INSERT INTO ORDERLINES (ORDERLINEID, ORDERID, PROD_ID, QUANTITY, ORDERDATE) \
+         VALUES {rows}"
+        ),
         values,
     )?;
     let rows = vec!["(?, ?, ?)"; lines.len()].join(", ");
@@ -175,6 +221,7 @@ pub fn audit(connection: &mut Conn) -> Result<StoreAudit, Error> {
         stocks_negative: number(7),
         orders_of_wrong_size: number(8),
         lines_without_order: number(9),
+        ..StoreAudit::default()
     })
 }
 
@@ -185,7 +232,8 @@ pub fn stock_and_sales(connection: &mut Conn) -> Result<Vec<(i64, i64)>, Error> 
 
 /// Bytes of the tables and their indexes, as far as the server has counted them.
 pub fn size_bytes(connection: &mut Conn) -> Result<u64, Error> {
-    let text = "SELECT CAST(coalesce(sum(DATA_LENGTH + INDEX_LENGTH), 0) AS UNSIGNED) FROM information_schema.TABLES \
+    let text = "SELECT CAST(coalesce(sum(DATA_LENGTH + INDEX_LENGTH), 0) AS UNSIGNED) FROM \
+     information_schema.TABLES \
         WHERE TABLE_SCHEMA = DATABASE()";
     Ok(connection.query_first(text)?.unwrap_or_default())
 }

@@ -1,4 +1,5 @@
-//! A connection to PostgreSQL: the library speaks, over a stream of ours, and its driver is a task of our executor.
+//! A connection to PostgreSQL: the library speaks, over a stream of ours, and its driver is a task
+//! of our executor.
 
 use std::future::Future;
 use std::io;
@@ -13,6 +14,7 @@ use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_postgres::{Client, Config, Error, Statement};
 
 use super::access::Access;
+use super::reviews::ReviewStatements;
 use crate::client::{ClientError, Failure};
 
 /// The code with which the purchase says that there is too little in stock.
@@ -30,6 +32,8 @@ pub struct Connection {
     pub client: Client,
     /// What is said over and over.
     pub says: Statements,
+    /// What is said of members and reviews, in a store that has them.
+    pub of_reviews: Option<ReviewStatements>,
 }
 
 /// Prepared statements.
@@ -43,13 +47,18 @@ pub struct Statements {
     pub purchase: Statement,
 }
 
-const LOG_IN: &str = "SELECT who.customerid, one.prod_id, one.title, other.prod_id, other.title FROM customers who \
-    LEFT JOIN LATERAL (SELECT orderid, prod_id FROM cust_hist WHERE customerid = who.customerid ORDER BY orderid, prod_id LIMIT 10) \
+const LOG_IN: &str = "SELECT who.customerid, one.prod_id, one.title, other.prod_id, other.title \
+ FROM customers who \
+    LEFT JOIN LATERAL (SELECT orderid, prod_id FROM cust_hist WHERE customerid = who.customerid \
+    ORDER BY orderid, prod_id LIMIT 10) \
     bought ON true LEFT JOIN products one ON one.prod_id = bought.prod_id \
-    LEFT JOIN products other ON other.prod_id = one.common_prod_id WHERE who.username = $1 AND who.password = $2";
-const SIGN_UP: &str = "INSERT INTO customers (firstname, lastname, address1, address2, city, state, zip, country, region, email, phone, \
+    LEFT JOIN products other ON other.prod_id = one.common_prod_id WHERE who.username = $1 AND \
+    who.password = $2";
+const SIGN_UP: &str = "INSERT INTO customers (firstname, lastname, address1, address2, city, \
+ state, zip, country, region, email, phone, \
     creditcardtype, creditcard, creditcardexpiration, username, password, age, income, gender) \
-    VALUES ($1, $2, $3, NULL, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING customerid";
+    VALUES ($1, $2, $3, NULL, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) \
+    RETURNING customerid";
 const PRICES: &str = "SELECT prod_id, (price * 100)::bigint FROM products WHERE prod_id = ANY ($1)";
 const PURCHASE: &str = "SELECT pg_temp.plimsoll_purchase($1, $2::text::date, $3, $4, $5, $6, $7)";
 const FOUND: &str = "SELECT prod_id, title, actor, (price * 100)::bigint FROM products WHERE";
@@ -59,26 +68,20 @@ impl Plain {
     ///
     /// # Errors
     /// What came in between.
-    pub async fn open(handle: &Handle, network: &dyn Network, access: &Access) -> Result<Plain, Failure> {
+    pub async fn open(
+        handle: &Handle,
+        network: &dyn Network,
+        access: &Access,
+    ) -> Result<Plain, Failure> {
         let connecting = async {
             let stream = network.connect(&access.address()).await?;
             let mut config = Config::new();
-            config
-                .user(&access.user)
-                .dbname(&access.database)
-                .application_name("plimsoll");
-            config.ssl_mode(if access.tls.is_some() {
-                SslMode::Require
-            } else {
-                SslMode::Disable
-            });
+            config.user(&access.user).dbname(&access.database).application_name("plimsoll");
+            config.ssl_mode(if access.tls.is_some() { SslMode::Require } else { SslMode::Disable });
             if let Some(password) = &access.password {
                 config.password(password);
             }
-            let tls = Tls {
-                client: access.tls.clone(),
-                name: access.host.clone(),
-            };
+            let tls = Tls { client: access.tls.clone(), name: access.host.clone() };
             let connected = config.connect_raw(stream, tls).await;
             let (client, connection) = connected.map_err(|error| access.failure(&error))?;
             drop(handle.spawn(async move { drop(connection.await) }));
@@ -101,17 +104,22 @@ impl Connection {
         handle: &Handle,
         network: &dyn Network,
         access: &Access,
+        has_reviews: bool,
     ) -> Result<Connection, Failure> {
         let Plain { client } = Plain::open(handle, network, access).await?;
         let preparing = async {
             client.batch_execute(include_str!("session.sql")).await?;
-            Statements::prepare(&client).await
+            let of_reviews = match has_reviews {
+                true => Some(ReviewStatements::prepare(&client).await?),
+                false => None,
+            };
+            Ok((Statements::prepare(&client).await?, of_reviews))
         };
         let Some(prepared) = within(handle, access.timeout_ns, preparing).await else {
             return Err(access.silent());
         };
-        let says = prepared.map_err(|error| access.failure(&error))?;
-        Ok(Connection { client, says })
+        let (says, of_reviews) = prepared.map_err(|error: Error| access.failure(&error))?;
+        Ok(Connection { client, says, of_reviews })
     }
 }
 
@@ -152,7 +160,9 @@ impl Access {
             {
                 Failure::Conflict
             }
-            code if *code == SqlState::TOO_MANY_CONNECTIONS || *code == SqlState::CANNOT_CONNECT_NOW => {
+            code if *code == SqlState::TOO_MANY_CONNECTIONS
+                || *code == SqlState::CANNOT_CONNECT_NOW =>
+            {
                 Failure::Busy(text)
             }
             code if *code == SqlState::ADMIN_SHUTDOWN
@@ -162,9 +172,9 @@ impl Access {
                 Failure::Lost(text)
             }
             code if *code == SqlState::DISK_FULL => Failure::NoSpace(text),
-            code if code.code().starts_with("28") => Failure::Fatal(ClientError::Unusable(format!(
-                "{text}; see to the user in the address and to password_file"
-            ))),
+            code if code.code().starts_with("28") => Failure::Fatal(ClientError::Unusable(
+                format!("{text}; see to the user in the address and to password_file"),
+            )),
             code if *code == SqlState::INVALID_CATALOG_NAME => {
                 Failure::Fatal(ClientError::Unusable(format!(
                     "{text}; make it (`createdb {}`) or name another one in the address",

@@ -1,17 +1,20 @@
-//! An online store in PostgreSQL: the same rows and the same rules as on the engine, on a server that many know.
+//! An online store in PostgreSQL: the same rows and the same rules as on the engine, on a server
+//! that many know.
 //!
-//! Each visit has a connection to itself, that of its session where it is free. The library speaks over a stream of our network on our
-//! executor; nothing here has a thread. A purchase is one call of a function that the session brings along and the database does not
-//! keep, so that it costs one round trip and is one transaction; deadlocks and failed serialisations are tried again inside the response
-//! time. A store that was there before (`source = "existing"`) is driven as it is: nothing is loaded, compared or counted from
-//! zero, and its audit is held against what it held when the run began.
+//! Each visit has a connection to itself, that of its session where it is free. The library speaks
+//! over a stream of our network on our executor; nothing here has a thread. A purchase is one call
+//! of a function that the session brings along and the database does not keep, so that it costs one
+//! round trip and is one transaction; deadlocks and failed serialisations are tried again inside
+//! the response time. A store that was there before (`source = "existing"`) is driven as it is:
+//! nothing is loaded, compared or counted from zero, and its audit is held against what it held
+//! when the run began.
 //!
 //! Limit: addresses are `host:port`; sockets of the file system are not known.
 
 mod access;
 mod connection;
 mod prepare;
-mod vocabulary;
+mod reviews;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,30 +22,22 @@ use std::rc::Rc;
 
 use plimsoll_io::{Handle, Network, Random, within};
 use plimsoll_workload::store::{
-    Catalogue, Entrance, Line, Population, RESTOCK_BELOW, Search, SearchBy, Step, StoreAudit, StoreCounts,
-    StoreTask, Visit, VisitEnd, YEAR_DAYS, tax_cents,
+    Catalogue, Entrance, Errand, Line, Population, RESTOCK_BELOW, Search, SearchBy, Step,
+    StoreAudit, StoreCounts, StoreTask, Visit, VisitEnd, YEAR_DAYS, tax_cents,
 };
-use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error};
 
 use crate::attempts::Attempts;
 use crate::client::{
-    ClientError, ClientWork, Failure, Known, PAUSE_NS, Result, StoreClient, VisitBook, net_cents,
+    ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient, TABLES,
+    VisitBook, acknowledge, leave_unknown, net_cents, no_dvd_store, population_of,
 };
 use crate::dates::date;
+use crate::vocabulary::{SAMPLE_ROWS, Vocabulary};
 
 pub use access::Access;
 use connection::{Connection, OUT_OF_STOCK, Plain};
-use vocabulary::Vocabulary;
-
-/// Whose rows are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// Ours: made where there is nothing, used again where they are there.
-    Made(Catalogue),
-    /// Those of a DVD Store 2 or 3 schema that is there.
-    Existing,
-}
 
 /// See the module text.
 pub struct PostgresStore {
@@ -76,7 +71,8 @@ impl PostgresStore {
     /// Opens the store of a database. One of ours is made if the database is empty.
     ///
     /// # Errors
-    /// A server that lets nobody in, a store of another seed or size, or a database of somebody else, which is left as it is.
+    /// A server that lets nobody in, a store of another seed or size, or a database of somebody
+    /// else, which is left as it is.
     pub async fn open(
         handle: &Handle,
         network: Rc<dyn Network>,
@@ -90,11 +86,10 @@ impl PostgresStore {
         let failed = |error: Error| access.failure(&error).into_error(&place);
         let opened = match source {
             Source::Made(catalogue) => {
-                let begun = prepare::begin_run(&mut plain.client, &catalogue)
-                    .await
-                    .map_err(failed)?;
                 let begun =
-                    begun.map_err(|foreign| foreign.refusal(&place, &catalogue, "another database"))?;
+                    prepare::begin_run(&mut plain.client, &catalogue).await.map_err(failed)?;
+                let begun = begun
+                    .map_err(|foreign| foreign.refusal(&place, &catalogue, "another database"))?;
                 Opened {
                     run: begun.run,
                     population: Population::from(&catalogue),
@@ -103,12 +98,9 @@ impl PostgresStore {
                     counts: begun.counts,
                 }
             }
-            Source::Existing => existing(&mut plain, handle, &access).await?,
+            Source::Existing(mode) => existing(&mut plain, handle, &access, mode).await?,
         };
-        let catalogue = match source {
-            Source::Made(catalogue) => Some(catalogue),
-            Source::Existing => None,
-        };
+        let catalogue = source.catalogue();
         let seed = catalogue.map_or(0, |catalogue| catalogue.seed());
         Ok(PostgresStore {
             handle: handle.clone(),
@@ -131,7 +123,8 @@ impl PostgresStore {
         Known(self.catalogue.as_ref())
     }
 
-    /// A free connection of a session, or a new one. Where there is none, it is tried once more a second later.
+    /// A free connection of a session, or a new one. Where there is none, it is tried once more a
+    /// second later.
     async fn connection(&self, session: u64, book: &mut VisitBook) -> Attempt<Connection> {
         let free = self.connections.borrow_mut().get_mut(&session).and_then(Vec::pop);
         match free {
@@ -140,16 +133,20 @@ impl PostgresStore {
             None => {}
         }
         let (handle, network) = (&self.handle, self.network.as_ref());
-        match Connection::open(handle, network, &self.access).await {
+        let has_reviews = self.population.reviews > 0;
+        match Connection::open(handle, network, &self.access, has_reviews).await {
             Err(Failure::Lost(_) | Failure::Busy(_)) => {
                 handle.sleep(PAUSE_NS).await;
-                Connection::open(handle, network, &self.access).await
+                Connection::open(handle, network, &self.access, has_reviews).await
             }
             opened => opened,
         }
     }
 
-    async fn asked<T>(&self, question: impl Future<Output = std::result::Result<T, Error>>) -> Attempt<T> {
+    async fn asked<T>(
+        &self,
+        question: impl Future<Output = std::result::Result<T, Error>>,
+    ) -> Attempt<T> {
         match within(&self.handle, self.access.timeout_ns, question).await {
             Some(answer) => answer.map_err(|error| self.access.failure(&error)),
             None => Err(self.access.silent()),
@@ -166,7 +163,12 @@ impl PostgresStore {
         ended
     }
 
-    async fn steps(&self, on: &Connection, task: &StoreTask, book: &mut VisitBook) -> Attempt<VisitEnd> {
+    async fn steps(
+        &self,
+        on: &Connection,
+        task: &StoreTask,
+        book: &mut VisitBook,
+    ) -> Attempt<VisitEnd> {
         let customer = match task.entrance {
             Entrance::Login { customer } => {
                 let number = self.log_in(on, customer).await?;
@@ -183,6 +185,10 @@ impl PostgresStore {
             book.found(self.search(on, search).await?);
             book.note(Step::Search, self.handle.now());
         }
+        for errand in &task.errands {
+            self.errand(on, errand, customer, book).await?;
+            book.note(errand.step(), self.handle.now());
+        }
         let net = self.price(on, &task.lines).await?;
         book.note(Step::Price, self.handle.now());
         let end = self.purchase(on, customer, &task.lines, net, book).await?;
@@ -192,9 +198,7 @@ impl PostgresStore {
 
     async fn log_in(&self, on: &Connection, customer: u64) -> Attempt<i32> {
         let name = format!("user{customer}");
-        let rows = self
-            .asked(on.client.query(&on.says.log_in, &[&name, &"password"]))
-            .await?;
+        let rows = self.asked(on.client.query(&on.says.log_in, &[&name, &"password"])).await?;
         let Some(first) = rows.first() else {
             return Err(Failure::wrong(format!("customer {name} is missing")));
         };
@@ -202,12 +206,10 @@ impl PostgresStore {
         self.known().check_customer(customer, i64::from(number))?;
         for row in &rows {
             for column in [1, 3] {
-                if let (Some(product), Some(title)) = (
-                    row.get::<_, Option<i32>>(column),
-                    row.get::<_, Option<&str>>(column + 1),
-                ) {
-                    self.known()
-                        .check_product(i64::from(product), title, None, None)?;
+                if let (Some(product), Some(title)) =
+                    (row.get::<_, Option<i32>>(column), row.get::<_, Option<&str>>(column + 1))
+                {
+                    self.known().check_product(i64::from(product), title, None, None)?;
                 }
             }
         }
@@ -216,10 +218,7 @@ impl PostgresStore {
 
     async fn sign_up(&self, on: &Connection, session: u64, number: u64) -> Attempt<i32> {
         let any = Catalogue::new(self.seed, plimsoll_workload::store::Scale::SMALL);
-        let customer = self
-            .catalogue
-            .unwrap_or(any)
-            .new_customer(self.run, session, number);
+        let customer = self.catalogue.unwrap_or(any).new_customer(self.run, session, number);
         let (region, age) = (i16::from(customer.region), i16::from(customer.age));
         let (card, income) = (i32::from(customer.creditcard_type), customer.income as i32);
         let gender = customer.gender.to_string();
@@ -262,41 +261,64 @@ impl PostgresStore {
         let rows = match &search.by {
             SearchBy::Category(category) => {
                 let category = i16::from(*category);
-                self.asked(on.client.query(&on.says.by_category, &[&category, &limit]))
-                    .await?
+                self.asked(on.client.query(&on.says.by_category, &[&category, &limit])).await?
             }
             SearchBy::Actor(name) => {
                 let name = self.vocabulary.actor(name);
-                self.asked(on.client.query(&on.says.by_actor, &[&name, &limit]))
-                    .await?
+                self.asked(on.client.query(&on.says.by_actor, &[&name, &limit])).await?
             }
             SearchBy::Title(words) => {
                 let words = self.vocabulary.title(words);
-                self.asked(on.client.query(&on.says.by_title, &[&words, &limit]))
-                    .await?
+                self.asked(on.client.query(&on.says.by_title, &[&words, &limit])).await?
             }
         };
         for row in &rows {
             let number: i32 = row.get(0);
-            self.known()
-                .check_product(i64::from(number), row.get(1), Some(row.get(2)), Some(row.get(3)))?;
+            self.known().check_product(
+                i64::from(number),
+                row.get(1),
+                Some(row.get(2)),
+                Some(row.get(3)),
+            )?;
         }
         Ok(rows.len())
+    }
+
+    async fn errand(
+        &self,
+        on: &Connection,
+        errand: &Errand,
+        customer: i32,
+        book: &mut VisitBook,
+    ) -> Attempt<()> {
+        let Some(says) = &on.of_reviews else {
+            return Err(Failure::wrong("the store has no reviews"));
+        };
+        match self.asked(says.carry_out(&on.client, errand, customer, &self.vocabulary)).await {
+            Ok(rows) => {
+                for row in &rows {
+                    let (id, says) = reviews::read(row);
+                    self.known().check_review(id, &says)?;
+                }
+                book.found(rows.len());
+                self.count(|counts| acknowledge(errand, counts));
+                Ok(())
+            }
+            Err(lost @ Failure::Lost(_)) => {
+                self.count(|counts| leave_unknown(errand, counts));
+                Err(lost)
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     async fn price(&self, on: &Connection, lines: &[Line]) -> Attempt<i64> {
         let wanted: Vec<i32> = lines.iter().map(|line| line.product as i32).collect();
         let rows = self.asked(on.client.query(&on.says.prices, &[&wanted])).await?;
-        let prices: Vec<(i64, i64)> = rows
-            .iter()
-            .map(|row| (i64::from(row.get::<_, i32>(0)), row.get(1)))
-            .collect();
-        let price_of = |number| {
-            prices
-                .iter()
-                .find(|(product, _)| *product == number)
-                .map(|(_, cents)| *cents)
-        };
+        let prices: Vec<(i64, i64)> =
+            rows.iter().map(|row| (i64::from(row.get::<_, i32>(0)), row.get(1))).collect();
+        let price_of =
+            |number| prices.iter().find(|(product, _)| *product == number).map(|(_, cents)| *cents);
         net_cents(lines, self.known(), price_of)
     }
 
@@ -317,29 +339,26 @@ impl PostgresStore {
         let restock_below = RESTOCK_BELOW as i32;
         let mut attempts = Attempts::begin(&self.handle);
         loop {
-            let values: [&(dyn ToSql + Sync); 7] = [
-                &customer,
-                &day,
-                &net,
-                &tax,
-                &products,
-                &quantities,
-                &restock_below,
-            ];
+            let values: [&(dyn ToSql + Sync); 7] =
+                [&customer, &day, &net, &tax, &products, &quantities, &restock_below];
             let placing = on.client.query_one(&on.says.purchase, &values);
             let failure = match within(&self.handle, self.access.timeout_ns, placing).await {
                 Some(Ok(_)) => {
                     self.count(|counts| counts.orders += 1);
                     return Ok(VisitEnd::Sold);
                 }
-                Some(Err(error)) if error.code().is_some_and(|code| code.code() == OUT_OF_STOCK) => {
+                Some(Err(error))
+                    if error.code().is_some_and(|code| code.code() == OUT_OF_STOCK) =>
+                {
                     return Ok(VisitEnd::OutOfStock);
                 }
                 Some(Err(error)) => self.access.failure(&error),
                 None => self.access.silent(),
             };
             match failure {
-                Failure::Conflict if attempts.again(&self.handle, &self.pauses).await => book.retried(),
+                Failure::Conflict if attempts.again(&self.handle, &self.pauses).await => {
+                    book.retried()
+                }
                 Failure::Conflict => return Ok(VisitEnd::GivenUp),
                 Failure::Lost(text) => {
                     self.count(|counts| counts.orders_unknown += 1);
@@ -356,7 +375,8 @@ impl PostgresStore {
         self.counts.set(counts);
     }
 
-    /// A connection of its own, after those of the sessions are given back: the server may have no more than they had.
+    /// A connection of its own, after those of the sessions are given back: the server may have no
+    /// more than they had.
     async fn plain(&self) -> Result<Plain> {
         self.connections.take();
         let mut attempts = Attempts::begin(&self.handle);
@@ -376,54 +396,69 @@ impl PostgresStore {
 }
 
 /// What a run on a store that is there begins with.
-async fn existing(plain: &mut Plain, handle: &Handle, access: &Access) -> Result<Opened> {
+async fn existing(
+    plain: &mut Plain,
+    handle: &Handle,
+    access: &Access,
+    mode: Mode,
+) -> Result<Opened> {
     let place = access.place();
     let failed = |error: Error| access.failure(&error).into_error(&place);
-    const TABLES: [&str; 6] = [
-        "customers",
-        "orders",
-        "orderlines",
-        "cust_hist",
-        "products",
-        "inventory",
-    ];
     for table in TABLES {
-        let there = plain
-            .client
-            .query_one("SELECT to_regclass($1) IS NOT NULL", &[&table])
-            .await;
+        let there = plain.client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await;
         if !there.map_err(failed)?.get::<_, bool>(0) {
-            return Err(ClientError::NotOurs(format!(
-                "{place} has no table {table}: it is no DVD Store; leave source out to have a store made in an empty database"
-            )));
+            return Err(no_dvd_store(&place, table));
         }
     }
-    let largest = "SELECT (SELECT count(*) FROM customers WHERE username LIKE 'user%'), (SELECT max(prod_id)::bigint FROM products)";
+    let largest = "SELECT (SELECT count(*) FROM customers WHERE username LIKE 'user%'), (SELECT \
+     max(prod_id)::bigint FROM products)";
     let row = plain.client.query_one(largest, &[]).await.map_err(failed)?;
     let (customers, products): (i64, Option<i64>) = (row.get(0), row.get(1));
-    let (1.., Some(products @ 1..)) = (customers, products) else {
-        return Err(ClientError::NotOurs(format!(
-            "{place} has {customers} customers called user1 and so on, and no products beyond {}: there is nothing to order",
-            products.unwrap_or(0)
-        )));
+    let reviews = match mode {
+        Mode::Version2 => 0,
+        Mode::Version3 => reviews_there(plain).await.map_err(failed)?,
     };
-    let vocabulary = Vocabulary::of(&plain.client).await.map_err(failed)?;
-    let before = read_audit(plain).await.map_err(failed)?;
+    let population = population_of(&place, customers, products, reviews)?;
+    let vocabulary = vocabulary_of(&plain.client).await.map_err(failed)?;
+    let mut before = read_audit(plain).await.map_err(failed)?;
+    if reviews > 0 {
+        let written = reviews::counts(&plain.client).await.map_err(failed)?;
+        before = written.into_audit(before);
+    }
     Ok(Opened {
         // Nothing there counts runs, and no name of a customer may come twice.
         run: handle.clock().anchor().utc_ns / plimsoll_io::NANOS_PER_MILLISECOND,
-        population: Population {
-            customers: customers as u64,
-            products: products as u64,
-        },
+        population,
         vocabulary,
         counts: StoreCounts {
             customers: before.customers,
             orders: before.orders,
+            reviews: before.reviews,
+            ratings: before.ratings,
             ..StoreCounts::default()
         },
         before,
     })
+}
+
+/// The highest number of a review; none where there is no table of them.
+async fn reviews_there(plain: &mut Plain) -> std::result::Result<i64, Error> {
+    let there = "SELECT to_regclass('reviews') IS NOT NULL AND to_regclass('membership') IS NOT \
+         NULL AND to_regclass('reviews_helpfulness') IS NOT NULL";
+    if !plain.client.query_one(there, &[]).await?.get::<_, bool>(0) {
+        return Ok(0);
+    }
+    let largest = "SELECT coalesce(max(review_id), 0)::bigint FROM reviews";
+    Ok(plain.client.query_one(largest, &[]).await?.get(0))
+}
+
+/// Actors and titles of products evenly spread over their numbers.
+async fn vocabulary_of(client: &Client) -> std::result::Result<Vocabulary, Error> {
+    let text = "SELECT actor, title FROM products WHERE prod_id % greatest(1, (SELECT count(*) \
+         FROM products) / $1) = 0 ORDER BY prod_id LIMIT $1";
+    let rows = client.query(text, &[&SAMPLE_ROWS]).await?;
+    let texts = |column: usize| rows.iter().map(|row| row.get(column)).collect();
+    Ok(Vocabulary::new(texts(0), texts(1)))
 }
 
 async fn read_audit(plain: &mut Plain) -> std::result::Result<StoreAudit, Error> {
@@ -440,6 +475,7 @@ async fn read_audit(plain: &mut Plain) -> std::result::Result<StoreAudit, Error>
         stocks_negative: number(7),
         orders_of_wrong_size: number(8),
         lines_without_order: number(9),
+        ..StoreAudit::default()
     })
 }
 
@@ -478,9 +514,14 @@ impl StoreClient for PostgresStore {
     fn audit(&self) -> ClientWork<'_, StoreAudit> {
         Box::pin(async move {
             let mut plain = self.plain().await?;
-            let found = read_audit(&mut plain)
-                .await
-                .map_err(|error| self.failed(&error))?;
+            let found = read_audit(&mut plain).await.map_err(|error| self.failed(&error))?;
+            let found = match self.population.reviews {
+                0 => found,
+                _ => {
+                    let counted = reviews::counts(&plain.client).await;
+                    counted.map_err(|error| self.failed(&error))?.into_audit(found)
+                }
+            };
             Ok(found.since(&self.before))
         })
     }
@@ -488,9 +529,7 @@ impl StoreClient for PostgresStore {
     fn size_bytes(&self) -> ClientWork<'_, u64> {
         Box::pin(async move {
             let plain = self.plain().await?;
-            let asking = plain
-                .client
-                .query_one("SELECT pg_database_size(current_database())", &[]);
+            let asking = plain.client.query_one("SELECT pg_database_size(current_database())", &[]);
             let row = asking.await.map_err(|error| self.failed(&error))?;
             Ok(row.get::<_, i64>(0).max(0) as u64)
         })
@@ -499,12 +538,9 @@ impl StoreClient for PostgresStore {
     fn stock_and_sales(&self) -> ClientWork<'_, Vec<(i64, i64)>> {
         Box::pin(async move {
             let plain = self.plain().await?;
-            let text = "SELECT quan_in_stock::bigint, sales::bigint FROM inventory ORDER BY prod_id";
-            let rows = plain
-                .client
-                .query(text, &[])
-                .await
-                .map_err(|error| self.failed(&error))?;
+            let text =
+                "SELECT quan_in_stock::bigint, sales::bigint FROM inventory ORDER BY prod_id";
+            let rows = plain.client.query(text, &[]).await.map_err(|error| self.failed(&error))?;
             Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
         })
     }

@@ -1,4 +1,5 @@
-//! Whose database it is, and filling one that is nobody's yet: tables, rows, indexes and marker in one transaction.
+//! Whose database it is, and filling one that is nobody's yet: tables, rows, indexes and marker in
+//! one transaction.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,8 @@ use futures_util::{SinkExt, pin_mut};
 use plimsoll_workload::store::{Catalogue, StoreCounts};
 use tokio_postgres::{Client, Error, Transaction};
 
-use crate::client::Foreign;
+use super::reviews;
+use crate::client::{Foreign, ReviewCounts};
 use crate::dates::date;
 
 /// The run that begins.
@@ -22,13 +24,17 @@ pub struct Begun {
 const PIECE_BYTES: usize = 256 * 1024;
 /// Of all programs that make a store in a database, one does.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(5064277810246)";
-const FOREIGN: &str = "SELECT tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND NOT EXISTS \
+const FOREIGN: &str = "SELECT tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', \
+ 'information_schema') AND NOT EXISTS \
     (SELECT 1 FROM pg_tables WHERE tablename = 'plimsoll_marker') ORDER BY tablename LIMIT 1";
 const HAS_TABLES: &str =
     "SELECT count(*) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')";
 
 /// Begins a run on the store of a database; makes the store first where there is nothing.
-pub async fn begin_run(client: &mut Client, catalogue: &Catalogue) -> Result<Result<Begun, Foreign>, Error> {
+pub async fn begin_run(
+    client: &mut Client,
+    catalogue: &Catalogue,
+) -> Result<Result<Begun, Foreign>, Error> {
     let transaction = client.transaction().await?;
     transaction.batch_execute(LOCK).await?;
     if let Some(row) = transaction.query_opt(FOREIGN, &[]).await? {
@@ -38,18 +44,23 @@ pub async fn begin_run(client: &mut Client, catalogue: &Catalogue) -> Result<Res
     if tables == 0 {
         fill(&transaction, catalogue).await?;
     }
-    let marker = "UPDATE plimsoll_marker SET runs = runs + 1 WHERE id = 1 RETURNING seed, megabytes, runs";
+    let marker =
+        "UPDATE plimsoll_marker SET runs = runs + 1 WHERE id = 1 RETURNING seed, megabytes, runs";
     let row = transaction.query_one(marker, &[]).await?;
     let (seed, megabytes, runs): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
     if (seed, megabytes) != (catalogue.seed() as i64, catalogue.scale().megabytes() as i64) {
         let megabytes = megabytes as u64;
         return Ok(Err(Foreign::Store { seed, megabytes }));
     }
+    let mut is_new = tables == 0;
+    if catalogue.reviews() > 0 {
+        match reviews::begin(&transaction, catalogue).await? {
+            Ok(made) => is_new |= made,
+            Err(foreign) => return Ok(Err(foreign)),
+        }
+    }
     let row = transaction
-        .query_one(
-            "SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM orders)",
-            &[],
-        )
+        .query_one("SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM orders)", &[])
         .await?;
     let counts = StoreCounts {
         customers: row.get::<_, i64>(0) as u64,
@@ -57,14 +68,17 @@ pub async fn begin_run(client: &mut Client, catalogue: &Catalogue) -> Result<Res
         ..StoreCounts::default()
     };
     transaction.commit().await?;
-    if tables == 0 {
-        // Statistics and visibility, which no transaction may hold: without them the first queries are planned blindly.
+    if is_new {
+        // Statistics and visibility, which no transaction may hold: without them the first queries
+        // are planned blindly.
         client.batch_execute("VACUUM ANALYZE").await?;
     }
-    Ok(Ok(Begun {
-        run: runs as u64,
-        counts,
-    }))
+    let written = match catalogue.reviews() {
+        0 => ReviewCounts::default(),
+        _ => reviews::counts(client).await?,
+    };
+    let ReviewCounts { reviews, ratings } = written;
+    Ok(Ok(Begun { run: runs as u64, counts: StoreCounts { reviews, ratings, ..counts } }))
 }
 
 async fn fill(transaction: &Transaction<'_>, catalogue: &Catalogue) -> Result<(), Error> {
@@ -101,10 +115,8 @@ async fn fill(transaction: &Transaction<'_>, catalogue: &Catalogue) -> Result<()
     let products = (1..=scale.products()).map(|id| {
         let product = catalogue.product(id);
         move |line: &mut String| {
-            let (price, special) = (
-                cents(u64::from(product.price_cents)),
-                u8::from(product.is_special),
-            );
+            let (price, special) =
+                (cents(u64::from(product.price_cents)), u8::from(product.is_special));
             let _ = writeln!(
                 line,
                 "{id}\t{}\t{}\t{}\t{price}\t{special}\t{}",
@@ -124,10 +136,7 @@ async fn fill(transaction: &Transaction<'_>, catalogue: &Catalogue) -> Result<()
     transaction.batch_execute(include_str!("indexes.sql")).await?;
     let (seed, megabytes) = (catalogue.seed() as i64, scale.megabytes() as i64);
     transaction
-        .execute(
-            "INSERT INTO plimsoll_marker VALUES (1, $1, $2, 0)",
-            &[&seed, &megabytes],
-        )
+        .execute("INSERT INTO plimsoll_marker VALUES (1, $1, $2, 0)", &[&seed, &megabytes])
         .await?;
     Ok(())
 }
@@ -154,7 +163,8 @@ async fn copy_orders(transaction: &Transaction<'_>, catalogue: &Catalogue) -> Re
         move |text: &mut String| {
             let day = date(order.day);
             for (line, number) in order.lines.iter().zip(1..) {
-                let _ = writeln!(text, "{number}\t{id}\t{}\t{}\t{day}", line.product, line.quantity);
+                let _ =
+                    writeln!(text, "{number}\t{id}\t{}\t{}\t{day}", line.product, line.quantity);
             }
         }
     });
@@ -175,7 +185,7 @@ fn cents(cents: u64) -> String {
 }
 
 /// Fills a table with lines of text.
-async fn copy<W: FnOnce(&mut String)>(
+pub async fn copy<W: FnOnce(&mut String)>(
     transaction: &Transaction<'_>,
     table: &str,
     lines: impl Iterator<Item = W>,

@@ -1,13 +1,16 @@
-//! An online store in SQLite: the same rows and the same rules as on the engine, in a library that many know.
+//! An online store in SQLite: the same rows and the same rules as on the engine, in a library that
+//! many know.
 //!
-//! The journal is a write-ahead log and commits are synchronous in full, so a purchase is as durable as on the engine. SQLite has one writer at a
-//! time: sessions queue for it here, in order, and not by its polling. Each session has a connection on a thread of its own, asked once
-//! for each step of a visit. Reads go through the page cache of the system: where data is smaller than memory, they say little of
-//! the storage.
+//! The journal is a write-ahead log and commits are synchronous in full, so a purchase is as
+//! durable as on the engine. SQLite has one writer at a time: sessions queue for it here, in order,
+//! and not by its polling. Each session has a connection on a thread of its own, asked once for
+//! each step of a visit. Reads go through the page cache of the system: where data is smaller than
+//! memory, they say little of the storage.
 //!
 //! Limit: real time only, because of the threads.
 
 mod prepare;
+mod reviews;
 mod statements;
 
 use std::cell::{Cell, RefCell};
@@ -16,12 +19,15 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_io::{Companion, Handle, Permits, Random};
 use plimsoll_workload::store::{
-    Catalogue, Entrance, Population, Step, StoreAudit, StoreCounts, StoreTask, Visit, VisitEnd,
+    Catalogue, Entrance, Errand, Population, Step, StoreAudit, StoreCounts, StoreTask, Visit,
+    VisitEnd,
 };
 use rusqlite::{Connection, ErrorCode};
 
 use crate::attempts::Attempts;
-use crate::client::{ClientError, ClientWork, Failure, PAUSE_NS, Result, StoreClient, VisitBook};
+use crate::client::{
+    ClientError, ClientWork, Failure, PAUSE_NS, Result, StoreClient, VisitBook, acknowledge,
+};
 
 use statements::Found;
 
@@ -90,10 +96,12 @@ pub struct SqliteStore {
 const OWN: u64 = u64::MAX;
 
 impl SqliteStore {
-    /// Opens the store of a file, which is made if it is not there or empty; the run takes the next number.
+    /// Opens the store of a file, which is made if it is not there or empty; the run takes the next
+    /// number.
     ///
     /// # Errors
-    /// What SQLite reports, a store of another seed or size, or a database of somebody else, which is left as it is.
+    /// What SQLite reports, a store of another seed or size, or a database of somebody else, which
+    /// is left as it is.
     pub async fn open(handle: &Handle, path: &Path, catalogue: Catalogue) -> Result<SqliteStore> {
         let store = SqliteStore {
             handle: handle.clone(),
@@ -107,20 +115,14 @@ impl SqliteStore {
             pauses: RefCell::new(Random::from_seed(catalogue.seed()).child("pauses")),
         };
         let begun = store
-            .ask(move |session| session.work(|connection| prepare::begin_run(connection, &catalogue)))
+            .ask(move |session| {
+                session.work(|connection| prepare::begin_run(connection, &catalogue))
+            })
             .await?;
         let begun = begun.map_err(|foreign| {
-            foreign.refusal(
-                &store.path.display().to_string(),
-                &store.catalogue,
-                "another file",
-            )
+            foreign.refusal(&store.path.display().to_string(), &store.catalogue, "another file")
         })?;
-        Ok(SqliteStore {
-            run: begun.run,
-            counts: Cell::new(begun.counts),
-            ..store
-        })
+        Ok(SqliteStore { run: begun.run, counts: Cell::new(begun.counts), ..store })
     }
 
     /// Which run of the database this is, from 1 on.
@@ -172,9 +174,13 @@ impl SqliteStore {
             book.found(right(found?)?.len());
             book.note(Step::Search, finished);
         }
+        for errand in &task.errands {
+            self.errand(on, errand, customer, book).await?;
+        }
         let (lines, catalogue) = (task.lines.clone(), self.catalogue);
-        let work =
-            move |session: &mut Session| session.work(|open| statements::price(open, &lines, &catalogue));
+        let work = move |session: &mut Session| {
+            session.work(|open| statements::price(open, &lines, &catalogue))
+        };
         let (net_cents, finished) = on.call(work).await;
         let net_cents = right(net_cents?)?;
         book.note(Step::Price, finished);
@@ -197,18 +203,52 @@ impl SqliteStore {
                     book.note(Step::Purchase, finished);
                     return Ok(end);
                 }
-                Err(Failure::Conflict) if attempts.again(&self.handle, &self.pauses).await => book.retried(),
+                Err(Failure::Conflict) if attempts.again(&self.handle, &self.pauses).await => {
+                    book.retried()
+                }
                 Err(failure) => return Err(failure),
             }
         }
     }
 
-    async fn enter(&self, on: &Companion<Session>, task: &StoreTask, book: &mut VisitBook) -> Attempt<i64> {
+    /// Those that write wait for the writer before them.
+    async fn errand(
+        &self,
+        on: &Companion<Session>,
+        errand: &Errand,
+        customer: i64,
+        book: &mut VisitBook,
+    ) -> Attempt<()> {
+        let is_reading = matches!(errand, Errand::FindReviews { .. } | Errand::ReadReviews { .. });
+        let turn = match is_reading {
+            true => None,
+            false => Some(self.writer.acquire().await),
+        };
+        let (asked, catalogue) = (errand.clone(), self.catalogue);
+        let work = move |session: &mut Session| {
+            session.work(|open| reviews::errand(open, &asked, customer, &catalogue))
+        };
+        let (found, finished) = on.call(work).await;
+        drop(turn);
+        book.found(right(found?)?);
+        self.count(|counts| acknowledge(errand, counts));
+        book.note(errand.step(), finished);
+        Ok(())
+    }
+
+    async fn enter(
+        &self,
+        on: &Companion<Session>,
+        task: &StoreTask,
+        book: &mut VisitBook,
+    ) -> Attempt<i64> {
         match task.entrance {
             Entrance::Login { customer } => {
                 let catalogue = self.catalogue;
                 let work = move |session: &mut Session| {
-                    session.work(|open| statements::log_in(open, &format!("user{customer}"), &catalogue))
+                    session.work(|open| {
+                        statements::log_in(open, &format!("user{customer}"), &catalogue)
+                    })
                 };
                 let (found, finished) = on.call(work).await;
                 let (number, _titles) = right(found?)?;
@@ -223,8 +263,9 @@ impl SqliteStore {
             Entrance::SignUp { number } => {
                 let customer = self.catalogue.new_customer(self.run, task.session, number);
                 let turn = self.writer.acquire().await;
-                let work =
-                    move |session: &mut Session| session.work(|open| statements::sign_up(open, &customer));
+                let work = move |session: &mut Session| {
+                    session.work(|open| statements::sign_up(open, &customer))
+                };
                 let (number, finished) = on.call(work).await;
                 drop(turn);
                 let number = number?;
@@ -277,7 +318,14 @@ impl StoreClient for SqliteStore {
     }
 
     fn audit(&self) -> ClientWork<'_, StoreAudit> {
-        Box::pin(self.ask(|session| session.work(statements::audit)))
+        let has_reviews = self.catalogue.reviews() > 0;
+        Box::pin(self.ask(move |session| {
+            let audit = session.work(statements::audit)?;
+            match has_reviews {
+                true => Ok(session.work(|open| reviews::counts(open))?.into_audit(audit)),
+                false => Ok(audit),
+            }
+        }))
     }
 
     fn size_bytes(&self) -> ClientWork<'_, u64> {
@@ -296,8 +344,7 @@ impl StoreClient for SqliteStore {
                     drop(companions);
                 }
             }
-            self.ask(|session| session.work(|open| statements::fold_log(open)))
-                .await?;
+            self.ask(|session| session.work(|open| statements::fold_log(open))).await?;
             self.idle.take();
             Ok(())
         })

@@ -1,9 +1,11 @@
-//! Whose database a file is, and filling one that is nobody's yet: tables, rows, indexes and marker in one transaction.
+//! Whose database a file is, and filling one that is nobody's yet: tables, rows, indexes and marker
+//! in one transaction.
 
 use plimsoll_workload::store::{Catalogue, Customer, StoreCounts};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
-use crate::client::Foreign;
+use super::reviews;
+use crate::client::{Foreign, ReviewCounts};
 
 /// The run that begins.
 pub struct Begun {
@@ -23,8 +25,10 @@ pub fn begin_run(
     }
     // Only now: it is kept in the file, and a file of somebody else is not changed by a byte.
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // What decides is read and changed under one lock: of two who begin at once, one makes the store and the other finds it.
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // What decides is read and changed under one lock: of two who begin at once, one makes the
+    // store and the other finds it.
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     if let Some(foreign) = foreign_table(&transaction)? {
         return Ok(Err(Foreign::Table(foreign)));
     }
@@ -41,21 +45,28 @@ pub fn begin_run(
         return Ok(Err(Foreign::Store { seed, megabytes }));
     }
     transaction.execute("UPDATE plimsoll_marker SET runs = runs + 1 WHERE id = 1", [])?;
+    let mut written = ReviewCounts::default();
+    if catalogue.reviews() > 0 {
+        if let Err(foreign) = reviews::begin(&transaction, catalogue)? {
+            return Ok(Err(foreign));
+        }
+        written = reviews::counts(&transaction)?;
+    }
     let count = |table: &str| -> rusqlite::Result<u64> {
         let count: i64 =
-            transaction.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+            transaction
+                .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
         Ok(count as u64)
     };
     let counts = StoreCounts {
         customers: count("CUSTOMERS")?,
         orders: count("ORDERS")?,
+        reviews: written.reviews,
+        ratings: written.ratings,
         ..StoreCounts::default()
     };
     transaction.commit()?;
-    Ok(Ok(Begun {
-        run: runs as u64 + 1,
-        counts,
-    }))
+    Ok(Ok(Begun { run: runs as u64 + 1, counts }))
 }
 
 fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
@@ -76,7 +87,8 @@ fn fill(connection: &Connection, catalogue: &Catalogue) -> rusqlite::Result<()> 
     for id in 1..=scale.customers() {
         insert_customer(&mut customers, Some(id as i64), &catalogue.customer(id))?;
     }
-    let mut products = connection.prepare("INSERT INTO PRODUCTS VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    let mut products =
+        connection.prepare("INSERT INTO PRODUCTS VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
     let mut inventory = connection.prepare("INSERT INTO INVENTORY VALUES (?1, ?2, ?3)")?;
     for (sold, id) in catalogue.sales().into_iter().zip(1..) {
         let product = catalogue.product(id);

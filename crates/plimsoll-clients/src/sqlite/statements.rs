@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_workload::store::{
-    Catalogue, Customer, Line, RESTOCK_BELOW, Search, SearchBy, StoreAudit, VisitEnd, YEAR_DAYS, tax_cents,
+    Catalogue, Customer, Line, RESTOCK_BELOW, Search, SearchBy, StoreAudit, VisitEnd, YEAR_DAYS,
+    tax_cents,
 };
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
@@ -15,7 +16,8 @@ pub type Found<T> = Result<T, String>;
 /// A customer's number, and titles with those that others bought with them.
 type LoggedIn = (i64, Vec<(String, String)>);
 
-/// How long a connection waits for another program that writes. Sessions of a run wait for each other before.
+/// How long a connection waits for another program that writes. Sessions of a run wait for each
+/// other before.
 const BUSY_PATIENCE: Duration = Duration::from_secs(10);
 /// Titles that a login shows at most.
 const TITLES_MAX: i64 = 10;
@@ -36,16 +38,17 @@ pub fn log_in(
 ) -> rusqlite::Result<Found<LoggedIn>> {
     let mut by_name = connection
         .prepare_cached("SELECT CUSTOMERID FROM CUSTOMERS WHERE USERNAME = ?1 AND PASSWORD = ?2")?;
-    let customer: Option<i64> = by_name
-        .query_row(params![username, "password"], |row| row.get(0))
-        .optional()?;
+    let customer: Option<i64> =
+        by_name.query_row(params![username, "password"], |row| row.get(0)).optional()?;
     let Some(customer) = customer else {
         return Ok(Err(format!("customer {username} is missing")));
     };
     let mut history = connection.prepare_cached(
         "SELECT one.PROD_ID, one.TITLE, other.PROD_ID, other.TITLE FROM CUST_HIST \
-         JOIN PRODUCTS one ON one.PROD_ID = CUST_HIST.PROD_ID JOIN PRODUCTS other ON other.PROD_ID = one.COMMON_PROD_ID \
-         WHERE CUST_HIST.CUSTOMERID = ?1 ORDER BY CUST_HIST.ORDERID, CUST_HIST.ORDERLINEID LIMIT ?2",
+         JOIN PRODUCTS one ON one.PROD_ID = CUST_HIST.PROD_ID JOIN PRODUCTS other ON other.PROD_ID \
+         = one.COMMON_PROD_ID \
+         WHERE CUST_HIST.CUSTOMERID = ?1 ORDER BY CUST_HIST.ORDERID, CUST_HIST.ORDERLINEID LIMIT \
+         ?2",
     )?;
     let mut rows = history.query(params![customer, TITLES_MAX])?;
     let mut titles = Vec::new();
@@ -81,7 +84,8 @@ pub fn search(
         SearchBy::Title(both) => (BY_TEXT, format!("TITLE : ({})", all_words(both))),
     };
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT PROD_ID, TITLE, ACTOR, PRICE FROM PRODUCTS WHERE {condition} ORDER BY PROD_ID LIMIT ?2"
+        "SELECT PROD_ID, TITLE, ACTOR, PRICE FROM PRODUCTS WHERE {condition} ORDER BY PROD_ID \
+         LIMIT ?2"
     ))?;
     let mut rows = statement.query(params![wanted, search.limit])?;
     let mut found = Vec::new();
@@ -97,25 +101,29 @@ pub fn search(
     Ok(Ok(found))
 }
 
-const BY_TEXT: &str = "PROD_ID IN (SELECT rowid FROM PRODUCT_TEXT WHERE PRODUCT_TEXT MATCH ?1)";
+pub const BY_TEXT: &str = "PROD_ID IN (SELECT rowid FROM PRODUCT_TEXT WHERE PRODUCT_TEXT MATCH ?1)";
 
-/// Words are letters only, but quoted all the same: an operator of the search language among them would be one.
+/// Words are letters only, but quoted all the same: an operator of the search language among them
+/// would be one.
 fn all_words(text: &str) -> String {
     let quoted: Vec<_> = text.split(' ').map(|word| format!("\"{word}\"")).collect();
     quoted.join(" AND ")
 }
 
 /// What lines cost without tax.
-pub fn price(connection: &Connection, lines: &[Line], catalogue: &Catalogue) -> rusqlite::Result<Found<i64>> {
-    let mut statement = connection.prepare_cached("SELECT PRICE FROM PRODUCTS WHERE PROD_ID = ?1")?;
+pub fn price(
+    connection: &Connection,
+    lines: &[Line],
+    catalogue: &Catalogue,
+) -> rusqlite::Result<Found<i64>> {
+    let mut statement =
+        connection.prepare_cached("SELECT PRICE FROM PRODUCTS WHERE PROD_ID = ?1")?;
     let mut net_cents = 0;
     for line in lines {
         let number = line.product as i64;
         let price: Option<i64> = statement.query_row([number], |row| row.get(0)).optional()?;
         if price != Some(i64::from(catalogue.product(line.product).price_cents)) {
-            return Ok(Err(format!(
-                "the price of product {number} is not what was written"
-            )));
+            return Ok(Err(format!("the price of product {number} is not what was written")));
         }
         net_cents += price.unwrap_or_default() * i64::from(line.quantity);
     }
@@ -138,10 +146,12 @@ pub fn purchase(
     };
     for (line, number) in lines.iter().zip(1i64..) {
         let product = line.product as i64;
-        // Stock and sales change in one statement that is also the question whether there is enough.
+        // Stock and sales change in one statement that is also the question whether there is
+        // enough.
         let mut take = transaction.prepare_cached(
             "UPDATE INVENTORY SET SALES = SALES + ?2, \
-             QUAN_IN_STOCK = CASE WHEN QUAN_IN_STOCK - ?2 < ?3 THEN QUAN_IN_STOCK ELSE QUAN_IN_STOCK - ?2 END \
+             QUAN_IN_STOCK = CASE WHEN QUAN_IN_STOCK - ?2 < ?3 THEN QUAN_IN_STOCK ELSE \
+             QUAN_IN_STOCK - ?2 END \
              WHERE PROD_ID = ?1 AND QUAN_IN_STOCK >= ?2",
         )?;
         if take.execute(params![product, line.quantity, RESTOCK_BELOW])? == 0 {
@@ -149,9 +159,11 @@ pub fn purchase(
             transaction.rollback()?;
             return Ok(VisitEnd::OutOfStock);
         }
-        let mut insert = transaction.prepare_cached("INSERT INTO ORDERLINES VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        let mut insert =
+            transaction.prepare_cached("INSERT INTO ORDERLINES VALUES (?1, ?2, ?3, ?4, ?5)")?;
         insert.execute(params![number, order, product, line.quantity, day])?;
-        let mut insert = transaction.prepare_cached("INSERT INTO CUST_HIST VALUES (?1, ?2, ?3, ?4)")?;
+        let mut insert =
+            transaction.prepare_cached("INSERT INTO CUST_HIST VALUES (?1, ?2, ?3, ?4)")?;
         insert.execute(params![customer, order, number, product])?;
     }
     transaction.commit()?;
@@ -173,17 +185,20 @@ pub fn audit(connection: &mut Connection) -> rusqlite::Result<StoreAudit> {
         sold_units: number("SELECT coalesce(sum(SALES), 0) FROM INVENTORY")?,
         ordered_units: number("SELECT coalesce(sum(QUANTITY), 0) FROM ORDERLINES")?,
         products_differing: number(
-            "SELECT count(*) FROM INVENTORY LEFT JOIN (SELECT PROD_ID AS product, sum(QUANTITY) AS units FROM ORDERLINES \
+            "SELECT count(*) FROM INVENTORY LEFT JOIN (SELECT PROD_ID AS product, sum(QUANTITY) AS \
+             units FROM ORDERLINES \
              GROUP BY PROD_ID) ON product = PROD_ID WHERE SALES <> coalesce(units, 0)",
         )?,
         stocks_negative: number("SELECT count(*) FROM INVENTORY WHERE QUAN_IN_STOCK < 0")?,
         orders_of_wrong_size: number(
-            "SELECT count(*) FROM ORDERS LEFT JOIN (SELECT ORDERID AS of, count(*) AS size FROM ORDERLINES GROUP BY ORDERID) \
+            "SELECT count(*) FROM ORDERS LEFT JOIN (SELECT ORDERID AS of, count(*) AS size FROM \
+             ORDERLINES GROUP BY ORDERID) \
              ON of = ORDERID WHERE coalesce(size, 0) NOT BETWEEN 1 AND 10",
         )?,
         lines_without_order: number(
             "SELECT count(*) FROM ORDERLINES WHERE ORDERID NOT IN (SELECT ORDERID FROM ORDERS)",
         )?,
+        ..StoreAudit::default()
     })
 }
 
@@ -197,7 +212,8 @@ pub fn stock_and_sales(connection: &Connection) -> rusqlite::Result<Vec<(i64, i6
 
 /// Bytes of the pages in use.
 pub fn size_bytes(connection: &Connection) -> rusqlite::Result<u64> {
-    let text = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+    let text = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, \
+     pragma_freelist_count, pragma_page_size";
     let bytes: i64 = connection.query_row(text, [], |row| row.get(0))?;
     Ok(bytes.max(0) as u64)
 }

@@ -5,7 +5,10 @@ use plimsoll_io::Random;
 use plimsoll_workload::mail::PartSum;
 
 /// Complete responses with what was read of their contents.
-fn frames(bytes: &[u8], pieces: impl Fn(usize) -> usize) -> Result<Vec<(String, usize)>, FrameError> {
+fn frames(
+    bytes: &[u8],
+    pieces: impl Fn(usize) -> usize,
+) -> Result<Vec<(String, usize)>, FrameError> {
     let mut framer = Framer::new(1 << 20);
     let (mut frames, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
@@ -21,7 +24,8 @@ fn frames(bytes: &[u8], pieces: impl Fn(usize) -> usize) -> Result<Vec<(String, 
     Ok(frames)
 }
 
-const TALK: &str = "* OK hello {you}\r\n* 1 FETCH (UID 4 ENVELOPE (NIL {5}\r\na{3}\r NIL) FLAGS (\\Seen))\r\n\
+const TALK: &str = "* OK hello {you}\r\n* 1 FETCH (UID 4 ENVELOPE (NIL {5}\r\na{3}\r NIL) FLAGS \
+ (\\Seen))\r\n\
     * 2 FETCH (UID 5 BODY[1] {7}\r\n}\r\n* OK BODY[]<0> {3}\r\nx\r\n)\r\np1 OK done\r\n";
 
 /// A response is the same however the network cuts it.
@@ -33,19 +37,15 @@ fn responses_do_not_depend_on_pieces() {
         whole[1].0, "* 1 FETCH (UID 4 ENVELOPE (NIL {5}\r\na{3}\r NIL) FLAGS (\\Seen))\r\n",
         "short literals that are no content stay"
     );
-    assert_eq!(
-        whole[2],
-        (
-            "* 2 FETCH (UID 5 BODY[1] {0}\r\n BODY[]<0> {0}\r\n)\r\n".to_owned(),
-            2
-        ),
-    );
+    let two = "* 2 FETCH (UID 5 BODY[1] {0}\r\n BODY[]<0> {0}\r\n)\r\n".to_owned();
+    assert_eq!(whole[2], (two, 2));
     for piece in 1..40 {
         assert_eq!(frames(TALK.as_bytes(), |_| piece).expect("it can be read"), whole);
     }
 }
 
-/// Contents are summed up, split behind their headers, and not kept: a quarter of a gigabyte passes through a few kilobytes.
+/// Contents are summed up, split behind their headers, and not kept: a quarter of a gigabyte passes
+/// through a few kilobytes.
 #[test]
 fn contents_pass_through_and_are_not_kept() {
     let mut framer = Framer::new(1 << 30);
@@ -58,9 +58,7 @@ fn contents_pass_through_and_are_not_kept() {
         assert!(framer.message().len() < 100);
     }
     assert_eq!(framer.take(b" UID 1)\r\n"), Ok((9, true)));
-    let [literal] = &framer.take_literals()[..] else {
-        panic!("one content")
-    };
+    let [literal] = &framer.take_literals()[..] else { panic!("one content") };
     assert_eq!(literal.whole.bytes, length);
     assert_eq!(literal.body.bytes, (256 << 20) + 1);
     assert_eq!(literal.head, b"A: b\r\n\r\n");
@@ -79,10 +77,7 @@ fn lengths_beyond_the_limits_are_refused() {
     };
     check("* 1 FETCH (BODY[] {1073741824}\r\n", 1 << 30, 1000);
     check("* 1 FETCH (ENVELOPE ({70000}\r\n", 70_000, 64 << 10);
-    assert_eq!(
-        refused("* 1 FETCH (BODY[] {99999999999999999999999}\r\n"),
-        FrameError::Garbled
-    );
+    assert_eq!(refused("* 1 FETCH (BODY[] {99999999999999999999999}\r\n"), FrameError::Garbled);
     assert_eq!(refused("* OK\n"), FrameError::Garbled);
     let mut framer = Framer::new(1000);
     let endless = vec![b'x'; 1 << 20];

@@ -1,90 +1,112 @@
-//! A store that somebody else made is driven as it is: nothing is made there, nothing is taken for granted, nothing is left behind.
+//! A store that somebody else made is driven as it is: nothing is made there, nothing is taken for
+//! granted, nothing is left behind.
 
-use std::rc::Rc;
-
-use plimsoll_clients::client::{ClientError, StoreClient};
-use plimsoll_clients::postgresql::{PostgresStore, Source};
+use plimsoll_clients::client::{ClientError, Mode};
 use plimsoll_workload::store::VisitEnd;
 
-use crate::servers::Server;
-use crate::world::{Door, access, ended, run, sessions};
+use crate::world::{Place, catalogue, ended, run, servers, sessions};
 
-const OBJECTS: &str = "SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace) || ' ' || \
-    (SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace)";
+/// Everything that a database has beside its rows, by the kind of server.
+fn objects(kind: &str) -> &'static str {
+    match kind {
+        "postgresql" => {
+            "SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace) || \
+             ' ' || (SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace)"
+        }
+        _ => {
+            "SELECT group_concat(TABLE_NAME ORDER BY TABLE_NAME) FROM information_schema.TABLES \
+             WHERE TABLE_SCHEMA = 'shop'"
+        }
+    }
+}
 
-/// Its inventory does not add up from the start, as after runs of a driver that loses updates: only what this run adds is judged.
+/// Its inventory does not add up from the start, as after runs of a driver that loses updates: only
+/// what this run adds is judged. Its names hold what is an operator to searches of text.
 #[test]
 fn a_store_of_somebody_else_is_driven_and_audited_from_where_it_stood() {
-    let Some(mut server) = Server::start("postgresql") else {
-        return;
-    };
-    let access = access(&server);
-    let own = Door::Postgres(access.clone());
+    for place in servers() {
+        drive(place);
+    }
+}
+
+fn drive(mut place: Place) {
+    let (kind, door) = (place.name(), place.door());
+    let own = door.clone();
     run(|world| async move {
-        own.open(&world).await.expect("it opens");
+        own.open(&world).await.expect("it opens").close().await.expect("it closes");
     });
-    server.sql("shop", "DROP TABLE plimsoll_marker; UPDATE inventory SET sales = sales + 5 WHERE prod_id < 4; UPDATE products SET actor = 'ANN OTHER', title = 'SOME THING'");
-    let before = server.sql("shop", OBJECTS);
+    let server = place.server().expect("it lies on one");
+    for text in [
+        "DROP TABLE plimsoll_marker",
+        "UPDATE INVENTORY SET SALES = SALES + 5 WHERE PROD_ID < 4",
+        "UPDATE PRODUCTS SET ACTOR = CONCAT('ANN O''OTHER-SIDE', PROD_ID + 100000, ' (+X)'), \
+         TITLE = CONCAT('A \"THING', PROD_ID + 100000, '\" @ HOME')",
+    ] {
+        server.sql("shop", text);
+    }
+    let before = server.sql("shop", objects(kind));
     run(|world| async move {
-        let open = || {
-            PostgresStore::open(
-                &world.handle,
-                world.network.clone(),
-                access.clone(),
-                Source::Existing,
-            )
-        };
-        let store: Rc<dyn StoreClient> = Rc::new(open().await.expect("it opens"));
-        assert_eq!(
-            (store.population().customers, store.population().products),
-            (2_000, 10_000)
-        );
+        let store = door.open_existing(&world, Mode::Version2).await.expect("it opens");
+        assert_eq!((store.population().customers, store.population().products), (2_000, 10_000));
+        assert!(store.catalogue().is_none());
         let visits = sessions(&world, &store, 4, 2).await;
-        assert!(ended(&visits, VisitEnd::Sold) > 20);
+        assert!(ended(&visits, VisitEnd::Sold) > 20, "{kind}");
         let found: u32 = visits.iter().map(|(visit, _)| visit.rows_found).sum();
-        assert!(
-            found as usize > visits.len(),
-            "searches are for what is there: {found} rows"
-        );
-        assert_eq!(
-            store.audit().await.expect("it reads").findings(&store.counts()),
-            Vec::<String>::new()
-        );
+        assert!(found as usize > visits.len(), "{kind}: searches are for what is there: {found}");
+        let sound = Vec::<String>::new();
+        let audit = store.audit().await.expect("it reads");
+        assert_eq!(audit.findings(&store.counts()), sound, "{kind}");
         store.close().await.expect("it closes");
         // Its new customers do not meet those of the run before.
-        let again: Rc<dyn StoreClient> = Rc::new(open().await.expect("it opens"));
+        let again = door.open_existing(&world, Mode::Version2).await.expect("it opens");
         sessions(&world, &again, 2, 1).await;
-        assert_eq!(
-            again.audit().await.expect("it reads").findings(&again.counts()),
-            Vec::<String>::new()
-        );
-        let lost = "UPDATE inventory SET sales = sales - 1 WHERE prod_id = 9";
-        server.sql("shop", lost);
+        let audit = again.audit().await.expect("it reads");
+        assert_eq!(audit.findings(&again.counts()), sound, "{kind}");
+        let server = place.server().expect("it lies on one");
+        server.sql("shop", "UPDATE INVENTORY SET SALES = SALES - 1 WHERE PROD_ID = 9");
         let findings = again.audit().await.expect("it reads").findings(&again.counts());
-        assert!(
-            findings.len() == 1 && findings[0].starts_with("lost updates"),
-            "{findings:?}"
-        );
-        assert_eq!(server.sql("shop", OBJECTS), before, "nothing is left behind");
+        assert!(findings.len() == 1 && findings[0].starts_with("lost updates"), "{findings:?}");
+        assert_eq!(server.sql("shop", objects(kind)), before, "{kind}: nothing is left behind");
     });
+}
+
+/// The same with members and reviews.
+#[test]
+fn reviews_of_somebody_else_are_read_and_rated() {
+    for mut place in servers() {
+        let (kind, door) = (place.name(), place.door());
+        let own = door.clone();
+        run(|world| async move {
+            let with_reviews = catalogue().with_reviews(300);
+            let store = own.open_as(&world, with_reviews).await.expect("it opens");
+            store.close().await.expect("it closes");
+        });
+        place.server().expect("it lies on one").sql("shop", "DROP TABLE plimsoll_marker");
+        run(|world| async move {
+            let store = door.open_existing(&world, Mode::Version3).await.expect("it opens");
+            assert_eq!(store.population().reviews, 300, "{kind}");
+            sessions(&world, &store, 4, 3).await;
+            let counts = store.counts();
+            assert!(counts.reviews + counts.ratings > 300, "{kind}: {counts:?}");
+            let audit = store.audit().await.expect("it reads");
+            assert_eq!(audit.findings(&counts), Vec::<String>::new(), "{kind}");
+            store.close().await.expect("it closes");
+            let older = door.open_existing(&world, Mode::Version2).await.expect("it opens");
+            assert_eq!(older.population().reviews, 0, "{kind}: they are left alone");
+            older.close().await.expect("it closes");
+        });
+    }
 }
 
 /// A database without such tables is refused, with what is missing.
 #[test]
 fn a_database_without_a_store_is_refused() {
-    let Some(server) = Server::start("postgresql") else {
-        return;
-    };
-    let access = access(&server);
-    let refused = run(|world| async move {
-        PostgresStore::open(&world.handle, world.network.clone(), access, Source::Existing)
-            .await
-            .err()
-    });
-    let refused = refused.expect("nothing is there");
-    assert!(matches!(refused, ClientError::NotOurs(_)), "{refused}");
-    assert!(
-        refused.to_string().contains("has no table customers"),
-        "{refused}"
-    );
+    for place in servers() {
+        let door = place.door();
+        let refused =
+            run(|world| async move { door.open_existing(&world, Mode::Version2).await.err() });
+        let refused = refused.expect("nothing is there");
+        assert!(matches!(refused, ClientError::NotOurs(_)), "{refused}");
+        assert!(refused.to_string().contains("has no table customers"), "{refused}");
+    }
 }

@@ -1,9 +1,11 @@
-//! What can become of a server: killed and started again, full of connections, in the way of another session, closed to us.
+//! What can become of a server: killed and started again, full of connections, in the way of
+//! another session, closed to us.
 
 use std::time::Duration;
 
 use plimsoll_clients::client::ClientError;
-use plimsoll_clients::postgresql::{PostgresStore, Source};
+use plimsoll_clients::client::Source;
+use plimsoll_clients::postgresql::PostgresStore;
 use plimsoll_io::TlsClient;
 use plimsoll_workload::store::VisitEnd;
 
@@ -22,7 +24,8 @@ fn meanwhile<T: Send + 'static>(
     })
 }
 
-/// Orders that were under way are lost or not, and it is known how many; what was acknowledged is there, and sessions go on.
+/// Orders that were under way are lost or not, and it is known how many; what was acknowledged is
+/// there, and sessions go on.
 #[test]
 fn a_server_that_is_killed_and_started_again_loses_nothing_acknowledged() {
     for place in servers() {
@@ -41,7 +44,8 @@ fn a_server_that_is_killed_and_started_again_loses_nothing_acknowledged() {
                 lost >= 1 && lost + u64::from(reconnects) >= 4,
                 "{name}: each session noticed, {lost} and {reconnects}"
             );
-            let troubles = visits.iter().filter(|(visit, _)| visit.trouble.is_some()).count() as u64;
+            let troubles =
+                visits.iter().filter(|(visit, _)| visit.trouble.is_some()).count() as u64;
             assert!(troubles >= lost, "{name}: what the server said is kept");
             let last = visits.last().expect("there were some");
             assert!(
@@ -62,10 +66,9 @@ fn a_server_that_is_killed_and_started_again_loses_nothing_acknowledged() {
 fn a_wrong_password_or_database_is_said_and_not_shown() {
     for place in servers() {
         let mut doors = Vec::new();
-        for (password, database, wanted) in [
-            ("wrong-word", "shop", "password_file"),
-            ("a-word-of-tests", "nowhere", "nowhere"),
-        ] {
+        for (password, database, wanted) in
+            [("wrong-word", "shop", "password_file"), ("a-word-of-tests", "nowhere", "nowhere")]
+        {
             let mut door = place.door();
             match &mut door {
                 Door::Postgres(access) => {
@@ -79,7 +82,8 @@ fn a_wrong_password_or_database_is_said_and_not_shown() {
             doors.push((door, wanted));
         }
         for (door, wanted) in doors {
-            let error = run(|world| async move { door.open(&world).await.err() }).expect("it is refused");
+            let error =
+                run(|world| async move { door.open(&world).await.err() }).expect("it is refused");
             let text = error.to_string();
             assert!(matches!(error, ClientError::Unusable(_)), "{text}");
             assert!(text.contains(wanted) && !text.contains("wrong-word"), "{text}");
@@ -87,13 +91,16 @@ fn a_wrong_password_or_database_is_said_and_not_shown() {
     }
 }
 
-/// More sessions than the server has connections: some are refused and counted, the others go on, and the audit has one.
+/// More sessions than the server has connections: some are refused and counted, the others go on,
+/// and the audit has one.
 #[test]
 fn the_limit_of_connections_is_counted_and_not_an_error() {
     for mut place in servers() {
         let (door, name) = (place.door(), place.name());
         let limit = match &place {
-            Place::MariaDb(_) => "GRANT USAGE ON *.* TO shop@'127.0.0.1' WITH MAX_USER_CONNECTIONS 3",
+            Place::MariaDb(_) => {
+                "GRANT USAGE ON *.* TO shop@'127.0.0.1' WITH MAX_USER_CONNECTIONS 3"
+            }
             _ => "ALTER ROLE shop CONNECTION LIMIT 3",
         };
         place.server().expect("it is on one").sql("shop", limit);
@@ -107,7 +114,8 @@ fn the_limit_of_connections_is_counted_and_not_an_error() {
     }
 }
 
-/// Whoever is in the way makes purchases begin again, inside their response time, and that is counted.
+/// Whoever is in the way makes purchases begin again, inside their response time, and that is
+/// counted.
 #[test]
 fn conflicts_are_tried_again_and_counted() {
     for mut place in servers() {
@@ -136,21 +144,20 @@ fn conflicts_are_tried_again_and_counted() {
     }
 }
 
-/// At the strictest isolation the server aborts some of two that meet: a failed serialisation is tried again like a deadlock.
+/// At the strictest isolation the server aborts some of two that meet: a failed serialisation is
+/// tried again like a deadlock.
 #[test]
 fn failed_serialisations_are_tried_again() {
     let Some(mut server) = Server::start("postgresql") else {
         return;
     };
-    server.sql(
-        "shop",
-        "ALTER ROLE shop SET default_transaction_isolation = 'serializable'",
-    );
+    server.sql("shop", "ALTER ROLE shop SET default_transaction_isolation = 'serializable'");
     let access = access(&server);
     run(|world| async move {
         let door = Door::Postgres(access);
         let store = door.open(&world).await.expect("it opens");
-        let in_the_way = "BEGIN; UPDATE inventory SET sales = sales + 0; SELECT pg_sleep(1); COMMIT";
+        let in_the_way =
+            "BEGIN; UPDATE inventory SET sales = sales + 0; SELECT pg_sleep(1); COMMIT";
         let place = Place::Postgres(Box::new(server));
         let other = meanwhile(place, move |server| server.sql("shop", in_the_way));
         let visits = sessions(&world, &store, 8, 4).await;
@@ -176,13 +183,18 @@ fn a_server_is_talked_to_in_secret_where_that_is_asked_for() {
     stranger.tls = Some(TlsClient::trusting(other).expect("it is one"));
     run(|world| async move {
         let source = Source::Made(catalogue());
-        let refused = PostgresStore::open(&world.handle, world.network.clone(), stranger, source).await;
+        let refused =
+            PostgresStore::open(&world.handle, world.network.clone(), stranger, source).await;
         let text = refused.err().expect("nobody vouches for it").to_string();
         assert!(text.contains("TLS") || text.contains("certificate"), "{text}");
         let store = Door::Postgres(secret).open(&world).await.expect("it opens");
         let visits = sessions(&world, &store, 2, 1).await;
         assert!(ended(&visits, VisitEnd::Sold) > 1);
-        let seen = server.sql("shop", "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND usename = 'shop'");
+        let seen = server.sql(
+            "shop",
+            "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity \
+         USING (pid) WHERE ssl AND usename = 'shop'",
+        );
         assert!(seen != "0", "the server says who is talked to in secret");
         check_audit(store.as_ref()).await;
     });

@@ -1,11 +1,18 @@
 //! One suite for every kind of database: the same rows, the same endings, the same stock and sales.
 
-use plimsoll_clients::client::ClientError;
-use plimsoll_io::Nanos;
-use plimsoll_workload::Demand;
-use plimsoll_workload::store::{Catalogue, Product, Search, SearchBy, Shelves, Step, VisitEnd};
+use std::collections::BTreeSet;
 
-use crate::world::{Place, catalogue, check_audit, demand, ended, places, run, servers, sessions};
+use plimsoll_clients::client::ClientError;
+use plimsoll_io::{Nanos, Random};
+use plimsoll_workload::Demand;
+use plimsoll_workload::store::{
+    Catalogue, Product, ReviewHabits, Search, SearchBy, Shelves, Step, StoreDemand, StoreHabits,
+    VisitEnd,
+};
+
+use crate::world::{
+    Place, SEED, catalogue, check_audit, demand, ended, places, run, servers, sessions,
+};
 
 const ORDERS: usize = 300;
 
@@ -19,15 +26,11 @@ fn matching(products: &[Product], search: &Search) -> u32 {
             words.all(|word| product.title.split(' ').any(|other| other == word))
         }
     };
-    products
-        .iter()
-        .filter(is_found)
-        .take(search.limit as usize)
-        .count() as u32
+    products.iter().filter(is_found).take(search.limit as usize).count() as u32
 }
 
-/// What the engine's store is held against, too: stock, sales, endings and rows found of one session are arithmetic, so they are the same
-/// behind every kind of database.
+/// What the engine's store is held against, too: stock, sales, endings and rows found of one
+/// session are arithmetic, so they are the same behind every kind of database.
 #[test]
 fn one_session_leaves_the_stock_that_the_rule_says_everywhere() {
     for place in places() {
@@ -51,11 +54,8 @@ fn one_session_leaves_the_stock_that_the_rule_says_everywhere() {
                 let visit = store.visit(&task).await.expect("it works");
                 assert_eq!((visit.end, &visit.trouble), (expected, &None), "{name}: {task:?}");
                 rolled_back += u32::from(expected == VisitEnd::OutOfStock);
-                let rows: u32 = task
-                    .searches
-                    .iter()
-                    .map(|search| matching(&products, search))
-                    .sum();
+                let rows: u32 =
+                    task.searches.iter().map(|search| matching(&products, search)).sum();
                 assert_eq!(visit.rows_found, rows, "{name}: {:?}", task.searches);
                 found += rows;
             }
@@ -72,7 +72,8 @@ fn one_session_leaves_the_stock_that_the_rule_says_everywhere() {
     }
 }
 
-/// Every unit sold stands in one line however many order at once, and steps are parts of their order.
+/// Every unit sold stands in one line however many order at once, and steps are parts of their
+/// order.
 #[test]
 fn eight_sessions_lose_nothing() {
     for place in places() {
@@ -94,7 +95,8 @@ fn eight_sessions_lose_nothing() {
     }
 }
 
-/// Arrivals share a demand and so the number of a session: each visit has a connection to itself all the same.
+/// Arrivals share a demand and so the number of a session: each visit has a connection to itself
+/// all the same.
 #[test]
 fn visits_of_one_session_at_once_do_not_mix() {
     for place in places() {
@@ -104,10 +106,8 @@ fn visits_of_one_session_at_once_do_not_mix() {
             let mut demand = demand(store.as_ref());
             let visits: Vec<_> = (0..12)
                 .map(|_| {
-                    let (task, store) = (
-                        demand.next(0, None).expect("a store never closes").task,
-                        store.clone(),
-                    );
+                    let (task, store) =
+                        (demand.next(0, None).expect("a store never closes").task, store.clone());
                     world.handle.spawn(async move { store.visit(&task).await })
                 })
                 .collect();
@@ -171,18 +171,18 @@ fn a_database_of_somebody_else_is_left_alone() {
         let door = place.door();
         let refused = run(|world| async move { door.open(&world).await.err() });
         let text = refused.expect("it is somebody else's").to_string();
-        assert!(
-            text.contains("a database of somebody else: it has a table precious"),
-            "{text}"
-        );
+        assert!(text.contains("a database of somebody else: it has a table precious"), "{text}");
         let server = place.server().expect("it is on one");
         let schema = "('public', 'shop')";
-        let count = format!("SELECT count(*) FROM information_schema.tables WHERE table_schema IN {schema}");
+        let count = format!(
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema IN {schema}"
+        );
         assert_eq!(server.sql("shop", &count), "1");
     }
 }
 
-/// A purchase that reads the stock and then writes what it made of it loses updates; the audit says so to the unit.
+/// A purchase that reads the stock and then writes what it made of it loses updates; the audit says
+/// so to the unit.
 #[test]
 fn a_lost_update_is_found() {
     for mut place in servers() {
@@ -192,16 +192,71 @@ fn a_lost_update_is_found() {
             let upper = matches!(place, Place::MariaDb(_));
             let server = place.server().expect("it is on one");
             let table = if upper { "INVENTORY" } else { "inventory" };
-            server.sql(
-                "shop",
-                &format!("UPDATE {table} SET sales = sales - 3 WHERE prod_id = 7"),
-            );
+            server.sql("shop", &format!("UPDATE {table} SET sales = sales - 3 WHERE prod_id = 7"));
             let findings = store.audit().await.expect("it reads").findings(&store.counts());
             assert_eq!(findings.len(), 1, "{findings:?}");
             assert!(
-                findings[0].starts_with("lost updates: ") && findings[0].ends_with("1 products differ"),
+                findings[0].starts_with("lost updates: ")
+                    && findings[0].ends_with("1 products differ"),
                 "{findings:?}"
             );
         });
     }
+}
+
+/// Reviews of the test: few products of the ten thousand have any.
+const REVIEWS: u64 = 2_000;
+
+/// Members, reviews and ratings: one session finds as many rows everywhere, what was acknowledged
+/// is there, and a store keeps what it has for a run that asks for it again.
+#[test]
+fn reviews_are_found_written_and_rated_alike_everywhere() {
+    let with_reviews = catalogue().with_reviews(REVIEWS);
+    let mut everywhere = Vec::new();
+    for place in places() {
+        let (name, door) = (place.name(), place.door());
+        let found = run(|world| async move {
+            // A store without reviews gets them when it is asked for them first.
+            let store = door.open(&world).await.expect("it opens");
+            store.close().await.expect("it closes");
+            let store = door.open_as(&world, with_reviews).await.expect("it opens");
+            let before = store.counts();
+            assert_eq!((before.reviews, store.population().reviews), (REVIEWS, REVIEWS), "{name}");
+            let often = ReviewHabits {
+                new_members_percent: 50.0,
+                new_reviews_percent: 50.0,
+                new_ratings_percent: 50.0,
+                ..ReviewHabits::USUAL
+            };
+            let habits = StoreHabits { reviews: often, ..StoreHabits::USUAL };
+            let random = Random::from_seed(SEED);
+            let mut demand = StoreDemand::new(random, habits, store.population(), 0);
+            let (mut rows, mut steps) = (Vec::new(), BTreeSet::new());
+            for _ in 0..30 {
+                let task = demand.next(0, None).expect("a store never closes").task;
+                let visit = store.visit(&task).await.expect("it works");
+                rows.push(visit.rows_found);
+                steps.extend(visit.steps.iter().map(|(step, _)| *step));
+            }
+            assert_eq!(steps.len(), Step::ALL.len(), "{name}: every step was taken");
+            check_audit(store.as_ref()).await;
+            let after = store.counts();
+            assert!(after.reviews > REVIEWS && after.ratings > before.ratings, "{name}: {after:?}");
+            store.close().await.expect("it closes");
+            let again = door.open_as(&world, with_reviews).await.expect("it opens");
+            let (reviews, ratings) = (again.counts().reviews, again.counts().ratings);
+            assert_eq!((reviews, ratings), (after.reviews, after.ratings), "{name}");
+            again.close().await.expect("it closes");
+            let other = door.open_as(&world, catalogue().with_reviews(REVIEWS + 1)).await.err();
+            let other = other.expect("it has others").to_string();
+            assert!(other.contains("2000 reviews, not 2001"), "{name}: {other}");
+            (rows, after.reviews, after.ratings)
+        });
+        everywhere.push((name, found));
+    }
+    for (name, found) in &everywhere {
+        assert_eq!(*found, everywhere[0].1, "{name} and {}", everywhere[0].0);
+    }
+    let rows: u32 = everywhere[0].1.0.iter().sum();
+    assert!(rows > 100, "reviews are found: {rows}");
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use plimsoll_clients::client::{ClientError, StoreClient};
+use plimsoll_clients::client::{ClientError, Mode, Source, StoreClient};
 use plimsoll_clients::mysql::{self, MysqlStore};
-use plimsoll_clients::postgresql::{Access, PostgresStore, Source};
+use plimsoll_clients::postgresql::{Access, PostgresStore};
 use plimsoll_clients::sqlite::SqliteStore;
 use plimsoll_io::{
-    Clock, Executor, Handle, NANOS_PER_SECOND, Nanos, Random, RealDisk, RealDiskOptions, RealNetwork,
-    RealNetworkOptions,
+    Clock, Executor, Handle, NANOS_PER_SECOND, Nanos, Random, RealDisk, RealDiskOptions,
+    RealNetwork, RealNetworkOptions,
 };
 use plimsoll_workload::store::{Catalogue, Scale, StoreDemand, StoreHabits, Visit, VisitEnd};
 use plimsoll_workload::{Demand, Done, Seen};
@@ -117,11 +117,37 @@ impl Door {
             Door::File(path) => Rc::new(SqliteStore::open(handle, path, catalogue).await?),
             Door::Postgres(access) => {
                 let source = Source::Made(catalogue);
-                let opening = PostgresStore::open(handle, world.network.clone(), access.clone(), source);
+                let opening =
+                    PostgresStore::open(handle, world.network.clone(), access.clone(), source);
                 Rc::new(opening.await?)
             }
-            Door::MariaDb(access) => Rc::new(MysqlStore::open(handle, access.clone(), catalogue).await?),
+            Door::MariaDb(access) => {
+                Rc::new(MysqlStore::open(handle, access.clone(), Source::Made(catalogue)).await?)
+            }
             Door::Engine(folder) => Rc::new(OnEngine::open(world, folder, catalogue).await?),
+        })
+    }
+}
+
+impl Door {
+    /// Opens what somebody else made there.
+    pub async fn open_existing(
+        &self,
+        world: &World,
+        mode: Mode,
+    ) -> Result<Rc<dyn StoreClient>, ClientError> {
+        let handle = &world.handle;
+        Ok(match self {
+            Door::Postgres(access) => {
+                let network = world.network.clone();
+                let opening =
+                    PostgresStore::open(handle, network, access.clone(), Source::Existing(mode));
+                Rc::new(opening.await?)
+            }
+            Door::MariaDb(access) => {
+                Rc::new(MysqlStore::open(handle, access.clone(), Source::Existing(mode)).await?)
+            }
+            Door::File(_) | Door::Engine(_) => unreachable!("a DVD Store lies on a server"),
         })
     }
 }
@@ -133,7 +159,8 @@ impl Folder {
     pub fn new() -> Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("plimsoll-stores-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("plimsoll-stores-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("there is room");
         Folder(path)
     }
@@ -162,15 +189,10 @@ pub fn run<T: 'static, F: Future<Output = T> + 'static>(work: impl FnOnce(World)
     let disk = RealDisk::open(RealDiskOptions::default(), clock.clone()).expect("a disk");
     let executor = Executor::new(clock, disk.clone());
     let handle = executor.handle();
-    let network = RealNetwork::open(&handle, Some(&disk), RealNetworkOptions::default()).expect("a network");
+    let network =
+        RealNetwork::open(&handle, Some(&disk), RealNetworkOptions::default()).expect("a network");
     let network = Rc::new(network);
-    executor
-        .run(work(World {
-            handle,
-            network,
-            disk,
-        }))
-        .expect("it comes to an end")
+    executor.run(work(World { handle, network, disk })).expect("it comes to an end")
 }
 
 pub fn demand(store: &dyn StoreClient) -> StoreDemand {

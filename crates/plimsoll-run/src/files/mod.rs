@@ -1,7 +1,8 @@
-//! Files and block devices under access specifications, as Iometer loads them: the second workload family.
+//! Files and block devices under access specifications, as Iometer loads them: the second workload
+//! family.
 //!
-//! At the disk seam the data of a file counts as database data, so that whatever is known of reads and writes of databases (latencies,
-//! rates, the devices below) is known of files too.
+//! At the disk seam the data of a file counts as database data, so that whatever is known of reads
+//! and writes of databases (latencies, rates, the devices below) is known of files too.
 
 mod content;
 mod file_set;
@@ -22,7 +23,7 @@ use schemars::{Schema, schema_for};
 use crate::RunError;
 use crate::backend::{Backend, Work};
 use crate::context::RunContext;
-use crate::family::{ChecksumReads, Family};
+use crate::family::{BackendSchemas, ChecksumReads, Family};
 use crate::load::{Drive, LoadStart, RunningLoad};
 use crate::outcome::ChecksumReport;
 use crate::spec::{InstanceSpec, WorkloadSpec};
@@ -78,12 +79,9 @@ impl Family for Files {
         schema_for!(FilesSpec)
     }
 
-    fn instance_schema(&self) -> Schema {
-        schema_for!(FilesInstance)
-    }
-
-    fn database_schema(&self) -> Schema {
-        schema_for!(FilesDatabase)
+    fn backend_schemas(&self) -> Vec<BackendSchemas> {
+        let (instance, database) = (schema_for!(FilesInstance), schema_for!(FilesDatabase));
+        vec![BackendSchemas::new(self.backends(), instance, database)]
     }
 
     fn checksum_unit_bytes(&self, _: &InstanceSpec) -> u32 {
@@ -94,14 +92,16 @@ impl Family for Files {
         true
     }
 
-    fn load_sparse(&self, memory: &MemoryDisk, instance: &mut InstanceSpec) -> Result<(), RunError> {
+    fn load_sparse(
+        &self,
+        memory: &MemoryDisk,
+        instance: &mut InstanceSpec,
+    ) -> Result<(), RunError> {
         let settings: FilesInstance = instance.options_as().map_err(RunError::Spec)?;
         for position in 0..instance.databases.len() {
             let recipe = file_set::recipe_of(instance, position, settings)?;
-            let (path, size) = (
-                instance.database_path(position),
-                instance.databases[position].size_bytes,
-            );
+            let (path, size) =
+                (instance.database_path(position), instance.databases[position].size_bytes);
             memory.load_sparse(path, size, Sparse::new(Arc::new(recipe)));
             instance.databases[position].existing_records = Some(size / SECTOR_BYTES as u64);
         }
@@ -175,12 +175,14 @@ fn files_of(load: &LoadStart<'_>) -> Result<Vec<LoadedFile>, RunError> {
     Ok(files)
 }
 
-/// Whether a file is long enough for the longest transfer, and its blocks short enough where they must be.
+/// Whether a file is long enough for the longest transfer, and its blocks short enough where they
+/// must be.
 fn check_fit(file: &OpenFile, access: &Access, below: BelowBlock) -> Result<(), String> {
     let (path, block) = (file.path().display(), file.block_bytes());
     if access.largest_bytes() > file.size_bytes() {
         return Err(format!(
-            "transfers of {} bytes do not fit into {path}, of which {} are used; take a larger file",
+            "transfers of {} bytes do not fit into {path}, of which {} are used; take a larger \
+             file",
             access.largest_bytes(),
             file.size_bytes()
         ));
@@ -192,7 +194,8 @@ fn check_fit(file: &OpenFile, access: &Access, below: BelowBlock) -> Result<(), 
     });
     match broken {
         Some(line) if below == BelowBlock::Refuse => Err(format!(
-            "a line of {} bytes (align {}, reply {}) is no whole number of the logical blocks of {path}, which have {block} bytes; \
+            "a line of {} bytes (align {}, reply {}) is no whole number of the logical blocks of \
+             {path}, which have {block} bytes; \
              write below_block = \"round\" or \"read_modify_write\", or other sizes",
             line.size_bytes, line.align_bytes, line.reply_bytes
         )),
@@ -200,11 +203,10 @@ fn check_fit(file: &OpenFile, access: &Access, below: BelowBlock) -> Result<(), 
     }
 }
 
-/// Lines without an alignment begin at blocks of the storage; those shorter than a block at sectors of 512 bytes.
+/// Lines without an alignment begin at blocks of the storage; those shorter than a block at sectors
+/// of 512 bytes.
 fn at_boundaries(access: &Access, files: &[LoadedFile]) -> Access {
-    let blocks = files
-        .iter()
-        .map(|file| file.set.files()[file.position].block_bytes());
+    let blocks = files.iter().map(|file| file.set.files()[file.position].block_bytes());
     let block = blocks.max().unwrap_or(SECTOR_BYTES as u64);
     access.aligned(|line| match line.align_bytes {
         0 if line.size_bytes.is_multiple_of(block) => block,

@@ -1,9 +1,10 @@
-//! What all tasks of a running load share: the service, whether the load is still wanted, and where endings are counted.
+//! What all tasks of a running load share: the service, whether the load is still wanted, and where
+//! endings are counted.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 
-use plimsoll_io::{Handle, Nanos};
+use plimsoll_io::{Handle, Nanos, Notify};
 use plimsoll_workload::Done;
 
 use crate::RunError;
@@ -51,7 +52,11 @@ pub trait Service {
     ///
     /// # Errors
     /// Whatever ends the run.
-    fn execute(&self, task: &Self::Task, book: &mut Book) -> impl Future<Output = Result<Done, RunError>>;
+    fn execute(
+        &self,
+        task: &Self::Task,
+        book: &mut Book,
+    ) -> impl Future<Output = Result<Done, RunError>>;
 
     /// What is done behind a task that counts for nothing, such as waiting for news.
     fn rest(&self, _task: &Self::Task) -> impl Future<Output = ()> {
@@ -71,6 +76,7 @@ pub struct Shared<S> {
     run: RunContext,
     service: S,
     wanted: Cell<bool>,
+    stopping: Notify,
     failed: RefCell<Option<RunError>>,
 }
 
@@ -82,6 +88,7 @@ impl<S> Shared<S> {
             run: run.clone(),
             service,
             wanted: Cell::new(true),
+            stopping: Notify::new(),
             failed: RefCell::new(None),
         }
     }
@@ -99,11 +106,17 @@ impl<S> Shared<S> {
     /// Wants the load no more.
     pub fn stop(&self) {
         self.wanted.set(false);
+        self.stopping.notify_all();
+    }
+
+    /// Waits until the load is wanted no more.
+    pub fn stopped(&self) -> impl Future<Output = ()> + '_ {
+        self.stopping.notified()
     }
 
     /// Notes an error that ends the run.
     pub fn fail(&self, error: &RunError) {
-        self.wanted.set(false);
+        self.stop();
         self.failed.borrow_mut().get_or_insert_with(|| error.clone());
     }
 
@@ -132,7 +145,11 @@ impl<S: Service> Shared<S> {
     ///
     /// # Errors
     /// Whatever ends the run.
-    pub async fn carry_out(&self, task: &S::Task, intended: Nanos) -> Result<(Done, Nanos), RunError> {
+    pub async fn carry_out(
+        &self,
+        task: &S::Task,
+        intended: Nanos,
+    ) -> Result<(Done, Nanos), RunError> {
         let handle = self.handle();
         self.run.processors.transaction(handle).await;
         let mut book = Book::default();
@@ -159,7 +176,6 @@ impl<S: Service> Shared<S> {
         for (metric, count) in &book.counts {
             recorder.count(key(metric), *count);
         }
-        self.service
-            .count(task, done, &mut |metric| recorder.count(key(metric), 1));
+        self.service.count(task, done, &mut |metric| recorder.count(key(metric), 1));
     }
 }

@@ -18,13 +18,13 @@ pub struct TaskMetrics {
     pub refused: &'static str,
 }
 
-const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meaning: &'static str) -> Metric {
-    Metric {
-        name,
-        kind,
-        unit,
-        meaning,
-    }
+const fn metric(
+    name: &'static str,
+    kind: MetricKind,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Metric {
+    Metric { name, kind, unit, meaning }
 }
 
 const fn timing(name: &'static str, meaning: &'static str) -> Metric {
@@ -52,7 +52,10 @@ macro_rules! task {
 }
 
 /// What a load may ask for of a server that speaks IMAP.
-pub const TASKS: [TaskMetrics; 11] = [
+pub const IMAP_TASKS: usize = 11;
+
+/// What a load may ask for: first of a server, then of a store of our own alone.
+pub const TASKS: [TaskMetrics; 23] = [
     task!(Logon, "mail_logon"),
     task!(Logoff, "mail_logoff"),
     task!(SendMail, "mail_send_mail"),
@@ -64,22 +67,32 @@ pub const TASKS: [TaskMetrics; 11] = [
     task!(SynchronizeFolders, "mail_synchronize_folders"),
     task!(Search, "mail_search"),
     task!(RequestMeeting, "mail_request_meeting"),
+    task!(BrowseCalendar, "mail_browse_calendar"),
+    task!(MakeAppointment, "mail_make_appointment"),
+    task!(BrowseContacts, "mail_browse_contacts"),
+    task!(CreateContact, "mail_create_contact"),
+    task!(BrowseTasks, "mail_browse_tasks"),
+    task!(CreateTask, "mail_create_task"),
+    task!(PostFreeBusy, "mail_post_free_busy"),
+    task!(PublicFolderPost, "mail_public_folder_post"),
+    task!(BrowsePublicFolder, "mail_browse_public_folder"),
+    task!(EditRules, "mail_edit_rules"),
+    task!(DownloadOab, "mail_download_oab"),
+    task!(EditSmartFolders, "mail_edit_smart_folders"),
 ];
 
 /// The operations of the family, in the order of [`TASKS`].
-pub const OPERATIONS: [&str; TASKS.len()] = [
-    TASKS[0].response,
-    TASKS[1].response,
-    TASKS[2].response,
-    TASKS[3].response,
-    TASKS[4].response,
-    TASKS[5].response,
-    TASKS[6].response,
-    TASKS[7].response,
-    TASKS[8].response,
-    TASKS[9].response,
-    TASKS[10].response,
-];
+pub const OPERATIONS: [&str; TASKS.len()] = operations();
+
+const fn operations() -> [&'static str; TASKS.len()] {
+    let mut names = [""; TASKS.len()];
+    let mut position = 0;
+    while position < TASKS.len() {
+        names[position] = TASKS[position].response;
+        position += 1;
+    }
+    names
+}
 
 pub const CONNECT: &str = "mail_connect";
 pub const LOGIN: &str = "mail_login";
@@ -99,6 +112,9 @@ pub const CREATE: &str = "mail_create";
 pub const CHANGES: &str = "mail_changes";
 pub const NOOP: &str = "mail_noop";
 pub const SUBMIT: &str = "mail_submit";
+pub const CALENDAR: &str = "mail_calendar";
+pub const ITEM: &str = "mail_item";
+pub const LOOK_UP: &str = "mail_look_up";
 pub const DELIVERY: &str = "mail_delivery";
 pub const CONNECTION_LOST: &str = "mail_connection_lost";
 pub const TIMED_OUT: &str = "mail_timed_out";
@@ -118,7 +134,7 @@ pub const WAITING: &str = "mail_waiting";
 pub const QUEUED: &str = "mail_queued";
 pub const COMMANDS_OPEN: &str = "mail_commands_open";
 
-const OTHERS: [Metric; 36] = [
+const OTHERS: [Metric; 39] = [
     timing(
         CONNECT,
         "connections to a server, until it has greeted and TLS has begun, where there is TLS",
@@ -139,13 +155,14 @@ const OTHERS: [Metric; 36] = [
     timing(CREATE, "folders that were made"),
     timing(CHANGES, "questions of a cached client for what has changed"),
     timing(NOOP, "questions for what is new"),
-    timing(
-        SUBMIT,
-        "messages that were handed to a server, from the sender's name to the answer",
-    ),
+    timing(SUBMIT, "messages that were handed to a server, from the sender's name to the answer"),
+    timing(CALENDAR, "appointments of a week that were shown"),
+    timing(ITEM, "appointments, contacts, tasks, posts, rules and free times that were written"),
+    timing(LOOK_UP, "rules that were looked at, and address books that were loaded"),
     timing(
         DELIVERY,
-        "probe messages, from the sender's name to their first sight in the mailbox",
+        "probe messages from the sender's name to their first sight in the mailbox; in a store of \
+         ours every message from its acceptance to its delivery",
     ),
     counter(CONNECTION_LOST, "connections that broke or were given up"),
     counter(TIMED_OUT, "commands that were not answered in time"),
@@ -154,18 +171,12 @@ const OTHERS: [Metric; 36] = [
     counter(BODIES_WRONG, "contents that are not what was sent"),
     counter(UNPARSED, "responses that the grammar does not know"),
     counter(VALIDITY_CHANGED, "folders whose UIDs became invalid"),
-    counter(
-        MESSAGES_SENT,
-        "messages that were accepted for at least one recipient",
-    ),
+    counter(MESSAGES_SENT, "messages that were accepted for at least one recipient"),
     counter(RECIPIENTS_ACCEPTED, "recipients for whom a message was accepted"),
     counter(RECIPIENTS_REFUSED, "recipients that were refused"),
     counter(MESSAGES_READ, "messages that were read"),
     counter(PROBES_SENT, "probe messages that were accepted"),
-    counter(
-        PROBES_LOST,
-        "probe messages that were not seen in time, or could not be sent",
-    ),
+    counter(PROBES_LOST, "probe messages that were not seen in time, or could not be sent"),
     level(OPEN, "tasks under way"),
     level(WAITING, "tasks that are due and not begun"),
     level(QUEUED, "messages offered to a server that has not answered yet"),
@@ -180,10 +191,8 @@ const fn all() -> [Metric; 4 * TASKS.len() + OTHERS.len()] {
     let mut position = 0;
     while position < TASKS.len() {
         let task = TASKS[position];
-        all[4 * position] = timing(
-            task.response,
-            "tasks of this name, from their intended start to their end",
-        );
+        all[4 * position] =
+            timing(task.response, "tasks of this name, from their intended start to their end");
         all[4 * position + 1] = timing(task.service, "the same tasks, from their actual start");
         all[4 * position + 2] = counter(task.planned, "tasks of this name that came due");
         all[4 * position + 3] = counter(
@@ -203,4 +212,9 @@ const fn all() -> [Metric; 4 * TASKS.len() + OTHERS.len()] {
 /// The metrics of a task, if a load may ask for it.
 pub fn metrics_of(task: MailTask) -> Option<&'static TaskMetrics> {
     TASKS.iter().find(|metrics| metrics.task == task)
+}
+
+/// Whether a server that speaks IMAP can do a task.
+pub fn is_of_imap(task: MailTask) -> bool {
+    TASKS[..IMAP_TASKS].iter().any(|metrics| metrics.task == task)
 }

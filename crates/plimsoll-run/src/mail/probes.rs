@@ -1,4 +1,5 @@
-//! Probe messages: how long a message takes from its sender's first word to its first sight in the mailbox of its recipient.
+//! Probe messages: how long a message takes from its sender's first word to its first sight in the
+//! mailbox of its recipient.
 
 use std::rc::{Rc, Weak};
 
@@ -15,22 +16,24 @@ pub async fn probe(office: Weak<Office>, mut random: Random) {
     let mut sequence = 0;
     loop {
         let Some((handle, gap_ns)) = office.upgrade().map(|office| {
-            let gap_ns = 60.0 * NANOS_PER_SECOND as f64 / office.spec.probes_per_minute;
-            (office.run.handle.clone(), gap_ns as Nanos)
+            let gap_ns = 60.0 * NANOS_PER_SECOND as f64 / office.group.spec.probes_per_minute;
+            (office.group.run.handle.clone(), gap_ns as Nanos)
         }) else {
             return;
         };
         handle.sleep(gap_ns).await;
-        let Some(office) = office.upgrade() else { return };
-        let account = random.below(office.days.len() as u64);
+        let Some(office) = office.upgrade() else {
+            return;
+        };
+        let account = random.below(office.group.days.len() as u64);
         let found = one(&office, account, sequence).await;
         sequence += 1;
         let note = |metric: &'static str| {
             let endpoint = office.server.endpoint_of(account) as u32 + 1;
-            let key = office.run.recorder.key(office.server.number, endpoint, metric);
-            key.of_workload(office.workload)
+            let key = office.group.run.recorder.key(office.server.number, endpoint, metric);
+            key.of_workload(office.group.place.workload)
         };
-        let recorder = &office.run.recorder;
+        let recorder = &office.group.run.recorder;
         let (was_sent, seen_after_ns) = found.unwrap_or((false, None));
         if was_sent {
             recorder.count(note(metrics::PROBES_SENT), 1);
@@ -47,9 +50,13 @@ pub async fn probe(office: Weak<Office>, mut random: Random) {
 }
 
 /// Whether the server took it, and after what time it was seen.
-async fn one(office: &Rc<Office>, account: u64, sequence: u64) -> Result<(bool, Option<Nanos>), MailError> {
+async fn one(
+    office: &Rc<Office>,
+    account: u64,
+    sequence: u64,
+) -> Result<(bool, Option<Nanos>), MailError> {
     let server = &office.server;
-    let handle = &office.run.handle;
+    let handle = &office.group.run.handle;
     let mut imap = server.connect(account).await?;
     server.login(&mut imap, account).await?;
     let first = imap.select("INBOX").await?.uid_next.max(1);
@@ -67,7 +74,7 @@ async fn one(office: &Rc<Office>, account: u64, sequence: u64) -> Result<(bool, 
     if delivery.recipients != [Recipient::Accepted] {
         return Ok((false, None));
     }
-    let until = begun + nanos(office.spec.probe_timeout_s);
+    let until = begun + nanos(office.group.spec.probe_timeout_s);
     loop {
         if imap.noop().await.is_ok() && sees(server, &mut imap, account, first, id).await {
             let took_ns = handle.now() - begun;
@@ -78,9 +85,7 @@ async fn one(office: &Rc<Office>, account: u64, sequence: u64) -> Result<(bool, 
         if !imap.is_open() || handle.now() >= until {
             return Ok((true, None));
         }
-        handle
-            .sleep(office.spec.probe_poll_ms * NANOS_PER_MILLISECOND)
-            .await;
+        handle.sleep(office.group.spec.probe_poll_ms * NANOS_PER_MILLISECOND).await;
     }
 }
 

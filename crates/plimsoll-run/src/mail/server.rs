@@ -1,4 +1,5 @@
-//! A mail server as a run sees it: its endpoints, its accounts, connections to it, and the ledger of what was sent.
+//! A mail server as a run sees it: its endpoints, its accounts, connections to it, and the ledger
+//! of what was sent.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +11,7 @@ use plimsoll_io::{Handle, NANOS_PER_SECOND, Nanos, Network, TlsClient, read_text
 use plimsoll_workload::mail::{Corpus, Mail};
 
 use super::ledger::Ledger;
-use super::spec::{MailDatabase, MailInstance, expand};
+use super::spec::{MailEndpoint, MailInstance, expand};
 use crate::RunError;
 use crate::context::RunContext;
 use crate::spec::InstanceSpec;
@@ -86,12 +87,15 @@ impl MailServer {
             Some(path) => {
                 let text = read_text(path, TEXT_BYTES_MAX).map_err(RunError::Spec)?;
                 let trusting = TlsClient::trusting(text.as_bytes());
-                Some(trusting.map_err(|error| RunError::Spec(format!("{}: {error}", path.display())))?)
+                Some(
+                    trusting
+                        .map_err(|error| RunError::Spec(format!("{}: {error}", path.display())))?,
+                )
             }
         };
         let mut fronts = Vec::new();
         for position in 0..instance.databases.len() {
-            let MailDatabase { imap, deliver } =
+            let MailEndpoint { imap, deliver } =
                 instance.database_options_as(position).map_err(RunError::Spec)?;
             let endpoint = |address: String, security: Security| Endpoint {
                 tls_name: match &spec.tls_name {
@@ -196,10 +200,8 @@ impl MailServer {
             Some(kept) => kept,
             None => self.submission(front, from).await?,
         };
-        let addresses: Vec<String> = to
-            .iter()
-            .map(|account| self.accounts[*account as usize].address.clone())
-            .collect();
+        let addresses: Vec<String> =
+            to.iter().map(|account| self.accounts[*account as usize].address.clone()).collect();
         let sender = &self.accounts[from as usize].address;
         self.ledger.offer(mail.id, to);
         let sent = submission.send(sender, &addresses, &mail.bytes).await;
@@ -218,10 +220,7 @@ impl MailServer {
 
     async fn submission(&self, front: &Front, from: u64) -> Result<Submission, MailError> {
         let Account { login, password, .. } = &self.accounts[from as usize];
-        let account = self
-            .spec
-            .deliver_login
-            .then_some((login.as_str(), password.as_str()));
+        let account = self.spec.deliver_login.then_some((login.as_str(), password.as_str()));
         Submission::connect(
             &*self.network,
             &front.deliver,
@@ -235,9 +234,7 @@ impl MailServer {
 
     /// Forgets connections that wait for a next message.
     pub fn hang_up(&self) {
-        self.fronts
-            .iter()
-            .for_each(|front| front.idle.borrow_mut().clear());
+        self.fronts.iter().for_each(|front| front.idle.borrow_mut().clear());
     }
 }
 
@@ -258,9 +255,7 @@ fn accounts(spec: &MailInstance) -> Result<Vec<Account>, RunError> {
         }
         // The line itself is never shown: it may be a password.
         let (account, password) = text.split_once(':').ok_or_else(|| {
-            RunError::Spec(format!(
-                "line {line} of {shown} has no colon; write ACCOUNT:PASSWORD"
-            ))
+            RunError::Spec(format!("line {line} of {shown} has no colon; write ACCOUNT:PASSWORD"))
         })?;
         passwords.insert(account, password);
     }
@@ -268,19 +263,15 @@ fn accounts(spec: &MailInstance) -> Result<Vec<Account>, RunError> {
     let mut missing = Vec::new();
     let mut accounts = Vec::new();
     for number in numbers {
-        let (Some(login), Some(address)) = (expand(&spec.login, number), expand(&spec.address, number))
+        let (Some(login), Some(address)) =
+            (expand(&spec.login, number), expand(&spec.address, number))
         else {
-            return Err(RunError::Spec(format!(
-                "{} is no pattern of accounts",
-                spec.login
-            )));
+            return Err(RunError::Spec(format!("{} is no pattern of accounts", spec.login)));
         };
         match passwords.get(login.as_str()).or_else(|| passwords.get("*")) {
-            Some(password) => accounts.push(Account {
-                password: (*password).to_owned(),
-                login,
-                address,
-            }),
+            Some(password) => {
+                accounts.push(Account { password: (*password).to_owned(), login, address })
+            }
             None => missing.push(login),
         }
     }
@@ -289,7 +280,8 @@ fn accounts(spec: &MailInstance) -> Result<Vec<Account>, RunError> {
         count => {
             missing.truncate(5);
             Err(RunError::Spec(format!(
-                "{shown} has no line for {count} accounts, such as {}; add them, or `*:PASSWORD` for all others",
+                "{shown} has no line for {count} accounts, such as {}; add them, or `*:PASSWORD` \
+                 for all others",
                 missing.join(", ")
             )))
         }

@@ -1,7 +1,9 @@
-//! The pair of the family: a session is a user, and each of its tasks is carried out on a connection of its own.
+//! The pair of the family: a session is a user, and each of its tasks is carried out on a
+//! connection of its own.
 //!
-//! A task that the server refuses, answers too late or cuts off is counted and ends nothing; the user connects again with its next task. A server that nobody
-//! could use for the stated time ends the run, and so does one that is too far behind the schedule.
+//! A task that the server refuses, answers too late or cuts off is counted and ends nothing; the
+//! user connects again with its next task. A server that nobody could use for the stated time ends
+//! the run, and so does one that is too far behind the schedule.
 
 use std::rc::Rc;
 
@@ -11,6 +13,7 @@ use plimsoll_workload::Done;
 use plimsoll_workload::mail::{MailDemand, MailOrder};
 
 use super::gauges::Gauge;
+use super::group::Group;
 use super::metrics::{self, metrics_of};
 use super::office::Office;
 use super::tasks;
@@ -20,14 +23,17 @@ use crate::RunError;
 use crate::load::{Book, Label, Pair, Service};
 use crate::records::until_stop;
 
-/// What a failed connection waits before its task is over, so that late users do not storm a server that is down.
+/// What a failed connection waits before its task is over, so that late users do not storm a server
+/// that is down.
 const AFTER_FAILURE_NS: Nanos = NANOS_PER_SECOND;
 const REFUSED: u32 = 1;
 
 fn count_failure(book: &mut Book, error: &MailError) {
     match error {
         MailError::No { .. } => book.count(metrics::REFUSED_COMMANDS, 1),
-        MailError::Bad { .. } | MailError::Unsendable { .. } => book.count(metrics::BAD_COMMANDS, 1),
+        MailError::Bad { .. } | MailError::Unsendable { .. } => {
+            book.count(metrics::BAD_COMMANDS, 1)
+        }
         MailError::TimedOut { .. } => {
             book.count(metrics::TIMED_OUT, 1);
             book.count(metrics::CONNECTION_LOST, 1);
@@ -52,7 +58,7 @@ impl Pair for MailPair {
     }
 
     fn description(&self) -> String {
-        let Office { spec, habits, .. } = &*self.office;
+        let Group { spec, habits, .. } = &*self.office.group;
         format!(
             "{} accounts of {}, {:.1} tasks a user and day of {} h",
             self.office.server.accounts.len(),
@@ -63,13 +69,13 @@ impl Pair for MailPair {
     }
 
     fn session(&self, number: u32, operations: Random, _: Random, _: &[usize]) -> MailDemand {
-        let day = self.office.days[number as usize].clone();
+        let day = self.office.group.days[number as usize].clone();
         MailDemand::new(u64::from(number), &operations, day)
     }
 
     fn arrivals(&self, operations: Random, _: Random) -> MailDemand {
         // Refused with the plan: users have schedules of their own.
-        MailDemand::new(0, &operations, self.office.days[0].clone())
+        MailDemand::new(0, &operations, self.office.group.days[0].clone())
     }
 
     fn into_service(self) -> MailService {
@@ -83,24 +89,30 @@ pub struct MailService {
 }
 
 impl MailService {
-    /// One task of a user at its desk, which is returned; it goes back into IDLE, where that is wanted.
-    async fn perform(&self, order: &MailOrder, desk: Desk, book: &mut Book) -> (Desk, Result<(), MailError>) {
+    /// One task of a user at its desk, which is returned; it goes back into IDLE, where that is
+    /// wanted.
+    async fn perform(
+        &self,
+        order: &MailOrder,
+        desk: Desk,
+        book: &mut Book,
+    ) -> (Desk, Result<(), MailError>) {
         let office = &self.office;
         let before = desk.imap.as_ref().map_or(0, Imap::unparsed);
         let mut user = User {
             desk,
             account: order.user,
             server: &office.server,
-            habits: &office.habits,
+            habits: &office.group.habits,
             book,
-            gauges: &office.gauges,
+            gauges: &office.group.gauges,
             bytes_read: 0,
             random: order.random.clone(),
         };
         let result = tasks::carry_out(&mut user, order.task).await;
         let bytes = user.bytes_read;
         let mut desk = user.desk;
-        office.note_bytes(office.server.endpoint_of(order.user), bytes);
+        office.group.note_bytes(office.group.database_of(order.user), bytes);
         if let Some(imap) = &desk.imap {
             book.count(metrics::UNPARSED, imap.unparsed().saturating_sub(before));
         }
@@ -114,7 +126,7 @@ impl MailService {
     }
 
     async fn wait_for_news(&self, desk: &mut Desk) {
-        if let Some(imap) = desk.imap.as_mut().filter(|_| self.office.spec.idle)
+        if let Some(imap) = desk.imap.as_mut().filter(|_| self.office.group.spec.idle)
             && imap.is_open()
             && imap.offers("IDLE")
         {
@@ -129,19 +141,19 @@ impl Service for MailService {
 
     async fn execute(&self, order: &MailOrder, book: &mut Book) -> Result<Done, RunError> {
         let office = &self.office;
-        if let Some(fatal) = office.fatal.borrow().clone() {
+        if let Some(fatal) = office.group.fatal.borrow().clone() {
             return Err(fatal);
         }
-        let begun = office.run.handle.now();
+        let begun = office.group.run.handle.now();
         let place = order.user as usize;
         // Whatever is done was planned, also when the watch has not looked since it came due.
-        count_due(office, place, begun);
+        count_due(&office.group, place, begun);
         let desk = office.desks.borrow_mut()[place].take().unwrap_or_default();
-        let open = office.gauges.enter(Gauge::Task);
-        let work = until_stop(&office.run, self.perform(order, desk, book));
+        let open = office.group.gauges.enter(Gauge::Task);
+        let work = until_stop(&office.group.run, self.perform(order, desk, book));
         let (desk, result) = work.await?;
         drop(open);
-        let took_ns = office.run.handle.now() - begun;
+        let took_ns = office.group.run.handle.now() - begun;
         let is_lost = result.as_ref().is_err_and(MailError::is_lost);
         let is_down = is_lost && desk.imap.is_none() && took_ns < AFTER_FAILURE_NS;
         office.desks.borrow_mut()[place] = Some(desk);
@@ -155,7 +167,7 @@ impl Service for MailService {
             }
             Err(_) => {
                 if is_down {
-                    office.run.handle.sleep(AFTER_FAILURE_NS).await;
+                    office.group.run.handle.sleep(AFTER_FAILURE_NS).await;
                 }
                 Ok(Done::Refused(REFUSED))
             }
@@ -167,7 +179,8 @@ impl Service for MailService {
         Label {
             instance: server.number,
             database: server.endpoint_of(order.user) as u32 + 1,
-            operation: metrics_of(order.task).map_or(metrics::OPERATIONS[0], |metrics| metrics.response),
+            operation: metrics_of(order.task)
+                .map_or(metrics::OPERATIONS[0], |metrics| metrics.response),
         }
     }
 
@@ -183,7 +196,7 @@ impl Service for MailService {
         if let Some(mut desk) = taken {
             // A run that should stop does not wait for a server that hangs.
             let resting = self.wait_for_news(&mut desk);
-            if until_stop(&self.office.run, resting).await.is_ok() {
+            if until_stop(&self.office.group.run, resting).await.is_ok() {
                 self.office.desks.borrow_mut()[place] = Some(desk);
             }
         }

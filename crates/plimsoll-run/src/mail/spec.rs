@@ -9,13 +9,13 @@ use plimsoll_clients::mail::{DeliveryProtocol, Security};
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 use plimsoll_workload::mail::{Client, Corpus, Dispatch, MailHabits, MailTask, OnRead, SizeClass};
 
-use super::metrics::{TASKS, metrics_of};
+use super::metrics::{TASKS, is_of_imap, metrics_of};
 use crate::spec::{InstanceSpec, LoadSpec, WorkloadSpec};
 
 /// What only this family knows of an endpoint of a server, which stands in the place of a database.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MailDatabase {
+pub struct MailEndpoint {
     /// Where it speaks IMAP, `host:port`.
     pub imap: String,
     /// Where it takes messages, `host:port`.
@@ -150,7 +150,7 @@ impl MailInstance {
         let spec: MailInstance = instance.options_as()?;
         let mut found = Vec::new();
         for position in 0..instance.databases.len() {
-            instance.database_options_as::<MailDatabase>(position)?;
+            found.extend(instance.database_options_as::<MailEndpoint>(position).err());
         }
         for (name, pattern) in [("login", &spec.login), ("address", &spec.address)] {
             if expand(pattern, 1).is_none() {
@@ -162,9 +162,7 @@ impl MailInstance {
         if spec.accounts == 0 || spec.accounts > ACCOUNTS_MAX {
             found.push(format!("accounts is {}; take 1 to {ACCOUNTS_MAX}", spec.accounts));
         }
-        let uses_tls = [spec.imap_tls, spec.deliver_tls]
-            .iter()
-            .any(|tls| *tls != TlsSpec::None);
+        let uses_tls = [spec.imap_tls, spec.deliver_tls].iter().any(|tls| *tls != TlsSpec::None);
         if uses_tls && spec.ca_file.is_none() {
             found.push("TLS needs ca_file, the certificates that are trusted; name one".into());
         }
@@ -172,7 +170,9 @@ impl MailInstance {
             found.push("deliver_login is for smtp; LMTP knows no login".into());
         }
         if spec.marker.is_empty() || spec.marker.contains(['\r', '\n', '"', '\\', '\0']) {
-            found.push("marker must be a word or more without quotes, backslashes and line breaks".into());
+            found.push(
+                "marker must be a word or more without quotes, backslashes and line breaks".into(),
+            );
         }
         for (name, value) in [
             ("connect_timeout_s", spec.connect_timeout_s),
@@ -197,18 +197,23 @@ impl MailInstance {
     /// # Errors
     /// Values that are not possible.
     pub fn corpus(&self, seed: u64) -> Result<Corpus, String> {
-        let sizes = self.messages.sizes.iter().map(|size| SizeClass {
+        self.messages.corpus(seed)
+    }
+}
+
+impl MessagesSpec {
+    /// What they are made of.
+    ///
+    /// # Errors
+    /// Values that are not possible.
+    pub fn corpus(&self, seed: u64) -> Result<Corpus, String> {
+        let sizes = self.sizes.iter().map(|size| SizeClass {
             weight: size.weight,
             body_bytes: size.body_bytes,
             attachment_bytes: size.attachment_bytes,
         });
-        let messages = &self.messages;
-        let corpus = Corpus::new(
-            seed,
-            sizes.collect(),
-            messages.entropy_percent,
-            messages.duplicate_percent,
-        );
+        let (entropy, duplicates) = (self.entropy_percent, self.duplicate_percent);
+        let corpus = Corpus::new(seed, sizes.collect(), entropy, duplicates);
         corpus.map_err(|error| error.to_string())
     }
 }
@@ -315,6 +320,10 @@ pub struct MailSpec {
     pub read_max: u32,
     /// Whether connections wait in IDLE between tasks.
     pub idle: bool,
+    /// On a store of our own: older messages that a visit looks at, none if absent.
+    pub older_per_visit: Option<u32>,
+    /// On a store of our own: messages that jobs read behind each task on average, none if absent.
+    pub background_reads_per_task: Option<f64>,
     /// Probe messages in a minute; 0 for none.
     pub probes_per_minute: f64,
     /// How often a probe is looked for.
@@ -339,10 +348,7 @@ impl MailSpec {
                 Some(known) if known.is_phase() || metrics_of(known).is_some() => {
                     tasks.push((known, *per_day))
                 }
-                Some(_) => found.push(format!(
-                    "{task} cannot be done by a server that speaks IMAP; leave it out, or take another target"
-                )),
-                None => found.push(format!(
+                Some(_) | None => found.push(format!(
                     "there is no task {task}; write one of {}",
                     TASKS.map(|metrics| metrics.task.name()).join(", ")
                 )),
@@ -361,8 +367,10 @@ impl MailSpec {
             ));
         }
         if !matches!(workload.load, LoadSpec::Sessions(load) if load.shared) {
-            found
-                .push("its load must be {\"sessions\": USERS, \"shared\": true}: a session is a user".into());
+            found.push(
+                "its load must be {\"sessions\": USERS, \"shared\": true}: a session is a user"
+                    .into(),
+            );
         }
         for (name, value, least) in [
             ("day_h", spec.day_h, f64::MIN_POSITIVE),
@@ -374,6 +382,10 @@ impl MailSpec {
                 found.push(format!("{name} is {value}; take a number up to 1000000"));
             }
         }
+        let behind = spec.background_reads_per_task.unwrap_or_default();
+        if !(0.0..=1_000.0).contains(&behind) {
+            found.push(format!("background_reads_per_task is {behind}; take 0 to 1000"));
+        }
         if spec.probe_poll_ms == 0 {
             found.push("probe_poll_ms is 0; take at least 1".into());
         }
@@ -383,15 +395,32 @@ impl MailSpec {
         }
     }
 
+    /// Whether a server that speaks IMAP can carry such a load.
+    ///
+    /// # Errors
+    /// What it cannot do.
+    pub fn check_for_imap(&self, habits: &MailHabits) -> Result<(), String> {
+        let cannot = habits.tasks.iter().filter(|(task, _)| !is_of_imap(*task));
+        let names: Vec<_> = cannot.map(|(task, _)| task.name()).collect();
+        if self.older_per_visit.is_some() || self.background_reads_per_task.is_some() {
+            return Err(
+                "older_per_visit and background_reads_per_task are of a mail store on the \
+                        engine; leave them out"
+                    .into(),
+            );
+        }
+        match names.is_empty() {
+            true => Ok(()),
+            false => Err(format!(
+                "{} cannot be done by a server that speaks IMAP; leave them out, or take another \
+                 target",
+                names.join(", ")
+            )),
+        }
+    }
+
     fn habits(&self, tasks: Vec<(MailTask, f64)>) -> MailHabits {
-        let OnReadSpec {
-            reply,
-            reply_all,
-            forward,
-            r#move,
-            delete,
-            attachment,
-        } = self.on_read;
+        let OnReadSpec { reply, reply_all, forward, r#move, delete, attachment } = self.on_read;
         MailHabits {
             tasks,
             day_ns: (self.day_h * 3600.0 * NANOS_PER_SECOND as f64) as Nanos,
@@ -403,19 +432,8 @@ impl MailSpec {
                 ClientSpec::Online => Client::Online,
                 ClientSpec::Cached => Client::Cached,
             },
-            recipients: self
-                .recipients
-                .iter()
-                .map(|each| (each.weight, each.count))
-                .collect(),
-            on_read: OnRead {
-                reply,
-                reply_all,
-                forward,
-                r#move,
-                delete,
-                attachment,
-            },
+            recipients: self.recipients.iter().map(|each| (each.weight, each.count)).collect(),
+            on_read: OnRead { reply, reply_all, forward, r#move, delete, attachment },
             inbox_limit: self.inbox_limit,
             page_rows: self.page_rows,
             read_max: self.read_max,

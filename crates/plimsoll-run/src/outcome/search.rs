@@ -34,8 +34,9 @@ pub struct SearchResult {
     pub failed_per_s: Option<f64>,
     /// What was exceeded at that rate.
     pub limited_by: Option<String>,
-    /// Confidence of each step's decision.
-    pub confidence_percent: u32,
+    /// None is stated: each rate is looked at until it is decided, and so many looks at 95 % hold
+    /// less than that together.
+    pub confidence_percent: Option<u32>,
     /// How narrow the bracket was to become.
     pub tolerance_percent: f64,
     /// Every rate tried, in order.
@@ -63,7 +64,8 @@ pub struct SearchFigure {
     pub instance: u32,
     /// Database of the instance, 0 for the log.
     pub database: u32,
-    /// The mean in milliseconds, the share of operations above a limit of the 99th percentile, or events per second.
+    /// The mean in milliseconds, the share of operations above a limit of the 99th percentile, or
+    /// events per second.
     pub measured: f64,
     /// It is hardly below this.
     pub low: Option<f64>,

@@ -1,9 +1,10 @@
-//! Looks for the highest rate at which the criteria hold, step by step within one run: the caches stay warm and the
-//! databases are those that are measured afterwards.
+//! Looks for the highest rate at which the criteria hold, step by step within one run: the caches
+//! stay warm and the databases are those that are measured afterwards.
 //!
-//! Each step begins with an empty queue, settles, and is measured in batches until it is clear whether the rate passes;
-//! what stays unclear counts as failed. The rate that was found is tried once more for twice as long, because caches fill
-//! and write-back falls behind in longer than a step; where it fails, the search goes on below. The load then stays at it.
+//! Each step begins with an empty queue, settles, and is measured in batches until it is clear
+//! whether the rate passes; what stays unclear counts as failed. The rate that was found is tried
+//! once more for twice as long, because caches fill and write-back falls behind in longer than a
+//! step; where it fails, the search goes on below. The load then stays at it.
 
 mod estimate;
 mod step;
@@ -35,20 +36,11 @@ pub async fn act(
     let (number, spec) = searching(state);
     let deadline = state.run.now_together().await? + nanos(duration_s);
     let first_per_s = rate_of_sessions(state, sampler, number, &spec).await?;
-    let drive = |per_s: f64| Drive::Arrivals {
-        per_s,
-        spacing: spec.spacing,
-    };
+    let drive = |per_s: f64| Drive::Arrivals { per_s, spacing: spec.spacing };
     state.drive_by(number, drive(first_per_s)).await?;
-    let mut bisection = Bisection::new(
-        first_per_s,
-        TRANSACTIONS_MIN / spec.step_s,
-        spec.tolerance_percent / 100.0,
-    );
-    let longer = SearchSpec {
-        step_s: 2.0 * spec.step_s,
-        ..spec.clone()
-    };
+    let mut bisection =
+        Bisection::new(first_per_s, TRANSACTIONS_MIN / spec.step_s, spec.tolerance_percent / 100.0);
+    let longer = SearchSpec { step_s: 2.0 * spec.step_s, ..spec.clone() };
     let mut steps: Vec<SearchStep> = Vec::new();
     let mut previous = None;
     let mut end = SearchEnd::Narrow;
@@ -86,27 +78,22 @@ pub async fn act(
     state.drives.insert(number, drive(stays_at));
     report_result(state, &result, stays_at);
     state.load_for(nanos(spec.settle_s)).await?;
-    Ok(PhaseResult {
-        databases: state.databases(),
-        search: Some(result),
-        ..PhaseResult::default()
-    })
+    Ok(PhaseResult { databases: state.databases(), search: Some(result), ..PhaseResult::default() })
 }
 
 fn nanos(seconds: f64) -> Nanos {
     (seconds * NANOS_PER_SECOND as f64) as Nanos
 }
 
-/// The running workload whose rate is looked for; that there is exactly one was checked with the spec.
+/// The running workload whose rate is looked for; that there is exactly one was checked with the
+/// spec.
 fn searching(state: &RunState) -> (usize, SearchSpec) {
     let running = state.running.iter().copied();
     let mut found = running.filter_map(|number| match &state.spec.workloads[number].load {
         LoadSpec::Search(spec) => Some((number, spec.clone())),
         _ => None,
     });
-    found
-        .next()
-        .expect("a search phase runs a workload that searches")
+    found.next().expect("a search phase runs a workload that searches")
 }
 
 /// The rate that the sessions of the warm-up make: a rate of the right order to begin with.
@@ -177,7 +164,7 @@ fn result_of(
         confirmed,
         failed_per_s: bisection.failed(),
         limited_by: at(bisection.failed()).and_then(|step| step.limited_by.clone()),
-        confidence_percent: estimate::CONFIDENCE_PERCENT,
+        confidence_percent: None,
         tolerance_percent: spec.tolerance_percent,
         steps,
     }
@@ -187,12 +174,18 @@ fn report_step(state: &RunState, step: &SearchStep) {
     let decision = match (&step.decision, &step.limited_by) {
         (Decision::Passed, _) => "passes".to_owned(),
         (Decision::Failed, Some(limit)) => format!("fails by {limit}"),
-        (Decision::Unsure, Some(limit)) => format!("too near to {limit} to tell, counted as failed"),
+        (Decision::Unsure, Some(limit)) => {
+            format!("too near to {limit} to tell, counted as failed")
+        }
         (_, None) => "fails".to_owned(),
     };
     let text = format!(
-        "{:.1} transactions/s, {:.0} database IOPS: reads {:.2} ms, log writes {:.2} ms: {decision}",
-        step.transactions_per_s, step.database_iops, step.database_read_ms.mean, step.log_write_ms.mean
+        "{:.1} transactions/s, {:.0} database IOPS: reads {:.2} ms, log writes {:.2} ms: \
+         {decision}",
+        step.transactions_per_s,
+        step.database_iops,
+        step.database_read_ms.mean,
+        step.log_write_ms.mean
     );
     state.run.report_once(Level::Info, "search_step", text);
 }
@@ -202,11 +195,15 @@ fn report_result(state: &RunState, result: &SearchResult, stays_at: f64) {
     let (level, text) = match (result.passed_per_s, result.failed_per_s) {
         (Some(passed), Some(failed)) => (
             Level::Info,
-            format!("{passed:.1} transactions/s pass, {failed:.1} do not: the first limit is {limit}"),
+            format!(
+                "{passed:.1} transactions/s pass, {failed:.1} do not: the first limit is {limit}"
+            ),
         ),
         (Some(passed), None) => (
             Level::Warning,
-            format!("at least {passed:.1} transactions/s pass; the time was over before any rate failed"),
+            format!(
+                "at least {passed:.1} transactions/s pass; the time was over before any rate failed"
+            ),
         ),
         (None, _) => (
             Level::Warning,

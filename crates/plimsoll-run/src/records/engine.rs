@@ -1,8 +1,10 @@
-//! The transactional engine as a backend: prepared databases, one instance, one transaction for each operation.
+//! The transactional engine as a backend: prepared databases, one instance, one transaction for
+//! each operation.
 //!
-//! Every record's content follows from its number and version, so every read is checked against what must be there: a
-//! record that differs ends the run as damaged data, whatever the checksums of its page say. A replacement reads the
-//! record, counts its version up and writes the content of the new version.
+//! Every record's content follows from its number and version, so every read is checked against
+//! what must be there: a record that differs ends the run as damaged data, whatever the checksums
+//! of its page say. A replacement reads the record, counts its version up and writes the content of
+//! the new version.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -20,10 +22,10 @@ use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::verify::{Depth, HeaderCheck, VerifyOptions, verify};
-use plimsoll_io::{Context, InstanceId, NANOS_PER_SECOND, Purpose, Random};
+use plimsoll_io::{Context, InstanceId, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Purpose, Random};
 use plimsoll_prepare::{
-    Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, Sharing, TABLE_NAME, WriteOptions,
-    write_database,
+    Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, Sharing, TABLE_NAME,
+    WriteOptions, write_database,
 };
 use plimsoll_workload::Done;
 use plimsoll_workload::records::{Commit as WantedCommit, Kind, Operation, Placement, Population};
@@ -50,13 +52,16 @@ const REPLY_VERSIONS: u32 = 1 << 31;
 /// Free pages of a prepared table: the file begins to grow at once, as in the published runs.
 const FREE_PAGES: u32 = 16;
 const SHORT_PAD_BYTES: u16 = 200;
+/// How long a session waits when there is no room for old versions of rows.
+const NO_VERSIONS_PAUSE_NS: u64 = 10 * NANOS_PER_MILLISECOND;
 /// Where a record holds its version.
 const VERSION_PLACE: std::ops::Range<usize> = 20..24;
 
 struct EngineDatabase {
     prepared: PreparedDatabase,
     tree: Tree,
-    /// One more than the highest number of a record that was ever used for an insert, whether it came to stay or not.
+    /// One more than the highest number of a record that was ever used for an insert, whether it
+    /// came to stay or not.
     next_record: Cell<u64>,
 }
 
@@ -100,25 +105,29 @@ impl EngineInstance {
                 Level::Warning,
                 "recovered",
                 format!(
-                    "instance {} had not been closed: its log was replayed from generation {} to {} in {seconds:.1} s, {} transactions \
+                    "instance {} had not been closed: its log was replayed from generation {} to \
+                     {} in {seconds:.1} s, {} transactions \
                      were rolled back",
                     spec.name, found.generation_first, found.generation_last, found.rolled_back
                 ),
             );
         }
         match look_for_highest_records(&instance, &databases).await {
-            // Where the marker has said something, damage is left to the phase that is to find it, and has better words for it.
+            // Where the marker has said something, damage is left to the phase that is to find it,
+            // and has better words for it.
             Err(error) if error.is_corruption() && !spec.unfinished => {}
             looked => looked?,
         }
         let limits = instance.store().cache.limits();
-        let mebibytes =
-            |pages: usize| format!("{:.1}", pages as f64 * f64::from(settings.page_bytes) / 1048576.0);
+        let mebibytes = |pages: usize| {
+            format!("{:.1}", pages as f64 * f64::from(settings.page_bytes) / 1048576.0)
+        };
         run.report(
             Level::Info,
             "cache_limits",
             format!(
-                "instance {}: cache {} to {} MiB; cleaning by pages available: start {} MiB, stop {} MiB",
+                "instance {}: cache {} to {} MiB; cleaning by pages available: start {} MiB, stop \
+                 {} MiB",
                 spec.name,
                 mebibytes(limits.frames_min),
                 mebibytes(limits.frames_max),
@@ -147,7 +156,8 @@ impl EngineInstance {
         let database = &self.databases[position];
         let begun = self.watch.now();
         if operation.kind == Kind::Insert && operation.placement == Placement::Own {
-            // Numbers are handed out in order and used in any, and some never: a count of inserts would fall behind.
+            // Numbers are handed out in order and used in any, and some never: a count of inserts
+            // would fall behind.
             let next = database.next_record.get().max(operation.record + 1);
             database.next_record.set(next);
         }
@@ -161,14 +171,19 @@ impl EngineInstance {
             Ok(()) => {
                 let commit_begun = self.watch.now();
                 transaction.commit(how).await?;
-                self.watch
-                    .committed(position, operation.kind.name(), begun, commit_begun);
+                self.watch.committed(position, operation.kind.name(), begun, commit_begun);
                 Ok(Done::Done)
             }
             Err(Failure::NoRoom) => self.give_up(transaction, Done::NoRoom).await,
             Err(Failure::NoRecord) => self.give_up(transaction, Done::Missing).await,
             Err(Failure::Engine(EngineError::WriteConflict)) => {
                 self.give_up(transaction, Done::Conflict).await
+            }
+            Err(Failure::Engine(EngineError::VersionStoreFull { .. })) => {
+                let conflict = self.give_up(transaction, Done::Conflict).await;
+                // Until a transaction ends that still sees old rows, trying again is of no use.
+                self.engine.instance().store().handle.sleep(NO_VERSIONS_PAUSE_NS).await;
+                conflict
             }
             Err(Failure::Engine(error)) => Err(error.into()),
             Err(Failure::WrongContent) => Err(RunError::Corruption(format!(
@@ -190,7 +205,11 @@ impl RecordStore for EngineInstance {
         self.populations.clone()
     }
 
-    fn execute<'a>(&'a self, database: usize, operation: &'a Operation) -> Work<'a, Result<Done, RunError>> {
+    fn execute<'a>(
+        &'a self,
+        database: usize,
+        operation: &'a Operation,
+    ) -> Work<'a, Result<Done, RunError>> {
         Box::pin(self.transaction(database, operation))
     }
 }
@@ -256,7 +275,11 @@ fn populations_of(databases: &[EngineDatabase]) -> impl Iterator<Item = Populati
 }
 
 /// What opening an instance had to replay, if anything.
-pub(crate) fn recovery_result(number: u16, report: &RecoveryReport, seconds: f64) -> Option<RecoveryResult> {
+pub(crate) fn recovery_result(
+    number: u16,
+    report: &RecoveryReport,
+    seconds: f64,
+) -> Option<RecoveryResult> {
     let (first, last) = (report.started_at.generation, report.ended_at.generation);
     report.recovered.then(|| RecoveryResult {
         instance: u32::from(number),
@@ -289,16 +312,20 @@ impl From<EngineError> for Failure {
 }
 
 impl EngineDatabase {
-    async fn change(&self, transaction: &Transaction, operation: &Operation) -> Result<(), Failure> {
+    async fn change(
+        &self,
+        transaction: &Transaction,
+        operation: &Operation,
+    ) -> Result<(), Failure> {
         let number = operation.record;
         let key = self.prepared.record_key(number);
         match operation.kind {
             Kind::Insert if operation.placement == Placement::Beside => {
                 self.insert_beside(transaction, number).await
             }
-            Kind::Insert => Ok(transaction
-                .insert(self.tree, &key, &self.prepared.record(number, 0))
-                .await?),
+            Kind::Insert => {
+                Ok(transaction.insert(self.tree, &key, &self.prepared.record(number, 0)).await?)
+            }
             Kind::Delete => Ok(transaction.delete(self.tree, &key).await?),
             Kind::Read => self.read(transaction, number, &key).await.map(|_| ()),
             Kind::Replace => {
@@ -313,7 +340,8 @@ impl EngineDatabase {
     async fn insert_beside(&self, transaction: &Transaction, number: u64) -> Result<(), Failure> {
         let per_leaf = self.prepared.per_leaf();
         let first = number - number % per_leaf;
-        // Prepared leaves have their vacancies at the end: places of deleted records come first, as sessions know of these.
+        // Prepared leaves have their vacancies at the end: places of deleted records come first, as
+        // sessions know of these.
         let places = first..self.prepared.records().min(first + per_leaf);
         let keys = self.prepared.record_keys(places);
         let Some(vacant) = transaction.first_absent(self.tree, &keys).await? else {
@@ -326,7 +354,12 @@ impl EngineDatabase {
     }
 
     /// Reads a record, compares it with what must be there, and says which version it is.
-    async fn read(&self, transaction: &Transaction, number: u64, key: &[u8]) -> Result<u32, Failure> {
+    async fn read(
+        &self,
+        transaction: &Transaction,
+        number: u64,
+        key: &[u8],
+    ) -> Result<u32, Failure> {
         let found = transaction.get(self.tree, key).await?.ok_or(Failure::NoRecord)?;
         let version = found
             .get(VERSION_PLACE)
@@ -342,14 +375,9 @@ impl EngineDatabase {
 fn plan_of(instance: &InstanceSpec, position: usize) -> Result<Plan, RunError> {
     let page_size = RecordsInstance::of(instance)?.page_size(&instance.name);
     let page_size = page_size.map_err(RunError::Spec)?;
-    let (database, spec) = (
-        &instance.databases[position],
-        RecordsDatabase::of(instance, position)?,
-    );
-    let long_pad = spec
-        .record_bytes
-        .saturating_sub(RECORD_BYTES_BESIDE_LONG_PAD)
-        .max(1);
+    let (database, spec) =
+        (&instance.databases[position], RecordsDatabase::of(instance, position)?);
+    let long_pad = spec.record_bytes.saturating_sub(RECORD_BYTES_BESIDE_LONG_PAD).max(1);
     Ok(Plan {
         database: position as u32 + 1,
         shape: RecordShape {
@@ -357,7 +385,8 @@ fn plan_of(instance: &InstanceSpec, position: usize) -> Result<Plan, RunError> {
             long_pad_bytes: long_pad.min(u32::from(u16::MAX)) as u16,
         },
         compressible_percent: spec.compressible_percent.min(100) as u8,
-        // The published test reads one page for a delete or replacement and none for an insert: there is no second tree.
+        // The published test reads one page for a delete or replacement and none for an insert:
+        // there is no second tree.
         secondary: Secondary::Absent,
         free_pages: FREE_PAGES,
         vacancy_percent: spec.vacancy_percent.unwrap_or(0).min(100) as u8,
@@ -369,11 +398,15 @@ fn plan_of(instance: &InstanceSpec, position: usize) -> Result<Plan, RunError> {
     })
 }
 
-/// The database of this place in an instance as it is when just prepared: for disks that generate it instead of storing it.
+/// The database of this place in an instance as it is when just prepared: for disks that generate
+/// it instead of storing it.
 ///
 /// # Errors
 /// When its plan is impossible.
-pub fn prepared_database(instance: &InstanceSpec, position: usize) -> Result<PreparedDatabase, RunError> {
+pub fn prepared_database(
+    instance: &InstanceSpec,
+    position: usize,
+) -> Result<PreparedDatabase, RunError> {
     let plan = plan_of(instance, position)?;
     PreparedDatabase::new(plan).map_err(|error| RunError::Spec(error.to_string()))
 }
@@ -394,17 +427,14 @@ async fn open_database(
         intended: None,
     };
     let found = match spec.existing_records {
-        Some(_) => existing::check(run, &path, &prepared, context)
-            .await
-            .map(|()| Existing::Whole)?,
+        Some(_) => {
+            existing::check(run, &path, &prepared, context).await.map(|()| Existing::Whole)?
+        }
         None if instance.unfinished => existing::examine(run, &path, &prepared, context).await?,
         None => Existing::Absent,
     };
     if found == Existing::Absent {
-        let options = WriteOptions {
-            context,
-            ..WriteOptions::default()
-        };
+        let options = WriteOptions { context, ..WriteOptions::default() };
         let write = write_database(&run.files, &run.handle, &path, &prepared, &options);
         let report = until_stop(run, write).await?.map_err(|error| match error {
             PrepareError::Disk(error) => RunError::Disk(error),
@@ -435,15 +465,16 @@ async fn open_database(
     })
 }
 
-/// What the marker says of the records can be too low: after a run that was not closed it says nothing, and version 0.1 counted
-/// inserts. The highest key there is tells it.
+/// What the marker says of the records can be too low: after a run that was not closed it says
+/// nothing, and version 0.1 counted inserts. The highest key there is tells it.
 async fn look_for_highest_records(
     instance: &Instance,
     databases: &[EngineDatabase],
 ) -> Result<(), EngineError> {
     for database in databases {
         let transaction = instance.begin();
-        let mut cursor = Cursor::new(&transaction, database.tree, KeyRange::all(), Direction::Backward);
+        let mut cursor =
+            Cursor::new(&transaction, database.tree, KeyRange::all(), Direction::Backward);
         let last = cursor.next().await?;
         transaction.commit(Commit::Lazy).await?;
         let highest = last.and_then(|(key, _)| database.prepared.record_of_key(&key));
@@ -454,7 +485,10 @@ async fn look_for_highest_records(
 }
 
 /// Waits for a long piece of work, or gives it up when the run should stop.
-pub(crate) async fn until_stop<T>(run: &RunContext, work: impl Future<Output = T>) -> Result<T, RunError> {
+pub(crate) async fn until_stop<T>(
+    run: &RunContext,
+    work: impl Future<Output = T>,
+) -> Result<T, RunError> {
     let done = Cell::new(None);
     let working = async { done.set(Some(work.await)) };
     let watching = async {
@@ -465,7 +499,8 @@ pub(crate) async fn until_stop<T>(run: &RunContext, work: impl Future<Output = T
     done.into_inner().ok_or(RunError::Stopped)
 }
 
-/// Asks the database's own catalog where the table lies, so that a file that is something else is noticed here.
+/// Asks the database's own catalog where the table lies, so that a file that is something else is
+/// noticed here.
 async fn place_of_table(run: &RunContext, path: &std::path::Path) -> Result<Place, RunError> {
     let reader = DatabaseReader::open(&run.files, &run.handle, path, WhenDirty::Read).await;
     let reader = reader.map_err(|error| RunError::Corruption(error.to_string()))?;
@@ -498,14 +533,9 @@ pub(crate) fn options_of(
         }
     };
     Ok(InstanceOptions {
-        context: Context {
-            instance: InstanceId(number),
-            ..Context::default()
-        },
+        context: Context { instance: InstanceId(number), ..Context::default() },
         log: LogNames::new(&spec.log_directory, LOG_BASE),
-        databases: (0..spec.databases.len())
-            .map(|position| spec.database_path(position))
-            .collect(),
+        databases: (0..spec.databases.len()).map(|position| spec.database_path(position)).collect(),
         framing,
         circular: settings.circular_log,
         log_buffer_bytes: settings.log_buffer_bytes,
@@ -521,7 +551,8 @@ pub(crate) fn options_of(
     })
 }
 
-/// Reads a whole closed database and judges every page, both copies of the header, its length, and that what is in use was written.
+/// Reads a whole closed database and judges every page, both copies of the header, its length, and
+/// that what is in use was written.
 ///
 /// # Errors
 /// When the file cannot be read at all, or a wish to stop.

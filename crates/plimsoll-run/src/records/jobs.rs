@@ -1,14 +1,16 @@
-//! What an engine instance does besides the transactions while it is open: maintenance of each database, and the reading
-//! back of its log for each further copy. An error of a job ends the run as an error of a session does.
+//! What an engine instance does besides the transactions while it is open: maintenance of each
+//! database, the reading back of its log for each further copy, and a transaction that stays open.
+//! An error of a job ends the run as an error of a session does.
 
 use std::rc::Rc;
 
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::maintenance::{MaintenanceOptions, MaintenanceProgress, maintain};
-use plimsoll_engine::jobs::replication::{ReplicationProgress, replicate};
-use plimsoll_io::{JoinHandle, NANOS_PER_MILLISECOND};
+use plimsoll_engine::jobs::read_back::{ReadBackProgress, read_back};
+use plimsoll_io::{JoinHandle, NANOS_PER_MILLISECOND, NANOS_PER_SECOND};
 
+use super::long_reader::{LongReader, read_for_long};
 use super::spec::RecordsInstance;
 use crate::context::RunContext;
 use crate::events::Level;
@@ -17,7 +19,8 @@ use crate::events::Level;
 pub struct Jobs {
     run: RunContext,
     maintenance: Vec<Rc<MaintenanceProgress>>,
-    replication: Vec<Rc<ReplicationProgress>>,
+    read_back: Vec<Rc<ReadBackProgress>>,
+    long_reader: Rc<LongReader>,
     tasks: Vec<JoinHandle<Result<(), EngineError>>>,
 }
 
@@ -27,7 +30,8 @@ impl Jobs {
         let mut jobs = Jobs {
             run: run.clone(),
             maintenance: Vec::new(),
-            replication: Vec::new(),
+            read_back: Vec::new(),
+            long_reader: Rc::default(),
             tasks: Vec::new(),
         };
         if let Some(maintenance) = settings.maintenance {
@@ -43,9 +47,14 @@ impl Jobs {
             }
         }
         for copy in 2..=settings.copies_count {
-            let progress = Rc::new(ReplicationProgress::default());
-            jobs.replication.push(progress.clone());
-            let work = replicate(instance.clone(), copy, progress);
+            let progress = Rc::new(ReadBackProgress::default());
+            jobs.read_back.push(progress.clone());
+            let work = read_back(instance.clone(), copy, progress);
+            jobs.tasks.push(run.handle.spawn(work));
+        }
+        if let Some(seconds) = settings.long_reader_s {
+            let open_ns = u64::from(seconds) * NANOS_PER_SECOND;
+            let work = read_for_long(instance.clone(), open_ns, jobs.long_reader.clone());
             jobs.tasks.push(run.handle.spawn(work));
         }
         jobs
@@ -56,12 +65,9 @@ impl Jobs {
     /// # Errors
     /// The first error a job met.
     pub async fn stop(self) -> Result<(), EngineError> {
-        self.maintenance
-            .iter()
-            .for_each(|progress| progress.stop.set(true));
-        self.replication
-            .iter()
-            .for_each(|progress| progress.stop.set(true));
+        self.maintenance.iter().for_each(|progress| progress.stop.set(true));
+        self.read_back.iter().for_each(|progress| progress.stop.set(true));
+        self.long_reader.stop.set(true);
         let mut first_error = None;
         for task in self.tasks {
             if let Err(error) = task.await {
@@ -70,7 +76,8 @@ impl Jobs {
         }
         for (position, progress) in self.maintenance.iter().enumerate() {
             for (page, damage) in progress.damaged.borrow().iter() {
-                let text = format!("maintenance of database {}: page {page}: {damage}", position + 1);
+                let text =
+                    format!("maintenance of database {}: page {page}: {damage}", position + 1);
                 self.run.report(Level::Error, "bad_pages", text);
             }
             let text = format!(
@@ -80,6 +87,9 @@ impl Jobs {
                 progress.passes.get()
             );
             self.run.report(Level::Info, "maintenance_ended", text);
+        }
+        if self.long_reader.looks.get() > 0 {
+            self.run.report(Level::Info, "long_reader_ended", self.long_reader.to_string());
         }
         first_error.map_or(Ok(()), Err)
     }

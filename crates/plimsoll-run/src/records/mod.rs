@@ -1,9 +1,11 @@
-//! Operations on records: the first workload family. Sessions or arrivals insert, delete, replace and read the records of databases that
-//! either the transactional engine keeps or preallocated files stand in for.
+//! Operations on records: the first workload family. Sessions or arrivals insert, delete, replace
+//! and read the records of databases that either the transactional engine keeps or preallocated
+//! files stand in for.
 
 mod engine;
 mod existing;
 mod jobs;
+mod long_reader;
 mod open;
 mod raw_files;
 mod spec;
@@ -22,14 +24,16 @@ use schemars::{Schema, schema_for};
 use crate::RunError;
 use crate::backend::{Backend, Work};
 use crate::context::RunContext;
-use crate::family::{ChecksumReads, Family};
+use crate::family::{BackendSchemas, ChecksumReads, Family};
 use crate::load::{Book, Label, LoadStart, Pair, RunningLoad, Service};
 use crate::outcome::ChecksumReport;
 use crate::spec::{InstanceSpec, WorkloadSpec};
 
 use engine::EngineInstance;
 pub use engine::prepared_database;
-pub(crate) use engine::{LOG_BASE, checksum as engine_checksum, options_of, recovery_result, until_stop};
+pub(crate) use engine::{
+    LOG_BASE, checksum as engine_checksum, options_of, recovery_result, until_stop,
+};
 pub(crate) use existing::begins_blank;
 pub(crate) use open::OpenEngine;
 use raw_files::RawFiles;
@@ -39,12 +43,8 @@ use store::RecordStore;
 
 const ENGINE: &str = "engine";
 const RAW_FILES: &str = "raw_files";
-const OPERATIONS: [&str; 4] = [
-    Kind::ALL[0].name(),
-    Kind::ALL[1].name(),
-    Kind::ALL[2].name(),
-    Kind::ALL[3].name(),
-];
+const OPERATIONS: [&str; 4] =
+    [Kind::ALL[0].name(), Kind::ALL[1].name(), Kind::ALL[2].name(), Kind::ALL[3].name()];
 
 /// See the module text.
 pub struct Records;
@@ -62,7 +62,8 @@ impl Family for Records {
         &OPERATIONS
     }
 
-    /// None: its metrics were in the dictionary before there were families, and keep their places there.
+    /// None: its metrics were in the dictionary before there were families, and keep their places
+    /// there.
     fn metrics(&self) -> &'static [Metric] {
         &[]
     }
@@ -93,12 +94,9 @@ impl Family for Records {
         schema_for!(RecordsSpec)
     }
 
-    fn instance_schema(&self) -> Schema {
-        schema_for!(RecordsInstance)
-    }
-
-    fn database_schema(&self) -> Schema {
-        schema_for!(RecordsDatabase)
+    fn backend_schemas(&self) -> Vec<BackendSchemas> {
+        let (instance, database) = (schema_for!(RecordsInstance), schema_for!(RecordsDatabase));
+        vec![BackendSchemas::new(self.backends(), instance, database)]
     }
 
     fn checksum_unit_bytes(&self, instance: &InstanceSpec) -> u32 {
@@ -113,10 +111,15 @@ impl Family for Records {
         instance.backend == RAW_FILES
     }
 
-    fn load_sparse(&self, memory: &MemoryDisk, instance: &mut InstanceSpec) -> Result<(), RunError> {
+    fn load_sparse(
+        &self,
+        memory: &MemoryDisk,
+        instance: &mut InstanceSpec,
+    ) -> Result<(), RunError> {
         if instance.backend != ENGINE {
             return Err(RunError::Spec(format!(
-                "instance {} is raw files, which a modelled array cannot hold sparsely; write backend = \"engine\"",
+                "instance {} is raw files, which a modelled array cannot hold sparsely; write \
+                 backend = \"engine\"",
                 instance.name
             )));
         }
@@ -164,12 +167,10 @@ impl Family for Records {
         let mut places = Vec::new();
         let mut databases = Vec::new();
         for instance in &load.instances {
-            let store = store_of(&instance.backend).ok_or_else(|| load.holds_no(instance, "records"))?;
+            let store =
+                store_of(&instance.backend).ok_or_else(|| load.holds_no(instance, "records"))?;
             for (position, population) in store.populations().into_iter().enumerate() {
-                places.push(RecordPlace {
-                    weight: instance.weight,
-                    population,
-                });
+                places.push(RecordPlace { weight: instance.weight, population });
                 databases.push(Database {
                     instance: instance.number,
                     position,
@@ -214,14 +215,7 @@ struct RecordPair {
 
 impl RecordPair {
     fn demand(&self, operations: Random, places: Random, positions: &[usize]) -> RecordDemand {
-        RecordDemand::new(
-            operations,
-            places,
-            self.habits,
-            self.sluggish,
-            &self.places,
-            positions,
-        )
+        RecordDemand::new(operations, places, self.habits, self.sluggish, &self.places, positions)
     }
 }
 
@@ -243,13 +237,20 @@ impl Pair for RecordPair {
             lazy_commit_percent,
         } = self.habits.mix;
         format!(
-            "{} databases, {insert_percent} % insert, {delete_percent} % delete, {replace_percent} % replace, {read_percent} % read, \
+            "{} databases, {insert_percent} % insert, {delete_percent} % delete, {replace_percent} \
+             % replace, {read_percent} % read, \
              {lazy_commit_percent} % lazy commits",
             self.places.len(),
         )
     }
 
-    fn session(&self, _: u32, operations: Random, places: Random, positions: &[usize]) -> RecordDemand {
+    fn session(
+        &self,
+        _: u32,
+        operations: Random,
+        places: Random,
+        positions: &[usize],
+    ) -> RecordDemand {
         self.demand(operations, places, positions).skip_place()
     }
 

@@ -80,8 +80,7 @@ impl RecordsSpec {
     /// The first thing that is not.
     pub fn check(&self, workload: &str) -> Result<(), String> {
         let mix = Mix::from(self.mix);
-        mix.check()
-            .map_err(|error| format!("workload {workload}: {error}"))
+        mix.check().map_err(|error| format!("workload {workload}: {error}"))
     }
 
     /// What its sessions do and where.
@@ -99,7 +98,8 @@ impl RecordsSpec {
     }
 }
 
-/// What only this family knows of an instance: one log stream, one cache. Raw files heed the page size alone.
+/// What only this family knows of an instance: one log stream, one cache. Raw files heed the page
+/// size alone.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordsInstance {
@@ -111,8 +111,8 @@ pub struct RecordsInstance {
     pub cache_bytes_max: u64,
     /// Log that may be needed for recovery before pages are flushed for the checkpoint's sake.
     pub checkpoint_depth_bytes: u64,
-    /// Whether the checkpoint stays where it was when the instance was opened, so that a crash leaves the whole log to be
-    /// redone; absent: it moves.
+    /// Whether the checkpoint stays where it was when the instance was opened, so that a crash
+    /// leaves the whole log to be redone; absent: it moves.
     pub hold_checkpoint: Option<bool>,
     /// Whether logs before the checkpoint are deleted.
     pub circular_log: bool,
@@ -124,6 +124,9 @@ pub struct RecordsInstance {
     pub copies_count: u32,
     /// Background maintenance, if it runs.
     pub maintenance: Option<MaintenanceSpec>,
+    /// Seconds for which a transaction stays open from the time the instance is opened, and reads
+    /// the same rows again and again; absent: none does.
+    pub long_reader_s: Option<u32>,
     /// Log bytes that may wait to be written before changes have to wait.
     pub log_buffer_bytes: u64,
     /// Bytes of old row versions kept at most.
@@ -203,7 +206,8 @@ impl RecordsDatabase {
     }
 }
 
-/// Bytes of a page of an instance on the engine; zero where they cannot be read, which the spec was checked for.
+/// Bytes of a page of an instance on the engine; zero where they cannot be read, which the spec was
+/// checked for.
 pub(crate) fn page_bytes(instance: &InstanceSpec) -> u32 {
     RecordsInstance::of(instance).map_or(0, |settings| settings.page_bytes)
 }

@@ -1,16 +1,18 @@
-//! An instance that is a store in a database that is not ours: a file of SQLite, or a database on a server.
+//! An instance that is a store in a database that is not ours: a file of SQLite, or a database on a
+//! server.
 //!
-//! What it costs the storage is not measured by us, but by the counters of its device; what it does is what the server's page cache lets it
-//! do. There is no checksum of its pages and no recovery of ours.
+//! What it costs the storage is not measured by us, but by the counters of its device; what it does
+//! is what the server's page cache lets it do. There is no checksum of its pages and no recovery of
+//! ours.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use plimsoll_clients::client::{ClientError, StoreClient};
+use plimsoll_clients::client::{ClientError, Mode, Source, StoreClient};
 use plimsoll_clients::mysql::{self, MysqlStore};
-use plimsoll_clients::postgresql::{self, PostgresStore, Source};
+use plimsoll_clients::postgresql::{self, PostgresStore};
 use plimsoll_clients::sqlite::SqliteStore;
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, TlsClient, read_text_file};
 use plimsoll_workload::store::{Population, StoreTask, Visit};
@@ -52,24 +54,17 @@ pub fn check(instance: &InstanceSpec) -> Result<(), String> {
     let name = &instance.name;
     let is_file = instance.backend == SQLITE;
     if spec.server.is_some() == is_file {
-        let wanted = if is_file {
-            "is a file and has no server"
-        } else {
-            "needs a server"
-        };
+        let wanted = if is_file { "is a file and has no server" } else { "needs a server" };
         return Err(format!("instance {name} {wanted}"));
     }
-    if spec.rows == RowsOf::DvdStore && instance.backend != POSTGRESQL {
+    if spec.rows != RowsOf::Seed && is_file {
         return Err(format!(
-            "instance {name} is {}: a DVD Store that is there can be driven on postgresql only",
+            "instance {name} is {}: a DVD Store that is there can be driven on a server only",
             instance.backend
         ));
     }
     if instance.backend == MYSQL
-        && spec
-            .server
-            .as_ref()
-            .is_some_and(|server| server.ca_file.is_some())
+        && spec.server.as_ref().is_some_and(|server| server.ca_file.is_some())
     {
         return Err(format!(
             "instance {name} is mysql, which is not talked to in TLS here; leave ca_file out"
@@ -116,7 +111,8 @@ impl ClientInstance {
         let seconds = (run.handle.now() - begun) as f64 / NANOS_PER_SECOND as f64;
         let (counts, population) = (opened.store.counts(), opened.population());
         let text = format!(
-            "{}: a store of {}: {} customers, {} products, {} orders, {} MiB, open after {seconds:.1} s",
+            "{}: a store of {}: {} customers, {} products, {} orders, {} MiB, open after \
+             {seconds:.1} s",
             opened.store.place(),
             opened.size_in_words(),
             counts.customers,
@@ -143,38 +139,23 @@ async fn connect(
     let (host, port) = (server.host.clone(), server.port);
     let (user, database) = (server.user.clone(), server.database.clone());
     let timeout_ns = nanos(settings.timeout_s);
-    if spec.backend == MYSQL {
-        let access = mysql::Access {
-            host,
-            port,
-            user,
-            password,
-            database,
-            timeout_ns,
-        };
-        return Ok(Box::new(MysqlStore::open(&run.handle, access, catalogue).await?));
-    }
-    let tls = tls_of(server)?;
-    let access = postgresql::Access {
-        host,
-        port,
-        user,
-        password,
-        database,
-        tls,
-        timeout_ns,
-    };
     let source = match settings.rows {
         RowsOf::Seed => Source::Made(catalogue),
-        RowsOf::DvdStore => Source::Existing,
+        RowsOf::DvdStore => Source::Existing(Mode::Version2),
+        RowsOf::DvdStore3 => Source::Existing(Mode::Version3),
     };
+    if spec.backend == MYSQL {
+        let access = mysql::Access { host, port, user, password, database, timeout_ns };
+        return Ok(Box::new(MysqlStore::open(&run.handle, access, source).await?));
+    }
+    let tls = tls_of(server)?;
+    let access = postgresql::Access { host, port, user, password, database, tls, timeout_ns };
     let network = run.network.open(&run.handle)?;
-    Ok(Box::new(
-        PostgresStore::open(&run.handle, network, access, source).await?,
-    ))
+    Ok(Box::new(PostgresStore::open(&run.handle, network, access, source).await?))
 }
 
-/// The first line of the file of passwords. Whoever can read it is not asked about: that is checked where the plan is.
+/// The first line of the file of passwords. Whoever can read it is not asked about: that is checked
+/// where the plan is.
 fn password_of(server: &ServerSpec) -> Result<Option<String>, RunError> {
     let Some(path) = &server.password_file else {
         return Ok(None);
@@ -189,18 +170,13 @@ fn tls_of(server: &ServerSpec) -> Result<Option<TlsClient>, RunError> {
     };
     let text = read_text_file(path).map_err(RunError::Spec)?;
     let client = TlsClient::trusting(text.as_bytes());
-    client
-        .map(Some)
-        .map_err(|error| RunError::Spec(format!("{}: {error}", path.display())))
+    client.map(Some).map_err(|error| RunError::Spec(format!("{}: {error}", path.display())))
 }
 
 impl OpenStore for ClientInstance {
     fn size_in_words(&self) -> String {
         let made = self.store.catalogue();
-        made.map_or_else(
-            || "another maker".to_owned(),
-            |catalogue| catalogue.scale().to_string(),
-        )
+        made.map_or_else(|| "another maker".to_owned(), |catalogue| catalogue.scale().to_string())
     }
 
     fn population(&self) -> Population {

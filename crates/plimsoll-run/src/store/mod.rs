@@ -1,7 +1,9 @@
-//! An online store on the engine, or in a database that is not ours: sessions of customers that log in, look around and order.
+//! An online store on the engine, or in a database that is not ours: sessions of customers that log
+//! in, look around and order.
 //!
-//! One order is one task: its steps are timed inside it, and an order that is rolled back for want of stock counts as one, as DVD Store
-//! counts it. Purchases that are begun again because another session was first stay one order; the attempts are counted.
+//! One order is one task: its steps are timed inside it, and an order that is rolled back for want
+//! of stock counts as one, as DVD Store counts it. Purchases that are begun again because another
+//! session was first stay one order; the attempts are counted.
 
 mod client;
 mod instance;
@@ -19,7 +21,7 @@ use schemars::{Schema, schema_for};
 use crate::RunError;
 use crate::backend::{Backend, Work, unable};
 use crate::context::RunContext;
-use crate::family::{ChecksumReads, Family};
+use crate::family::{BackendSchemas, ChecksumReads, Family};
 use crate::load::{LoadStart, RunningLoad};
 use crate::outcome::ChecksumReport;
 use crate::records::{RecordsInstance, as_crashed, engine_checksum, page_bytes};
@@ -37,32 +39,35 @@ const BACKEND: &str = "store";
 /// Stores in databases that are not ours.
 const CLIENTS: [&str; 3] = [SQLITE, POSTGRESQL, MYSQL];
 
-const fn metric(name: &'static str, kind: MetricKind, unit: &'static str, meaning: &'static str) -> Metric {
-    Metric {
-        name,
-        kind,
-        unit,
-        meaning,
-    }
+const fn metric(
+    name: &'static str,
+    kind: MetricKind,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Metric {
+    Metric { name, kind, unit, meaning }
 }
 
 const fn step(step: Step, meaning: &'static str) -> Metric {
     metric(step.name(), MetricKind::Timing, "ns", meaning)
 }
 
-const METRICS: [Metric; 12] = [
+const METRICS: [Metric; 17] = [
     metric(
         ORDER,
         MetricKind::Timing,
         "ns",
-        "orders, from the intended start of the visit to the end of the purchase; rolled back ones included",
+        "orders, from the intended start of the visit to the end of the purchase; rolled back ones \
+         included",
     ),
-    step(
-        Step::Login,
-        "logins of known customers with what they bought before",
-    ),
+    step(Step::Login, "logins of known customers with what they bought before"),
     step(Step::SignUp, "sign-ups of new customers"),
     step(Step::Search, "searches by category, actor or title"),
+    step(Step::Join, "customers that became members, in a store with reviews"),
+    step(Step::FindReviews, "searches for reviews by actor or title"),
+    step(Step::ReadReviews, "reviews of a product that were read"),
+    step(Step::WriteReview, "reviews that were written"),
+    step(Step::RateReview, "reviews that were rated"),
     step(Step::Price, "questions for the prices of what is ordered"),
     step(Step::Purchase, "purchases with every attempt that they took"),
     metric(
@@ -81,7 +86,8 @@ const METRICS: [Metric; 12] = [
         CONNECTION_LOST,
         MetricKind::Counter,
         "count",
-        "connections to the server of a store that broke, and orders that came to nothing because there was none",
+        "connections to the server of a store that broke, and orders that came to nothing because \
+         there was none",
     ),
     metric(
         CONNECTION_REFUSED,
@@ -144,19 +150,12 @@ impl Family for Store {
         schema_for!(StoreSpec)
     }
 
-    fn instance_schema(&self) -> Schema {
-        schema_for!(RecordsInstance)
-    }
-
-    fn instance_schemas(&self) -> Vec<(Vec<&'static str>, Schema)> {
+    fn backend_schemas(&self) -> Vec<BackendSchemas> {
+        let database = schema_for!(StoreDatabase);
         vec![
-            (vec![BACKEND], self.instance_schema()),
-            (CLIENTS.to_vec(), schema_for!(ClientInstanceSpec)),
+            BackendSchemas::new(&[BACKEND], schema_for!(RecordsInstance), database.clone()),
+            BackendSchemas::new(&CLIENTS, schema_for!(ClientInstanceSpec), database),
         ]
-    }
-
-    fn database_schema(&self) -> Schema {
-        schema_for!(StoreDatabase)
     }
 
     fn checksum_unit_bytes(&self, instance: &InstanceSpec) -> u32 {
@@ -173,7 +172,8 @@ impl Family for Store {
         }
     }
 
-    /// Nothing is put in place: a modelled array gets the store by transactions, as any storage does.
+    /// Nothing is put in place: a modelled array gets the store by transactions, as any storage
+    /// does.
     fn load_sparse(&self, _: &MemoryDisk, _: &mut InstanceSpec) -> Result<(), RunError> {
         Ok(())
     }
@@ -211,10 +211,11 @@ impl Family for Store {
         let habits = StoreSpec::of(load.spec).map_err(RunError::Spec)?;
         let mut stores = Vec::new();
         for instance in &load.instances {
-            let store: Rc<dyn OpenStore> = match load.backend_of::<ClientInstance>(instance, "a store") {
-                Ok(client) => client,
-                Err(_) => load.backend_of::<StoreInstance>(instance, "a store")?,
-            };
+            let store: Rc<dyn OpenStore> =
+                match load.backend_of::<ClientInstance>(instance, "a store") {
+                    Ok(client) => client,
+                    Err(_) => load.backend_of::<StoreInstance>(instance, "a store")?,
+                };
             stores.push((instance.number, instance.weight, store));
         }
         let run = load.run.clone();

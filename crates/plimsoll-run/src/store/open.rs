@@ -21,7 +21,8 @@ pub trait OpenStore {
     /// Carries a visit out.
     fn visit<'a>(&'a self, task: &'a StoreTask) -> Work<'a, Result<Visit, RunError>>;
 
-    /// How long nothing may come to an end before the run does; no limit where that is the storage's fault alone.
+    /// How long nothing may come to an end before the run does; no limit where that is the
+    /// storage's fault alone.
     fn lost_after_ns(&self) -> Option<Nanos> {
         None
     }
@@ -37,13 +38,16 @@ pub fn audit_report(audit: &StoreAudit, counts: &StoreCounts) -> AuditReport {
         ("units_ordered", audit.ordered_units),
         ("units_sold", audit.sold_units),
     ];
+    let written = [("reviews", audit.reviews), ("ratings", audit.ratings)];
+    let written = written.into_iter().filter(|(_, count)| *count > 0);
     let unknown = [
         ("orders_unknown", counts.orders_unknown),
         ("customers_unknown", counts.customers_unknown),
+        ("writings_unknown", counts.writings_unknown),
     ];
     let unknown = unknown.into_iter().filter(|(_, count)| *count > 0);
     AuditReport {
-        counts: counted.into_iter().chain(unknown).collect(),
+        counts: counted.into_iter().chain(written).chain(unknown).collect(),
         findings: audit.findings(counts),
     }
 }

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use plimsoll_workload::store::{Catalogue, Scale, StoreHabits};
+use plimsoll_workload::store::{Catalogue, ReviewHabits, Scale, StoreHabits};
 
 use crate::RunError;
 use crate::spec::{InstanceSpec, WorkloadSpec};
+
+/// Numbers of reviews stay below two to the 31st in stores of ten million products.
+const REVIEWS_PER_PRODUCT_MAX: u64 = 200;
 
 /// What only this family knows of a database.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -16,6 +19,8 @@ use crate::spec::{InstanceSpec, WorkloadSpec};
 pub struct StoreDatabase {
     /// Nominal megabytes: 10 are 20,000 customers, 10,000 products and 12,000 orders.
     pub store_mb: u64,
+    /// Reviews for each product: the store is that of DVD Store 3. None: of DVD Store 2.
+    pub reviews_per_product: Option<u64>,
 }
 
 /// A store in a database that is not ours: on a server, or in a file of SQLite.
@@ -38,8 +43,11 @@ pub struct ClientInstanceSpec {
 pub enum RowsOf {
     /// Ours.
     Seed,
-    /// Those of a DVD Store that is there.
+    /// Those of a DVD Store that is there; members and reviews are left alone.
     DvdStore,
+    /// The same, with members and reviews.
+    #[serde(rename = "dvd_store_3")]
+    DvdStore3,
 }
 
 /// Where a server is and who comes.
@@ -56,7 +64,8 @@ pub struct ServerSpec {
     pub database: String,
     /// A file whose first line is the password.
     pub password_file: Option<PathBuf>,
-    /// Whether it is talked to in TLS, and a file with the certificates (PEM) that are trusted then.
+    /// Whether it is talked to in TLS, and a file with the certificates (PEM) that are trusted
+    /// then.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -74,6 +83,14 @@ pub struct StoreSpec {
     pub search_rows_mean: u32,
     /// Mean number of lines of an order; never more than ten.
     pub lines_mean: u32,
+    /// Share of the visits in which a customer becomes a member, in a store that has reviews.
+    pub new_members_percent: Option<f64>,
+    /// Mean number of searches for reviews.
+    pub reviews_mean: Option<u32>,
+    /// Share of the visits in which a review is written.
+    pub new_reviews_percent: Option<f64>,
+    /// Share of the visits in which a review is rated.
+    pub new_ratings_percent: Option<f64>,
 }
 
 impl StoreSpec {
@@ -83,16 +100,21 @@ impl StoreSpec {
     /// A key that is missing, unknown, or of a wrong kind or value.
     pub fn of(workload: &WorkloadSpec) -> Result<StoreHabits, String> {
         let spec: StoreSpec = workload.options_as()?;
+        let usual = ReviewHabits::USUAL;
         let habits = StoreHabits {
             think_s: spec.think_s,
             new_customers_percent: spec.new_customers_percent,
             searches_mean: spec.searches_mean,
             search_rows_mean: spec.search_rows_mean,
             lines_mean: spec.lines_mean,
+            reviews: ReviewHabits {
+                new_members_percent: spec.new_members_percent.unwrap_or(usual.new_members_percent),
+                reviews_mean: spec.reviews_mean.unwrap_or(usual.reviews_mean),
+                new_reviews_percent: spec.new_reviews_percent.unwrap_or(usual.new_reviews_percent),
+                new_ratings_percent: spec.new_ratings_percent.unwrap_or(usual.new_ratings_percent),
+            },
         };
-        habits
-            .check()
-            .map_err(|error| format!("workload {}: {error}", workload.name))?;
+        habits.check().map_err(|error| format!("workload {}: {error}", workload.name))?;
         Ok(habits)
     }
 }
@@ -112,5 +134,15 @@ pub fn catalogue_of(instance: &InstanceSpec) -> Result<Catalogue, RunError> {
     let options: StoreDatabase = instance.database_options_as(0).map_err(RunError::Spec)?;
     let scale = Scale::of_megabytes(options.store_mb)
         .map_err(|error| RunError::Spec(format!("instance {}: {error}", instance.name)))?;
-    Ok(Catalogue::new(database.seed, scale))
+    let catalogue = Catalogue::new(database.seed, scale);
+    match options.reviews_per_product {
+        None => Ok(catalogue),
+        Some(each @ 1..=REVIEWS_PER_PRODUCT_MAX) => {
+            Ok(catalogue.with_reviews(each * scale.products()))
+        }
+        Some(other) => Err(RunError::Spec(format!(
+            "instance {}: reviews_per_product is {other}; take 1 to {REVIEWS_PER_PRODUCT_MAX}",
+            instance.name
+        ))),
+    }
 }

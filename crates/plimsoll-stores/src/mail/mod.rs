@@ -1,41 +1,161 @@
-//! A mail store on the engine: mailboxes in one instance, the transport queue in another with its own database and log.
+//! A mail store on the engine: mailboxes in one instance, the transport queue in another with its
+//! own database and log.
 //!
-//! A message is accepted with a durable commit in the queue. The mover delivers it to all its recipients in one transaction of the store,
-//! and then deletes it from the queue. The two instances share no commit: a row of Delivered says what a crash between both had already
-//! delivered, so that nothing arrives twice. Counters of mailboxes are added to, so deliveries at a time do not conflict on them.
+//! A message is accepted with a durable commit in the queue, which counts in the same transaction
+//! what was ever accepted. The mover delivers it to all its recipients in one transaction of the
+//! store, and then deletes it from the queue. The two instances share no commit: a row of
+//! `Delivered` says what a crash between both had already delivered, so that nothing arrives twice.
+//! Counters of mailboxes and folders are added to, so deliveries at a time do not conflict on them.
+//!
+//! What a mailbox holds is a pure function of its corpus and of what users do. Every body that is
+//! read is compared with what was written.
 
 mod audit;
+mod items;
+mod prepare;
+mod reading;
+mod rows;
 mod schema;
+mod search;
+mod transport;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::retry::Retry;
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_io::{NANOS_PER_SECOND, Permits, Random};
-use plimsoll_workload::mail::{Corpus, Letter};
+use plimsoll_io::{NANOS_PER_SECOND, Notify, Permits, Random};
+use plimsoll_workload::mail::Corpus;
 
 pub use audit::MailAudit;
-use schema::{Tables, mailbox, marker, message, queued};
+pub use items::Property;
+pub use prepare::Preparing;
+pub use reading::{Changed, Changes, Read, Shown};
+pub use schema::is_table;
+use schema::{MARKER, Tables, marker};
+pub use transport::Draft;
 
-use crate::shop::Value;
+use crate::shop::{Sheet, Value};
 
 /// How long a transaction is tried when others are first again and again.
 const TRIED_NS_MAX: u64 = 10 * NANOS_PER_SECOND;
 /// Documents of one run at most, as a power of two: each run has numbers of its own.
 const RUN_BITS: u32 = 40;
-/// Lists of recipients begin with a byte that other readers do not take for a mark of compression.
-const LIST_FIRST_BYTE: u8 = 0x41;
+/// Long values begin with a byte that other readers do not take for a mark of compression.
+const LONG_FIRST_BYTE: u8 = 0x41;
+/// Who owns messages that are kept once for all their recipients.
+const SHARED: i64 = -1;
+/// The first folder that users have made or were given.
+const OWN_FOLDERS: i32 = 10;
 
-/// What a store is filled with.
+/// The inbox of a mailbox.
+pub const INBOX: i32 = 0;
+/// Where copies of sent messages go.
+pub const SENT: i32 = 1;
+/// Contacts.
+pub const CONTACTS: i32 = 2;
+/// Things to be done.
+pub const TASKS: i32 = 3;
+
+/// How messages are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A copy in each mailbox, so that a mailbox lies together.
+    PerMailbox,
+    /// One copy in a database for all recipients, in the order of arrival.
+    Shared,
+}
+
+/// What a store is filled with and how it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filling {
-    /// Mailboxes, numbered from 0.
+    /// Mailboxes, numbered from 0. One more holds the public folders.
     pub mailboxes: u32,
-    /// Read messages of each.
-    pub messages: u32,
+    /// Folders of each besides those that all have.
+    pub folders: u32,
+    /// Read messages of each of these folders.
+    pub messages_per_folder: u32,
+    /// Read messages of each inbox.
+    pub inbox: u32,
+    /// How messages are kept.
+    pub layout: Layout,
+    /// Views of each folder that are kept sorted, besides the one by date.
+    pub views: u32,
+    /// Whether words are indexed.
+    pub is_indexed: bool,
+}
+
+impl Filling {
+    /// Messages of each mailbox.
+    pub fn messages(&self) -> u64 {
+        u64::from(self.inbox) + u64::from(self.folders) * u64::from(self.messages_per_folder)
+    }
+
+    /// The mailbox of the public folders.
+    pub fn public(&self) -> u32 {
+        self.mailboxes
+    }
+
+    /// A folder of its own of a mailbox, from 0 on.
+    pub fn folder(&self, number: u32) -> i32 {
+        OWN_FOLDERS + (number % self.folders.max(1)) as i32
+    }
+
+    /// Where a prepared message was laid, counted from 0 in its mailbox.
+    pub fn place_of(&self, message: u64) -> Entry {
+        let number = message as i64 + 1;
+        let folder = match message.checked_sub(u64::from(self.inbox)) {
+            None => INBOX,
+            Some(rest) => OWN_FOLDERS + (rest / u64::from(self.messages_per_folder.max(1))) as i32,
+        };
+        Entry { folder, received: number, document: number }
+    }
+}
+
+/// Where a message stands in a mailbox: its folder, when it came, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The folder.
+    pub folder: i32,
+    /// Nanoseconds of UTC; small numbers for prepared messages.
+    pub received: i64,
+    /// Number of the message.
+    pub document: i64,
+}
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MailStoreError {
+    /// The engine or the disk below it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The database holds something else than what is asked for.
+    #[error("{0}")]
+    NotOurs(String),
+}
+
+/// Numbers of changes that are handed out and not committed yet: who asks for changes must not take
+/// a later one for the last.
+#[derive(Default)]
+struct OpenNumbers(RefCell<BTreeSet<i64>>);
+
+/// Numbers of changes; they count as committed when this is dropped.
+struct ChangeNumbers<'a> {
+    open: &'a OpenNumbers,
+    first: i64,
+    count: i64,
+}
+
+impl Drop for ChangeNumbers<'_> {
+    fn drop(&mut self) {
+        let mut open = self.open.0.borrow_mut();
+        (self.first..self.first + self.count).for_each(|number| {
+            open.remove(&number);
+        });
+    }
 }
 
 /// See the module text.
@@ -44,111 +164,91 @@ pub struct MailStore {
     queue: Rc<Instance>,
     tables: Tables,
     filling: Filling,
+    corpus: Rc<Corpus>,
     run: i64,
     next: Cell<i64>,
-    accepted: Cell<u64>,
-    pauses: std::cell::RefCell<Random>,
+    next_change: Cell<i64>,
+    changing: OpenNumbers,
+    acknowledged: Cell<u64>,
+    /// Below zero for a moment when the mover is faster than whoever has just submitted.
+    waiting: Cell<i64>,
+    news: Notify,
+    pauses: RefCell<Random>,
     /// One mover at a time: two would deliver one message twice.
     mover: Permits,
+    /// Likewise: two would index one message twice.
+    indexer: Permits,
 }
 
 impl MailStore {
-    /// Makes the tables and fills the mailboxes; the marker is written last, durably.
+    /// Opens the store of two instances, if there is a whole one, and finishes what a crash left
+    /// between queue and store; the run takes the next number.
     ///
     /// # Errors
-    /// What the disk reports.
-    pub async fn prepare(
-        mail: &Rc<Instance>,
-        queue: &Rc<Instance>,
-        corpus: &Corpus,
-        filling: Filling,
-    ) -> Result<()> {
-        let tables = Tables::create(mail, queue).await?;
-        for number in 0..filling.mailboxes {
-            let transaction = mail.begin();
-            let values = [i64::from(number), 0, 0, 0, 0, 0].map(Value::Number);
-            tables.mailboxes.insert(&transaction, &values).await?;
-            for document in 1..=i64::from(filling.messages) {
-                let id = (u64::from(number) << 32) | document as u64;
-                let letter = Letter {
-                    id,
-                    from: "prepared",
-                    to: &[format!("mailbox{number}")],
-                    prefix: "",
-                    is_meeting: false,
-                };
-                let body = corpus.mail(&letter).bytes;
-                let new = New {
-                    document,
-                    received: document,
-                    is_read: true,
-                    body: &body,
-                };
-                insert(&tables, &transaction, number, &new).await?;
-                mail.store().handle.breathe().await;
-            }
-            transaction.commit(Commit::Lazy).await?;
-        }
-        let counts = [
-            1,
-            corpus.seed() as i64,
-            filling.mailboxes.into(),
-            filling.messages.into(),
-            0,
-        ];
-        let transaction = mail.begin();
-        tables
-            .marker
-            .insert(&transaction, &counts.map(Value::Number))
-            .await?;
-        transaction.commit(Commit::Durable).await
-    }
-
-    /// Opens a whole store, and finishes what a crash left between queue and store; the run takes the next number.
-    ///
-    /// # Errors
-    /// What the disk reports; [`EngineError::NoSuchObject`] where there is no store, [`EngineError::RowNotFound`] where it is not whole,
-    /// [`EngineError::BadRow`] for one made with another seed or filling.
+    /// What the disk reports, or a store made with another seed or filling.
     pub async fn open(
         mail: &Rc<Instance>,
         queue: &Rc<Instance>,
-        seed: u64,
+        corpus: Rc<Corpus>,
         filling: Filling,
-    ) -> Result<MailStore> {
+    ) -> std::result::Result<Option<MailStore>, MailStoreError> {
+        match mail.open_table(1, MARKER).await {
+            Ok(_) => {}
+            Err(EngineError::NoSuchObject { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
         let tables = Tables::open(mail, queue).await?;
         let transaction = mail.begin();
         let sheet = &tables.marker;
         let key = sheet.key_of_number(1)?;
-        let row = sheet.get(&transaction, &key).await?;
-        let row = row.ok_or(EngineError::RowNotFound)?;
-        let number = |position| sheet.number(&row, position);
-        let found = [
-            number(marker::SEED)?,
-            number(marker::MAILBOXES)?,
-            number(marker::MESSAGES)?,
-        ];
-        if found != [seed as i64, filling.mailboxes.into(), filling.messages.into()] {
-            return Err(EngineError::BadRow(format!(
-                "the database holds {} mailboxes of {} messages made with seed {}, not {} of {} with seed {seed}; name those, or let it be made anew",
-                found[1], found[2], found[0], filling.mailboxes, filling.messages
-            )));
+        let Some(row) = sheet.get(&transaction, &key).await? else {
+            return Ok(None);
+        };
+        let wanted = marked(&corpus, filling);
+        for (position, what, wanted) in wanted {
+            let found = sheet.number(&row, position)?;
+            if found != wanted {
+                return Err(MailStoreError::NotOurs(format!(
+                    "the database holds a mail store with {what} {found}, not {wanted}; say so in \
+                     the plan, or let it be made anew"
+                )));
+            }
         }
-        let run = number(marker::RUNS)? + 1;
+        let run = sheet.number(&row, marker::RUNS)? + 1;
         sheet.set(&transaction, &key, &[(marker::RUNS, run)]).await?;
         transaction.commit(Commit::Durable).await?;
+        let seed = corpus.seed();
         let store = MailStore {
             mail: mail.clone(),
             queue: queue.clone(),
             tables,
             filling,
+            corpus,
             run,
             next: Cell::new(1),
-            accepted: Cell::new(0),
-            pauses: std::cell::RefCell::new(Random::from_seed(seed).child("mail pauses")),
+            next_change: Cell::new(run << RUN_BITS),
+            changing: OpenNumbers::default(),
+            acknowledged: Cell::new(0),
+            waiting: Cell::new(0),
+            news: Notify::new(),
+            pauses: RefCell::new(Random::from_seed(seed).child("mail pauses")),
             mover: Permits::new(1),
+            indexer: Permits::new(1),
         };
+        let waiting = store.tables.queue.count(&store.queue.begin()).await?;
+        store.waiting.set(waiting as i64);
         store.settle().await?;
-        Ok(store)
+        Ok(Some(store))
+    }
+
+    /// What it was filled with.
+    pub fn filling(&self) -> Filling {
+        self.filling
+    }
+
+    /// What its messages are made of.
+    pub fn corpus(&self) -> &Corpus {
+        &self.corpus
     }
 
     /// Which run of the database this is, from 1 on.
@@ -156,181 +256,52 @@ impl MailStore {
         self.run as u64
     }
 
-    /// Messages times recipients that were accepted since the store was opened.
-    pub fn accepted(&self) -> u64 {
-        self.accepted.get()
-    }
-
-    /// Accepts a message for mailboxes; it is durable in the queue when this returns.
-    ///
-    /// # Errors
-    /// [`EngineError::BadRow`] for a mailbox that is not there, one named twice or none; what the disk reports.
-    pub async fn submit(&self, recipients: &[u32], body: &[u8]) -> Result<i64> {
-        let mut sorted = recipients.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let is_known = sorted.last().is_some_and(|last| *last < self.filling.mailboxes);
-        if !is_known || sorted.len() != recipients.len() {
-            return Err(EngineError::BadRow(format!(
-                "recipients are {recipients:?}; name each mailbox once, from 0 to {}",
-                self.filling.mailboxes.saturating_sub(1)
-            )));
-        }
-        let document = (self.run << RUN_BITS) | self.next.replace(self.next.get() + 1);
-        let mut list = vec![LIST_FIRST_BYTE];
-        list.extend(recipients.iter().flat_map(|number| number.to_le_bytes()));
-        let values = [Value::Number(document), Value::Bytes(&list), Value::Bytes(body)];
-        let transaction = self.queue.begin();
-        self.tables.queue.insert(&transaction, &values).await?;
-        transaction.commit(Commit::Durable).await?;
-        self.accepted.set(self.accepted.get() + recipients.len() as u64);
-        Ok(document)
+    /// Messages times recipients whose acceptance was acknowledged since the store was opened.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.get()
     }
 
     /// Messages that wait in the queue.
-    ///
-    /// # Errors
-    /// What the disk reports.
-    pub async fn queued(&self) -> Result<u64> {
-        self.tables.queue.count(&self.queue.begin()).await
+    pub fn waiting(&self) -> u64 {
+        self.waiting.get().max(0) as u64
     }
 
-    /// Delivers what waits in the queue now, in the order of acceptance; answers how many messages left it.
-    ///
-    /// # Errors
-    /// What the disk reports. A message whose delivery failed stays in the queue.
-    pub async fn deliver_queued(&self) -> Result<u64> {
-        let _only = self.mover.acquire().await;
-        let reading = self.queue.begin();
-        let sheet = &self.tables.queue;
-        let mut rows = sheet.rows(&reading, 0, &[])?;
-        let mut left = 0;
-        while let Some(row) = rows.next().await? {
-            let document = sheet.number(&row, queued::DOCUMENT)?;
-            let recipients = sheet.long_value(&reading, &row, queued::RECIPIENTS).await?;
-            let body = sheet.long_value(&reading, &row, queued::BODY).await?;
-            self.deliver(document, &numbers(&recipients), &body).await?;
-            let transaction = self.queue.begin();
-            sheet.delete(&transaction, &row.key).await?;
-            transaction.commit(Commit::Durable).await?;
-            self.forget(document).await?;
-            left += 1;
-        }
-        Ok(left)
+    /// Waits until a message is accepted.
+    pub async fn news(&self) {
+        self.news.notified().await;
     }
 
-    async fn deliver(&self, document: i64, recipients: &[u32], body: &[u8]) -> Result<()> {
-        let received = self.mail.store().handle.now() as i64;
-        let new = New {
-            document,
-            received,
-            is_read: false,
-            body,
-        };
-        let tables = &self.tables;
-        self.transact(Commit::Durable, async |transaction| {
-            let key = tables.delivered.key_of_number(document)?;
-            if tables.delivered.get(transaction, &key).await?.is_some() {
-                return Ok(());
-            }
-            for number in recipients {
-                insert(tables, transaction, *number, &new).await?;
-            }
-            let mark = [Value::Number(document)];
-            tables.delivered.insert(transaction, &mark).await
-        })
-        .await
+    /// The number of a new message. Numbers of messages are even: odd ones are copies of what was
+    /// sent.
+    pub fn next_document(&self) -> i64 {
+        let number = self.next.replace(self.next.get() + 1);
+        (self.run << RUN_BITS) | (number << 1)
     }
 
-    /// What has durably left the queue needs no mark any more.
-    async fn forget(&self, document: i64) -> Result<()> {
-        let sheet = &self.tables.delivered;
-        let key = sheet.key_of_number(document)?;
-        let work = async |transaction: &Transaction| sheet.delete(transaction, &key).await;
-        self.transact(Commit::Lazy, work).await
+    /// Nanoseconds of UTC.
+    fn utc_ns(&self) -> i64 {
+        self.mail.store().handle.clock().anchor().utc_ns as i64
     }
 
-    /// Marks of messages that left the queue before a crash go; those still in it keep theirs until the mover comes.
-    async fn settle(&self) -> Result<()> {
-        let (reading, waiting) = (self.mail.begin(), self.queue.begin());
-        let mut marks = self.tables.delivered.rows(&reading, 0, &[])?;
-        while let Some(mark) = marks.next().await? {
-            let document = self.tables.delivered.number(&mark, 0)?;
-            let key = self.tables.queue.key_of_number(document)?;
-            if self.tables.queue.get(&waiting, &key).await?.is_none() {
-                self.forget(document).await?;
-            }
-        }
-        Ok(())
+    fn open_changes(&self, count: usize) -> ChangeNumbers<'_> {
+        let first = self.next_change.get();
+        let count = count as i64;
+        self.next_change.set(first + count);
+        self.changing.0.borrow_mut().extend(first..first + count);
+        ChangeNumbers { open: &self.changing, first, count }
     }
 
-    /// Reads the newest unread messages of a mailbox, so many at most, and marks them as read.
-    ///
-    /// # Errors
-    /// What the disk reports.
-    pub async fn read(&self, number: u32, most: usize) -> Result<Vec<(i64, Vec<u8>)>> {
-        let tables = &self.tables;
-        let sheet = &tables.messages;
-        self.transact(Commit::Lazy, async |transaction| {
-            let mut found = Vec::new();
-            let mut keys = Vec::new();
-            let mut rows = sheet.rows(transaction, message::BY_DATE, &[Value::Number(number.into())])?;
-            while found.len() < most
-                && let Some(row) = rows.next().await?
-            {
-                if sheet.number(&row, message::READ)? == 0 {
-                    let body = sheet.long_value(transaction, &row, message::BODY).await?;
-                    found.push((sheet.number(&row, message::DOCUMENT)?, body));
-                    keys.push(row.key);
-                }
-            }
-            drop(rows);
-            for key in &keys {
-                sheet.set(transaction, key, &[(message::READ, 1)]).await?;
-            }
-            if !keys.is_empty() {
-                let key = tables.mailboxes.key_of_number(number.into())?;
-                let fewer = -(keys.len() as i64);
-                tables
-                    .mailboxes
-                    .add(transaction, &key, mailbox::UNREAD, fewer)
-                    .await?;
-            }
-            Ok(found)
-        })
-        .await
+    /// Every change up to this number is committed or will never be.
+    fn settled_change(&self) -> i64 {
+        let first_open = self.changing.0.borrow().first().copied();
+        first_open.unwrap_or(self.next_change.get()) - 1
     }
 
-    /// Deletes a message of a mailbox; `false` when it is not there.
-    ///
-    /// # Errors
-    /// What the disk reports.
-    pub async fn delete(&self, number: u32, document: i64) -> Result<bool> {
-        let tables = &self.tables;
-        let sheet = &tables.messages;
-        let key = sheet.prefix(0, &[Value::Number(number.into()), Value::Number(document)])?;
-        self.transact(Commit::Durable, async |transaction| {
-            let Some(row) = sheet.get(transaction, &key).await? else {
-                return Ok(false);
-            };
-            let unread = i64::from(sheet.number(&row, message::READ)? == 0);
-            let bytes = sheet.number(&row, message::SIZE_BYTES)?;
-            sheet.delete(transaction, &key).await?;
-            let key = tables.mailboxes.key_of_number(number.into())?;
-            for (position, amount) in [
-                (mailbox::USED_BYTES, -bytes),
-                (mailbox::DELETED, 1),
-                (mailbox::TOTAL, -1),
-                (mailbox::UNREAD, -unread),
-            ] {
-                tables.mailboxes.add(transaction, &key, position, amount).await?;
-            }
-            Ok(true)
-        })
-        .await
-    }
-
-    async fn transact<T>(&self, how: Commit, work: impl AsyncFn(&Transaction) -> Result<T>) -> Result<T> {
+    async fn transact<T>(
+        &self,
+        how: Commit,
+        work: impl AsyncFn(&Transaction) -> Result<T>,
+    ) -> Result<T> {
         let retry = Retry::until(self.mail.store().handle.now() + TRIED_NS_MAX);
         let drawn = self.pauses.borrow_mut().next_u64();
         let mut random = Random::from_seed(drawn);
@@ -338,38 +309,33 @@ impl MailStore {
     }
 }
 
-/// A message that comes to a mailbox.
-struct New<'a> {
-    document: i64,
-    received: i64,
-    is_read: bool,
-    body: &'a [u8],
+/// What the marker of a store says of it: the column, what it is called, the value.
+fn marked(corpus: &Corpus, filling: Filling) -> [(usize, &'static str, i64); 9] {
+    [
+        (marker::SEED, "seed", corpus.seed() as i64),
+        (marker::SIZES, "messages of kind", corpus.fingerprint() as i64),
+        (marker::MAILBOXES, "mailboxes", filling.mailboxes.into()),
+        (marker::FOLDERS, "folders of a mailbox", filling.folders.into()),
+        (marker::PER_FOLDER, "messages of a folder", filling.messages_per_folder.into()),
+        (marker::INBOX, "messages of an inbox", filling.inbox.into()),
+        (marker::LAYOUT, "layout", (filling.layout == Layout::Shared).into()),
+        (marker::VIEWS, "kept views", filling.views.into()),
+        (marker::INDEXED, "index", filling.is_indexed.into()),
+    ]
 }
 
-async fn insert(tables: &Tables, transaction: &Transaction, number: u32, new: &New<'_>) -> Result<()> {
-    let bytes = new.body.len() as i64;
-    let values = [
-        Value::Number(number.into()),
-        Value::Number(new.document),
-        Value::Number(new.received),
-        Value::Number(new.is_read.into()),
-        Value::Number(bytes),
-        Value::Bytes(new.body),
-    ];
-    tables.messages.insert(transaction, &values).await?;
-    let key = tables.mailboxes.key_of_number(number.into())?;
-    for (position, amount) in [
-        (mailbox::USED_BYTES, bytes),
-        (mailbox::RECEIVED, 1),
-        (mailbox::TOTAL, 1),
-        (mailbox::UNREAD, i64::from(!new.is_read)),
-    ] {
-        tables.mailboxes.add(transaction, &key, position, amount).await?;
-    }
-    Ok(())
+/// A long value as it is stored.
+fn long(bytes: &[u8]) -> Vec<u8> {
+    [&[LONG_FIRST_BYTE], bytes].concat()
 }
 
-fn numbers(list: &[u8]) -> Vec<u32> {
-    let of = list.get(1..).unwrap_or_default().as_chunks::<4>().0;
-    of.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+/// A long value as it was before [`long`].
+fn of_long(bytes: &[u8]) -> &[u8] {
+    bytes.get(1..).unwrap_or_default()
+}
+
+/// The key of a row of the table of what folders show.
+fn entry_key(sheet: &Sheet, mailbox: u32, entry: Entry) -> Result<Vec<u8>> {
+    let values = [mailbox.into(), entry.folder.into(), entry.received, entry.document];
+    sheet.prefix(0, &values.map(Value::Number))
 }

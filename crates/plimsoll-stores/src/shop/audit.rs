@@ -60,14 +60,22 @@ impl Shop {
             let sold = tables.inventory.number(&row, inventory::SALES)?.max(0) as u64;
             audit.sold_units += sold;
             audit.products_differing += u64::from(sold != ordered);
-            audit.stocks_negative += u64::from(tables.inventory.number(&row, inventory::STOCK)? < 0);
+            audit.stocks_negative +=
+                u64::from(tables.inventory.number(&row, inventory::STOCK)? < 0);
             handle.breathe().await;
         }
         audit.ordered_units = units.iter().sum();
+        if let Some(reviews) = &self.reviews {
+            (audit.reviews, audit.ratings) = reviews.counts(&transaction).await?;
+        }
         Ok(audit)
     }
 
-    fn note_units(&self, line: &plimsoll_engine::table::StoredRow, units: &mut [u64]) -> Result<()> {
+    fn note_units(
+        &self,
+        line: &plimsoll_engine::table::StoredRow,
+        units: &mut [u64],
+    ) -> Result<()> {
         let sheet = &self.tables.orderlines;
         let product = sheet.number(line, orderlines::PRODUCT)?;
         let counted = usize::try_from(product - 1).ok().and_then(|at| units.get_mut(at));
@@ -78,7 +86,8 @@ impl Shop {
         Ok(())
     }
 
-    /// Stock and sales of every product, in the order of their numbers: what must be the same behind every kind of database.
+    /// Stock and sales of every product, in the order of their numbers: what must be the same
+    /// behind every kind of database.
     ///
     /// # Errors
     /// What the disk reports.

@@ -1,12 +1,16 @@
-//! The online store on the engine: one database, its tables, and the steps of a visit as transactions.
+//! The online store on the engine: one database, its tables, and the steps of a visit as
+//! transactions.
 //!
-//! Rows are those of [`plimsoll_workload::store::Catalogue`], so what is read is compared with what must be there. A visit's reads are one transaction
-//! each; the purchase is one transaction with a durable commit, begun again when another session was first. Sessions share the tables
-//! and take numbers of customers and orders from counters that are read from the tables when they are opened.
+//! Rows are those of [`plimsoll_workload::store::Catalogue`], so what is read is compared with what
+//! must be there. A visit's reads are one transaction each; the purchase is one transaction with a
+//! durable commit, begun again when another session was first. Sessions share the tables and take
+//! numbers of customers and orders from counters that are read from the tables when they are
+//! opened.
 
 mod audit;
 mod orders;
 mod prepare;
+mod reviews;
 mod schema;
 mod search;
 mod sheet;
@@ -21,11 +25,13 @@ use plimsoll_io::{Nanos, Random};
 use plimsoll_workload::store::{Catalogue, Scale, Step, StoreCounts};
 
 pub use prepare::Preparing;
+use reviews::Reviews;
 pub use schema::{INVENTORY, MARKER, ORDERLINES};
 use schema::{Tables, marker};
 pub use sheet::{Sheet, Value};
 
-/// How long a purchase is tried before it is given up, when other sessions are first again and again.
+/// How long a purchase is tried before it is given up, when other sessions are first again and
+/// again.
 const TRIED_NS_MAX: Nanos = 10 * plimsoll_io::NANOS_PER_SECOND;
 
 /// Why the store cannot go on.
@@ -44,13 +50,15 @@ pub enum ShopError {
 
 type Result<T> = std::result::Result<T, ShopError>;
 
-/// Told of each transaction that wrote: the step it belongs to, when it was begun and when its commit was.
+/// Told of each transaction that wrote: the step it belongs to, when it was begun and when its
+/// commit was.
 pub type CommitWatch = Box<dyn Fn(Step, Nanos, Nanos)>;
 
 /// See the module text.
 pub struct Shop {
     instance: Rc<Instance>,
     tables: Tables,
+    reviews: Option<Reviews>,
     catalogue: Catalogue,
     run: u64,
     next_customer: Cell<i32>,
@@ -81,26 +89,33 @@ impl Shop {
             return Ok(None);
         };
         let found = |column| tables.marker.number(&row, column);
-        let (seed, megabytes, runs) = (
-            found(marker::SEED)?,
-            found(marker::MEGABYTES)?,
-            found(marker::RUNS)?,
-        );
+        let (seed, megabytes, runs) =
+            (found(marker::SEED)?, found(marker::MEGABYTES)?, found(marker::RUNS)?);
         let wanted = (catalogue.seed() as i64, catalogue.scale().megabytes() as i64);
         if (seed, megabytes) != wanted {
             let scale = Scale::of_megabytes(megabytes as u64);
             return Err(ShopError::NotOurs(format!(
-                "the database holds a store of {} made with seed {seed}, not one of {} with seed {}; say so in the plan, or let it be made anew",
+                "the database holds a store of {} made with seed {seed}, not one of {} with seed \
+                 {}; say so in the plan, or let it be made anew",
                 scale.map_or_else(|_| format!("{megabytes} MB"), |scale| scale.to_string()),
                 catalogue.scale(),
                 catalogue.seed()
             )));
         }
-        tables
-            .marker
-            .set(&transaction, &key, &[(marker::RUNS, runs + 1)])
-            .await?;
+        tables.marker.set(&transaction, &key, &[(marker::RUNS, runs + 1)]).await?;
+        transaction.commit(Commit::Durable).await?;
+        let reviews = match catalogue.reviews() {
+            0 => None,
+            _ => Some(Reviews::open(instance, &tables.marker, &catalogue).await?),
+        };
+        let transaction = instance.begin();
+        let (written, rated) = match &reviews {
+            Some(reviews) => reviews.counts(&transaction).await?,
+            None => (0, 0),
+        };
         let counts = StoreCounts {
+            reviews: written,
+            ratings: rated,
             customers: tables.customers.count(&transaction).await?,
             orders: tables.orders.count(&transaction).await?,
             ..StoreCounts::default()
@@ -109,10 +124,11 @@ impl Shop {
             tables.customers.last_number(&transaction).await?,
             tables.orders.last_number(&transaction).await?,
         ];
-        transaction.commit(Commit::Durable).await?;
+        transaction.commit(Commit::Lazy).await?;
         Ok(Some(Shop {
             instance: instance.clone(),
             tables,
+            reviews,
             catalogue,
             run: runs as u64 + 1,
             next_customer: Cell::new(customer + 1),
@@ -126,7 +142,7 @@ impl Shop {
 
     /// Whether a table of this name is one of a store.
     pub fn is_table(name: &str) -> bool {
-        schema::NAMES.contains(&name)
+        schema::NAMES.contains(&name) || reviews::NAMES.contains(&name)
     }
 
     /// What it holds.

@@ -64,16 +64,19 @@ impl Shop {
             visit.rows_found += self.search(search).await?.len() as u32;
             note(&mut visit.steps, Step::Search);
         }
+        for errand in &task.errands {
+            visit.rows_found += self.errand(errand, customer).await?;
+            note(&mut visit.steps, errand.step());
+        }
         let net_cents = self.price(&task.lines).await?;
         note(&mut visit.steps, Step::Price);
-        visit.end = self
-            .purchase(customer, &task.lines, net_cents, &mut visit.retries)
-            .await?;
+        visit.end = self.purchase(customer, &task.lines, net_cents, &mut visit.retries).await?;
         note(&mut visit.steps, Step::Purchase);
         Ok(visit)
     }
 
-    /// The number of a customer, with titles bought before and for each one that others bought with it.
+    /// The number of a customer, with titles bought before and for each one that others bought with
+    /// it.
     ///
     /// # Errors
     /// What the disk reports, or a customer that is not there.
@@ -81,21 +84,17 @@ impl Shop {
         let transaction = self.instance.begin();
         let sheet = &self.tables.customers;
         let row = sheet.get_by(&transaction, BY_USERNAME, username.into()).await?;
-        let row = row.ok_or_else(|| ShopError::WrongContent(format!("customer {username} is missing")))?;
-        let found = (
-            sheet.text(&row, customers::USERNAME)?,
-            sheet.text(&row, customers::PASSWORD)?,
-        );
+        let row =
+            row.ok_or_else(|| ShopError::WrongContent(format!("customer {username} is missing")))?;
+        let found =
+            (sheet.text(&row, customers::USERNAME)?, sheet.text(&row, customers::PASSWORD)?);
         if found != (username, "password") {
             return Err(ShopError::WrongContent(format!(
                 "customer {username} is not what was written"
             )));
         }
         let customer = sheet.number(&row, customers::ID)?;
-        let mut bought = self
-            .tables
-            .history
-            .rows(&transaction, 0, &[Value::Number(customer)])?;
+        let mut bought = self.tables.history.rows(&transaction, 0, &[Value::Number(customer)])?;
         let mut titles = Vec::new();
         while titles.len() < TITLES_MAX
             && let Some(entry) = bought.next().await?
@@ -159,10 +158,7 @@ impl Shop {
         let mut pause_ns = PAUSE_NS;
         loop {
             let transaction = self.instance.begin();
-            let error = match self
-                .order(&transaction, order, customer, &sorted, net_cents)
-                .await
-            {
+            let error = match self.order(&transaction, order, customer, &sorted, net_cents).await {
                 Ok(Attempt::Sold) => {
                     self.commit(transaction, Step::Purchase, begun).await?;
                     self.count(|counts| counts.orders += 1);
@@ -222,14 +218,9 @@ impl Shop {
     ) -> std::result::Result<bool, EngineError> {
         let sheet = &self.tables.inventory;
         let key = sheet.key_of_number(line.product as i64)?;
-        let row = sheet
-            .get(transaction, &key)
-            .await?
-            .ok_or(EngineError::RowNotFound)?;
-        let (stock, sales) = (
-            sheet.number(&row, inventory::STOCK)?,
-            sheet.number(&row, inventory::SALES)?,
-        );
+        let row = sheet.get(transaction, &key).await?.ok_or(EngineError::RowNotFound)?;
+        let (stock, sales) =
+            (sheet.number(&row, inventory::STOCK)?, sheet.number(&row, inventory::SALES)?);
         let Some(left) = left_in_stock(stock, line.quantity) else {
             return Ok(false);
         };
@@ -239,7 +230,12 @@ impl Shop {
         Ok(true)
     }
 
-    async fn commit(&self, transaction: Transaction, step: Step, begun: Nanos) -> Result<()> {
+    pub(super) async fn commit(
+        &self,
+        transaction: Transaction,
+        step: Step,
+        begun: Nanos,
+    ) -> Result<()> {
         let commit_begun = self.now();
         transaction.commit(Commit::Durable).await?;
         (self.watch)(step, begun, commit_begun);

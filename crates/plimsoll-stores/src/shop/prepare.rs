@@ -1,5 +1,6 @@
-//! Filling the tables by ordinary transactions, table after table in the order of their keys. The marker comes last: without it the database
-//! is not whole, and whoever opens it next makes it anew.
+//! Filling the tables by ordinary transactions, table after table in the order of their keys. The
+//! marker comes last: without it the database is not whole, and whoever opens it next makes it
+//! anew.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,7 +14,8 @@ use super::schema::Tables;
 use super::sheet::{Sheet, Value};
 use super::{Result, Shop};
 
-/// Rows of one transaction: few enough for any version store, many enough that commits cost nothing.
+/// Rows of one transaction: few enough for any version store, many enough that commits cost
+/// nothing.
 const ROWS_PER_TRANSACTION: usize = 500;
 /// Lists of products begin with a byte that other readers do not take for a mark of compression.
 pub const LIST_FIRST_BYTE: u8 = 0x41;
@@ -26,14 +28,20 @@ pub const TITLE_WORDS: i32 = 2;
 pub type Preparing<'a> = &'a dyn Fn(&'static str, u64);
 
 /// A transaction that commits itself every so many rows.
-struct Filler<'a> {
+pub struct Filler<'a> {
     instance: &'a Rc<Instance>,
     transaction: Option<Transaction>,
     rows: usize,
 }
 
-impl Filler<'_> {
-    async fn insert(&mut self, sheet: &Sheet, values: &[Value<'_>]) -> Result<()> {
+impl<'a> Filler<'a> {
+    /// Nothing is begun yet.
+    pub fn new(instance: &'a Rc<Instance>) -> Filler<'a> {
+        Filler { instance, transaction: None, rows: 0 }
+    }
+
+    /// Inserts a row.
+    pub async fn insert(&mut self, sheet: &Sheet, values: &[Value<'_>]) -> Result<()> {
         let transaction = self.transaction.get_or_insert_with(|| self.instance.begin());
         sheet.insert(transaction, values).await?;
         self.rows += 1;
@@ -44,7 +52,8 @@ impl Filler<'_> {
         Ok(())
     }
 
-    async fn finish(&mut self, how: Commit) -> Result<()> {
+    /// Commits what was begun last.
+    pub async fn finish(&mut self, how: Commit) -> Result<()> {
         match self.transaction.take() {
             Some(transaction) => Ok(transaction.commit(how).await?),
             None => Ok(()),
@@ -57,16 +66,17 @@ impl Shop {
     ///
     /// # Errors
     /// What the disk reports.
-    pub async fn prepare(instance: &Rc<Instance>, catalogue: &Catalogue, told: Preparing<'_>) -> Result<()> {
+    pub async fn prepare(
+        instance: &Rc<Instance>,
+        catalogue: &Catalogue,
+        told: Preparing<'_>,
+    ) -> Result<()> {
         let tables = Tables::create(instance).await?;
-        let mut filler = Filler {
-            instance,
-            transaction: None,
-            rows: 0,
-        };
+        let mut filler = Filler::new(instance);
         let scale = catalogue.scale();
         for id in 1..=scale.customers() {
-            insert_customer(&mut filler, &tables.customers, id as i32, &catalogue.customer(id)).await?;
+            insert_customer(&mut filler, &tables.customers, id as i32, &catalogue.customer(id))
+                .await?;
         }
         told("customers", scale.customers());
         fill_products(&mut filler, &tables, catalogue).await?;
@@ -75,23 +85,22 @@ impl Shop {
         told("orders", scale.orders());
         fill_words(&mut filler, &tables.words, catalogue).await?;
         let (seed, megabytes) = (catalogue.seed() as i64, scale.megabytes() as i64);
-        let marker = [
-            Value::Number(1),
-            Value::Number(seed),
-            Value::Number(megabytes),
-            Value::Number(0),
-        ];
+        let marker =
+            [Value::Number(1), Value::Number(seed), Value::Number(megabytes), Value::Number(0)];
         filler.insert(&tables.marker, &marker).await?;
         // The log keeps the order of commits: with this one all that were lazy are durable.
         filler.finish(Commit::Durable).await
     }
 }
 
-async fn insert_customer(filler: &mut Filler<'_>, sheet: &Sheet, id: i32, customer: &Customer) -> Result<()> {
+async fn insert_customer(
+    filler: &mut Filler<'_>,
+    sheet: &Sheet,
+    id: i32,
+    customer: &Customer,
+) -> Result<()> {
     let gender = customer.gender.to_string();
-    filler
-        .insert(sheet, &customer_values(id, customer, &gender))
-        .await
+    filler.insert(sheet, &customer_values(id, customer, &gender)).await
 }
 
 /// The columns of a customer in their order.
@@ -120,7 +129,11 @@ pub fn customer_values<'a>(id: i32, customer: &'a Customer, gender: &'a str) -> 
     ]
 }
 
-async fn fill_products(filler: &mut Filler<'_>, tables: &Tables, catalogue: &Catalogue) -> Result<()> {
+async fn fill_products(
+    filler: &mut Filler<'_>,
+    tables: &Tables,
+    catalogue: &Catalogue,
+) -> Result<()> {
     for id in 1..=catalogue.scale().products() {
         let product = catalogue.product(id);
         let values = [
@@ -142,7 +155,11 @@ async fn fill_products(filler: &mut Filler<'_>, tables: &Tables, catalogue: &Cat
     Ok(())
 }
 
-async fn fill_orders(filler: &mut Filler<'_>, tables: &Tables, catalogue: &Catalogue) -> Result<()> {
+async fn fill_orders(
+    filler: &mut Filler<'_>,
+    tables: &Tables,
+    catalogue: &Catalogue,
+) -> Result<()> {
     // Histories are kept by customer, orders come by day: sorted, they fill their leaves.
     let mut histories = Vec::new();
     for id in 1..=catalogue.scale().orders() {
@@ -175,8 +192,7 @@ async fn fill_words(filler: &mut Filler<'_>, sheet: &Sheet, catalogue: &Catalogu
             words.dedup();
             for word in words {
                 let list = lists.entry((kind, word.to_owned()));
-                list.or_insert_with(|| vec![LIST_FIRST_BYTE])
-                    .extend((id as u32).to_le_bytes());
+                list.or_insert_with(|| vec![LIST_FIRST_BYTE]).extend((id as u32).to_le_bytes());
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Looking for products: special offers of a category by an index, actors and titles by the lists of their words.
+//! Looking for products: special offers of a category by an index, actors and titles by the lists
+//! of their words.
 
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_workload::store::{Product, Search, SearchBy};
@@ -17,9 +18,15 @@ impl Shop {
         let transaction = self.instance.begin();
         let limit = search.limit as usize;
         let numbers = match &search.by {
-            SearchBy::Category(category) => self.special_offers(&transaction, *category, limit).await?,
-            SearchBy::Actor(name) => self.with_words(&transaction, ACTOR_WORDS, name, limit).await?,
-            SearchBy::Title(both) => self.with_words(&transaction, TITLE_WORDS, both, limit).await?,
+            SearchBy::Category(category) => {
+                self.special_offers(&transaction, *category, limit).await?
+            }
+            SearchBy::Actor(name) => {
+                self.with_words(&transaction, ACTOR_WORDS, name, limit).await?
+            }
+            SearchBy::Title(both) => {
+                self.with_words(&transaction, TITLE_WORDS, both, limit).await?
+            }
         };
         let mut found = Vec::with_capacity(numbers.len());
         for number in numbers {
@@ -48,7 +55,7 @@ impl Shop {
     }
 
     /// Numbers of products that all words of a text lead to.
-    async fn with_words(
+    pub(super) async fn with_words(
         &self,
         transaction: &Transaction,
         kind: i32,
@@ -59,10 +66,9 @@ impl Shop {
         for word in text.split(' ') {
             let list = self.list_of(transaction, kind, word).await?;
             both = Some(match both {
-                Some(before) => before
-                    .into_iter()
-                    .filter(|number| list.binary_search(number).is_ok())
-                    .collect(),
+                Some(before) => {
+                    before.into_iter().filter(|number| list.binary_search(number).is_ok()).collect()
+                }
                 None => list,
             });
         }
@@ -87,16 +93,17 @@ impl Shop {
         let sheet = &self.tables.products;
         let key = sheet.key_of_number(number)?;
         let row = sheet.get(transaction, &key).await?;
-        let row = row.ok_or_else(|| ShopError::WrongContent(format!("product {number} is missing")))?;
+        let row =
+            row.ok_or_else(|| ShopError::WrongContent(format!("product {number} is missing")))?;
         let product = self.catalogue.product(number as u64);
         let is_right = sheet.text(&row, products::TITLE)? == product.title
             && sheet.text(&row, products::ACTOR)? == product.actor
             && sheet.number(&row, products::PRICE)? == i64::from(product.price_cents);
         match is_right {
             true => Ok(product),
-            false => Err(ShopError::WrongContent(format!(
-                "product {number} is not what was written"
-            ))),
+            false => {
+                Err(ShopError::WrongContent(format!("product {number} is not what was written")))
+            }
         }
     }
 }

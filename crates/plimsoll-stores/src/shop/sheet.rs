@@ -1,5 +1,7 @@
 //! A table whose columns are named by their positions, and rows whose values are numbers and texts.
 
+use std::ops::Bound;
+
 use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
@@ -66,7 +68,11 @@ impl Sheet {
     ///
     /// # Errors
     /// When the table or a column is not there.
-    pub async fn open(instance: &Instance, name: &str, columns: &[(&str, ColumnType)]) -> Result<Sheet> {
+    pub async fn open(
+        instance: &Instance,
+        name: &str,
+        columns: &[(&str, ColumnType)],
+    ) -> Result<Sheet> {
         let table = instance.open_table(1, name).await?;
         let columns = columns
             .iter()
@@ -94,7 +100,12 @@ impl Sheet {
     ///
     /// # Errors
     /// As the engine's tables.
-    pub async fn set(&self, transaction: &Transaction, key: &[u8], values: &[(usize, i64)]) -> Result<()> {
+    pub async fn set(
+        &self,
+        transaction: &Transaction,
+        key: &[u8],
+        values: &[(usize, i64)],
+    ) -> Result<()> {
         let mut spaces = vec![[0; 8]; values.len()];
         let given: Vec<_> = values
             .iter()
@@ -200,6 +211,37 @@ impl Sheet {
         Ok(self.table.scan(transaction, index, range, Direction::Forward))
     }
 
+    /// Rows in the order of an index from the last one back, of those that begin with these values.
+    ///
+    /// # Errors
+    /// When a value has no key.
+    pub fn rows_backward<'t>(
+        &'t self,
+        transaction: &'t Transaction,
+        index: usize,
+        values: &[Value<'_>],
+    ) -> Result<RowCursor<'t>> {
+        let range = KeyRange::prefix(&self.prefix(index, values)?);
+        Ok(self.table.scan(transaction, index, range, Direction::Backward))
+    }
+
+    /// Rows in the order of their primary keys from these values on, as long as the first `same` of
+    /// them stay the same.
+    ///
+    /// # Errors
+    /// When a value has no key.
+    pub fn rows_from<'t>(
+        &'t self,
+        transaction: &'t Transaction,
+        values: &[Value<'_>],
+        same: usize,
+    ) -> Result<RowCursor<'t>> {
+        let within = KeyRange::prefix(&self.prefix(0, &values[..same])?);
+        let low = Bound::Included(self.prefix(0, values)?);
+        let range = KeyRange { low, ..within };
+        Ok(self.table.scan(transaction, 0, range, Direction::Forward))
+    }
+
     /// How many rows there are.
     ///
     /// # Errors
@@ -230,10 +272,7 @@ impl Sheet {
 
     fn unexpected(&self, position: usize, found: &str) -> EngineError {
         let table = &self.table.placed().table;
-        let column = &table
-            .columns
-            .iter()
-            .find(|column| column.id == self.columns[position].0);
+        let column = &table.columns.iter().find(|column| column.id == self.columns[position].0);
         let column = column.map_or("?", |column| column.name.as_str());
         EngineError::BadRow(format!("{column} of a row of {} holds {found}", table.name))
     }
@@ -266,10 +305,7 @@ impl Sheet {
         row: &StoredRow,
         position: usize,
     ) -> Result<Vec<u8>> {
-        let value = self
-            .table
-            .value(transaction, row, self.columns[position].0)
-            .await?;
+        let value = self.table.value(transaction, row, self.columns[position].0).await?;
         Ok(value.unwrap_or_default())
     }
 }

@@ -1,4 +1,5 @@
 //! The mail store on the engine, on a disk in memory and in virtual time.
 
+mod faults;
 mod lives;
 mod world;

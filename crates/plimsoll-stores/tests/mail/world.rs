@@ -7,27 +7,34 @@ use plimsoll_engine::create::create_database;
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
-use plimsoll_engine::{EngineError, LogTime, PageSize, Signature};
+use plimsoll_engine::{LogTime, PageSize, Signature};
 use plimsoll_io::{
-    Clock, Context, Disk, Executor, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions, Random,
+    Clock, Context, Disk, Executor, Files, Handle, Latency, LatencyPlan, MemoryDisk, MemoryOptions,
+    Random,
 };
-use plimsoll_stores::mail::{Filling, MailStore};
+use plimsoll_stores::mail::{Filling, Layout, MailStore, MailStoreError};
 use plimsoll_workload::mail::{Corpus, SizeClass};
 
 pub const SEED: u64 = 17;
 pub const FILLING: Filling = Filling {
     mailboxes: 8,
-    messages: 5,
+    folders: 2,
+    messages_per_folder: 3,
+    inbox: 4,
+    layout: Layout::PerMailbox,
+    views: 0,
+    is_indexed: false,
 };
+/// As an older edition keeps its mail: one copy for all, views kept, words indexed.
+pub const SHARED: Filling =
+    Filling { layout: Layout::Shared, views: 2, is_indexed: true, ..FILLING };
 const FOLDERS: [&str; 2] = ["/mail", "/queue"];
 
 pub fn corpus() -> Corpus {
-    let size = |weight, body_bytes| SizeClass {
-        weight,
-        body_bytes,
-        attachment_bytes: 0,
-    };
-    Corpus::new(SEED, vec![size(3.0, 400), size(1.0, 20_000)], 30, 10).expect("a corpus that makes sense")
+    let size =
+        |weight, body_bytes, attachment_bytes| SizeClass { weight, body_bytes, attachment_bytes };
+    Corpus::new(SEED, vec![size(3.0, 400, 0), size(1.0, 6_000, 9_000)], 30, 10)
+        .expect("a corpus that makes sense")
 }
 
 fn options(folder: &str) -> InstanceOptions {
@@ -79,26 +86,38 @@ pub async fn open_instances(files: &Files, handle: &Handle) -> [Rc<Instance>; 2]
     let mut random = Random::from_seed(5).child("instance");
     let mut opened = Vec::new();
     for folder in FOLDERS {
-        let instance = Instance::open(files.clone(), handle.clone(), options(folder), &mut random).await;
+        let instance =
+            Instance::open(files.clone(), handle.clone(), options(folder), &mut random).await;
         opened.push(instance.expect("it opens").0);
     }
     opened.try_into().ok().expect("there are two")
 }
 
-pub async fn open_store(instances: &[Rc<Instance>; 2]) -> Result<MailStore, EngineError> {
-    MailStore::open(&instances[0], &instances[1], SEED, FILLING).await
+pub async fn try_store(
+    instances: &[Rc<Instance>; 2],
+    filling: Filling,
+) -> Result<Option<MailStore>, MailStoreError> {
+    MailStore::open(&instances[0], &instances[1], Rc::new(corpus()), filling).await
+}
+
+pub async fn open_store(instances: &[Rc<Instance>; 2], filling: Filling) -> Rc<MailStore> {
+    let opened = try_store(instances, filling).await.expect("it can be read");
+    Rc::new(opened.expect("it is whole"))
 }
 
 /// Makes a new store; answers its instances.
-pub async fn new_instances(files: &Files, handle: &Handle) -> [Rc<Instance>; 2] {
+pub async fn new_instances(files: &Files, handle: &Handle, filling: Filling) -> [Rc<Instance>; 2] {
     for folder in FOLDERS {
         let path = Path::new(folder).join("data.edb");
         let signature = Signature::new(9, LogTime::from_utc_ns(1_600_000_000_000_000_000));
-        let made = create_database(files, &path, PageSize::KIB_8, signature, Context::default()).await;
+        let made =
+            create_database(files, &path, PageSize::KIB_8, signature, Context::default()).await;
         made.expect("there is room");
     }
     let instances = open_instances(files, handle).await;
-    let prepared = MailStore::prepare(&instances[0], &instances[1], &corpus(), FILLING).await;
+    let told = |_: u32| {};
+    let corpus = corpus();
+    let prepared = MailStore::prepare(&instances[0], &instances[1], &corpus, filling, &told).await;
     prepared.expect("it is filled");
     instances
 }

@@ -1,9 +1,11 @@
-//! What mail is made of: every message is a pure function of seed and number, with a stated entropy and a stated share of duplicates.
+//! What mail is made of: every message is a pure function of seed and number, with a stated entropy
+//! and a stated share of duplicates.
 //!
-//! Sizes are classes with weights. A share of the bytes is random (in the letters of base64) and the rest are words, so that storage which
-//! compresses can be tested honestly; a share of the messages have the body of another one, for storage that removes duplicates. A header line
-//! carries number, lengths and checksums, so that whoever reads a message can say whether it is whole; what a server adds to headers
-//! on the way does not matter.
+//! Sizes are classes with weights. A share of the bytes is random (in the letters of base64) and
+//! the rest are words, so that storage which compresses can be tested honestly; a share of the
+//! messages have the body of another one, for storage that removes duplicates. A header line
+//! carries number, lengths and checksums, so that whoever reads a message can say whether it is
+//! whole; what a server adds to headers on the way does not matter.
 
 use std::fmt::Write;
 
@@ -23,6 +25,7 @@ const SHARED_BODIES: u64 = 16;
 const ENTROPY_PERCENT_MAX: u32 = 75;
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BOUNDARY: &str = "=_plimsoll_part";
+const TEXT_TYPE: &str = "Content-Type: text/plain; charset=us-ascii\r\n";
 
 /// Messages of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,6 +83,22 @@ pub struct Mail {
     pub bytes: Vec<u8>,
 }
 
+/// A message as a store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    head: Vec<u8>,
+    text: Vec<u8>,
+    /// The attachment; empty where there is none.
+    pub attachment: Vec<u8>,
+}
+
+impl Parts {
+    /// Headers and text.
+    pub fn body(&self) -> Vec<u8> {
+        [&self.head[..], &self.text].concat()
+    }
+}
+
 /// Length and checksum of a part of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
@@ -98,10 +117,7 @@ pub struct PartSum {
 
 impl Default for PartSum {
     fn default() -> PartSum {
-        PartSum {
-            bytes: 0,
-            sum: Digest::new(CrcAlgorithm::Crc64Nvme),
-        }
+        PartSum { bytes: 0, sum: Digest::new(CrcAlgorithm::Crc64Nvme) }
     }
 }
 
@@ -114,10 +130,7 @@ impl PartSum {
 
     /// What the part came to so far.
     pub fn part(&self) -> Part {
-        Part {
-            bytes: self.bytes,
-            sum: self.sum.finalize(),
-        }
+        Part { bytes: self.bytes, sum: self.sum.finalize() }
     }
 }
 
@@ -168,20 +181,12 @@ impl Check {
             false => lower.find(&format!("\n{marker}"))? + 1,
         };
         let mut words = lower[at + marker.len()..].split_ascii_whitespace();
-        let mut value = |name: &str| {
-            words
-                .next()?
-                .strip_prefix(name)?
-                .strip_prefix('=')
-                .map(str::to_owned)
-        };
+        let mut value =
+            |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
         let number = |text: String| u64::from_str_radix(&text, 16).ok();
         let part = |text: String| {
             let (bytes, sum) = text.split_once(':')?;
-            Some(Part {
-                bytes: bytes.parse().ok()?,
-                sum: u64::from_str_radix(sum, 16).ok()?,
-            })
+            Some(Part { bytes: bytes.parse().ok()?, sum: u64::from_str_radix(sum, 16).ok()? })
         };
         Some(Check {
             seed: number(value("seed")?)?,
@@ -208,9 +213,7 @@ impl Corpus {
         duplicate_percent: u32,
     ) -> Result<Corpus, CorpusError> {
         if sizes.is_empty()
-            || sizes
-                .iter()
-                .any(|size| !(size.weight.is_finite() && size.weight > 0.0))
+            || sizes.iter().any(|size| !(size.weight.is_finite() && size.weight > 0.0))
         {
             return Err(CorpusError(
                 "messages.sizes needs at least one class, each with a weight above zero".into(),
@@ -229,17 +232,10 @@ impl Corpus {
             ("duplicate_percent", duplicate_percent, 100),
         ] {
             if value > most {
-                return Err(CorpusError(format!(
-                    "messages.{name} is {value}; take 0 to {most}"
-                )));
+                return Err(CorpusError(format!("messages.{name} is {value}; take 0 to {most}")));
             }
         }
-        Ok(Corpus {
-            seed,
-            sizes,
-            entropy_percent,
-            duplicate_percent,
-        })
+        Ok(Corpus { seed, sizes, entropy_percent, duplicate_percent })
     }
 
     /// What tells its messages from those of others.
@@ -247,10 +243,35 @@ impl Corpus {
         self.seed
     }
 
+    /// What is told apart of two corpora of one seed: sizes, entropy and duplicates, as a number.
+    pub fn fingerprint(&self) -> u32 {
+        let Corpus { sizes, entropy_percent, duplicate_percent, .. } = self;
+        let text = format!("{sizes:?} {entropy_percent} {duplicate_percent}");
+        Part::of(text.as_bytes()).sum as u32
+    }
+
     /// The message of a letter.
     pub fn mail(&self, letter: &Letter<'_>) -> Mail {
+        let (text, attachment, mut random) = self.content(letter.id);
+        let (mime, body) = put_together(letter, &text, &attachment);
+        let check = self.check(letter.id, &body, &text, &attachment);
+        let mut bytes = headers(letter, &check, &mime, &mut random);
+        bytes.extend_from_slice(&body);
+        Mail { id: letter.id, bytes }
+    }
+
+    /// The same in parts, which are kept apart without the marks that a mail has between them.
+    pub fn parts(&self, letter: &Letter<'_>) -> Parts {
+        let (text, attachment, mut random) = self.content(letter.id);
+        let check = self.check(letter.id, &text, &text, &attachment);
+        let head = headers(letter, &check, TEXT_TYPE, &mut random);
+        Parts { head, text, attachment }
+    }
+
+    /// Text, attachment, and what decides the rest of a message.
+    fn content(&self, id: u64) -> (Vec<u8>, Vec<u8>, Random) {
         let root = Random::from_seed(self.seed);
-        let mut random = root.child(&format!("message {}", letter.id));
+        let mut random = root.child(&format!("message {id}"));
         let weights: Vec<f64> = self.sizes.iter().map(|size| size.weight).collect();
         let class = draw_place(&weights, &mut random);
         let size = self.sizes[class];
@@ -264,20 +285,20 @@ impl Corpus {
             0 => Vec::new(),
             bytes => self.lines(&mut content, bytes as usize),
         };
-        let (mime, body) = put_together(letter, &text, &attachment);
-        let check = Check {
+        (text, attachment, random)
+    }
+
+    fn check(&self, id: u64, body: &[u8], text: &[u8], attachment: &[u8]) -> Check {
+        Check {
             seed: self.seed,
-            id: letter.id,
-            body: Part::of(&body),
-            text: Part::of(&text),
+            id,
+            body: Part::of(body),
+            text: Part::of(text),
             attachment: match attachment.is_empty() {
                 true => Part::default(),
-                false => Part::of(&attachment),
+                false => Part::of(attachment),
             },
-        };
-        let mut bytes = headers(letter, &check, &mime, &mut random);
-        bytes.extend_from_slice(&body);
-        Mail { id: letter.id, bytes }
+        }
     }
 
     /// Lines of words and random letters, about as many bytes as asked for; always whole lines.
@@ -286,13 +307,17 @@ impl Corpus {
         while lines.len() < bytes.max(1) {
             let begun = lines.len();
             let wanted = LINE.min(bytes.max(1).saturating_sub(lines.len() + 2).max(1));
-            let is_random = random.below(u64::from(ENTROPY_PERCENT_MAX)) < u64::from(self.entropy_percent);
+            let is_random =
+                random.below(u64::from(ENTROPY_PERCENT_MAX)) < u64::from(self.entropy_percent);
             while lines.len() - begun < wanted {
                 if is_random {
                     let drawn = random.next_u64();
-                    lines.extend((0..10).map(|place| LETTERS[(drawn >> (6 * place)) as usize & 63]));
+                    lines
+                        .extend((0..10).map(|place| LETTERS[(drawn >> (6 * place)) as usize & 63]));
                 } else {
-                    lines.extend_from_slice(word(random.below(WORDS)).to_ascii_lowercase().as_bytes());
+                    lines.extend_from_slice(
+                        word(random.below(WORDS)).to_ascii_lowercase().as_bytes(),
+                    );
                     lines.push(b' ');
                 }
             }
@@ -309,15 +334,15 @@ impl Corpus {
 
 /// The headers that say what the body is, and the body.
 fn put_together(letter: &Letter<'_>, text: &[u8], attachment: &[u8]) -> (String, Vec<u8>) {
-    const TEXT: &str = "Content-Type: text/plain; charset=us-ascii\r\n";
     if attachment.is_empty() && !letter.is_meeting {
-        return (TEXT.to_owned(), text.to_vec());
+        return (TEXT_TYPE.to_owned(), text.to_vec());
     }
     let kind = if letter.is_meeting { "alternative" } else { "mixed" };
-    let mut body = format!("--{BOUNDARY}\r\n{TEXT}\r\n").into_bytes();
+    let mut body = format!("--{BOUNDARY}\r\n{TEXT_TYPE}\r\n").into_bytes();
     body.extend_from_slice(text);
     if !attachment.is_empty() {
-        let head = "Content-Type: application/octet-stream\r\nContent-Disposition: attachment; filename=\"file.bin\"\r\n\r\n";
+        let head = "Content-Type: application/octet-stream\r\nContent-Disposition: attachment; \
+         filename=\"file.bin\"\r\n\r\n";
         body.extend_from_slice(format!("\r\n--{BOUNDARY}\r\n{head}").as_bytes());
         body.extend_from_slice(attachment);
     }
@@ -327,10 +352,7 @@ fn put_together(letter: &Letter<'_>, text: &[u8], attachment: &[u8]) -> (String,
         body.extend_from_slice(meeting(letter).as_bytes());
     }
     body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
-    (
-        format!("Content-Type: multipart/{kind}; boundary=\"{BOUNDARY}\"\r\n"),
-        body,
-    )
+    (format!("Content-Type: multipart/{kind}; boundary=\"{BOUNDARY}\"\r\n"), body)
 }
 
 /// An invitation as RFC 5546 wants it.
@@ -351,9 +373,11 @@ fn meeting(letter: &Letter<'_>) -> String {
 }
 
 fn headers(letter: &Letter<'_>, check: &Check, mime: &str, random: &mut Random) -> Vec<u8> {
-    let subject = format!("{} {}", word(random.below(WORDS)), word(random.below(WORDS))).to_ascii_lowercase();
+    let subject =
+        format!("{} {}", word(random.below(WORDS)), word(random.below(WORDS))).to_ascii_lowercase();
     let mut text = format!(
-        "From: <{}>\r\nTo: <{}>\r\nSubject: {}{subject}\r\nMessage-ID: <{:016x}.{:016x}@plimsoll>\r\n",
+        "From: <{}>\r\nTo: <{}>\r\nSubject: {}{subject}\r\nMessage-ID: \
+         <{:016x}.{:016x}@plimsoll>\r\n",
         letter.from,
         letter.to.join(">,\r\n <"),
         letter.prefix,

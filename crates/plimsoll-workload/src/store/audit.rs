@@ -1,7 +1,9 @@
-//! What must hold of a store whatever was done to it: every unit sold stands in exactly one line of an order.
+//! What must hold of a store whatever was done to it: every unit sold stands in exactly one line of
+//! an order.
 //!
-//! The purchase takes from stock and adds to sales in one step with the lines of the order. If two purchases read the same stock and both
-//! write what they made of it, one of them is lost: sales then lag behind the lines. That difference is exact and stays for ever.
+//! The purchase takes from stock and adds to sales in one step with the lines of the order. If two
+//! purchases read the same stock and both write what they made of it, one of them is lost: sales
+//! then lag behind the lines. That difference is exact and stays for ever.
 
 /// What a store was found to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub struct StoreAudit {
     pub orders_of_wrong_size: u64,
     /// Lines whose order is not there.
     pub lines_without_order: u64,
+    /// Rows of reviews, in a store that has them.
+    pub reviews: u64,
+    /// Rows of ratings of reviews.
+    pub ratings: u64,
 }
 
 /// What a store held and what was added since, as those know who added it.
@@ -39,12 +45,20 @@ pub struct StoreCounts {
     pub orders_unknown: u64,
     /// Customers of whom the same is true.
     pub customers_unknown: u64,
+    /// Reviews, in a store that has them.
+    pub reviews: u64,
+    /// Ratings of reviews.
+    pub ratings: u64,
+    /// Reviews and ratings whose end nobody knows.
+    pub writings_unknown: u64,
 }
 
 impl StoreAudit {
     /// The same without what did not add up before: of a store that others have worked on.
     pub fn since(&self, before: &StoreAudit) -> StoreAudit {
-        let moved = |now: u64, then: u64, reference: u64| now.saturating_add(reference).saturating_sub(then);
+        let moved = |now: u64, then: u64, reference: u64| {
+            now.saturating_add(reference).saturating_sub(then)
+        };
         StoreAudit {
             history: moved(self.history, before.history, before.order_lines),
             sold_units: moved(self.sold_units, before.sold_units, before.ordered_units),
@@ -65,11 +79,13 @@ impl StoreAudit {
         let mut found = Vec::new();
         if self.products_differing > 0 || self.sold_units != self.ordered_units {
             found.push(format!(
-                "lost updates: the inventory says that {} units were sold, the lines of orders say {}; {} products differ",
+                "lost updates: the inventory says that {} units were sold, the lines of orders say \
+                 {}; {} products differ",
                 self.sold_units, self.ordered_units, self.products_differing
             ));
         }
-        let within = |rows: u64, known: u64, unknown: u64| (known..=known + unknown).contains(&rows);
+        let within =
+            |rows: u64, known: u64, unknown: u64| (known..=known + unknown).contains(&rows);
         if !within(self.orders, expected.orders, expected.orders_unknown) {
             found.push(format!(
                 "orders: {} rows, but {} were acknowledged{}",
@@ -85,6 +101,18 @@ impl StoreAudit {
                 expected.customers,
                 also_unknown(expected.customers_unknown)
             ));
+        }
+        let writings = [
+            ("reviews", self.reviews, expected.reviews),
+            ("ratings", self.ratings, expected.ratings),
+        ];
+        for (name, rows, known) in writings {
+            if !within(rows, known, expected.writings_unknown) {
+                found.push(format!(
+                    "{name}: {rows} rows, but {known} were acknowledged{}",
+                    also_unknown(expected.writings_unknown)
+                ));
+            }
         }
         if self.history != self.order_lines {
             found.push(format!(

@@ -1,11 +1,13 @@
 //! The loop of a session: come in, look around, order, think.
 //!
-//! A share of the customers sign up, the others log in. Counts are uniform from 1 to twice the mean less one, as in DVD Store; think time is
-//! uniform from nothing to twice its mean. Products are drawn with hot ones ten times as likely. A session thinks before its first order,
-//! too, so that sessions that begin together do not order together.
+//! A share of the customers sign up, the others log in. Counts are uniform from 1 to twice the mean
+//! less one, as in DVD Store; think time is uniform from nothing to twice its mean. Products are
+//! drawn with hot ones ten times as likely. A session thinks before its first order, too, so that
+//! sessions that begin together do not order together.
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 
+use super::reviews::{ReviewHabits, errands};
 use super::rows::{CATEGORIES, Catalogue, HOT_EVERY};
 use super::task::{Entrance, Line, Search, SearchBy, StoreTask};
 use super::words::{FIRST_NAMES, LAST_NAMES, WORDS, first_name, last_name, word};
@@ -29,16 +31,20 @@ pub struct StoreHabits {
     pub search_rows_mean: u32,
     /// Mean number of lines of an order.
     pub lines_mean: u32,
+    /// What is done with members and reviews, in a store that has them.
+    pub reviews: ReviewHabits,
 }
 
 impl StoreHabits {
-    /// The usual values of DVD Store: no think time, a fifth new customers, three searches of five rows, five lines.
+    /// The usual values of DVD Store: no think time, a fifth new customers, three searches of five
+    /// rows, five lines.
     pub const USUAL: StoreHabits = StoreHabits {
         think_s: 0.0,
         new_customers_percent: 20.0,
         searches_mean: 3,
         search_rows_mean: 5,
         lines_mean: 5,
+        reviews: ReviewHabits::USUAL,
     };
 
     /// Whether the values are possible.
@@ -65,7 +71,7 @@ impl StoreHabits {
                 return Err(format!("{name} is {value}; take 1 to 1000"));
             }
         }
-        Ok(())
+        self.reviews.check()
     }
 }
 
@@ -76,6 +82,8 @@ pub struct Population {
     pub customers: u64,
     /// Products.
     pub products: u64,
+    /// Reviews that were there; none in a store of DVD Store 2.
+    pub reviews: u64,
 }
 
 impl From<&Catalogue> for Population {
@@ -83,6 +91,7 @@ impl From<&Catalogue> for Population {
         Population {
             customers: catalogue.scale().customers(),
             products: catalogue.scale().products(),
+            reviews: catalogue.reviews(),
         }
     }
 }
@@ -92,28 +101,33 @@ impl From<&Catalogue> for Population {
 pub struct StoreDemand {
     random: Random,
     thinking: Random,
+    reviewing: Random,
     habits: StoreHabits,
     customers: u64,
     products: u64,
+    reviews: u64,
     session: u64,
     signed_up: u64,
 }
 
 impl StoreDemand {
-    /// The demand of a session with a number of its own. Think time is drawn apart from orders: it does not change them.
+    /// The demand of a session with a number of its own. Think time is drawn apart from orders: it
+    /// does not change them.
     pub fn new(
         random: Random,
         habits: StoreHabits,
         population: impl Into<Population>,
         session: u64,
     ) -> StoreDemand {
-        let Population { customers, products } = population.into();
+        let Population { customers, products, reviews } = population.into();
         StoreDemand {
             thinking: random.child("think time"),
+            reviewing: random.child("reviews"),
             random,
             habits,
             customers,
             products,
+            reviews,
             session,
             signed_up: 0,
         }
@@ -130,14 +144,10 @@ impl StoreDemand {
 
     fn entrance(&mut self) -> Entrance {
         if self.random.unit() * 100.0 >= self.habits.new_customers_percent {
-            return Entrance::Login {
-                customer: 1 + self.random.below(self.customers),
-            };
+            return Entrance::Login { customer: 1 + self.random.below(self.customers) };
         }
         self.signed_up += 1;
-        Entrance::SignUp {
-            number: self.signed_up - 1,
-        }
+        Entrance::SignUp { number: self.signed_up - 1 }
     }
 
     fn search(&mut self) -> Search {
@@ -159,13 +169,11 @@ impl StoreDemand {
     }
 
     fn line(&mut self) -> Line {
-        Line {
-            product: self.product(),
-            quantity: 1 + self.random.below(QUANTITY_MAX) as u32,
-        }
+        Line { product: self.product(), quantity: 1 + self.random.below(QUANTITY_MAX) as u32 }
     }
 
-    /// From a wheel on which hot products have ten places: behind the places of all products come nine more of each hot one.
+    /// From a wheel on which hot products have ten places: behind the places of all products come
+    /// nine more of each hot one.
     fn product(&mut self) -> u64 {
         let hot = self.products / HOT_EVERY;
         let more = places(HOT_EVERY) - 1;
@@ -180,11 +188,21 @@ impl StoreDemand {
         let entrance = self.entrance();
         let searches = self.count(self.habits.searches_mean);
         let searches = (0..searches).map(|_| self.search()).collect();
+        let errands = match self.reviews {
+            0 => Vec::new(),
+            reviews => errands(
+                &mut self.reviewing,
+                &self.habits.reviews,
+                Population { customers: self.customers, products: self.products, reviews },
+                self.habits.search_rows_mean,
+            ),
+        };
         let lines = self.count(self.habits.lines_mean).min(LINES_MAX);
         StoreTask {
             session: self.session,
             entrance,
             searches,
+            errands,
             lines: (0..lines).map(|_| self.line()).collect(),
         }
     }
@@ -199,9 +217,6 @@ impl Demand for StoreDemand {
             Some(seen) => seen.finished + self.think_ns(),
             None => now + self.think_ns(),
         };
-        Some(Timed {
-            intended,
-            task: self.task(),
-        })
+        Some(Timed { intended, task: self.task() })
     }
 }

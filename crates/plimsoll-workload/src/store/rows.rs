@@ -1,8 +1,9 @@
 //! The rows of a store, each a pure function of the seed and its number.
 //!
-//! Distributions are those of DVD Store. Money is in cents and days are counted from the first day of the prepared year, so that every
-//! database gets exactly the same values. Sales in the inventory are the quantities of all prepared orders, so that the sum of
-//! sales equals the sum of quantities from the first moment on: that is what the audit holds a run against.
+//! Distributions are those of DVD Store. Money is in cents and days are counted from the first day
+//! of the prepared year, so that every database gets exactly the same values. Sales in the
+//! inventory are the quantities of all prepared orders, so that the sum of sales equals the sum of
+//! quantities from the first moment on: that is what the audit holds a run against.
 
 use plimsoll_io::Random;
 
@@ -31,12 +32,14 @@ const LARGE_PRODUCTS: u64 = 100_000;
 
 /// The tables, as far as they tell generators apart.
 #[derive(Clone, Copy)]
-enum TableOf {
+pub(super) enum TableOf {
     Customers = 1,
     Products = 2,
     Inventory = 3,
     Orders = 4,
     NewCustomers = 5,
+    Reviews = 6,
+    Ratings = 7,
 }
 
 /// What a customer has said.
@@ -105,6 +108,7 @@ pub struct Order {
 pub struct Catalogue {
     seed: u64,
     scale: Scale,
+    reviews: u64,
 }
 
 /// Tax on an amount, rounded down.
@@ -130,7 +134,17 @@ fn digits(random: &mut Random, count: usize) -> String {
 impl Catalogue {
     /// The store of a seed and size.
     pub fn new(seed: u64, scale: Scale) -> Catalogue {
-        Catalogue { seed, scale }
+        Catalogue { seed, scale, reviews: 0 }
+    }
+
+    /// The same with so many reviews: that of DVD Store 3.
+    pub fn with_reviews(self, reviews: u64) -> Catalogue {
+        Catalogue { reviews, ..self }
+    }
+
+    /// Prepared reviews, numbered from 1; none in a store of DVD Store 2.
+    pub fn reviews(&self) -> u64 {
+        self.reviews
     }
 
     /// Its size.
@@ -143,7 +157,7 @@ impl Catalogue {
         self.seed
     }
 
-    fn random(&self, table: TableOf, number: u64) -> Random {
+    pub(super) fn random(&self, table: TableOf, number: u64) -> Random {
         let salted = self.seed ^ (table as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Random::from_seed(salted.rotate_left(29) ^ number.wrapping_mul(0xD1B5_4A32_D192_ED03))
     }
@@ -151,14 +165,11 @@ impl Catalogue {
     /// Prepared customer `id`, from 1 on.
     pub fn customer(&self, id: u64) -> Customer {
         let region = 1 + u8::from(id > self.scale.customers() / 2);
-        customer(
-            &mut self.random(TableOf::Customers, id),
-            format!("user{id}"),
-            region,
-        )
+        customer(&mut self.random(TableOf::Customers, id), format!("user{id}"), region)
     }
 
-    /// The `number`th customer that a session of a run makes. No two runs on one database, sessions or numbers share a name.
+    /// The `number`th customer that a session of a run makes. No two runs on one database, sessions
+    /// or numbers share a name.
     pub fn new_customer(&self, run: u64, session: u64, number: u64) -> Customer {
         let mixed = run.wrapping_mul(0x2545_F491_4F6C_DD1D) ^ session.rotate_left(32) ^ number;
         let mut random = self.random(TableOf::NewCustomers, mixed);
@@ -171,11 +182,7 @@ impl Catalogue {
     pub fn product(&self, id: u64) -> Product {
         let mut random = self.random(TableOf::Products, id);
         let products = self.scale.products();
-        let one_of = if products > LARGE_PRODUCTS {
-            SPECIAL_ONE_OF_LARGE
-        } else {
-            SPECIAL_ONE_OF
-        };
+        let one_of = if products > LARGE_PRODUCTS { SPECIAL_ONE_OF_LARGE } else { SPECIAL_ONE_OF };
         Product {
             id,
             category: 1 + random.below(CATEGORIES) as u8,
@@ -201,7 +208,8 @@ impl Catalogue {
     /// Prepared order `id`, from 1 on.
     pub fn order(&self, id: u64) -> Order {
         let mut random = self.random(TableOf::Orders, id);
-        // Orders come in the order of their days, as those of months do that are loaded one after the other.
+        // Orders come in the order of their days, as those of months do that are loaded one after
+        // the other.
         let day = ((id - 1) * YEAR_DAYS / self.scale.orders()) as u16;
         let net_cents = 1 + random.below(NET_CENTS_MAX);
         let customer = 1 + random.below(self.scale.customers());
@@ -252,11 +260,7 @@ fn customer(random: &mut Random, username: String, region: u8) -> Customer {
         city: capitals(random, 7),
         state: is_first.then(|| capitals(random, 2)),
         zip: if is_first { digits(random, 5) } else { "0".into() },
-        country: if is_first {
-            "HOME".into()
-        } else {
-            format!("ABROAD{}", random.below(10))
-        },
+        country: if is_first { "HOME".into() } else { format!("ABROAD{}", random.below(10)) },
         region,
         email: format!("{last_name}@store.example"),
         phone: digits(random, 10),

@@ -1,5 +1,8 @@
 //! What one customer does from coming in to paying: the task of a store.
 
+// Circle: a visit is a task with its errands, and these search as visits do.
+use super::reviews::Errand;
+
 /// How a customer comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
@@ -8,7 +11,8 @@ pub enum Entrance {
         /// From 1 on.
         customer: u64,
     },
-    /// Someone signs up. The service makes the name of the session, of this and of the number of its run.
+    /// Someone signs up. The service makes the name of the session, of this and of the number of
+    /// its run.
     SignUp {
         /// How many this session has signed up before.
         number: u64,
@@ -53,6 +57,8 @@ pub struct StoreTask {
     pub entrance: Entrance,
     /// What is looked for, in this order.
     pub searches: Vec<Search>,
+    /// What is done with members and reviews then; nothing in DVD Store 2.
+    pub errands: Vec<Errand>,
     /// What is ordered then. The same product may stand in several lines.
     pub lines: Vec<Line>,
 }

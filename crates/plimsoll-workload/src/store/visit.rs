@@ -2,6 +2,8 @@
 
 use plimsoll_io::Nanos;
 
+use super::reviews::Errand;
+
 /// The steps of a visit, each timed by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
@@ -11,6 +13,16 @@ pub enum Step {
     SignUp,
     /// Products were looked for.
     Search,
+    /// A customer became a member.
+    Join,
+    /// Reviews were looked for.
+    FindReviews,
+    /// Reviews of a product were read.
+    ReadReviews,
+    /// A review was written.
+    WriteReview,
+    /// A review was rated.
+    RateReview,
     /// Prices of what is to be ordered were asked for.
     Price,
     /// The order was placed, with every attempt that it took.
@@ -19,10 +31,15 @@ pub enum Step {
 
 impl Step {
     /// All of them.
-    pub const ALL: [Step; 5] = [
+    pub const ALL: [Step; 10] = [
         Step::Login,
         Step::SignUp,
         Step::Search,
+        Step::Join,
+        Step::FindReviews,
+        Step::ReadReviews,
+        Step::WriteReview,
+        Step::RateReview,
         Step::Price,
         Step::Purchase,
     ];
@@ -33,8 +50,26 @@ impl Step {
             Step::Login => "store_login",
             Step::SignUp => "store_new_customer",
             Step::Search => "store_search",
+            Step::Join => "store_new_member",
+            Step::FindReviews => "store_review_search",
+            Step::ReadReviews => "store_reviews",
+            Step::WriteReview => "store_new_review",
+            Step::RateReview => "store_new_rating",
             Step::Price => "store_price",
             Step::Purchase => "store_purchase",
+        }
+    }
+}
+
+impl Errand {
+    /// The step that it is.
+    pub const fn step(&self) -> Step {
+        match self {
+            Errand::Join { .. } => Step::Join,
+            Errand::FindReviews { .. } => Step::FindReviews,
+            Errand::ReadReviews { .. } => Step::ReadReviews,
+            Errand::Write(_) => Step::WriteReview,
+            Errand::Rate { .. } => Step::RateReview,
         }
     }
 }
@@ -44,11 +79,13 @@ impl Step {
 pub enum VisitEnd {
     /// What was ordered was sold.
     Sold,
-    /// Something was out of stock and the whole order was rolled back. DVD Store counts it as an order.
+    /// Something was out of stock and the whole order was rolled back. DVD Store counts it as an
+    /// order.
     OutOfStock,
     /// Other sessions were first for as long as the order was tried. It counts as no order.
     GivenUp,
-    /// The connection to a server broke, or there was none. What had been asked for last may have been done or not.
+    /// The connection to a server broke, or there was none. What had been asked for last may have
+    /// been done or not.
     ConnectionLost,
     /// The server had no connection left, or was just starting.
     ConnectionRefused,

@@ -1,0 +1,397 @@
+//! An instance that holds a mail store: two engines, one for the mailboxes and one for the
+//! transport queue with its own database and log, their jobs, and the open store.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::rc::Rc;
+
+use plimsoll_engine::create::create_database;
+use plimsoll_engine::instance::{Instance, RecoveryReport};
+use plimsoll_engine::jobs::backup::Backup;
+use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::{LogTime, Signature};
+use plimsoll_io::{Context, Disk, Files, InstanceId, NANOS_PER_SECOND, Nanos, Purpose, Random};
+use plimsoll_stores::mail::{MailAudit, MailStore, MailStoreError, is_table};
+
+use super::jobs::MailJobs;
+use super::relabelled::Relabelled;
+use super::spec::filling_of;
+use crate::RunError;
+use crate::backend::{Audits, Backend, Backups, Crashes, InstanceLevels, Work, only};
+use crate::context::RunContext;
+use crate::events::Level;
+use crate::outcome::{AuditReport, DatabaseState, RecoveryResult};
+use crate::records::{
+    LOG_BASE, OpenEngine, RecordsInstance, begins_blank, options_of, recovery_result, until_stop,
+};
+use crate::spec::InstanceSpec;
+
+/// Base name of the queue's log.
+const QUEUE_LOG_BASE: &str = "E01";
+/// What the queue's cache may hold at most: mail passes through it.
+const QUEUE_CACHE_BYTES_MAX: u64 = 16 << 20;
+/// How often preparing tells how far it has come.
+const TOLD_EVERY_NS: Nanos = 5 * NANOS_PER_SECOND;
+/// What each engine is called.
+const ENGINES: [&str; 2] = ["store", "queue"];
+
+impl From<MailStoreError> for RunError {
+    fn from(error: MailStoreError) -> RunError {
+        match error {
+            MailStoreError::Engine(error) => error.into(),
+            MailStoreError::NotOurs(text) => RunError::Spec(text),
+        }
+    }
+}
+
+/// See the module text.
+pub struct EmbeddedMail {
+    run: RunContext,
+    mail: OpenEngine,
+    queue: OpenEngine,
+    store: Rc<MailStore>,
+    jobs: MailJobs,
+}
+
+impl EmbeddedMail {
+    /// Makes the store if it is not there, and opens it, recovering both engines if need be.
+    ///
+    /// # Errors
+    /// What the disk or the engine reports, or another store.
+    pub async fn open(
+        run: &RunContext,
+        number: u16,
+        spec: &InstanceSpec,
+    ) -> Result<EmbeddedMail, RunError> {
+        let settings = RecordsInstance::of(spec)?;
+        let (filling, corpus) = filling_of(spec).map_err(RunError::Spec)?;
+        let place = Place { run, number, spec, settings: &settings };
+        let (mut engines, recovery) = place.open_both().await?;
+        let open = MailStore::open(&engines[0], &engines[1], corpus.clone(), filling).await?;
+        let store = match open {
+            Some(store) => store,
+            None => {
+                engines = place.make(engines, &corpus, filling).await?;
+                let made =
+                    MailStore::open(&engines[0], &engines[1], corpus.clone(), filling).await?;
+                made.ok_or_else(|| {
+                    RunError::Corruption("a mail store that was just made is not whole".into())
+                })?
+            }
+        };
+        let store = Rc::new(store);
+        let [mail, queue] = engines;
+        Ok(EmbeddedMail {
+            run: run.clone(),
+            mail: OpenEngine::start(run, mail, &settings, recovery),
+            queue: OpenEngine::start(run, queue, &place.of_queue().settings, None),
+            jobs: MailJobs::start(run, number.into(), &store),
+            store,
+        })
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Rc<MailStore> {
+        &self.store
+    }
+
+    /// Its jobs.
+    pub fn jobs(&self) -> &MailJobs {
+        &self.jobs
+    }
+
+    async fn let_go(self, closes: bool) -> Result<(), RunError> {
+        let EmbeddedMail { mail, queue, store, jobs, .. } = self;
+        let stopped = jobs.stop().await;
+        // Its tables hold the engines.
+        drop(store);
+        let ends = match closes {
+            true => [queue.close().await, mail.close().await],
+            false => [queue.abandon().await, mail.abandon().await],
+        };
+        ends.into_iter().chain([stopped]).collect()
+    }
+}
+
+/// Where the engines of a store lie.
+struct Place<'a> {
+    run: &'a RunContext,
+    number: u16,
+    spec: &'a InstanceSpec,
+    settings: &'a RecordsInstance,
+}
+
+/// What the queue's engine has of its own.
+struct OfQueue {
+    files: Files,
+    settings: RecordsInstance,
+}
+
+impl Place<'_> {
+    fn of_queue(&self) -> OfQueue {
+        let disk: Rc<dyn Disk> = self.run.disk.clone();
+        let mut settings = self.settings.clone();
+        settings.cache_bytes_max = settings.cache_bytes_max.min(QUEUE_CACHE_BYTES_MAX);
+        settings.cache_bytes_min = settings.cache_bytes_min.min(settings.cache_bytes_max);
+        settings.maintenance = None;
+        settings.copies_count = 1;
+        OfQueue { files: Files::new(Rc::new(Relabelled(disk))), settings }
+    }
+
+    fn context(&self, purpose: Purpose) -> Context {
+        Context { purpose, instance: InstanceId(self.number), database: 1, intended: None }
+    }
+
+    /// Opens both engines; databases that are not there are made empty first.
+    async fn open_both(&self) -> Result<([Rc<Instance>; 2], Option<RecoveryResult>), RunError> {
+        let reading = self.context(Purpose::Header);
+        for position in 0..ENGINES.len() {
+            let path = self.spec.database_path(position);
+            if self.spec.unfinished
+                && self.run.files.exists(&path, reading).await?
+                && begins_blank(self.run, &path, reading).await?
+            {
+                self.discard().await?;
+            }
+        }
+        let (mail, recovery) = self.open_one(0).await?;
+        // The first error is the one to report; what is open is recovered by the next run.
+        let (queue, of_queue) = match self.open_one(1).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                let _ = mail.abandon().await;
+                return Err(error);
+            }
+        };
+        let recovery = recovery.or(of_queue);
+        Ok(([mail, queue], recovery))
+    }
+
+    async fn open_one(
+        &self,
+        position: usize,
+    ) -> Result<(Rc<Instance>, Option<RecoveryResult>), RunError> {
+        let (run, path) = (self.run, self.spec.database_path(position));
+        let queue = (position == 1).then(|| self.of_queue());
+        let files = queue.as_ref().map_or(&run.files, |queue| &queue.files);
+        let settings = queue.as_ref().map_or(self.settings, |queue| &queue.settings);
+        if !files.exists(&path, self.context(Purpose::Metadata)).await? {
+            let size = settings.page_size(&self.spec.name).map_err(RunError::Spec)?;
+            let time = LogTime::from_utc_ns(run.clock().anchor().utc_ns);
+            let seed = self.spec.databases[position].seed;
+            let signature = Signature::new(seed as u32, time);
+            create_database(files, &path, size, signature, self.context(Purpose::Prepare)).await?;
+        }
+        let mut spec = self.spec.clone();
+        spec.databases = vec![self.spec.databases[position].clone()];
+        let mut options = options_of(self.number, &spec, settings)?;
+        if position == 1 {
+            options.log = LogNames::new(&spec.log_directory, QUEUE_LOG_BASE);
+        }
+        let mut random = Random::from_seed(spec.databases[0].seed).child("instance");
+        let begun = run.handle.now();
+        let opened = Instance::open(files.clone(), run.handle.clone(), options, &mut random);
+        let (instance, report) = opened.await?;
+        let seconds = (run.handle.now() - begun) as f64 / NANOS_PER_SECOND as f64;
+        self.tell_of(position, &report, seconds);
+        Ok((instance, recovery_result(self.number, &report, seconds)))
+    }
+
+    fn tell_of(&self, position: usize, report: &RecoveryReport, seconds: f64) {
+        if report.recovered {
+            let text = format!(
+                "{} of instance {} had not been closed: its log was replayed in {seconds:.1} s, \
+                 {} transactions were rolled back",
+                ENGINES[position], self.spec.name, report.rolled_back
+            );
+            self.run.report(Level::Warning, "recovered", text);
+        }
+    }
+
+    /// Makes the store of two engines that hold none.
+    async fn make(
+        &self,
+        engines: [Rc<Instance>; 2],
+        corpus: &plimsoll_workload::mail::Corpus,
+        filling: plimsoll_stores::mail::Filling,
+    ) -> Result<[Rc<Instance>; 2], RunError> {
+        let (run, path) = (self.run, self.spec.database_path(0));
+        if self.spec.databases[0].existing_records.is_some() {
+            return Err(RunError::Spec(format!(
+                "{} holds no whole mail store; let it be made anew, or name another path",
+                path.display()
+            )));
+        }
+        let mut engines = engines;
+        let mut is_begun = false;
+        for (engine, position) in engines.iter().zip(0..) {
+            let tables = engine.tables(1).await?;
+            let mut names = tables.iter().map(|placed| placed.table.name.as_str());
+            let own = |name: &&str| !name.starts_with("MSys");
+            if let Some(foreign) = names.clone().filter(own).find(|name| !is_table(name)) {
+                return Err(RunError::Spec(format!(
+                    "{} holds other tables than those of a mail store, such as {foreign}; name \
+                     another path",
+                    self.spec.database_path(position).display()
+                )));
+            }
+            is_begun |= names.any(|name| own(&name));
+        }
+        if is_begun {
+            // What was begun and not finished is made anew.
+            for engine in engines {
+                engine.close().await?;
+            }
+            self.discard().await?;
+            engines = self.open_both().await?.0;
+        }
+        let begun = run.handle.now();
+        let told_at = Cell::new(begun);
+        let told = |mailbox: u32| {
+            let now = run.handle.now();
+            if now - told_at.get() >= TOLD_EVERY_NS {
+                told_at.set(now);
+                let text = format!("{} of {} mailboxes are filled", mailbox + 1, filling.mailboxes);
+                run.report(Level::Info, "preparing", text);
+            }
+        };
+        let work = MailStore::prepare(&engines[0], &engines[1], corpus, filling, &told);
+        let made = until_stop(run, work).await.and_then(|made| Ok(made?));
+        if let Err(error) = made {
+            // The first error is the one to report; what was begun is made anew by the next run.
+            for engine in engines {
+                let _ = engine.abandon().await;
+            }
+            return Err(error);
+        }
+        let seconds = (run.handle.now() - begun) as f64 / NANOS_PER_SECOND as f64;
+        let bytes: u64 = engines.iter().map(|engine| size_bytes(engine)).sum();
+        let text = format!(
+            "{}: {} mailboxes of {} messages in {} folders and an inbox, {} MiB in {seconds:.1} s",
+            path.display(),
+            filling.mailboxes,
+            filling.messages(),
+            filling.folders,
+            bytes >> 20
+        );
+        run.report(Level::Info, "prepared", text);
+        Ok(engines)
+    }
+
+    /// Deletes a store that was begun, with its queue and both logs.
+    async fn discard(&self) -> Result<(), RunError> {
+        let metadata = self.context(Purpose::Metadata);
+        let (run, files) = (self.run, &self.run.files);
+        let path = self.spec.database_path(0);
+        let text = format!("{} was begun and not finished; it is made anew", path.display());
+        run.report(Level::Warning, "begun_deleted", text);
+        for position in 0..ENGINES.len() {
+            let path = self.spec.database_path(position);
+            if files.exists(&path, metadata).await? {
+                files.delete(&path, metadata).await?;
+            }
+        }
+        for entry in files.list(&self.spec.log_directory, metadata).await? {
+            if [LOG_BASE, QUEUE_LOG_BASE].iter().any(|base| entry.name.starts_with(base)) {
+                let path = self.spec.log_directory.join(&entry.name);
+                files.delete(&path, metadata).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn size_bytes(instance: &Instance) -> u64 {
+    let open = instance.store().databases.all();
+    open.iter().map(|database| database.size().file_bytes(database.pages_in_use())).sum()
+}
+
+impl Backend for EmbeddedMail {
+    fn levels(&self) -> InstanceLevels {
+        self.mail.levels()
+    }
+
+    fn databases(&self) -> Vec<DatabaseState> {
+        let messages = std::iter::once(self.store.filling().messages());
+        let queued = std::iter::once(self.store.acknowledged());
+        let mut found = self.mail.databases(messages);
+        found.extend(self.queue.databases(queued));
+        found
+    }
+
+    fn pages_corrected(&self) -> Vec<u64> {
+        [self.mail.pages_corrected(), self.queue.pages_corrected()].concat()
+    }
+
+    fn recovery(&self) -> Option<RecoveryResult> {
+        self.mail.recovery()
+    }
+
+    fn backups(&self) -> Option<&dyn Backups> {
+        Some(self)
+    }
+
+    fn audits(&self) -> Option<&dyn Audits> {
+        Some(self)
+    }
+
+    fn crashes(self: Rc<Self>) -> Option<Rc<dyn Crashes>> {
+        Some(self)
+    }
+
+    fn close(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
+        Box::pin(only(self).let_go(true))
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+impl Backups for EmbeddedMail {
+    fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError> {
+        match position {
+            0 => self.mail.backup(0, read_bytes),
+            _ => self.queue.backup(position - 1, read_bytes),
+        }
+    }
+}
+
+impl Crashes for EmbeddedMail {
+    fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
+        Box::pin(only(self).let_go(false))
+    }
+}
+
+impl Audits for EmbeddedMail {
+    fn audit(&self) -> Work<'_, Result<AuditReport, RunError>> {
+        Box::pin(async move {
+            if let Some(error) = self.jobs.failure() {
+                return Err(error);
+            }
+            // What was accepted is delivered first, so that all of it is looked at.
+            until_stop(&self.run, self.store.deliver_queued(&|_| {})).await??;
+            let audit = until_stop(&self.run, self.store.audit()).await??;
+            Ok(report(&self.store, &audit))
+        })
+    }
+}
+
+fn report(store: &MailStore, audit: &MailAudit) -> AuditReport {
+    let counts = [
+        ("accounts", u64::from(store.filling().mailboxes)),
+        ("recipients_acknowledged", store.acknowledged()),
+        ("recipients_accepted", audit.accepted),
+        ("delivered", audit.delivered),
+        ("queued", audit.queued),
+        ("received", audit.received),
+        ("deleted", audit.deleted),
+        ("messages", audit.messages),
+        ("contents", audit.contents),
+        ("used_bytes", audit.used_bytes),
+    ];
+    AuditReport {
+        counts: counts.into_iter().collect(),
+        findings: audit.findings(store.acknowledged()),
+    }
+}
