@@ -18,7 +18,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts rogues fuzz soak planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts rogues throttles fuzz soak planted bench wheel golden papers docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -36,13 +36,12 @@ test-rust:
 	cargo test --workspace --locked --quiet
 
 test-python: $(VENV)/.native $(VENV)/.dev
-	$(BIN)/pytest -q -m "not slow" --durations=20 --numprocesses $(TESTS_AT_ONCE) $(if $(SHUFFLE),--shuffle $(SHUFFLE))
+	$(BIN)/pytest -q -m "not slow" --durations=20 --numprocesses $(TESTS_AT_ONCE) --dist worksteal $(if $(SHUFFLE),--shuffle $(SHUFFLE))
 
 check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	cargo clippy -p plimsoll-bench --features peers --all-targets --locked --quiet -- -D warnings
+	cargo clippy --workspace --all-targets --features plimsoll-bench/peers --locked --quiet -- -D warnings
 	$(BIN)/ruff check python tests bench tools
 	$(BIN)/ruff format --check python tests bench tools
 	$(BIN)/mypy
@@ -75,6 +74,7 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	engine_leaves::recovery_leaves_sound_files engine_leaves::a_clean_stop_leaves_a_sound_database \
 	every_sync_matters::with_every_sync_done_nothing_is_lost_and_every_sync_is_known \
 	hard_times::hundreds_of_hard_times \
+	schema::worlds::many_worlds_of_changing_schemas_agree_with_their_model \
 	rows::swarm::a_swarm_of_impolite_transactions_leaves_what_the_model_says \
 	jobs::backups::backups_beside_each_other_recover_to_what_was_committed \
 	trust::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
@@ -106,6 +106,9 @@ powercuts: $(VENV)/.native $(VENV)/.dev ## cut the power of volatile disks under
 
 rogues: $(VENV)/.native $(VENV)/.dev ## run bad and sound storages under the program and write what it concluded into docs/honesty.md; wants root
 	$(BIN)/python -m tests.rogues.gather --page docs/honesty.md
+
+throttles: $(VENV)/.native $(VENV)/.dev ## plant throttles on a loop disk and find them, COUNT=n with and n without one (20), a minute for each pair; wants root
+	COUNT=$(or $(COUNT),20) $(BIN)/pytest -q -s tests/system/test_planted_throttle.py
 
 fuzz: $(VENV)/.native $(VENV)/.dev ## look for inputs that harm any reader, engine and Python: SECONDS=n each (60), SEED=n, KEEP=1; wants g++
 	$(BIN)/python -m tests.fuzz.guided $(or $(SECONDS),60) $(SEED) $(if $(filter 1,$(KEEP)),--keep)

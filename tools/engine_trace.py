@@ -1,7 +1,10 @@
-"""`python -m tools.engine_trace FILE`: what the engine makes for each page read, from the engine itself.
+"""`python -m tools.engine_trace FILE`.
 
-The engine runs each edition's mix on a modelled array in virtual time with the sessions and cache the edition is known for;
-what it transferred is divided by its reads. The latencies of the array enter only the share of a log write that a commit waits.
+What the engine makes for each page read, from the engine itself.
+
+The engine runs each edition's mix on a modelled array in virtual time with the sessions and cache
+the edition is known for; what it transferred is divided by its reads. The latencies of the array
+enter only the share of a log write that a commit waits.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ EDITIONS = ("2003", "2007", "2010", "2013")
 def engine_figures(
     run: dict[str, Any], seconds: float, phase: str = "measure"
 ) -> dict[str, tuple[float, float, float, float]]:
-    """Rate, mean bytes, mean latency in ms and count of each metric of a phase, all places together."""
+    """Rate, mean bytes, mean latency in ms and count of each metric of a phase, all places
+    together.
+    """
     native = _native.Run(json.dumps(run))
     while native.next_samples(1.0) is not None:
         native.next_events()
@@ -56,11 +61,15 @@ def engine_plan(
 ) -> dict[str, Any]:
     """The `run` part of a plan that puts the engine on a modelled array."""
     size = filling_mib(array_preset(array), databases)
-    instance = {"edition": edition, "database_size_mib": size} | ({"cache_mib_max": cache_mib} if cache_mib else {})
+    instance = {"edition": edition, "database_size_mib": size} | (
+        {"cache_mib_max": cache_mib} if cache_mib else {}
+    )
     plan = plan_of_options(
         {
             "target": [{"name": "target", "modelled": array}],
-            "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],
+            "instance": [
+                {"name": f"instance{number}", **instance} for number in range(1, databases + 1)
+            ],
             "workload": [{"name": "mix", "load": {"sessions": session_count}}],
             "phase": [
                 {"kind": "prepare"},
@@ -78,7 +87,9 @@ def ratios(edition: str) -> dict[str, float]:
     """What the light workload needs to know of an edition."""
     figures = engine_figures(engine_plan(ARRAY, edition, 3, MEASURE_S), MEASURE_S)
     reads = figures["database_read"][3]
-    operations = sum(figures[kind][3] for kind in ("insert", "delete", "replace", "read") if kind in figures)
+    operations = sum(
+        figures[kind][3] for kind in ("insert", "delete", "replace", "read") if kind in figures
+    )
     waits, log = figures.get("log_flush_wait", (0.0, 0.0, 0.0, 0.0)), figures["log_write"]
     found = {
         "read_bytes": figures["database_read"][1],
@@ -95,13 +106,19 @@ def ratios(edition: str) -> dict[str, float]:
 def main() -> None:
     """Trace every edition and write the data file."""
     lines = [
-        "# What the engine makes for each page read, by edition; written by `python -m tools.engine_trace FILE` from runs of",
-        f"# the engine on the modelled {ARRAY} ({MEASURE_S} s, {DATABASES} databases, 3 sessions each). Change the program, not this file.",
+        "# What the engine makes for each page read, by edition; written by `python -m "
+        "tools.engine_trace FILE` from runs of",
+        f"# the engine on the modelled {ARRAY} ({MEASURE_S} s, {DATABASES} databases, 3 sessions "
+        f"each). Change the program, not this file.",
         "",
         'kind = "engine_load"',
     ]
     for edition in EDITIONS:
-        lines += ["", f"[editions.{edition}]", *(f"{key} = {value!r}" for key, value in ratios(edition).items())]
+        lines += [
+            "",
+            f"[editions.{edition}]",
+            *(f"{key} = {value!r}" for key, value in ratios(edition).items()),
+        ]
     Path(sys.argv[1]).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -1,7 +1,10 @@
-"""`python -m tools.model_speed light|engine ...`: how fast the model runs here. One line of JSON, for `make bench`.
+"""`python -m tools.model_speed light|engine ...`: how fast the model runs here.
 
-light PRESET SIMULATED_SECONDS     host I/Os of the light workload for each second of this process's processor time
-engine PRESET HOURS SESSIONS       the engine on the modelled array: wall time, processor time, memory
+One line of JSON, for `make bench`.
+
+light PRESET SIMULATED_SECONDS     host I/Os of the light workload for each second of this process's
+processor time engine PRESET HOURS SESSIONS       the engine on the modelled array: wall time,
+processor time, memory
 """
 
 from __future__ import annotations
@@ -26,9 +29,13 @@ def light(preset: str, simulated_s: float) -> dict[str, Any]:
     outcome = json.loads(_native.simulate(text))
     wall, processor = time.monotonic() - wall, time.process_time() - processor
     return {
-        "requests": outcome["request_count"], "events": outcome["event_count"], "wall_s": wall, "processor_s": processor,
-        "requests_per_processor_s": outcome["request_count"] / processor, "simulated_s": simulated_s + 1,
-    }  # fmt: skip
+        "requests": outcome["request_count"],
+        "events": outcome["event_count"],
+        "wall_s": wall,
+        "processor_s": processor,
+        "requests_per_processor_s": outcome["request_count"] / processor,
+        "simulated_s": simulated_s + 1,
+    }
 
 
 def engine(preset: str, hours: float, session_count: int) -> dict[str, Any]:
@@ -40,13 +47,23 @@ def engine(preset: str, hours: float, session_count: int) -> dict[str, Any]:
     wall, processor = time.monotonic() - wall, time.process_time() - processor
     iops = figures["database_read"][0] + figures["database_write"][0]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"hours": hours, "wall_s": wall, "processor_s": processor, "memory_bytes": memory, "database_iops": iops}
+    return {
+        "hours": hours,
+        "wall_s": wall,
+        "processor_s": processor,
+        "memory_bytes": memory,
+        "database_iops": iops,
+    }
 
 
 def main() -> None:
     """Measure what the command line names."""
     kind, preset, amount, *more = sys.argv[1:]
-    found = light(preset, float(amount)) if kind == "light" else engine(preset, float(amount), int(more[0]))
+    found = (
+        light(preset, float(amount))
+        if kind == "light"
+        else engine(preset, float(amount), int(more[0]))
+    )
     print(json.dumps(found | {"release_build": _native.is_release_build}))
 
 

@@ -1,7 +1,8 @@
 """`python -m tools.release VERSION`: whether this checkout may be released as VERSION.
 
-A release needs one version in Cargo.toml, the package and the changelog, a dated section of the changelog with entries, a
-clean tree, and no tag of that name on another commit. Every reason against it is printed; the exit code is 1 when there is one.
+A release needs one version in Cargo.toml, the package and the changelog, a dated section of the
+changelog with entries, a clean tree, and no tag of that name on another commit. Every reason
+against it is printed; the exit code is 1 when there is one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ ROOT = Path(__file__).parents[1]
 
 def git(*words: str, root: Path = ROOT) -> str:
     """What git prints."""
-    return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", *words], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def reasons_against(version: str, root: Path = ROOT) -> list[str]:
@@ -30,12 +33,16 @@ def reasons_against(version: str, root: Path = ROOT) -> list[str]:
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         return [f"{version!r} is not a version; write three numbers, as in VERSION=1.2.3"]
     found = []
-    cargo = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
+    cargo = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))["workspace"][
+        "package"
+    ]["version"]
     if cargo != version:
         found.append(f"Cargo.toml says {cargo}, not {version}; set [workspace.package] version")
     package = (root / "python" / "plimsoll" / "__init__.py").read_text(encoding="utf-8")
     if f'__version__ = "{version}"' not in package:
-        found.append(f"plimsoll.__version__ is not {version}; set it in python/plimsoll/__init__.py")
+        found.append(
+            f"plimsoll.__version__ is not {version}; set it in python/plimsoll/__init__.py"
+        )
     found += _against_changelog((root / "CHANGELOG.md").read_text(encoding="utf-8"), version)
     if git("status", "--porcelain", root=root):
         found.append("the tree has changes that are not committed; commit them first")
@@ -49,12 +56,19 @@ def reasons_against(version: str, root: Path = ROOT) -> list[str]:
 
 def _against_changelog(text: str, version: str) -> list[str]:
     section = re.search(
-        rf"^## \[{re.escape(version)}\] - \d{{4}}-\d{{2}}-\d{{2}}\n(.*?)(?=^## \[|\Z)", text, re.M | re.S
+        rf"^## \[{re.escape(version)}\] - \d{{4}}-\d{{2}}-\d{{2}}\n(.*?)(?=^## \[|\Z)",
+        text,
+        re.M | re.S,
     )
     if section is None:
-        return [f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'; rename Unreleased and begin a new one"]
+        return [
+            f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'; rename Unreleased and "
+            f"begin a new one"
+        ]
     return (
-        [] if "\n- " in section[1] else [f"the section of {version} in CHANGELOG.md has no entries; say what changed"]
+        []
+        if "\n- " in section[1]
+        else [f"the section of {version} in CHANGELOG.md has no entries; say what changed"]
     )
 
 
@@ -67,7 +81,10 @@ def main() -> int:
     for reason in found:
         print(f"error: {reason}", file=sys.stderr)
     if not found:
-        print(f"version, changelog and tree agree on {sys.argv[1]}; tag it with: git tag -a v{sys.argv[1]}")
+        print(
+            f"version, changelog and tree agree on {sys.argv[1]}; tag it with: git tag -a "
+            f"v{sys.argv[1]}"
+        )
     return 1 if found else 0
 
 

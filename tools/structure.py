@@ -1,9 +1,12 @@
-"""`python -m tools.structure`: the measured structure of the source tree, as ARCHITECTURE.md shows it.
+"""`python -m tools.structure`.
 
-Counted are files under version control below `crates/*/src`, `python/plimsoll` and `tools`, without tests. A function reaches
-from its `def` or `fn` to its last line; of Rust only functions whose closing brace stands in the column of their first line are
-counted, which rustfmt guarantees. Repeated lines are runs of `RUN_LINES` or more equal lines, without blank lines, comments, imports and
-lines of punctuation, that stand in two places.
+The measured structure of the source tree, as ARCHITECTURE.md shows it.
+
+Counted are files under version control below `crates/*/src`, `python/plimsoll` and `tools`, without
+tests. A function reaches from its `def` or `fn` to its last line; of Rust only functions whose
+closing brace stands in the column of their first line are counted, which rustfmt guarantees.
+Repeated lines are runs of `RUN_LINES` or more equal lines, without blank lines, comments, imports
+and lines of punctuation, that stand in two places.
 """
 
 from __future__ import annotations
@@ -23,9 +26,15 @@ UNTYPED = re.compile(r"dict\[str, Any\]")
 
 def sources(suffix: str) -> list[Path]:
     """Product sources of one language under version control."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     roots = ("python/plimsoll/", "tools/") if suffix == ".py" else ("crates/",)
-    return [ROOT / name for name in listed if name.endswith(suffix) and name.startswith(roots) and "/tests" not in name]
+    return [
+        ROOT / name
+        for name in listed
+        if name.endswith(suffix) and name.startswith(roots) and "/tests" not in name
+    ]
 
 
 def function_lengths(path: Path) -> Iterator[int]:
@@ -50,14 +59,20 @@ def function_lengths(path: Path) -> Iterator[int]:
 def quantiles(values: list[int]) -> str:
     """Median, 90th percentile and maximum."""
     ordered = sorted(values)
-    return " / ".join(str(ordered[min(len(ordered) - 1, int(len(ordered) * share))]) for share in (0.5, 0.9, 1.0))
+    return " / ".join(
+        str(ordered[min(len(ordered) - 1, int(len(ordered) * share))]) for share in (0.5, 0.9, 1.0)
+    )
 
 
 def untyped_by_room() -> dict[str, int]:
     """How often `dict[str, Any]` stands in each room of the package."""
     found: dict[str, int] = defaultdict(int)
     for path in sources(".py"):
-        relative = path.relative_to(ROOT / "python" / "plimsoll") if "python" in path.parts else Path("tools")
+        relative = (
+            path.relative_to(ROOT / "python" / "plimsoll")
+            if "python" in path.parts
+            else Path("tools")
+        )
         found[relative.parts[0]] += len(UNTYPED.findall(path.read_text(encoding="utf-8")))
     return {room: count for room, count in sorted(found.items()) if count}
 
@@ -69,7 +84,8 @@ def repeated_runs(paths: list[Path]) -> int:
         kept = [
             (number, line.strip())
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines())
-            if re.search(r"\w", line) and not re.match(r"\s*(#|//|import |from |use |pub use |mod )", line)
+            if re.search(r"\w", line)
+            and not re.match(r"\s*(#|//|import |from |use |pub use |mod )", line)
         ]
         for start in range(len(kept) - RUN_LINES + 1):
             run = tuple(line for _, line in kept[start : start + RUN_LINES])
@@ -87,19 +103,27 @@ def main() -> None:
     rust, python = sources(".rs"), sources(".py")
     rows: dict[str, list[str]] = {
         "files": [str(len(paths)) for paths in (rust, python)],
-        "lines": [f"{sum(len(p.read_text().splitlines()) for p in paths):,}" for paths in (rust, python)],
+        "lines": [
+            f"{sum(len(p.read_text().splitlines()) for p in paths):,}" for paths in (rust, python)
+        ],
         "file lines, median / p90 / max": [
             quantiles([len(p.read_text().splitlines()) for p in paths]) for paths in (rust, python)
         ],
         "function lines, median / p90 / max": [
-            quantiles([length for p in paths for length in function_lengths(p)]) for paths in (rust, python)
+            quantiles([length for p in paths for length in function_lengths(p)])
+            for paths in (rust, python)
         ],
-        f"repeated runs of {RUN_LINES} or more equal lines": [str(repeated_runs(paths)) for paths in (rust, python)],
+        f"repeated runs of {RUN_LINES} or more equal lines": [
+            str(repeated_runs(paths)) for paths in (rust, python)
+        ],
         "`dict[str, Any]`": ["-", str(sum(untyped_by_room().values()))],
     }
     for name, cells in rows.items():
         print(f"| {name} | {' | '.join(cells)} |")
-    print("\n`dict[str, Any]` by room: " + ", ".join(f"{room} {count}" for room, count in untyped_by_room().items()))
+    print(
+        "\n`dict[str, Any]` by room: "
+        + ", ".join(f"{room} {count}" for room, count in untyped_by_room().items())
+    )
 
 
 if __name__ == "__main__":

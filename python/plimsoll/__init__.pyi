@@ -1,4 +1,7 @@
-"""The public API: each name with the module it comes from. This list is the only one; `__init__.py` reads it."""
+"""The public API: each name with the module it comes from.
+
+This list is the only one; `__init__.py` reads it.
+"""
 
 __version__: str
 
@@ -40,6 +43,8 @@ from plimsoll.documents.modelled_curve import CurvePoint as CurvePoint
 from plimsoll.documents.modelled_curve import ModelledCurve as ModelledCurve
 from plimsoll.documents.outcome import Outcome as Outcome
 from plimsoll.documents.plan import Plan as Plan
+from plimsoll.documents.powercut import PowercutAudit as PowercutAudit
+from plimsoll.documents.reported import ReportedTest as ReportedTest
 from plimsoll.documents.run_list import RunEntry as RunEntry
 from plimsoll.documents.run_spec import RunSpec as RunSpec
 from plimsoll.documents.verdict import Verdict as Verdict
@@ -61,14 +66,17 @@ from plimsoll.files.folder import require_single as require_single
 from plimsoll.files.parquet import Columns as Columns
 from plimsoll.host.block_devices import is_device as is_device
 from plimsoll.host.probe import StorageError as StorageError
+from plimsoll.host.processes import ProcessError as ProcessError
 from plimsoll.host.storage_class import probe as probe
 from plimsoll.imports.consistency_checks import CONTRADICTION as CONTRADICTION
 from plimsoll.imports.files import keep_paper as keep_paper
 from plimsoll.imports.files import keep_report as keep_report
+from plimsoll.imports.files import keep_results as keep_results
 from plimsoll.imports.files import read_imports as read_imports
+from plimsoll.imports.imported import Imported as Imported
+from plimsoll.imports.iometer.results_csv import IometerResults as IometerResults
 from plimsoll.imports.iometer.to_plan import IometerPlans as IometerPlans
 from plimsoll.imports.iometer.to_plan import access_of_icf as access_of_icf
-from plimsoll.imports.jetstress.config_read import Imported as Imported
 from plimsoll.imports.jetstress.config_write import export_config as export_config
 from plimsoll.inputs.expression import ExpressionError as ExpressionError
 from plimsoll.inputs.expression import Fact as Fact
@@ -106,6 +114,7 @@ from plimsoll.pipeline.capacity import users_carried as users_carried
 from plimsoll.pipeline.capacity import users_in_words as users_in_words
 from plimsoll.pipeline.catalogue import list_runs as list_runs
 from plimsoll.pipeline.export import export_counters as export_counters
+from plimsoll.pipeline.export_dvdstore import export_dvdstore as export_dvdstore
 from plimsoll.pipeline.export_iometer import export_iometer as export_iometer
 from plimsoll.pipeline.forecast import LARGE_S as LARGE_S
 from plimsoll.pipeline.forecast import Forecast as Forecast
@@ -168,6 +177,7 @@ from plimsoll.powercut.work import remember as remember
 from plimsoll.powercut.work import work_until_cut as work_until_cut
 from plimsoll.powercut.workspace import PlaceError as PlaceError
 from plimsoll.powercut.workspace import PowercutWanted as PowercutWanted
+from plimsoll.run.actions.surroundings import ActionError as ActionError
 from plimsoll.run.execute import RunFolderLostError as RunFolderLostError
 from plimsoll.run.pending_undo import pending_undo_in_words as pending_undo_in_words
 from plimsoll.run.pending_undo import pending_undos as pending_undos
@@ -206,6 +216,8 @@ from plimsoll.study.conduct import check_study as check_study
 from plimsoll.study.description import Study as Study
 from plimsoll.study.description import read_study as read_study
 from plimsoll.study.modelled_variant import LightError as LightError
+from plimsoll.study.write import STUDY_DOCUMENT_FORMATS as STUDY_DOCUMENT_FORMATS
+from plimsoll.study.write import write_study_document as write_study_document
 from plimsoll.units import UnitError as UnitError
 from plimsoll.verdict.explain import UnknownNameError as UnknownNameError
 from plimsoll.verdict.explain import explain as explain

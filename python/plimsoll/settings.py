@@ -1,21 +1,196 @@
 """Every default of Plimsoll lives here or in the data files read here; Rust has none.
 
-Editions and limits are data with a source for each row. What is merely a choice of ours is a constant below.
+Editions and limits are data with a source for each row. What is merely a choice of ours is a
+constant below.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, cast
 
 SCHEMA_VERSION: Literal[1] = 1
 #: A row of shipped data, as its TOML file has it.
 Row = dict[str, Any]
 
-#: Kinds of test, each with the seconds of the published one; anything shorter is a rehearsal. The published reliability test ran
-#: for a day. Tests that run until they are done have none.
+
+class Edition(TypedDict):
+    """The habits of one Exchange generation; sizes in the unit that their name ends with."""
+
+    page_bytes: int
+    insert_percent: int
+    delete_percent: int
+    replace_percent: int
+    read_percent: int
+    lazy_commit_percent: int
+    record_bytes: int
+    cache_mib_min: int
+    cache_mib_max: int
+    cache_scope: str
+    sessions: int
+    sessions_shared: bool
+    sluggish: float
+    log_framing: str
+    maintenance: bool
+    maintenance_throttle_ms: int
+    folder_records: int
+    batch_operations: int
+    replies: bool
+    vacancy_percent: int
+    sources: list[str]
+
+
+class RuleText(TypedDict, total=False):
+    """What `explain` says of a rule; some have a title, some a share that is allowed."""
+
+    name: str
+    title: str
+    source: str
+    explanation: str
+    if_it_fails: str
+    percent: float
+    percent_range: list[float]
+
+
+class LimitRule(RuleText, total=False):
+    """A check and its limit in each set of limits that has it."""
+
+    metric: str
+    scope: str
+    statistic: str
+    unit: str
+    limit: dict[str, float]
+    backend: str
+    search_limit: float
+    fault: bool
+    fails_by: str
+    #: Whether the limit is the least that passes.
+    least: bool
+
+
+class Limits(TypedDict):
+    """`limits.toml`: the sets of limits with what each is for, and the checks."""
+
+    sample_interval_s: int
+    sets: dict[str, str]
+    check: list[LimitRule]
+    mail_check: list[LimitRule]
+
+
+class CounterRow(TypedDict, total=False):
+    """A counter of the published reports and its source on Linux."""
+
+    object: str
+    counter: str
+    scope: str
+    metrics: list[str]
+    how: str
+    unit: str
+    source: str
+    nearness: str
+    published: str
+    per: str
+    factor: float
+
+
+class Counters(TypedDict):
+    """`counters.toml`: counters, and seconds of an interval by kind of phase."""
+
+    intervals_s: dict[str, int]
+    counter: list[CounterRow]
+
+
+class StorageClassRule(TypedDict, total=False):
+    """What gives a class of storage away: patterns by the name of a fact."""
+
+    name: str
+    title: str
+    decides: bool
+    match: dict[str, str]
+    meaning: str
+    source: str
+
+
+class DoubtRule(TypedDict):
+    """When a failed check may be the load generator's doing."""
+
+    name: str
+    limit: float
+    text: str
+    explanation: str
+    if_it_fails: str
+
+
+class PublishedRatio(TypedDict):
+    """A ratio as several runs published it, as the engine makes it, and its bounds here."""
+
+    name: str
+    title: str
+    published: list[float]
+    simulated: float
+    least: float
+    most: float
+
+
+class PublishedRatios(TypedDict):
+    """`published_ratios.toml`."""
+
+    edition: str
+    source: str
+    condition: str
+    runs: list[str]
+    ratio: list[PublishedRatio]
+
+
+class InstanceDefaults(TypedDict):
+    """What an instance gets for a key that a plan leaves out."""
+
+    edition: str
+    backend: str
+    databases: int
+    database_size_mib: int
+    compressible_percent: int
+    duplicate_percent: int
+    copies: int
+    maintenance_read_kib: int
+    circular_log: bool
+    page_images: bool
+    checkpoint_depth_mib: int
+
+
+class ArrivalDefaults(TypedDict):
+    """Loads that arrive by a schedule."""
+
+    spacing: str
+    sessions_max: int
+    io_per_transaction_assumed: float
+    calibrate_s: float
+
+
+class SearchDefaults(TypedDict):
+    """A search for the highest rate."""
+
+    step_s: float
+    settle_s: float
+    tolerance_percent: float
+    duration_s: float
+
+
+class DemoDefaults(TypedDict):
+    """The demo."""
+
+    edition: str
+    instances: int
+    database_size_mib: int
+    cache_mib_max: int
+    duration_s: float
+
+
+#: Kinds of test, each with the seconds of the published one; anything shorter is a rehearsal. The
+#: published reliability test ran for a day. Tests that run until they are done have none.
 QUALIFYING_S: dict[str, int] = {
     "performance": 2 * 3600,
     "stress": 24 * 3600,
@@ -32,24 +207,27 @@ QUALIFYING_S: dict[str, int] = {
 }
 #: What a plan measures for that says nothing else.
 QUALIFYING_DURATION_S = QUALIFYING_S["performance"]
-#: Kinds of phases under whose load latencies are judged. The published recovery test reports on its generation of logs as on
-#: any other load.
+#: Kinds of phases under whose load latencies are judged. The published recovery test reports on its
+#: generation of logs as on any other load.
 MEASURED_KINDS = ("measure", "generate_logs")
 #: A database this many times larger than the cache is taken not to fit it.
 QUALIFYING_CACHE_MULTIPLE = 16
-#: Databases that fill less of the storage than this are far below what it is designed for: short strokes, empty flash.
-#: The published tests filled 46 to 80 % of theirs.
+#: Databases that fill less of the storage than this are far below what it is designed for: short
+#: strokes, empty flash. The published tests filled 46 to 80 % of theirs.
 QUALIFYING_CAPACITY_SHARE = 0.4
-#: Where a plan says how full the design is, a test may stay this far below: what databases grow by in years is not there yet.
+#: Where a plan says how full the design is, a test may stay this far below: what databases grow by
+#: in years is not there yet.
 QUALIFYING_DESIGN_SHARE = 0.8
 
-#: A thread of the load generator that is busier may itself be the limit, as `data/doubts.toml` says; with more threads each is to
-#: have some time left.
+#: What the engine writes; `docs/file-format.md` says who else reads it.
+ENGINE_FORMAT = "ESE 0x620, update 0x14"
+#: A thread of the load generator that is busier may itself be the limit, as `data/doubts.toml`
+#: says; with more threads each is to have some time left.
 THREAD_BUSY_MAX = 0.9
 THREAD_BUSY_WANTED = 0.7
 
 #: What a plan gets for a key that it leaves out.
-RUN_DEFAULTS: dict[str, Any] = {
+RUN_DEFAULTS: dict[str, str | int] = {
     "seed": 1,
     "sample_interval_ms": 1000,
     "hung_after_ms": 30_000,
@@ -61,7 +239,7 @@ RUN_DEFAULTS: dict[str, Any] = {
     "test": "performance",
 }
 
-INSTANCE_DEFAULTS: dict[str, Any] = {
+INSTANCE_DEFAULTS: InstanceDefaults = {
     "edition": "2010",
     "backend": "engine",
     "databases": 1,
@@ -75,9 +253,10 @@ INSTANCE_DEFAULTS: dict[str, Any] = {
     "checkpoint_depth_mib": 20,
 }
 
-#: Files under access specifications. Evenly spaced, so that every window of ten seconds holds what was asked for; random content
-#: that is new at every write, because storage that reduces data is as fast as its data lets it be. A rate that was asked for is
-#: required but for half a percent: the last transactions of a run end after it.
+#: Files under access specifications. Evenly spaced, so that every window of ten seconds holds what
+#: was asked for; random content that is new at every write, because storage that reduces data is as
+#: fast as its data lets it be. A rate that was asked for is required but for half a percent: the
+#: last transactions of a run end after it.
 FILES: Row = {
     "file_mib": 1024,
     "data_pattern": 2,
@@ -87,8 +266,8 @@ FILES: Row = {
     "rate_share": 0.995,
 }
 
-#: An online store as DVD Store has it where nothing is said: its small size, no think time, a fifth new customers, three searches of five rows,
-#: five lines.
+#: An online store as DVD Store has it where nothing is said: its small size, no think time, a fifth
+#: new customers, three searches of five rows, five lines.
 STORE: Row = {
     "timeout_s": 60.0,
     "lost_after_s": 60.0,
@@ -98,11 +277,14 @@ STORE: Row = {
     "searches_mean": 3,
     "search_rows_mean": 5,
     "lines_mean": 5,
+    "reviews_per_product": 20,
     "window_s": 10,
 }
 
-#: Mail users where nothing is said. Letters of base64 carry six of eight bits: an entropy of 60 % is text and documents, half of it packed. A screen of 25
-#: rows, 20 unread messages at a visit. A task that is due and not done for half a user more than there are users is LoadGen's "too much load".
+#: Mail users where nothing is said. Letters of base64 carry six of eight bits: an entropy of 60 %
+#: is text and documents, half of it packed. A screen of 25 rows, 20 unread messages at a visit. A
+#: task that is due and not done for half a user more than there are users is LoadGen's "too much
+#: load".
 MAIL: Row = {
     "limits": "s4",
     "entropy_percent": 60,
@@ -116,7 +298,8 @@ MAIL: Row = {
     "command_timeout_s": 60.0,
     "lost_after_s": 60.0,
     "literal_max_bytes": 64 * 1024 * 1024,
-    # A percentile of fewer results says nothing of a task; a score of less than nine tenths of the weights says nothing of a server.
+    # A percentile of fewer results says nothing of a task; a score of less than nine tenths of the
+    # weights says nothing of a server.
     "results_min": 20,
     "weight_share_min": 0.9,
 }
@@ -132,9 +315,9 @@ ENGINE_SIZES: dict[str, int] = {
     "writes_outstanding_max": 32,
 }
 
-#: From where on the disk's own counters and the engine's disagree: shares of bytes, share and milliseconds of a mean
-#: latency. A tenth is more than metadata and journals of a file system make beside pages of 32 KiB; less than 64 MiB moved, or
-#: less than a hundred transfers, says nothing.
+#: From where on the disk's own counters and the engine's disagree: shares of bytes, share and
+#: milliseconds of a mean latency. A tenth is more than metadata and journals of a file system make
+#: beside pages of 32 KiB; less than 64 MiB moved, or less than a hundred transfers, says nothing.
 DEVICE_VIEW: dict[str, float] = {
     "bytes_share": 0.10,
     "latency_share": 0.25,
@@ -143,8 +326,9 @@ DEVICE_VIEW: dict[str, float] = {
     "count_min": 100,
 }
 
-#: When a drive counts as steady: the rule of the SNIA Solid State Storage Performance Test Specification 2.0 (steady state: a window of
-#: five rounds of one minute, range within 20 % and slope within 10 % of their mean, 25 rounds at most).
+#: When a drive counts as steady: the rule of the SNIA Solid State Storage Performance Test
+#: Specification 2.0 (steady state: a window of five rounds of one minute, range within 20 % and
+#: slope within 10 % of their mean, 25 rounds at most).
 PRECONDITION: dict[str, float] = {
     "round_s": 60.0,
     "rounds_max": 25,
@@ -161,34 +345,42 @@ CHECKSUM_READS_IN_FLIGHT = 64
 #: The published backup read 256 KiB with 1.67 reads in flight for each database.
 BACKUP_READ_KIB = 256
 BACKUP_READS_IN_FLIGHT = 2
-#: Logs that the published recovery test replays, and its pace on fifteen-thousand-a-minute drives: 7.73 s to generate and 2.23 s to
-#: replay 2 MiB of log. The pace only serves the forecast.
+#: Logs that the published recovery test replays, and its pace on fifteen-thousand-a-minute drives:
+#: 7.73 s to generate and 2.23 s to replay 2 MiB of log. The pace only serves the forecast.
 RECOVERY_LOGS = 500
 GENERATE_TIMEOUT_S = 6 * 3600.0
 GENERATE_S_PER_LOG, REPLAY_S_PER_LOG = 3.9, 1.1
 
 #: Loads that arrive by a schedule.
-ARRIVALS: dict[str, Any] = {
+ARRIVALS: ArrivalDefaults = {
     # What many independent users make.
     "spacing": "poisson",
-    # Far more than any limit allows at the rates one thread makes: 512 at 20 ms are 25,000 a second.
+    # Far more than any limit allows at the rates one thread makes: 512 at 20 ms are 25,000 a
+    # second.
     "sessions_max": 512,
-    # About what the published mix makes with a small cache; only the first seconds of a warm-up depend on it.
+    # About what the published mix makes with a small cache; only the first seconds of a warm-up
+    # depend on it.
     "io_per_transaction_assumed": 1.0,
     "calibrate_s": 20.0,
 }
 
 #: A search for the highest rate: a dozen steps of 25 s find it within 2 %.
-SEARCH: dict[str, Any] = {"step_s": 20.0, "settle_s": 5.0, "tolerance_percent": 2.0, "duration_s": 3600.0}
+SEARCH: SearchDefaults = {
+    "step_s": 20.0,
+    "settle_s": 5.0,
+    "tolerance_percent": 2.0,
+    "duration_s": 3600.0,
+}
 
 #: Whoever asks for a capacity within so many minutes has agreed to them.
 CAPACITY_MINUTES_AGREED = 20.0
 
-#: Transactions of one batch of the published test tool, as its reports count them: fits four EMC runs.
+#: Transactions of one batch of the published test tool, as its reports count them: fits four EMC
+#: runs.
 BATCH_TRANSACTIONS = 32
 
 #: The demo: small enough for two minutes, large enough that most reads miss the cache.
-DEMO: dict[str, Any] = {
+DEMO: DemoDefaults = {
     "edition": "2010",
     "instances": 2,
     "database_size_mib": 1024,
@@ -197,18 +389,18 @@ DEMO: dict[str, Any] = {
 }
 
 
-def _data(name: str) -> dict[str, Any]:
+def _data(name: str) -> Row:
     return tomllib.loads(files("plimsoll.data").joinpath(name).read_text(encoding="utf-8"))
 
 
 @cache
-def editions() -> dict[str, dict[str, Any]]:
+def editions() -> dict[str, Edition]:
     """The editions by name, each with its values and their sources.
 
     >>> editions()["2010"]["page_bytes"]
     32768
     """
-    found: dict[str, dict[str, Any]] = _data("editions.toml")["editions"]
+    found: dict[str, Edition] = _data("editions.toml")["editions"]
     return found
 
 
@@ -223,50 +415,72 @@ def published_results() -> Row:
 
 
 @cache
-def published_ratios() -> dict[str, Any]:
+def mail_relations() -> Row:
+    """Published I/O of mail users.
+
+    >>> mail_relations()["row"][0]["users"]
+    4000
+    """
+    return _data("mail_relations.toml")
+
+
+@cache
+def published_ratios() -> PublishedRatios:
     """Ratios of published runs, with their source.
 
     >>> published_ratios()["ratio"][0]["name"]
     'reads_per_write'
     """
-    return _data("published_ratios.toml")
+    return cast(PublishedRatios, _data("published_ratios.toml"))
 
 
 @cache
-def limits() -> dict[str, Any]:
+def limits() -> Limits:
     """The limit sets and checks, each with its source.
 
     >>> sorted(limits()["sets"])
     ['files', 'lenient', 's1', 's4', 'spec-like', 'strict', 'vmware']
     """
-    return _data("limits.toml")
+    return cast(Limits, _data("limits.toml"))
+
+
+def single_rule(name: str) -> RuleText:
+    """A rule of `limits.toml` that is no limit of a set.
+
+    >>> single_rule("required_iops")["title"]
+    'Database IOPS that the plan requires'
+    """
+    found: RuleText = dict[str, object](limits())[name]  # type: ignore[assignment]
+    return found
 
 
 @cache
-def counters() -> dict[str, Any]:
+def counters() -> Counters:
     """The counters of the published reports with their Linux sources.
 
     >>> counters()["intervals_s"]["checksum"]
     30
     """
-    return _data("counters.toml")
+    return cast(Counters, _data("counters.toml"))
 
 
 @cache
-def storage_classes() -> dict[str, Any]:
+def storage_classes() -> Sequence[StorageClassRule]:
     """What gives a class of storage away, each with its source.
 
-    >>> storage_classes()["class"][0]["name"]
+    >>> storage_classes()[0]["name"]
     'memory'
     """
-    return _data("storage_classes.toml")
+    found: list[StorageClassRule] = _data("storage_classes.toml")["class"]
+    return found
 
 
 @cache
-def doubts() -> dict[str, Any]:
+def doubts() -> Sequence[DoubtRule]:
     """When a failed check may be the load generator's own doing.
 
-    >>> doubts()["doubt"][0]["name"]
+    >>> doubts()[0]["name"]
     'executor_busy'
     """
-    return _data("doubts.toml")
+    found: list[DoubtRule] = _data("doubts.toml")["doubt"]
+    return found

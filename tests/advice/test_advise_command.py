@@ -1,4 +1,7 @@
-"""`plimsoll advise` as a user meets it: findings with evidence and fix, JSON, HTML, exit codes, refusals."""
+"""`plimsoll advise` as a user meets it.
+
+Findings with evidence and fix, JSON, HTML, exit codes, refusals.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the program in a process of its own, as a shell would."""
     environment = os.environ | {"COLUMNS": "160", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "plimsoll.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, timeout=60
+    )
 
 
 def test_ADV_01_findings_come_with_evidence_fix_and_source() -> None:
@@ -40,17 +45,31 @@ def test_ADV_01_findings_come_with_evidence_fix_and_source() -> None:
 
 
 def test_ADV_01_json_holds_every_outcome() -> None:
-    """Findings with file and line, rules that hold, rules that do not apply, and those left open with why."""
+    """Findings with file and line, rules that hold, rules that do not apply, and those left open
+    with why.
+    """
     result = json.loads(plimsoll("advise", CLUSTER, "--json").stdout)
     finding = next(finding for finding in result["findings"] if finding["id"] == "HA-03-processors")
     assert finding["evidence"]["vcpus_per_thread_max"] == 1.375
-    assert (finding["scope"], finding["line"] > 0, finding["severity"]) == ("host_loss", True, "warning")
+    assert (finding["scope"], finding["line"] > 0, finding["severity"]) == (
+        "host_loss",
+        True,
+        "warning",
+    )
     assert {"condition", "recommendation", "fix", "source", "also", "file"} <= set(finding)
-    assert result["counts"]["error"] == sum(finding["severity"] == "error" for finding in result["findings"])
+    assert result["counts"]["error"] == sum(
+        finding["severity"] == "error" for finding in result["findings"]
+    )
     assert all(entry["reason"] for entry in result["not_evaluated"])
-    seen = {entry["rule"] for entry in result["not_evaluated"]} | {finding["id"] for finding in result["findings"]}
+    seen = {entry["rule"] for entry in result["not_evaluated"]} | {
+        finding["id"] for finding in result["findings"]
+    }
     seen |= {also for finding in result["findings"] for also in finding["also"]}
-    seen |= set(result["met"]) | set(result["not_applicable"]) | {rule["id"] for rule in result["to_weigh"]}
+    seen |= (
+        set(result["met"])
+        | set(result["not_applicable"])
+        | {rule["id"] for rule in result["to_weigh"]}
+    )
     assert len(seen) == 119
 
 
@@ -67,11 +86,17 @@ def test_several_files_are_looked_at_together(tmp_path: Path) -> None:
     """A topology and the requirements behind it answer more rules than either alone."""
     requirements = tmp_path / "requirements.toml"
     requirements.write_text(
-        'kind = "requirements"\n[users]\ncount = 5000\nmailbox_quota = "2 GB"\nmessages_per_day = 150\n[copies]\ncount = 2\n'
+        'kind = "requirements"\n[users]\ncount = 5000\nmailbox_quota = "2 GB"\nmessages_per_day = '
+        "150\n[copies]\ncount = 2\n"
     )
     result = json.loads(plimsoll("advise", SOUND, str(requirements), "--json").stdout)
     assert {"BP-Q21", "BP-Q13"} <= set(result["met"])
-    assert [suggestion["subject"] for suggestion in result["suggestions"]] == ["RAID", "drives", "copies", "memory"]
+    assert [suggestion["subject"] for suggestion in result["suggestions"]] == [
+        "RAID",
+        "drives",
+        "copies",
+        "memory",
+    ]
 
 
 def test_mistakes_of_all_files_and_options_come_at_once(tmp_path: Path) -> None:
@@ -81,7 +106,14 @@ def test_mistakes_of_all_files_and_options_come_at_once(tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('kind = "rules"\nname = "x"\n')
     done = plimsoll(
-        "advise", str(wrong), str(tmp_path / "none.toml"), "--rules", str(rules), "--fail-on", "eror", "--json"
+        "advise",
+        str(wrong),
+        str(tmp_path / "none.toml"),
+        "--rules",
+        str(rules),
+        "--fail-on",
+        "eror",
+        "--json",
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "4 mistakes" in done.stderr
@@ -102,13 +134,17 @@ def test_own_rules_stand_beside_the_shipped_ones(tmp_path: Path) -> None:
     """`--rules shipped --rules own.toml` uses both; `--rules own.toml` only the own ones."""
     own = tmp_path / "own.toml"
     own.write_text(
-        'kind = "rules"\nname = "own"\n[[rules]]\nid = "H-1"\nsubject = "size"\ncondition = "any"\nseverity = "info"\n'
-        'recommendation = "three arrays"\nsource = "house"\nchecks = [{ scope = "design", check = "array_count >= 3" }]\n'
+        'kind = "rules"\nname = "own"\n[[rules]]\nid = "H-1"\nsubject = "size"\ncondition = '
+        '"any"\nseverity = "info"\n'
+        'recommendation = "three arrays"\nsource = "house"\nchecks = [{ scope = "design", check = '
+        '"array_count >= 3" }]\n'
     )
     alone = json.loads(plimsoll("advise", SOUND, "--rules", str(own), "--json").stdout)
     assert [finding["id"] for finding in alone["findings"]] == ["H-1"]
     assert alone["met"] == {}
-    both = json.loads(plimsoll("advise", SOUND, "--rules", "shipped", "--rules", str(own), "--json").stdout)
+    both = json.loads(
+        plimsoll("advise", SOUND, "--rules", "shipped", "--rules", str(own), "--json").stdout
+    )
     assert len(both["met"]) > 40
     twice = plimsoll("advise", SOUND, "--rules", "shipped", "--rules", "shipped")
     assert twice.returncode == 2
@@ -125,7 +161,10 @@ def test_ADV_04_the_page_states_its_limits_and_loads_nothing(tmp_path: Path) -> 
 
 
 def test_the_answer_comes_in_under_0_3_seconds() -> None:
-    """Start-up included; processor time, the best of five. On a busy machine even that says nothing."""
+    """Start-up included; processor time, the best of five.
+
+    On a busy machine even that says nothing.
+    """
     times = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

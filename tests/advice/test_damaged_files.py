@@ -61,14 +61,21 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(
-    ("path", "read"), READERS, ids=lambda value: getattr(value, "stem", getattr(value, "__name__", ""))
+    ("path", "read"),
+    READERS,
+    ids=lambda value: getattr(value, "stem", getattr(value, "__name__", "")),
 )
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_no_damage_ends_in_a_traceback(
     tmp_path: Path, path: Path, read: Callable[[Path], Any], data: st.DataObject
 ) -> None:
-    """Lines are lost, values become something else, keys are renamed: the reader says what is wrong or copes."""
+    """Lines are lost, values become something else, keys are renamed.
+
+    The reader says what is wrong or copes.
+    """
     lines = path.read_text().splitlines()
     for _ in range(data.draw(st.integers(1, 3))):
         index = data.draw(st.integers(0, len(lines) - 1))

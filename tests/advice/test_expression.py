@@ -1,4 +1,7 @@
-"""The language of conditions: what it computes, what it refuses, and that nothing in it can run code."""
+"""The language of conditions.
+
+What it computes, what it refuses, and that nothing in it can run code.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,13 @@ from plimsoll.inputs.expression import (
 )
 def test_values(text: str, expected: object) -> None:
     """Arithmetic, comparison, logic, membership and the named functions."""
-    facts: dict[str, Fact] = {"size_gb": 959, "copies": 2, "dag": True, "networks": ["storage"], "host.nics": 4}
+    facts: dict[str, Fact] = {
+        "size_gb": 959,
+        "copies": 2,
+        "dag": True,
+        "networks": ["storage"],
+        "host.nics": 4,
+    }
     assert evaluate(parse_expression(text), facts) == expected
 
 
@@ -72,7 +81,9 @@ def test_everything_else_is_refused(text: str) -> None:
         parse_expression(text)
 
 
-@pytest.mark.parametrize("text", ["'a' * 3", "1 / 0", "'a' < 1", "1 in 2", "max([])", "ceil('a')", "-dag", "true + 1"])
+@pytest.mark.parametrize(
+    "text", ["'a' * 3", "1 / 0", "'a' < 1", "1 in 2", "max([])", "ceil('a')", "-dag", "true + 1"]
+)
 def test_values_that_do_not_fit_are_errors_of_the_language(text: str) -> None:
     """A wrong type in a user's file must come back as a reason, not as a traceback."""
     with pytest.raises(ExpressionError):
@@ -80,7 +91,10 @@ def test_values_that_do_not_fit_are_errors_of_the_language(text: str) -> None:
 
 
 def test_an_unknown_name_matters_only_where_it_decides() -> None:
-    """What is not stated must not hide what is: one false part settles an `and`, one true part an `or`."""
+    """What is not stated must not hide what is.
+
+    One false part settles an `and`, one true part an `or`.
+    """
     assert evaluate(parse_expression("known and unknown"), {"known": False}) is False
     assert evaluate(parse_expression("unknown or known"), {"known": True}) is True
     with pytest.raises(UnknownFactError, match=r"`unknown\.part`"):
@@ -109,7 +123,9 @@ def test_any_text_is_an_expression_or_an_expression_error(text: str) -> None:
 _numbers = st.integers(-99, 99).map(str)
 _arithmetic = st.recursive(
     _numbers,
-    lambda inner: st.tuples(inner, st.sampled_from("+-*"), inner).map(lambda parts: f"({' '.join(parts)})"),
+    lambda inner: st.tuples(inner, st.sampled_from("+-*"), inner).map(
+        lambda parts: f"({' '.join(parts)})"
+    ),
     max_leaves=8,
 )
 
@@ -119,4 +135,6 @@ def test_arithmetic_agrees_with_python(left: str, comparison: str, right: str) -
     """The walker must give what the same text means elsewhere."""
     text = f"{left} {comparison} {right}"
     if len(text) <= EXPRESSION_CHARACTERS_MAX:
-        assert evaluate(parse_expression(text), {}) == eval(text)  # the test's own text: numbers and operators only
+        assert evaluate(parse_expression(text), {}) == eval(
+            text
+        )  # the test's own text: numbers and operators only

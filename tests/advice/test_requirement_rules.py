@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from plimsoll.advice.engine import Advice, advise
-from plimsoll.advice.requirement_facts import DESCRIBED, figures_of, need_of, requirement_subject, sized
+from plimsoll.advice.requirement_facts import (
+    DESCRIBED,
+    figures_of,
+    need_of,
+    requirement_subject,
+    sized,
+)
 from plimsoll.advice.rules import read_rules
 from plimsoll.advice.suggestions import suggest
 from plimsoll.inputs.expression import names_in
@@ -82,7 +88,9 @@ def test_ADV_01_sound_requirements_have_no_findings_and_leave_nothing_open(tmp_p
         ("BP-Q37", 'raid = "RAID 50"', 'raid = "RAID 50"\nsystem_disk_on_data_drives = true'),
     ],
 )
-def test_ADV_01_each_fault_in_requirements_is_found(tmp_path: Path, rule: str, old: str, new: str) -> None:
+def test_ADV_01_each_fault_in_requirements_is_found(
+    tmp_path: Path, rule: str, old: str, new: str
+) -> None:
     """One change to sound requirements must show under the rule that speaks of it."""
     text = GOOD.replace(old, new)
     if rule == "BP-Q47":
@@ -98,7 +106,9 @@ def test_ADV_01_rules_refer_only_to_facts_requirements_have(tmp_path: Path) -> N
     path = tmp_path / "requirements.toml"
     path.write_text(GOOD)
     facts = requirement_subject(sized(path), str(path)).facts
-    checks = [(rule.id, check) for rule in RULES for check in rule.checks if check.scope == "requirements"]
+    checks = [
+        (rule.id, check) for rule in RULES for check in rule.checks if check.scope == "requirements"
+    ]
     assert len(checks) > 30
     for rule_id, check in checks:
         trees = [tree for tree in (check.when_tree, check.check_tree) if tree is not None]
@@ -107,7 +117,10 @@ def test_ADV_01_rules_refer_only_to_facts_requirements_have(tmp_path: Path) -> N
 
 
 def test_CAL_08_a_requirements_file_leads_to_the_array_choice(tmp_path: Path) -> None:
-    """What `size` gives is what `select` takes: capacity converted once, log IOPS passed on but not added."""
+    """What `size` gives is what `select` takes.
+
+    Capacity converted once, log IOPS passed on but not added.
+    """
     path = tmp_path / "requirements.toml"
     path.write_text(GOOD)
     sizing = sized(path)
@@ -120,7 +133,9 @@ def test_CAL_08_a_requirements_file_leads_to_the_array_choice(tmp_path: Path) ->
 def test_ADV_03_suggestions_carry_their_reasoning_and_do_not_change(tmp_path: Path) -> None:
     """RAID, drives, copies and memory, each with the figures that lead there; twice the same."""
     path = tmp_path / "requirements.toml"
-    path.write_text(GOOD.replace('raid = "RAID 50"', 'file_system = "ntfs"').replace("64 GB", "16 GB"))
+    path.write_text(
+        GOOD.replace('raid = "RAID 50"', 'file_system = "ntfs"').replace("64 GB", "16 GB")
+    )
     rows = read_catalogue().rows
     first, second = (suggest(figures_of(sized(path)), rows) for _ in range(2))
     assert first == second
@@ -135,12 +150,18 @@ def test_ADV_03_suggestions_carry_their_reasoning_and_do_not_change(tmp_path: Pa
 
 
 def test_ADV_03_more_iops_change_the_suggested_drives(tmp_path: Path) -> None:
-    """A dense load must lead to other drives than a large and quiet one, and one copy to a second."""
+    """A dense load must lead to other drives than a large and quiet one, and one copy to a
+    second.
+    """
     path = tmp_path / "requirements.toml"
     path.write_text(GOOD.replace('raid = "RAID 50"', 'file_system = "ntfs"'))
     figures = figures_of(sized(path))
-    dense = replace(figures, need=replace(figures.need, volumes_gb=4_000, database_iops=9_000, copies=1))
-    by_subject = {suggestion.subject: suggestion for suggestion in suggest(dense, read_catalogue().rows)}
+    dense = replace(
+        figures, need=replace(figures.need, volumes_gb=4_000, database_iops=9_000, copies=1)
+    )
+    by_subject = {
+        suggestion.subject: suggestion for suggestion in suggest(dense, read_catalogue().rows)
+    }
     assert "IOPS decides the number" in by_subject["drives"].reasoning
     assert by_subject["copies"].proposal == "2"
     assert "no row of the catalogue" in suggest(dense, ())[0].reasoning

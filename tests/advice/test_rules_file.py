@@ -1,4 +1,6 @@
-"""The rules as data: all 102 of the papers, each with its source, each deciding by facts that exist."""
+"""The rules as data: all 102 of the papers, each with its source, each deciding by facts that
+exist.
+"""
 
 from __future__ import annotations
 
@@ -71,16 +73,22 @@ def test_ADV_01_every_rule_says_what_when_how_serious_and_who() -> None:
 
 def test_ADV_01_most_rules_are_decided_by_facts() -> None:
     """Advice that no file can decide is listed for a person; it must stay the small part."""
-    decided = [rule for rule in RULES if rule.decided_with or any(check.check for check in rule.checks)]
+    decided = [
+        rule for rule in RULES if rule.decided_with or any(check.check for check in rule.checks)
+    ]
     assert len(decided) >= 90
 
 
 def test_ADV_01_rules_refer_only_to_facts_that_exist(two_hosts: str, cluster: str) -> None:
     """A misspelt fact would make its rule "not evaluated" for ever."""
-    machine = 'virtual_switches = [{ name = "v", networks = ["storage"], uplinks = ["storage0"], initiator = "host", mtu_bytes = 9000 }]\n'
+    machine = (
+        'virtual_switches = [{ name = "v", networks = ["storage"], uplinks = ["storage0"], '
+        'initiator = "host", mtu_bytes = 9000 }]\n'
+    )
     nics = (
         "hypervisor_features = []\nvendor_multipath = true\n"
-        'nics = [{ name = "n", networks = ["storage"], virtual_switch = "v", adapter = "vmxnet3", offload = true, mtu_bytes = 9000 }]\n'
+        'nics = [{ name = "n", networks = ["storage"], virtual_switch = "v", adapter = "vmxnet3", '
+        "offload = true, mtu_bytes = 9000 }]\n"
     )
     full = cluster.replace('hypervisor = "hyper-v"\n', f'hypervisor = "hyper-v"\n{machine}', 1)
     full = full.replace('role = "mailbox"\n', f'role = "mailbox"\n{nics}')
@@ -89,7 +97,10 @@ def test_ADV_01_rules_refer_only_to_facts_that_exist(two_hosts: str, cluster: st
         for text in (two_hosts, full)
         for subject in topology_subjects(check_topology(parse_located("design.toml", text)))
     ]
-    known: dict[str, set[str]] = {scope: set() for scope in SCOPES} | {"plan": PLAN_FACTS, "run": RUN_FACTS}
+    known: dict[str, set[str]] = {scope: set() for scope in SCOPES} | {
+        "plan": PLAN_FACTS,
+        "run": RUN_FACTS,
+    }
     for subject in subjects:
         known[subject.scope] |= set(subject.facts)
     for rule in RULES:
@@ -98,7 +109,9 @@ def test_ADV_01_rules_refer_only_to_facts_that_exist(two_hosts: str, cluster: st
                 continue  # compared with a sized file in test_requirement_rules.py
             trees = [tree for tree in (check.when_tree, check.check_tree) if tree is not None]
             for name in (name for tree in trees for name in names_in(tree)):
-                assert name in known[check.scope], f"{rule.id}: {name} is no fact of a {check.scope}"
+                assert name in known[check.scope], (
+                    f"{rule.id}: {name} is no fact of a {check.scope}"
+                )
 
 
 OWN = """kind = "rules"
@@ -140,12 +153,21 @@ def own_rules(tmp_path: Path, text: str = OWN) -> Path:
         ({"threads_known": True, "memory_gb": "much"}, "the rule cannot be worked out"),
     ],
 )
-def test_ADV_01_a_users_own_rule_has_every_outcome(tmp_path: Path, facts: dict[str, float | str], outcome: str) -> None:
-    """Sample facts labelled with what must come of them; the rule decided with it shares the outcome."""
-    advice = advise(read_rules(own_rules(tmp_path)), [Subject("host", "h", dict(facts))], frozenset({"host"}))
+def test_ADV_01_a_users_own_rule_has_every_outcome(
+    tmp_path: Path, facts: dict[str, float | str], outcome: str
+) -> None:
+    """Sample facts labelled with what must come of them.
+
+    The rule decided with it shares the outcome.
+    """
+    advice = advise(
+        read_rules(own_rules(tmp_path)), [Subject("host", "h", dict(facts))], frozenset({"host"})
+    )
     assert bool(advice.findings) == (outcome == "finding")
     assert ("H-1" in advice.met, "H-2" in advice.met) == ((outcome == "met"),) * 2
-    assert [rule.id for rule in advice.not_applicable] == (["H-1", "H-2"] if outcome == "not applicable" else [])
+    assert [rule.id for rule in advice.not_applicable] == (
+        ["H-1", "H-2"] if outcome == "not applicable" else []
+    )
     reasons = [entry.reason for entry in advice.not_evaluated]
     assert all(reason.startswith(outcome) for reason in reasons)
     assert len(reasons) == (0 if outcome in ("finding", "met", "not applicable") else 2)
@@ -157,9 +179,13 @@ def test_ADV_01_a_users_own_rule_has_every_outcome(tmp_path: Path, facts: dict[s
 def test_ADV_01_a_rule_whose_input_was_not_given_says_what_it_needs(tmp_path: Path) -> None:
     """Silence about a rule must always mean that it was looked at."""
     advice = advise(read_rules(own_rules(tmp_path)), [], frozenset({"requirements"}))
-    assert {entry.reason for entry in advice.not_evaluated} == {"needs a topology, which was not given"}
+    assert {entry.reason for entry in advice.not_evaluated} == {
+        "needs a topology, which was not given"
+    }
     nothing = advise(RULES, [], frozenset())
-    seen = {entry.rule.id for entry in nothing.not_evaluated} | {rule.id for rule in nothing.to_weigh}
+    seen = {entry.rule.id for entry in nothing.not_evaluated} | {
+        rule.id for rule in nothing.to_weigh
+    }
     assert seen == {rule.id for rule in RULES}
 
 
@@ -168,7 +194,9 @@ def test_mistakes_in_rules_come_at_once(tmp_path: Path) -> None:
     text = OWN.replace('check = "memory_gb >= 32"', 'check = "memory_gb >="').replace(
         'scope = "host"', 'scope = "hosts"'
     )
-    text = text.replace('source = "house standard 8"\n', "").replace('decided_with = "H-1"', 'decided_with = "H-9"')
+    text = text.replace('source = "house standard 8"\n', "").replace(
+        'decided_with = "H-1"', 'decided_with = "H-9"'
+    )
     with pytest.raises(InputError) as caught:
         read_rules(own_rules(tmp_path, text))
     assert [(mistake.line, mistake.where) for mistake in caught.value.mistakes] == [
@@ -180,7 +208,10 @@ def test_mistakes_in_rules_come_at_once(tmp_path: Path) -> None:
 
 
 def test_ADV_04_the_limits_of_the_result_are_always_stated() -> None:
-    """Every paper says its figures are no benchmark and no substitute for an own test; so does every advice."""
+    """Every paper says its figures are no benchmark and no substitute for an own test.
+
+    So does every advice.
+    """
     assert advise((), [], frozenset()).limits == LIMITS_OF_THE_RESULT
     assert any("do not replace a test of the own design" in limit for limit in LIMITS_OF_THE_RESULT)
     assert any("no benchmarks" in limit for limit in LIMITS_OF_THE_RESULT)

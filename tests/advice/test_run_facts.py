@@ -10,7 +10,13 @@ import pytest
 
 from plimsoll.advice.engine import Advice, advise
 from plimsoll.advice.rules import read_rules
-from plimsoll.advice.run_facts import DESCRIBED_BY_PLAN, DESCRIBED_BY_RUN, plan_subject, read_object, run_subjects
+from plimsoll.advice.run_facts import (
+    DESCRIBED_BY_PLAN,
+    DESCRIBED_BY_RUN,
+    plan_subject,
+    read_object,
+    run_subjects,
+)
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.inputs.toml_lines import read_located
 from plimsoll.plan.complete import complete_plan
@@ -44,7 +50,15 @@ VERDICT: dict[str, Any] = {
     "qualifying": True,
     "not_qualifying_because": [],
     "achieved_iops": 1020.5,
-    "checks": [{"name": "database_read_latency_mean", "scope": "one", "status": "pass", "measured": 12.7, "limit": 20}],
+    "checks": [
+        {
+            "name": "database_read_latency_mean",
+            "scope": "one",
+            "status": "pass",
+            "measured": 12.7,
+            "limit": 20,
+        }
+    ],
 }
 SUMMARY: dict[str, Any] = {
     "window": {"seconds": 7200.0},
@@ -53,7 +67,14 @@ SUMMARY: dict[str, Any] = {
     "checksums": [{"name": "one/1", "bad": 0, "correctable": 0, "wrong_page_number": 0}],
 }
 ENVIRONMENT: dict[str, Any] = {
-    "targets": [{"mount_point": "/data", "size_bytes": 8 * 2**30, "rotational": False, "holds_system": False}]
+    "targets": [
+        {
+            "mount_point": "/data",
+            "size_bytes": 8 * 2**30,
+            "rotational": False,
+            "holds_system": False,
+        }
+    ]
 }
 RULES = read_rules()
 
@@ -78,13 +99,24 @@ def found(advice: Advice) -> set[str]:
 
 
 def test_ADV_01_a_finished_run_is_looked_at(tmp_path: Path) -> None:
-    """A run at a quarter of the capacity passes its checks and still gets the warning of the ESRP note."""
+    """A run at a quarter of the capacity passes its checks and still gets the warning of the ESRP
+    note.
+    """
     advice = advice_for(folder(tmp_path, PLAN, VERDICT))
     assert "BP-E11" in found(advice)
-    assert {"BP-S02", "BP-E14", "BP-E10", "BP-E12", "BP-S04", "RUN-failed", "RUN-not-evaluated", "BP-Q62"} <= set(
-        advice.met
+    assert {
+        "BP-S02",
+        "BP-E14",
+        "BP-E10",
+        "BP-E12",
+        "BP-S04",
+        "RUN-failed",
+        "RUN-not-evaluated",
+        "BP-Q62",
+    } <= set(advice.met)
+    assert "BP-S01" in {rule.id for rule in advice.to_weigh}, (
+        "solid-state storage wants conditioning first"
     )
-    assert "BP-S01" in {rule.id for rule in advice.to_weigh}, "solid-state storage wants conditioning first"
     assert advice.findings[0].evidence == {"capacity_utilisation_fraction": 0.25}
 
 
@@ -93,12 +125,20 @@ def test_ADV_01_a_finished_run_is_looked_at(tmp_path: Path) -> None:
     [
         ("BP-S02", lambda plan, verdict: plan["run"]["phases"][1]["action"].update(duration_s=60)),
         ("BP-E14", lambda plan, verdict: plan["run"]["instances"][0].update(maintenance=None)),
-        ("BP-E10", lambda plan, verdict: plan["run"]["instances"][0].update(log_directory="/data/one")),
+        (
+            "BP-E10",
+            lambda plan, verdict: plan["run"]["instances"][0].update(log_directory="/data/one"),
+        ),
         ("RUN-failed", lambda plan, verdict: verdict["checks"][0].update(status="fail")),
-        ("RUN-not-evaluated", lambda plan, verdict: verdict["checks"][0].update(status="not_evaluated")),
+        (
+            "RUN-not-evaluated",
+            lambda plan, verdict: verdict["checks"][0].update(status="not_evaluated"),
+        ),
         (
             "BP-Q62",
-            lambda plan, verdict: verdict.update(qualifying=False, not_qualifying_because=["60 s were measured"]),
+            lambda plan, verdict: verdict.update(
+                qualifying=False, not_qualifying_because=["60 s were measured"]
+            ),
         ),
         ("BP-S04", lambda plan, verdict: verdict.update(limits="lenient")),
         ("BP-E12", lambda plan, verdict: verdict.update(achieved_iops=700)),
@@ -115,20 +155,27 @@ def test_a_plan_file_is_completed_before_it_is_looked_at(tmp_path: Path) -> None
     """What a plan leaves out has the default it would be run with."""
     path = tmp_path / "plan.toml"
     path.write_text(
-        'kind = "plan"\nschema_version = 1\n[[target]]\nname = "t"\npath = "/data"\n[[instance]]\nname = "one"\n'
+        'kind = "plan"\nschema_version = 1\n[[target]]\nname = "t"\npath = '
+        '"/data"\n[[instance]]\nname = "one"\n'
     )
     subject = plan_subject(complete_plan(read_located(path)).plain(), str(path))
     assert (subject.facts["measured_h"], subject.facts["limit_set"]) == (2.0, "strict")
     advice = advise(RULES, [subject], DESCRIBED_BY_PLAN)
-    assert "BP-E12" not in found(advice), "no search for the maximum, so nobody is tempted to plan with it"
+    assert "BP-E12" not in found(advice), (
+        "no search for the maximum, so nobody is tempted to plan with it"
+    )
     assert "BP-S02" in advice.met
 
 
 def test_BP_E12_speaks_only_of_searches_for_the_maximum() -> None:
-    """It fired on every plan without a required rate, whatever the plan was for, so that nobody read it any more."""
+    """It fired on every plan without a required rate, whatever the plan was for, so that nobody
+    read it any more.
+    """
     plan = json.loads(json.dumps(PLAN))
     plan["judgement"].pop("required_iops", None)
-    assert "BP-E12" not in found(advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN))
+    assert "BP-E12" not in found(
+        advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN)
+    )
     plan["judgement"]["test"] = "maximum"
     assert "BP-E12" in found(advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN))
     plan["judgement"]["required_iops"] = 500
@@ -144,12 +191,20 @@ LOG_CHECK = {"instance": "one", "findings": [], "unread": None}
         ({}, False),
         ({"log_check": [LOG_CHECK | {"findings": ["E0000000001.log: damaged"]}]}, True),
         ({"kernel_log": {"readable": True, "lines": ["sda: I/O error"]}}, True),
-        ({"checksums": [{"name": "one/1", "bad": 1, "correctable": 0, "wrong_page_number": 0}]}, True),
+        (
+            {"checksums": [{"name": "one/1", "bad": 1, "correctable": 0, "wrong_page_number": 0}]},
+            True,
+        ),
         ({"total": {"errors_in_run": 2}}, True),
     ],
 )
-def test_BP_E15_looks_at_logs_and_the_kernel_log(tmp_path: Path, change: dict[str, Any], is_found: bool) -> None:
-    """Its sentence asks for databases, logs and the event log; only the databases and our own errors were looked at."""
+def test_BP_E15_looks_at_logs_and_the_kernel_log(
+    tmp_path: Path, change: dict[str, Any], is_found: bool
+) -> None:
+    """Its sentence asks for databases, logs and the event log.
+
+    Only the databases and our own errors were looked at.
+    """
     path = folder(tmp_path, PLAN, VERDICT)
     day = SUMMARY | {
         "window": {"seconds": 86400.0},
@@ -179,15 +234,24 @@ def test_BP_E15_is_open_where_logs_were_not_looked_at(tmp_path: Path, missing: s
 
 
 @pytest.mark.parametrize(("busy", "is_found"), [(0.35, False), (0.97, True)])
-def test_BP_M08_decides_by_the_processors_of_the_run(tmp_path: Path, busy: float, is_found: bool) -> None:
-    """A run on a host without a free processor measures the host; the rule was left to the reader."""
+def test_BP_M08_decides_by_the_processors_of_the_run(
+    tmp_path: Path, busy: float, is_found: bool
+) -> None:
+    """A run on a host without a free processor measures the host.
+
+    The rule was left to the reader.
+    """
     path = folder(tmp_path, PLAN, VERDICT)
-    (path / "summary.json").write_text(json.dumps(SUMMARY | {"machine": {"cpu_busy": {"mean": busy}}}))
+    (path / "summary.json").write_text(
+        json.dumps(SUMMARY | {"machine": {"cpu_busy": {"mean": busy}}})
+    )
     advice = advice_for(path)
     assert ("BP-M08" in found(advice), "BP-M08" in advice.met) == (is_found, not is_found)
 
 
-def test_a_plan_that_says_nothing_of_maintenance_is_not_accused_of_lacking_it(tmp_path: Path) -> None:
+def test_a_plan_that_says_nothing_of_maintenance_is_not_accused_of_lacking_it(
+    tmp_path: Path,
+) -> None:
     """Silence is no statement: the rule stays open."""
     plan = json.loads(json.dumps(PLAN))
     del plan["run"]["instances"][0]["maintenance"]
@@ -218,7 +282,9 @@ def test_bad_run_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "verdict.json").write_bytes(b"\xff")
     with pytest.raises(InputError, match="not UTF-8"):
         read_object(tmp_path / "verdict.json")
-    (tmp_path / "verdict.json").write_text('{"checks": [3, {"name": "x"}], "result": {}, "qualifying": null}')
+    (tmp_path / "verdict.json").write_text(
+        '{"checks": [3, {"name": "x"}], "result": {}, "qualifying": null}'
+    )
     for name in ("plan", "summary", "environment"):
         (tmp_path / f"{name}.json").write_text(
             '{"run": 3, "judgement": [], "window": 1, "total": "x", "targets": [null, {}]}'

@@ -1,4 +1,7 @@
-"""The examples of the API's page, of the package's own text, and of the notebook: readers copy them."""
+"""The examples of the API's page, of the package's own text, and of the notebook.
+
+Readers copy them.
+"""
 
 import doctest
 import json
@@ -13,7 +16,9 @@ import plimsoll
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_example_of_the_page_gives_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_of_the_page_gives_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Runs are carried out on modelled arrays, below a folder of this test."""
     monkeypatch.chdir(tmp_path)
     found = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False)
@@ -27,8 +32,12 @@ def test_the_example_of_the_package_gives_what_it_says() -> None:
     assert (found.attempted > 2, found.failed) == (True, 0)
 
 
-def test_the_notebook_qualifies_storage_and_draws_latencies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A whole qualification on databases of 64 MiB, from the plan to a chart, as cells one after the other."""
+def test_the_notebook_qualifies_storage_and_draws_latencies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole qualification on databases of 64 MiB, from the plan to a chart, as cells one after
+    the other.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PLIMSOLL_NOTEBOOK_DIRECTORY", str(tmp_path / "storage"))
     monkeypatch.setenv("PLIMSOLL_NOTEBOOK_SECONDS", "3")

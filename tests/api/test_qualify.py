@@ -1,4 +1,7 @@
-"""The way from a plan to a verdict, for a program that is no command line: it is told, it can stop, and nothing is printed."""
+"""The way from a plan to a verdict, for a program that is no command line.
+
+It is told, it can stop, and nothing is printed.
+"""
 
 import copy
 import threading
@@ -16,7 +19,9 @@ def plan_of(place: Path, **changes: Any) -> plimsoll.Plan:
     tables = {
         "name": "small",
         "target": [{"name": "disk", "path": str(place)}],
-        "instance": [{"name": "one", "database_size_mib": 64, "cache_mib_max": 4, "cache_mib_min": 1}],
+        "instance": [
+            {"name": "one", "database_size_mib": 64, "cache_mib_max": 4, "cache_mib_min": 1}
+        ],
         "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 2}, {"kind": "stop"}],
     }
     return plimsoll.build_plan(tables | changes)
@@ -90,7 +95,9 @@ def test_a_run_is_stopped_from_another_thread(tmp_path: Path) -> None:
 
     told = Stopping()
     carrying_out = threading.Thread(
-        target=lambda: results.append(plimsoll.qualify(plan, tmp_path / "run", listener=told, stop=stop))
+        target=lambda: results.append(
+            plimsoll.qualify(plan, tmp_path / "run", listener=told, stop=stop)
+        )
     )
     carrying_out.start()
     carrying_out.join(60)
@@ -126,7 +133,9 @@ def test_a_run_that_cannot_start_says_every_reason(tmp_path: Path) -> None:
         plimsoll.bounded(plan_of(tmp_path / "disk"), stop_if=["nonsense>1"])
 
 
-def test_a_repeated_run_ends_with_the_worst_of_its_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_repeated_run_ends_with_the_worst_of_its_runs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Modelled runs of one series differ in their seed; the plan does not."""
     plan = plan_of(
         tmp_path,

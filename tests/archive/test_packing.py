@@ -1,4 +1,7 @@
-"""`plimsoll pack` and `unpack`: what a receiver can check, and what must not be found in what he gets."""
+"""`plimsoll pack` and `unpack`.
+
+What a receiver can check, and what must not be found in what he gets.
+"""
 
 import hashlib
 import io
@@ -33,26 +36,36 @@ SECRETS = {
 
 
 def planted(home: Path) -> Path:
-    """The golden run as a customer's machine would have left it: names in every file, also in sentences."""
+    """The golden run as a customer's machine would have left it.
+
+    Names in every file, also in sentences.
+    """
     shutil.copytree(GOLDEN, home)
     (home / "report-without-scripts.html").unlink()
     place = f"/home/{SECRETS['user']}/{SECRETS['directory']}/array"
     for path in home.iterdir():
         if path.suffix in (".json", ".log"):
             path.write_text(
-                path.read_text().replace("/srv/array", place).replace('"example"', f'"{SECRETS["serial"]}"')
+                path.read_text()
+                .replace("/srv/array", place)
+                .replace('"example"', f'"{SECRETS["serial"]}"')
             )
     environment = folder.read_json(home / folder.ENVIRONMENT)
     environment["machine"]["host_name"] = SECRETS["host"]
     environment["network"] = [{"name": "eth0", "mac": SECRETS["adapter"], "driver": "virtio"}]
-    environment["targets"][0]["file_system"]["source"] = f"{SECRETS['filer']}:/export/{SECRETS['directory']}"
+    environment["targets"][0]["file_system"]["source"] = (
+        f"{SECRETS['filer']}:/export/{SECRETS['directory']}"
+    )
     environment["warnings"].append(
         f"{SECRETS['filer']} at {SECRETS['address']} answers for {SECRETS['short host'].upper()}"
     )
     folder.write_json(home / folder.ENVIRONMENT, environment)
     with (home / folder.EVENTS).open("a") as log:
         event = {"time_ns": 1, "utc_ns": 1, "level": "warning", "kind": "note", "phase": None}
-        text = f"{place}/x on {SECRETS['host']} ({SECRETS['second address']}), adapter {SECRETS['adapter'].upper()}"
+        text = (
+            f"{place}/x on {SECRETS['host']} ({SECRETS['second address']}), adapter "
+            f"{SECRETS['adapter'].upper()}"
+        )
         log.write(json.dumps(event | {"text": text}) + "\n")
     (home / "notes.toml").write_text(
         f'array = "disk {SECRETS["serial"]} in {SECRETS["short host"]}, {SECRETS["address"]}"\n'
@@ -61,7 +74,8 @@ def planted(home: Path) -> Path:
     samples = home / folder.SAMPLES
     with duckdb.connect() as database:
         database.execute(
-            f"CREATE TABLE t AS SELECT * REPLACE ('{SECRETS['host']}' AS host) FROM read_parquet('{samples}')"
+            f"CREATE TABLE t AS SELECT * REPLACE ('{SECRETS['host']}' AS host) FROM "
+            f"read_parquet('{samples}')"
         )
         database.execute(f"COPY t TO '{samples}' (FORMAT parquet)")
     assert run_program(["report", str(home)]) in (0, 1, 3)
@@ -87,7 +101,8 @@ def texts(archive: Path) -> dict[str, str]:
                     if row[1] == "VARCHAR"
                 ]
                 rows = [
-                    database.execute(f"SELECT DISTINCT \"{column}\" FROM '{path}'").fetchall() for column in columns
+                    database.execute(f"SELECT DISTINCT \"{column}\" FROM '{path}'").fetchall()
+                    for column in columns
                 ]
             found[name] = str(rows) + content.decode("latin-1")
         else:
@@ -100,7 +115,10 @@ def redacted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("redacted")
     planted(home / SECRETS["short host"])
     archive = home / "sent.tar.gz"
-    assert run_program(["pack", str(home / SECRETS["short host"]), "--redact", "--out", str(archive)]) == 0
+    assert (
+        run_program(["pack", str(home / SECRETS["short host"]), "--redact", "--out", str(archive)])
+        == 0
+    )
     return archive
 
 
@@ -128,7 +146,10 @@ def test_the_same_name_has_the_same_pseudonym(redacted: Path) -> None:
     """A reader must still see that two lines speak of the same host, disk and directory."""
     found = {name.partition("/")[2]: text for name, text in texts(redacted).items()}
     environment = json.loads(found[folder.ENVIRONMENT])
-    host, serial = environment["machine"]["host_name"], environment["targets"][0]["device"]["serial"]
+    host, serial = (
+        environment["machine"]["host_name"],
+        environment["targets"][0]["device"]["serial"],
+    )
     assert host in found[folder.EVENTS]
     assert host in found[folder.SAMPLES]
     assert serial in found["notes.toml"]
@@ -151,17 +172,25 @@ def test_a_redacted_run_is_still_a_run(redacted: Path, tmp_path: Path) -> None:
 def test_names_by_their_form() -> None:
     """What is an address or a path, and what only looks like one."""
     names = Names()
-    untouched = "12:30:45 UTC, 1.5 reads/s and/or I/O, version 14.01.0180.003, 127.0.0.1, a/b, </td>"
+    untouched = (
+        "12:30:45 UTC, 1.5 reads/s and/or I/O, version 14.01.0180.003, 127.0.0.1, a/b, </td>"
+    )
     assert names.redacted(untouched) == untouched
     assert names.redacted("at 192.168.1.1 and fe80::1") == "at ip-1 and ip-2"
-    assert names.redacted("/srv/kunde/db1 and /srv/kunde/db2") == "/srv/dir-1/dir-2 and /srv/dir-1/dir-3"
+    assert (
+        names.redacted("/srv/kunde/db1 and /srv/kunde/db2")
+        == "/srv/dir-1/dir-2 and /srv/dir-1/dir-3"
+    )
     assert names.redacted("/dev/nvme0n1, /dev/sda1") == "/dev/nvme0n1, /dev/sda1"
     assert names.redacted("std::fs failed, engine::run") == "std::fs failed, engine::run"
     assert names.redacted(r"E:\Kunde\DB.edb") == r"E:\dir-4\dir-5"
 
 
 def test_words_of_the_plan_stay_unless_they_are_names() -> None:
-    """Figures hang on the names of instances; an instance called like its host would give the host away."""
+    """Figures hang on the names of instances.
+
+    An instance called like its host would give the host away.
+    """
     names = Names()
     names.learn({"host_name": "mailstore7"})
     names.kept = {"instance1", "mailstore7"}
@@ -178,10 +207,15 @@ def archive(tmp_path: Path) -> Path:
 
 
 def test_any_receiver_can_check_it(archive: Path, tmp_path: Path) -> None:
-    """ORC-09: With two programs that every system has, and with ours; the same folder gives the same bytes."""
+    """ORC-09: With two programs that every system has, and with ours.
+
+    The same folder gives the same bytes.
+    """
     (tmp_path / "theirs").mkdir()
     subprocess.run(["tar", "xf", archive], cwd=tmp_path / "theirs", check=True)
-    subprocess.run(["sha256sum", "--quiet", "-c", MANIFEST], cwd=tmp_path / "theirs" / "run", check=True)
+    subprocess.run(
+        ["sha256sum", "--quiet", "-c", MANIFEST], cwd=tmp_path / "theirs" / "run", check=True
+    )
     assert run_program(["unpack", str(archive), "--check"]) == 0
     again = tmp_path / "again.tar.gz"
     assert run_program(["pack", str(tmp_path / "run"), "--out", str(again)]) == 0
@@ -189,7 +223,10 @@ def test_any_receiver_can_check_it(archive: Path, tmp_path: Path) -> None:
 
 
 def rewritten(archive: Path, change: Any) -> Path:
-    """An archive with members changed by hand; `change` takes and returns a list of (TarInfo, bytes)."""
+    """An archive with members changed by hand.
+
+    `change` takes and returns a list of (TarInfo, bytes).
+    """
     with tarfile.open(archive) as opened:
         content = [(member, opened.extractfile(member).read()) for member in opened]  # type: ignore[union-attr]
     target = archive.with_name("changed.tar.gz")
@@ -209,19 +246,44 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        (lambda all_: [(m, d + b" " if m.name.endswith("summary.json") else d) for m, d in all_], 1, "summary.json was changed"),
-        (lambda all_: [pair for pair in all_ if not pair[0].name.endswith("plan.json")], 1, "plan.json is in the manifest, but not"),
+        (
+            lambda all_: [(m, d + b" " if m.name.endswith("summary.json") else d) for m, d in all_],
+            1,
+            "summary.json was changed",
+        ),
+        (
+            lambda all_: [pair for pair in all_ if not pair[0].name.endswith("plan.json")],
+            1,
+            "plan.json is in the manifest, but not",
+        ),
         (lambda all_: [*all_, (member("run/extra"), b"x")], 1, "extra is not in the manifest"),
-        (lambda all_: [*all_, (member("run/../../evil"), b"x")], 2, "is no plain file below one folder"),
+        (
+            lambda all_: [*all_, (member("run/../../evil"), b"x")],
+            2,
+            "is no plain file below one folder",
+        ),
         (lambda all_: [*all_, (member("/etc/evil"), b"x")], 2, "is no plain file below one folder"),
-        (lambda all_: [*all_, (member("run/link", tarfile.SYMTYPE, "/etc/passwd"), b"")], 2, "is no plain file below one folder"),
+        (
+            lambda all_: [*all_, (member("run/link", tarfile.SYMTYPE, "/etc/passwd"), b"")],
+            2,
+            "is no plain file below one folder",
+        ),
         (lambda all_: [*all_, all_[-1]], 2, "is there twice"),
         (lambda all_: all_[1:], 2, f"holds no {MANIFEST}"),
-        (lambda all_: [(m, b"nonsense" if m.name.endswith(MANIFEST) else d) for m, d in all_], 2, "expected a SHA-256 sum"),
+        (
+            lambda all_: [(m, b"nonsense" if m.name.endswith(MANIFEST) else d) for m, d in all_],
+            2,
+            "expected a SHA-256 sum",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_was_changed_is_named_and_nothing_is_left(
-    archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Any, code: int, message: str
+    archive: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Any,
+    code: int,
+    message: str,
 ) -> None:
     """A changed archive is no evidence, and a hostile one must not write anywhere."""
     bad = rewritten(archive, change)
@@ -231,7 +293,9 @@ def test_what_was_changed_is_named_and_nothing_is_left(
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
-def test_damaged_archives_are_refused(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_archives_are_refused(
+    archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Cut off, or something else altogether."""
     cut = tmp_path / "cut.tar.gz"
     cut.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
@@ -266,7 +330,9 @@ def test_wrong_places_are_told(
     assert message in capsys.readouterr().err
 
 
-def test_a_damaged_file_is_not_redacted_blindly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_file_is_not_redacted_blindly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What nobody can read may hold any name, so the archive is not written."""
     shutil.copytree(GOLDEN, tmp_path / "run")
     (tmp_path / "run" / folder.SUMMARY).write_text('{"host')
@@ -278,7 +344,9 @@ def test_a_damaged_file_is_not_redacted_blindly(tmp_path: Path, capsys: pytest.C
 def test_the_manifest_is_of_what_is_there(archive: Path) -> None:
     """Every file once, with its own sum."""
     found = members(archive)
-    manifest = dict(line.split("  ")[::-1] for line in found[f"run/{MANIFEST}"].decode().splitlines())
+    manifest = dict(
+        line.split("  ")[::-1] for line in found[f"run/{MANIFEST}"].decode().splitlines()
+    )
     assert manifest == {
         name.removeprefix("run/"): hashlib.sha256(data).hexdigest()
         for name, data in found.items()

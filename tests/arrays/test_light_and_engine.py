@@ -1,4 +1,7 @@
-"""The light workload stands for the engine only as long as it says the same; and what the command makes of it."""
+"""The light workload stands for the engine only as long as it says the same.
+
+And what the command makes of it.
+"""
 
 import json
 from itertools import pairwise
@@ -20,13 +23,19 @@ def engine_iops(array: str, sessions: int, seconds: float) -> float:
 
 @pytest.mark.parametrize(("array", "sessions"), [("emc-vnxe3300", 3), ("equallogic-ps6000xv", 8)])
 def test_engine_and_light_workload_agree_within_a_tenth(array: str, sessions: int) -> None:
-    """Sweeps answer with the light workload; were it another load than the engine's, they would answer another question."""
+    """Sweeps answer with the light workload.
+
+    Were it another load than the engine's, they would answer another question.
+    """
     light = run_light(array_preset(array), 2, sessions)
     assert light.iops == pytest.approx(engine_iops(array, sessions, 60), rel=0.10)
 
 
 def test_STU_15_and_STU_17_more_load_makes_more_rate_and_more_latency() -> None:
-    """Threads and users scale the load: latency rises with every doubling, the rate up to the knee, and the limit is met."""
+    """Threads and users scale the load.
+
+    Latency rises with every doubling, the rate up to the knee, and the limit is met.
+    """
     done = CliRunner().invoke(app, ["model", "emc-vnxe3300", "--json"])
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
@@ -40,23 +49,33 @@ def test_STU_15_and_STU_17_more_load_makes_more_rate_and_more_latency() -> None:
 
 
 def test_STU_16_a_full_array_is_slower_than_a_quarter_full_one() -> None:
-    """Databases that fill a quarter use the outer tracks: whoever tests so will be disappointed when the array fills."""
+    """Databases that fill a quarter use the outer tracks.
+
+    Whoever tests so will be disappointed when the array fills.
+    """
     array = array_preset("nearline-raid6")
     quarter, most = (run_light(array, 2, 8, size_mib=size) for size in (2_000_000, 14_000_000))
     assert quarter.iops > 1.1 * most.iops
 
 
 def test_STU_07_changes_of_an_array_change_its_figures() -> None:
-    """Latency of the host's own stack is felt by every read; a change of one figure is a study's variant."""
+    """Latency of the host's own stack is felt by every read.
+
+    A change of one figure is a study's variant.
+    """
     array = array_preset("equallogic-ps6000xv")
-    guest, host = (run_light(changed_array(array, {"host_latency_ms": value}), 4, 1) for value in (1.0, 0.0))
+    guest, host = (
+        run_light(changed_array(array, {"host_latency_ms": value}), 4, 1) for value in (1.0, 0.0)
+    )
     assert 0.7 < guest.read_ms - host.read_ms < 1.4
     assert guest.iops < host.iops
 
 
 def test_the_rate_at_the_limit_lies_between_two_points() -> None:
     """An interpolation beyond the curve would be an invention."""
-    low, high = (Point(1, iops, 0, ms, 0, 0, "drives", 0.5) for iops, ms in ((100.0, 10.0), (200.0, 30.0)))
+    low, high = (
+        Point(1, iops, 0, ms, 0, 0, "drives", 0.5) for iops, ms in ((100.0, 10.0), (200.0, 30.0))
+    )
     assert iops_at_limit([low, high]) == 150.0
     assert iops_at_limit([low]) is None
 
@@ -65,6 +84,8 @@ def test_the_command_lists_presets_and_refuses_what_cannot_be() -> None:
     """A user who knows no name must find one, and a wrong wish gets every mistake."""
     listed = CliRunner().invoke(app, ["model"]).stdout
     assert "emc-vnxe3300" in listed and "cloud-volume" in listed
-    wrong = CliRunner().invoke(app, ["model", "emc-vnxe3300", "--change", "sets=[2]", "--change", "level='RAID 6'"])
+    wrong = CliRunner().invoke(
+        app, ["model", "emc-vnxe3300", "--change", "sets=[2]", "--change", "level='RAID 6'"]
+    )
     assert wrong.exit_code == 2
     assert "no RAID 6 can be made" in wrong.stderr

@@ -1,4 +1,7 @@
-"""A run on a modelled array as a user makes it: the same folder, verdict and report as a real one, MODELLED throughout."""
+"""A run on a modelled array as a user makes it.
+
+The same folder, verdict and report as a real one, MODELLED throughout.
+"""
 
 import json
 import re
@@ -12,14 +15,22 @@ from plimsoll.cli import app
 from plimsoll.documents.verdict import Check
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options, read_plan
-from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict, predicted_checks
+from plimsoll.verdict.prediction import (
+    PREDICTED_FAIL,
+    PREDICTED_PASS,
+    TOO_CLOSE,
+    predict,
+    predicted_checks,
+)
 
 SHORT = ["--sessions", "3", "--cache-mib", "16", "--minutes", "0.25", "--quiet", "--json"]
 
 
 def modelled(out: Path, *arguments: str) -> dict[str, Any]:
     """A short performance test on a modelled array; its verdict."""
-    done = CliRunner().invoke(app, ["test", "performance", "--modelled", *arguments, *SHORT, "--out", str(out)])
+    done = CliRunner().invoke(
+        app, ["test", "performance", "--modelled", *arguments, *SHORT, "--out", str(out)]
+    )
     assert done.exit_code in (0, 1, 3), done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -43,12 +54,19 @@ def test_a_modelled_run_says_so_everywhere(emc: Path) -> None:
     verdict = json.loads((emc / "verdict.json").read_text(encoding="utf-8"))
     assert "MODELLED" in verdict["headline"] and not verdict["qualifying"]
     assert json.loads((emc / "outcome.json").read_text(encoding="utf-8"))["virtual_time"]
-    for text in ("Nearest validated point", "planner&#39;s formula", "First to give way", "emc-3-threads"):
+    for text in (
+        "Nearest validated point",
+        "planner&#39;s formula",
+        "First to give way",
+        "emc-3-threads",
+    ):
         assert text in page, text
 
 
 def test_the_checks_of_a_modelled_run_predict(emc: Path) -> None:
-    """`pass` beside a figure headed `Measured` is what a reader remembers of a page, whatever its banner says."""
+    """`pass` beside a figure headed `Measured` is what a reader remembers of a page, whatever its
+    banner says.
+    """
     page = (emc / "report.html").read_text(encoding="utf-8")
     checks = page[page.index('id="checks"') : page.index('id="modelled"')]
     assert "✓ predicted pass" in checks and "Modelled" in checks and "% either way" in checks
@@ -60,7 +78,10 @@ def test_the_checks_of_a_modelled_run_predict(emc: Path) -> None:
 
 
 def test_MON_02_the_array_counts_what_the_host_counts(emc: Path) -> None:
-    """Volumes and members of the array add up to the host's transfers; nothing is lost or counted twice between them."""
+    """Volumes and members of the array add up to the host's transfers.
+
+    Nothing is lost or counted twice between them.
+    """
     outcome = json.loads((emc / "outcome.json").read_text(encoding="utf-8"))
     report = next(phase["array"] for phase in outcome["phases"] if phase["kind"] == "measure")
     by_volume = sum(row["read_count"] + row["write_count"] for row in report["volumes"])
@@ -68,14 +89,24 @@ def test_MON_02_the_array_counts_what_the_host_counts(emc: Path) -> None:
     assert by_volume == by_member
     summary = json.loads((emc / "summary.json").read_text(encoding="utf-8"))
     total = summary["total"]
-    names = ("database_read", "database_write", "maintenance", "log_write", "log_read", "log_replication")
+    names = (
+        "database_read",
+        "database_write",
+        "maintenance",
+        "log_write",
+        "log_read",
+        "log_replication",
+    )
     host = sum(total[name]["count"] for name in names)
     assert host > 1000
     assert by_volume == pytest.approx(host, rel=0.02)
 
 
 def test_MON_02_the_report_says_who_waits_at_which_stage(emc: Path) -> None:
-    """A busy stage tells where to look, a long stay what it costs; Little's law ties both to the rate in every row of the table."""
+    """A busy stage tells where to look, a long stay what it costs.
+
+    Little's law ties both to the rate in every row of the table.
+    """
     report = json.loads((emc / "summary.json").read_text(encoding="utf-8"))["array"]
     for stage in report["stages"]:
         by_stays = stage["per_second"] * stage["stay_ms_mean"] / 1000
@@ -95,10 +126,15 @@ def test_the_same_seed_gives_the_same_figures(emc: Path, tmp_path: Path) -> None
 
 
 def test_HA_04_a_failed_drive_slows_the_engine(emc: Path, tmp_path: Path) -> None:
-    """A degraded RAID 5 reads its lost pages from all its other drives: the test of a failure is a change of one figure."""
+    """A degraded RAID 5 reads its lost pages from all its other drives.
+
+    The test of a failure is a change of one figure.
+    """
     modelled(tmp_path / "degraded", "emc-vnxe3300", "--change", "failed_drive_count=1")
     healthy, degraded = (
-        json.loads((folder / "summary.json").read_text(encoding="utf-8"))["total"]["database_read"]["latency_ms_mean"]
+        json.loads((folder / "summary.json").read_text(encoding="utf-8"))["total"]["database_read"][
+            "latency_ms_mean"
+        ]
         for folder in (emc, tmp_path / "degraded")
     )
     assert degraded > 1.2 * healthy
@@ -107,11 +143,21 @@ def test_HA_04_a_failed_drive_slows_the_engine(emc: Path, tmp_path: Path) -> Non
 def prediction_of(measured: float, limit: float = 20.0) -> str:
     """What a mean read latency predicts on the EMC array."""
     check = Check(
-        name="database_read_latency_mean", title="reads", scope="db", metric="database_read",
-        statistic="mean", measured=measured, limit=limit, unit="ms", reason="", source="",
+        name="database_read_latency_mean",
+        title="reads",
+        scope="db",
+        metric="database_read",
+        statistic="mean",
+        measured=measured,
+        limit=limit,
+        unit="ms",
+        reason="",
+        source="",
         status="pass" if measured <= limit else "fail",
-    )  # fmt: skip
-    plan = plan_of_options({"target": [{"name": "t", "modelled": "emc-vnxe3300"}], "instance": [{"name": "i"}]})
+    )
+    plan = plan_of_options(
+        {"target": [{"name": "t", "modelled": "emc-vnxe3300"}], "instance": [{"name": "i"}]}
+    )
     return predict(plan, predicted_checks(plan, [check])).result
 
 
@@ -125,7 +171,10 @@ def test_a_band_across_the_limit_is_too_close_to_call(measured: float, expected:
 
 
 def test_every_mistake_of_an_array_is_told_with_its_line(tmp_path: Path) -> None:
-    """RAID 5 of two drives, too few slots, a dead link, a missing unit, an unknown drive: corrected in one go."""
+    """RAID 5 of two drives, too few slots, a dead link, a missing unit, an unknown drive.
+
+    Corrected in one go.
+    """
     shipped = Path(__file__).parents[2] / "python/plimsoll/data/modelled_arrays.toml"
     text = shipped.read_text(encoding="utf-8").split("[[arrays]]")
     array = "[[arrays]]" + text[1]
@@ -142,7 +191,8 @@ def test_every_mistake_of_an_array_is_told_with_its_line(tmp_path: Path) -> None
     path.write_text(text[0] + array, encoding="utf-8")
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        f'kind = "plan"\nschema_version = 1\n[[target]]\nname = "t"\nmodelled = "{path}"\n[[instance]]\nname = "i"\n',
+        f'kind = "plan"\nschema_version = 1\n[[target]]\nname = "t"\nmodelled = '
+        f'"{path}"\n[[instance]]\nname = "i"\n',
         encoding="utf-8",
     )
     with pytest.raises(InputError) as refusal:
@@ -172,8 +222,13 @@ def test_more_than_an_array_holds_is_refused() -> None:
 
 
 def test_an_unknown_drive_among_the_changes_is_a_mistake_with_the_nearest_names() -> None:
-    """Naming a drive is the commonest what-if question, and misspelling one must not end in a traceback."""
-    for command in (["model", "nearline-raid6"], ["test", "performance", "--modelled", "nearline-raid6", "--dry-run"]):
+    """Naming a drive is the commonest what-if question, and misspelling one must not end in a
+    traceback.
+    """
+    for command in (
+        ["model", "nearline-raid6"],
+        ["test", "performance", "--modelled", "nearline-raid6", "--dry-run"],
+    ):
         done = CliRunner().invoke(app, [*command, "--change", "drive='nearline-7k2'"])
         assert done.exit_code == 2, done.output
         assert "`target[1].changes.drive`" in done.stderr
@@ -187,21 +242,28 @@ def test_a_file_of_arrays_that_is_not_there_is_named() -> None:
     assert "no-such-file.toml cannot be read" in done.stderr
 
 
-def test_HA_04_a_drive_that_fails_while_measured_is_rebuilt_and_told(emc: Path, tmp_path: Path) -> None:
-    """The failure comes after the warm-up, the spare is filled meanwhile, and terminal and report say how far it is."""
+def test_HA_04_a_drive_that_fails_while_measured_is_rebuilt_and_told(
+    emc: Path, tmp_path: Path
+) -> None:
+    """The failure comes after the warm-up, the spare is filled meanwhile, and terminal and report
+    say how far it is.
+    """
     change = ["spare_count=1", "faults=[{what='drive fails', number=2, after_s=5}]"]
-    modelled(tmp_path / "run", "emc-vnxe3300", *(word for item in change for word in ("--change", item)))
+    modelled(
+        tmp_path / "run", "emc-vnxe3300", *(word for item in change for word in ("--change", item))
+    )
     outcome = json.loads((tmp_path / "run/outcome.json").read_text(encoding="utf-8"))
     by_kind = {phase["kind"]: phase["array"] for phase in outcome["phases"]}
     assert by_kind["warm_up"]["rebuilds"] == []
     rebuild = by_kind["measure"]["rebuilds"][0]
     assert rebuild["duration_s"] == pytest.approx(15 - 5, abs=0.1)
     assert 0 < rebuild["share"] < 0.01
-    # Databases that did not fill the array as those of the healthy one do would be short-stroked and faster.
+    # Databases that did not fill the array as those of the healthy one do would be short-stroked
+    # and faster.
     sizes = [
-        json.loads((folder / "plan.json").read_text(encoding="utf-8"))["run"]["instances"][0]["databases"][0][
-            "size_bytes"
-        ]
+        json.loads((folder / "plan.json").read_text(encoding="utf-8"))["run"]["instances"][0][
+            "databases"
+        ][0]["size_bytes"]
         for folder in (tmp_path / "run", emc)
     ]
     assert sizes[0] == sizes[1]
@@ -211,14 +273,20 @@ def test_HA_04_a_drive_that_fails_while_measured_is_rebuilt_and_told(emc: Path, 
 
 
 def test_a_pass_on_burst_credits_is_too_close_to_call(tmp_path: Path) -> None:
-    """A volume that lives on credits passes for an hour and fails from then on; a prediction of a pass would sell it."""
+    """A volume that lives on credits passes for an hour and fails from then on.
+
+    A prediction of a pass would sell it.
+    """
     verdict = modelled(tmp_path / "run", "cloud-volume")
     assert verdict["prediction"]["result"] == TOO_CLOSE
     assert any("lived on burst credits" in reason for reason in verdict["prediction"]["reasons"])
 
 
 def test_MON_02_the_report_shows_the_hosts_counts_below_the_arrays(emc: Path) -> None:
-    """An administrator compares the two by eye: they stand one below the other, and every figure has its source beside it."""
+    """An administrator compares the two by eye.
+
+    They stand one below the other, and every figure has its source beside it.
+    """
     page = (emc / "report.html").read_text(encoding="utf-8")
     row_of = {
         name: [float(text.replace(",", "")) for text in re.findall(r"<td[^>]*>([\d,.]+)</td>", row)]

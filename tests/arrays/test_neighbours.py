@@ -1,4 +1,6 @@
-"""Other applications on the spindles of a modelled array, and pools of unlike drives, as a planner describes them in a file."""
+"""Other applications on the spindles of a modelled array, and pools of unlike drives, as a planner
+describes them in a file.
+"""
 
 import json
 import re
@@ -48,11 +50,17 @@ def refused(home: Path, text: str) -> list[tuple[int, str, str]]:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as refusal:
         wanted_array(str(path))
-    return [(mistake.line, mistake.where, f"{mistake.message}; {mistake.hint}") for mistake in refusal.value.mistakes]
+    return [
+        (mistake.line, mistake.where, f"{mistake.message}; {mistake.hint}")
+        for mistake in refusal.value.mistakes
+    ]
 
 
 def test_SIM_09_a_neighbour_makes_the_databases_slower() -> None:
-    """Why a mail server is slow on a shared array: the answer has to be in the model, with what the neighbour got and what it took."""
+    """Why a mail server is slow on a shared array.
+
+    The answer has to be in the model, with what the neighbour got and what it took.
+    """
     alone, beside = run_light(array_preset("emc-vnxe3300"), 2, 3), run_light(shared(), 2, 3)
     assert beside.read_ms > 1.2 * alone.read_ms
     assert beside.iops < alone.iops
@@ -62,9 +70,14 @@ def test_SIM_09_a_neighbour_makes_the_databases_slower() -> None:
 
 
 def test_SIM_18_a_file_describes_pools_volumes_and_neighbours() -> None:
-    """Every word of the file reaches the model: one that did not would show an array that stands more than it does."""
+    """Every word of the file reaches the model.
+
+    One that did not would show an array that stands more than it does.
+    """
     array = wanted_array(str(EXAMPLE))
-    found = array_description(array, [("one data", 200.0), ("one log", 20.0)], log_volumes={"one log"}).plain()
+    found = array_description(
+        array, [("one data", 200.0), ("one log", 20.0)], log_volumes={"one log"}
+    ).plain()
     assert [pool["name"] for pool in found["pools"]] == ["pool", "archive"]
     levels = [(group["level"], group["sets"], group["drive"]) for group in found["groups"]]
     assert levels[1:] == [("raid6", [8], "nearline-7k2-6tb")]
@@ -76,17 +89,35 @@ def test_SIM_18_a_file_describes_pools_volumes_and_neighbours() -> None:
         ("archive", 1, "neighbour_behind"),
     ]
     first, second = found["neighbours"]
-    assert (first["name"], first["volume"], first["per_second"], first["read_share"]) == ("erp", 2, 250.0, 0.7)
+    assert (first["name"], first["volume"], first["per_second"], first["read_share"]) == (
+        "erp",
+        2,
+        250.0,
+        0.7,
+    )
     assert (first["request_bytes"], first["pattern"]) == (8192, "random")
-    assert (second["volume"], second["pattern"], second["request_bytes"]) == (3, "sequential", 262144)
+    assert (second["volume"], second["pattern"], second["request_bytes"]) == (
+        3,
+        "sequential",
+        262144,
+    )
 
 
 def test_a_pool_of_unlike_drives_holds_what_the_smallest_allows() -> None:
-    """Blocks go round all drives, so that the rest of the large ones is lost; what others have is not free for databases."""
+    """Blocks go round all drives, so that the rest of the large ones is lost.
+
+    What others have is not free for databases.
+    """
     array = shared(
         {
             "groups": [
-                {"pool": "databases", "sets": [8], "drive": "nearline-7k2-6tb", "level": "RAID 6", "spare_count": 0}
+                {
+                    "pool": "databases",
+                    "sets": [8],
+                    "drive": "nearline-7k2-6tb",
+                    "level": "RAID 6",
+                    "spare_count": 0,
+                }
             ]
         }
     )
@@ -94,7 +125,9 @@ def test_a_pool_of_unlike_drives_holds_what_the_smallest_allows() -> None:
     assert free_gb(shared()) == pytest.approx(3600 - 300, abs=0.01)
     # The formula adds unlike sets up, and takes off what neighbours take.
     assert (formula_iops(array, 0.6) or 0) > (formula_iops(shared(), 0.6) or 0) > 0
-    assert formula_iops(shared(), 0.7) == pytest.approx((formula_iops(array_preset("emc-vnxe3300"), 0.7) or 0) - 300)
+    assert formula_iops(shared(), 0.7) == pytest.approx(
+        (formula_iops(array_preset("emc-vnxe3300"), 0.7) or 0) - 300
+    )
     # What was validated is another array.
     assert nearest_point(array).how == "the same box without the further drives"
     assert nearest_point(shared()).how == "the same array, without neighbours"
@@ -148,7 +181,9 @@ block = 8
 
 
 def test_every_mistake_about_neighbours_is_told_at_once_with_its_line(tmp_path: Path) -> None:
-    """A neighbour that is not simulated because of a slip would make the array look faster than it is."""
+    """A neighbour that is not simulated because of a slip would make the array look faster than it
+    is.
+    """
     found = refused(tmp_path, WRONG)
     expected = [
         (11, "arrays[1].groups[1].drive", "did you mean"),
@@ -163,13 +198,17 @@ def test_every_mistake_about_neighbours_is_told_at_once_with_its_line(tmp_path: 
         (38, "arrays[1].neighbours[3].block_kib", "is missing"),
         (42, "arrays[1].neighbours[3].block", "write `block_kib`"),
     ]
-    assert [(line, where) for line, where, _ in found] == [(line, where) for line, where, _ in expected]
+    assert [(line, where) for line, where, _ in found] == [
+        (line, where) for line, where, _ in expected
+    ]
     for (_, _, told), (_, _, words) in zip(found, expected, strict=True):
         assert words in told, told
 
 
 def test_wrong_values_among_changes_are_mistakes_and_no_fault_of_ours() -> None:
-    """What is typed by hand is wrong in every place at once, and the answer has to be about all of it."""
+    """What is typed by hand is wrong in every place at once, and the answer has to be about all of
+    it.
+    """
     changes = [
         "volumes=[{name='v', capacity_gb=0}, {capacity_gb=5}]",
         "neighbours=[{name='v', iops='x', read_percent=70, block_kib=8}, {iops=3}]",
@@ -191,22 +230,39 @@ def test_wrong_values_among_changes_are_mistakes_and_no_fault_of_ours() -> None:
         assert f"`target[1].changes.groups[2].{key}`" in told, key
 
 
-def test_mistakes_of_a_file_stay_in_the_order_of_its_lines_where_a_plan_tells_them(tmp_path: Path) -> None:
+def test_mistakes_of_a_file_stay_in_the_order_of_its_lines_where_a_plan_tells_them(
+    tmp_path: Path,
+) -> None:
     """Line 11 before line 7 is how words are sorted, not how a file is mended."""
     path = tmp_path / "wrong.toml"
-    path.write_text(WRONG.replace('like = "emc-vnxe3300"', 'like = "emc-vnxe330"'), encoding="utf-8")
+    path.write_text(
+        WRONG.replace('like = "emc-vnxe3300"', 'like = "emc-vnxe330"'), encoding="utf-8"
+    )
     told = CliRunner().invoke(app, ["model", str(path)]).stderr
     lines = [int(line) for line in re.findall(r"wrong\.toml:(\d+) ", told)]
     assert lines == sorted(lines) and lines[0] == 7 and len(lines) >= 11
 
 
 def test_volumes_of_others_beyond_their_pool_are_refused(tmp_path: Path) -> None:
-    """Space that others have is not there for databases, in a file as among changes, and a pool can be too small for them alone."""
-    text = 'kind = "modelled_arrays"\nname = "x"\n[[arrays]]\nname = "x"\nlike = "emc-vnxe3300"\n[[arrays.volumes]]\nname = "v"\ncapacity_gb = 4000\n'
+    """Space that others have is not there for databases, in a file as among changes, and a pool can
+    be too small for them alone.
+    """
+    text = (
+        'kind = "modelled_arrays"\nname = "x"\n[[arrays]]\nname = "x"\nlike = '
+        '"emc-vnxe3300"\n[[arrays.volumes]]\nname = "v"\ncapacity_gb = 4000\n'
+    )
     [(line, where, told)] = refused(tmp_path, text)
     assert (line, where) == (6, "arrays[1].volumes") and "which holds 3,600 GB" in told
     done = CliRunner().invoke(
-        app, ["model", "emc-vnxe3300", "--size-mib", "1500000", "--change", "volumes=[{name='v', capacity_gb=500}]"]
+        app,
+        [
+            "model",
+            "emc-vnxe3300",
+            "--size-mib",
+            "1500000",
+            "--change",
+            "volumes=[{name='v', capacity_gb=500}]",
+        ],
     )
     assert done.exit_code == 2 and "but the array holds 3,100 GB" in done.stderr
 
@@ -215,14 +271,28 @@ def test_volumes_of_others_beyond_their_pool_are_refused(tmp_path: Path) -> None
     ("lines", "wheres"),
     [
         ('link = "fc-16"', {"arrays[1].like", "arrays[1].link"}),
-        ('sets = [3]\nlevel = "RAID 10"\ndrive = "chetah"', {"arrays[1].like", "arrays[1].sets", "arrays[1].drive"}),
+        (
+            'sets = [3]\nlevel = "RAID 10"\ndrive = "chetah"',
+            {"arrays[1].like", "arrays[1].sets", "arrays[1].drive"},
+        ),
         # Of what only the unknown array would say nothing is said.
-        ('log_drive = "sas-10k-600gb"\nfaults = [{ what = "drive fails", number = 90, box = 3 }]', {"arrays[1].like"}),
+        (
+            'log_drive = "sas-10k-600gb"\nfaults = [{ what = "drive fails", number = 90, box = 3 '
+            "}]",
+            {"arrays[1].like"},
+        ),
     ],
 )
-def test_what_is_wrong_beside_an_unknown_likeness_is_told_with_it(tmp_path: Path, lines: str, wheres: set[str]) -> None:
-    """Whoever mends one mistake should not be told of the next only then, nor of any that is none."""
-    text = f'kind = "modelled_arrays"\nname = "x"\n[[arrays]]\nname = "x"\nlike = "nearline-raid"\n{lines}\n'
+def test_what_is_wrong_beside_an_unknown_likeness_is_told_with_it(
+    tmp_path: Path, lines: str, wheres: set[str]
+) -> None:
+    """Whoever mends one mistake should not be told of the next only then, nor of any that is
+    none.
+    """
+    text = (
+        f'kind = "modelled_arrays"\nname = "x"\n[[arrays]]\nname = "x"\nlike = '
+        f'"nearline-raid"\n{lines}\n'
+    )
     assert {where for _, where, _ in refused(tmp_path, text)} == wheres
 
 
@@ -237,7 +307,9 @@ def test_a_mistake_taken_from_an_array_above_is_told_once(tmp_path: Path) -> Non
 
 
 def test_the_curve_says_what_neighbours_got_and_what_the_formula_knows() -> None:
-    """Whoever reads a rate off must see whose spindles it is of, and that the band was never tried with neighbours."""
+    """Whoever reads a rate off must see whose spindles it is of, and that the band was never tried
+    with neighbours.
+    """
     arguments = ["model", str(EXAMPLE), "--sessions", "3"]
     text = CliRunner().invoke(app, arguments).stdout
     assert "neighbours: erp: 250 IOPS, random, 8 KiB, 70 % reads; archive: 40 IOPS" in text
@@ -245,11 +317,16 @@ def test_the_curve_says_what_neighbours_got_and_what_the_formula_knows() -> None
     assert "of the drives given to neighbours" in text
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert found["points"][0]["neighbour_iops"] == pytest.approx(290, rel=0.05)
-    assert "neighbours" not in CliRunner().invoke(app, ["model", "emc-vnxe3300", "--sessions", "3"]).stdout
+    assert (
+        "neighbours"
+        not in CliRunner().invoke(app, ["model", "emc-vnxe3300", "--sessions", "3"]).stdout
+    )
 
 
 def test_a_neighbour_the_array_cannot_carry_is_said() -> None:
-    """A neighbour that gets a tenth of what it wanted is a finding of its own, not a detail of the counters."""
+    """A neighbour that gets a tenth of what it wanted is a finding of its own, not a detail of the
+    counters.
+    """
     row = {
         "name": "erp",
         "volume": "erp",
@@ -267,7 +344,9 @@ def test_a_neighbour_the_array_cannot_carry_is_said() -> None:
         "stages": [stage],
     }
     first, second = neighbour_sentences(report)
-    assert first.startswith("neighbour erp made 100 IOPS, 25 % of the array's requests; it wanted 900")
+    assert first.startswith(
+        "neighbour erp made 100 IOPS, 25 % of the array's requests; it wanted 900"
+    )
     assert "drives, 40% went to neighbours" in second
 
 
@@ -293,21 +372,38 @@ def test_a_study_varies_what_a_neighbour_does() -> None:
     warned = [warnings_of(complete_light(given, "study")) for given in (base, light)]
     assert not warned[0] and "no published result had neighbours" in warned[1][0]
     with pytest.raises(InputError, match="drives for the logs alone have none"):
-        complete_light({**base, "log_array": "emc-vnxe3300", "log_changes": light["changes"]}, "study")
+        complete_light(
+            {**base, "log_array": "emc-vnxe3300", "log_changes": light["changes"]}, "study"
+        )
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The run folder of the engine beside neighbours, and what the terminal said."""
     out = tmp_path_factory.mktemp("neighbours") / "run"
-    short = ["--sessions", "3", "--cache-mib", "16", "--minutes", "0.25", "--quiet", "--out", str(out)]
+    short = [
+        "--sessions",
+        "3",
+        "--cache-mib",
+        "16",
+        "--minutes",
+        "0.25",
+        "--quiet",
+        "--out",
+        str(out),
+    ]
     done = CliRunner().invoke(app, ["test", "performance", "--modelled", str(EXAMPLE), *short])
     assert done.exit_code in (0, 1, 3), done.stderr
     return out, done.stdout
 
 
-def test_MON_02_the_hosts_counters_stay_the_hosts_beside_a_neighbour(finished: tuple[Path, str]) -> None:
-    """A neighbour counted among the host's I/O would let a starved server pass; what boxes counted is everybody's."""
+def test_MON_02_the_hosts_counters_stay_the_hosts_beside_a_neighbour(
+    finished: tuple[Path, str],
+) -> None:
+    """A neighbour counted among the host's I/O would let a starved server pass.
+
+    What boxes counted is everybody's.
+    """
     summary = json.loads((finished[0] / "summary.json").read_text(encoding="utf-8"))
     array, total = summary["array"], summary["total"]
     reads = sum(row["read_count"] for row in array["volumes"])
@@ -321,7 +417,9 @@ def test_MON_02_the_hosts_counters_stay_the_hosts_beside_a_neighbour(finished: t
 
 
 def test_report_and_terminal_show_the_neighbours_and_their_part(finished: tuple[Path, str]) -> None:
-    """A verdict about a shared array without a word about who else was on it would be taken for one about the array."""
+    """A verdict about a shared array without a word about who else was on it would be taken for one
+    about the array.
+    """
     page = (finished[0] / "report.html").read_text(encoding="utf-8")
     assert "MODELLED: neighbours, as the array counted them" in page
     assert "At work for neighbours (%)" in page

@@ -1,4 +1,7 @@
-"""The published results as a permanent test of the model. The bars are those of `page.py`; misses are named, not hidden."""
+"""The published results as a permanent test of the model.
+
+The bars are those of `page.py`; misses are named, not hidden.
+"""
 
 import json
 from pathlib import Path
@@ -6,7 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from plimsoll.arrays.papers.assessment import CONSTANTS, REASONS, beyond, held_out_errors, mean_iops_error
+from plimsoll.arrays.papers.assessment import (
+    CONSTANTS,
+    REASONS,
+    beyond,
+    held_out_errors,
+    mean_iops_error,
+)
 from plimsoll.arrays.papers.error_band import band_percent, left_out, paper_results
 from plimsoll.arrays.papers.leave_one_out import NO_FACTOR, calibrated_points, leave_one_out_lines
 from plimsoll.arrays.papers.points import layouts, mixes, read_points
@@ -42,24 +51,43 @@ CHOSEN = {
 
 
 def test_every_figure_on_which_a_constant_was_chosen_is_marked() -> None:
-    """A fit that is shown as a prediction makes the model look better than it is, in the data, the JSON and the page."""
+    """A fit that is shown as a prediction makes the model look better than it is, in the data, the
+    JSON and the page.
+    """
     points = read_points()
     for name, metrics in CHOSEN.items():
-        marks = {figure.metric: figure.fitted for figure in points[name].figures if figure.metric in metrics}
+        marks = {
+            figure.metric: figure.fitted
+            for figure in points[name].figures
+            if figure.metric in metrics
+        }
         assert marks == dict.fromkeys(metrics, True), name
     stored = {(row["id"], row["metric"]): row["fitted"] for row in paper_results()}
-    assert stored == {(point.id, row.metric): row.fitted for point in points.values() for row in point.figures}
+    assert stored == {
+        (point.id, row.metric): row.fitted for point in points.values() for row in point.figures
+    }
     page = PAGE.read_text(encoding="utf-8")
     fitted = sum(stored.values())
     assert page.count("| fitted") == fitted
-    assert f"{len(CONSTANTS)} constants were chosen on {fitted} of the {len(stored)} published figures" in page
+    assert (
+        f"{len(CONSTANTS)} constants were chosen on {fitted} of the {len(stored)} published figures"
+        in page
+    )
 
 
 def test_the_band_of_an_array_that_was_never_calibrated_is_the_leave_one_out_error() -> None:
-    """The errors of arrays that were fitted, nine percent at most, were printed for arrays that nobody ever measured."""
+    """The errors of arrays that were fitted, nine percent at most, were printed for arrays that
+    nobody ever measured.
+    """
     rows = left_out()
-    assert {row.array for row in rows} == {"equallogic-ps6000xv", "equallogic-ps6000x", "equallogic-ps6500e"}
-    assert {row.id for row in rows} == {point.id for point in calibrated_points()} and len(rows) == 12
+    assert {row.array for row in rows} == {
+        "equallogic-ps6000xv",
+        "equallogic-ps6000x",
+        "equallogic-ps6500e",
+    }
+    assert {row.id for row in rows} == {point.id for point in calibrated_points()} and len(
+        rows
+    ) == 12
     worst = max(abs(row.error_percent) for row in rows if row.way == NO_FACTOR)
     assert 15 <= worst <= 25
     assert band_percent("database_iops") == worst
@@ -71,7 +99,9 @@ def test_the_band_of_an_array_that_was_never_calibrated_is_the_leave_one_out_err
 def test_a_left_out_array_is_run_without_its_own_constant() -> None:
     """A factor left in would give the fitted error once more, and a band of nearly nothing."""
     (row,) = [row for row in left_out() if (row.id, row.way) == ("ps6000x-raid10", NO_FACTOR)]
-    found = run_point(read_points()[row.id], Trial({"seek_scale": row.seek_scale}, widens_curve=True))["iops"]
+    found = run_point(
+        read_points()[row.id], Trial({"seek_scale": row.seek_scale}, widens_curve=True)
+    )["iops"]
     assert (row.seek_scale, found) == (1.0, pytest.approx(row.modelled, rel=0.01))
 
 
@@ -79,7 +109,12 @@ def test_every_point_names_what_there_is() -> None:
     """A point with a misspelt mix or layout would fail only when somebody runs it."""
     points = read_points()
     assert all(run.layout in layouts() for point in points.values() for run in point.runs)
-    named = {row["mix"] for point in points.values() for row in point.streams if row["kind"] == "sessions"}
+    named = {
+        row["mix"]
+        for point in points.values()
+        for row in point.streams
+        if row["kind"] == "sessions"
+    }
     assert named == set(mixes()), "a mix nobody uses, or one that is not there"
     assert {run.layout for point in points.values() for run in point.runs} == set(layouts())
     assert all(point.source and point.array in shipped_arrays() for point in points.values())
@@ -92,22 +127,37 @@ def check(results: list[Result]) -> None:
 
 
 def test_the_quick_points_stay_within_their_bars() -> None:
-    """A change of the model that spoils its predictions must not pass unnoticed. SIM-10: the backup's rate among them."""
+    """A change of the model that spoils its predictions must not pass unnoticed.
+
+    SIM-10: the backup's rate among them.
+    """
     results = run_papers(["emc-3-threads", "emc-backup", "sandisk-hdd"])
     check(results)
     rates = {(result.id, result.metric): result.error_percent for result in results}
     assert abs(rates["emc-backup", "backup_reads"]) <= 10
     # SIM-03: the write-back cache answers in well under a millisecond.
-    assert next(r.modelled for r in results if (r.id, r.metric) == ("sandisk-hdd", "database_write_latency")) < 1
+    assert (
+        next(
+            r.modelled
+            for r in results
+            if (r.id, r.metric) == ("sandisk-hdd", "database_write_latency")
+        )
+        < 1
+    )
 
 
 @pytest.mark.slow
 def test_all_points_stay_within_their_bars() -> None:
-    """SIM-04 and the bars: every IOPS within 10 %, their mean within 5 %, latencies within theirs."""
+    """SIM-04 and the bars: every IOPS within 10 %, their mean within 5 %, latencies within
+    theirs.
+    """
     results = run_papers()
     check(results)
-    # The bar was set when only the RAID 50 points counted as fitted. Of those that nothing was chosen on three are left.
-    rates = [abs(row.error_percent) for row in results if row.metric == "iops" and row.id not in RAID_50]
+    # The bar was set when only the RAID 50 points counted as fitted. Of those that nothing was
+    # chosen on three are left.
+    rates = [
+        abs(row.error_percent) for row in results if row.metric == "iops" and row.id not in RAID_50
+    ]
     assert sum(rates) / len(rates) <= 5
     mean = mean_iops_error(results)
     assert mean is not None and mean <= 8
@@ -121,7 +171,10 @@ def test_all_points_stay_within_their_bars() -> None:
 
 
 def test_the_page_names_every_point_and_every_miss() -> None:
-    """The page is what people read: it must hold every figure, and a reason beside each known miss."""
+    """The page is what people read.
+
+    It must hold every figure, and a reason beside each known miss.
+    """
     text = PAGE.read_text(encoding="utf-8")
     for point in read_points().values():
         assert f"## {point.title}" in text
@@ -131,9 +184,18 @@ def test_the_page_names_every_point_and_every_miss() -> None:
 
 
 def test_what_was_tried_for_a_miss_is_shown_with_its_errors() -> None:
-    """A miss without the attempts reads like one that nobody looked into; a wrong error there would hide a way out."""
-    published = {name: {row.metric: row.published for row in point.figures} for name, point in read_points().items()}
-    metrics = [published[name] | {"log_write_latency": 1.5 * published[name]["log_write_latency"]} for name in RUNS]
+    """A miss without the attempts reads like one that nobody looked into.
+
+    A wrong error there would hide a way out.
+    """
+    published = {
+        name: {row.metric: row.published for row in point.figures}
+        for name, point in read_points().items()
+    }
+    metrics = [
+        published[name] | {"log_write_latency": 1.5 * published[name]["log_write_latency"]}
+        for name in RUNS
+    ]
     lines = trials_lines([("a change", metrics)])
     assert lines[-2] == "| a change | +0 %, +50 % | +0 %, +50 % | +0 %, +50 % |"
     assert lines[0] in PAGE.read_text(encoding="utf-8")
@@ -145,7 +207,9 @@ def test_a_figure_beyond_its_bar_is_marked() -> None:
     """A miss that looked like a hit would be worse than none."""
     row = Result("emc-3-threads", "iops", "1/s", 100.0, 120.0, 20.0, False)
     assert "beyond 10 %" in papers_page([row])
-    assert "beyond 10 %" not in papers_page([Result("emc-3-threads", "iops", "1/s", 100.0, 109.0, 9.0, False)])
+    assert "beyond 10 %" not in papers_page(
+        [Result("emc-3-threads", "iops", "1/s", 100.0, 109.0, 9.0, False)]
+    )
 
 
 def test_held_out_arrays_are_those_without_a_fitted_rate() -> None:
@@ -163,7 +227,15 @@ def test_the_command_prints_json_and_refuses_unknown_points() -> None:
     done = CliRunner().invoke(app, ["papers", "emc-checksum", "--json"])
     rows = json.loads(done.stdout)
     assert done.exit_code == 0
-    assert set(rows[0]) == {"id", "metric", "unit", "published", "modelled", "error_percent", "fitted"}
+    assert set(rows[0]) == {
+        "id",
+        "metric",
+        "unit",
+        "published",
+        "modelled",
+        "error_percent",
+        "fitted",
+    }
     assert rows[0]["fitted"] and abs(rows[0]["error_percent"]) < 5
     wrong = CliRunner().invoke(app, ["papers", "emc-checksums"])
     assert wrong.exit_code == 2

@@ -1,4 +1,7 @@
-"""The drives and arrays of the model: each figure has a source, each mistake a line, each preset can be built."""
+"""The drives and arrays of the model.
+
+Each figure has a source, each mistake a line, each preset can be built.
+"""
 
 import json
 from pathlib import Path
@@ -25,9 +28,15 @@ from plimsoll.inputs.mistakes import InputError
 
 #: What the papers were measured on (SIM-05), and what a user of today would start from.
 PAPERS = {
-    "emc-vnxe3300", "equallogic-ps6000xv", "equallogic-ps6000x", "equallogic-ps6500e", "netapp-fas3050",
-    "dell-md3000i", "sandisk-server-hdd", "sandisk-server-ssd",
-}  # fmt: skip
+    "emc-vnxe3300",
+    "equallogic-ps6000xv",
+    "equallogic-ps6000x",
+    "equallogic-ps6500e",
+    "netapp-fas3050",
+    "dell-md3000i",
+    "sandisk-server-hdd",
+    "sandisk-server-ssd",
+}
 TODAY = {"nvme-server", "sata-ssd-raid", "nearline-raid6", "cloud-volume"}
 
 
@@ -41,16 +50,27 @@ def test_every_preset_can_be_built_and_serves_requests(name: str) -> None:
     """A preset that cannot be built would show only when a user asks for it."""
     place = workloads.Place(0, 1, 90.0)
     streams = [workloads.sessions(place, 4, workloads.Mix(33_600, 0.6, 37_500, 0.5, 5_300))]
-    metrics = simulate(array_description(array_preset(name), [("data", 100.0), ("log", 10.0)]), streams, 2, 5)
+    metrics = simulate(
+        array_description(array_preset(name), [("data", 100.0), ("log", 10.0)]), streams, 2, 5
+    )
     assert metrics["iops"] > 50
     assert 0 < metrics["database_read_latency"] < 60
 
 
-@pytest.mark.parametrize(("path", "read"), [(SHIPPED_DRIVES, read_drives), (SHIPPED_ARRAYS, read_arrays)])
+@pytest.mark.parametrize(
+    ("path", "read"), [(SHIPPED_DRIVES, read_drives), (SHIPPED_ARRAYS, read_arrays)]
+)
 def test_a_figure_without_a_source_is_refused(path: Path, read, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """A figure nobody can trace is worth nothing in a prediction: all of them are named, with their lines."""
+    """A figure nobody can trace is worth nothing in a prediction.
+
+    All of them are named, with their lines.
+    """
     lines = path.read_text(encoding="utf-8").splitlines()
-    kept = [line for line in lines if not line.startswith(('"capacity_gb', 'capacity_gb = "', '"drive, level, sets'))]
+    kept = [
+        line
+        for line in lines
+        if not line.startswith(('"capacity_gb', 'capacity_gb = "', '"drive, level, sets'))
+    ]
     assert len(kept) < len(lines)
     copy = tmp_path / path.name
     copy.write_text("\n".join(kept), encoding="utf-8")
@@ -58,7 +78,10 @@ def test_a_figure_without_a_source_is_refused(path: Path, read, tmp_path: Path) 
         read(copy)
     mistakes = refusal.value.mistakes
     assert len(mistakes) > 5
-    assert all(mistake.message == "has no source" and mistake.line > 0 and mistake.hint for mistake in mistakes)
+    assert all(
+        mistake.message == "has no source" and mistake.line > 0 and mistake.hint
+        for mistake in mistakes
+    )
 
 
 def test_every_mistake_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
@@ -76,15 +99,32 @@ def test_every_mistake_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
     assert "rotation_rpm" in report and "optimus" not in report and "is 400" in report
 
 
-#: Figures that decide what an array carries; a preset that called them unimportant would mislead whoever starts from it.
-DECISIVE = ("drive", "level", "sets", "element_kib", "write_back", "old_data_share", "shift_kib", "link_mb_per_s")
+#: Figures that decide what an array carries; a preset that called them unimportant would mislead
+#: whoever starts from it.
+DECISIVE = (
+    "drive",
+    "level",
+    "sets",
+    "element_kib",
+    "write_back",
+    "old_data_share",
+    "shift_kib",
+    "link_mb_per_s",
+)
 
 
 @pytest.mark.parametrize("name", sorted(PAPERS | TODAY))
 def test_no_decisive_figure_is_said_to_be_unimportant(name: str) -> None:
-    """What a figure's source says of its weight must be true: drives, level and cache decide, a pause of 20 ms does not."""
+    """What a figure's source says of its weight must be true.
+
+    Drives, level and cache decide, a pause of 20 ms does not.
+    """
     sources = by_figure(array_preset(name)["sources"])
-    assert all("hardly depend" not in sources[key] for key in DECISIVE if name in TODAY or key != "shift_kib")
+    assert all(
+        "hardly depend" not in sources[key]
+        for key in DECISIVE
+        if name in TODAY or key != "shift_kib"
+    )
 
 
 def test_an_unknown_preset_gets_the_nearest_names() -> None:
@@ -94,7 +134,10 @@ def test_an_unknown_preset_gets_the_nearest_names() -> None:
 
 
 def test_an_impossible_array_is_refused_with_every_mistake() -> None:
-    """RAID 5 of two drives, more drives than slots, links of zero speed: the door names all three."""
+    """RAID 5 of two drives, more drives than slots, links of zero speed.
+
+    The door names all three.
+    """
     array = array_preset("emc-vnxe3300") | {"sets": [2], "slot_count": 1, "link_mb_per_s": 0.0}
     spec = {
         "array": array_description(array, [("data", 10.0)]).plain(),
@@ -121,7 +164,10 @@ def test_units_are_those_of_the_door() -> None:
 
 
 def test_SIM_11_a_reserve_for_snapshots_leaves_less_for_volumes() -> None:
-    """Snapshots, clones and replicas of a design take space that databases cannot have: the same wish no longer fits."""
+    """Snapshots, clones and replicas of a design take space that databases cannot have.
+
+    The same wish no longer fits.
+    """
     array = array_preset("emc-vnxe3300")
     assert pool_gb(array) == 3600
     assert pool_gb(array | {"reserve_share": 0.25}) == 2700
@@ -132,7 +178,9 @@ def test_SIM_11_a_reserve_for_snapshots_leaves_less_for_volumes() -> None:
 
 
 def test_equallogic_volumes_are_spread_and_others_lie_in_turn() -> None:
-    """STU-05: the layout of volumes must not matter on arrays that share their space out in pages; on others it does."""
+    """STU-05: the layout of volumes must not matter on arrays that share their space out in pages;
+    on others it does.
+    """
     for name, order in (("equallogic-ps6500e", "spread"), ("emc-vnxe3300", "volume_by_volume")):
         description = array_description(array_preset(name), [("one", 10.0), ("two", 10.0)])
         assert description.pools[0].page_order == order

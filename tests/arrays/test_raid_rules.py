@@ -1,4 +1,7 @@
-"""What drives can form is one truth: sizing, selection and the modelled array agree on every level and number of drives."""
+"""What drives can form is one truth.
+
+Sizing, selection and the modelled array agree on every level and number of drives.
+"""
 
 import pytest
 
@@ -6,7 +9,8 @@ from plimsoll import _native
 from plimsoll.arrays.presets import described_array
 from plimsoll.sizing.raid import RAID_LEVELS, data_drive_count, sets_of
 
-#: Drives' worth of data of 1 to 16 drives, by the definition of each level; None where it cannot be built.
+#: Drives' worth of data of 1 to 16 drives, by the definition of each level; None where it cannot be
+#: built.
 EXPECTED = {
     "RAID 0": list(range(1, 17)),
     "RAID 1": [None, 1] + [None] * 14,
@@ -23,17 +27,27 @@ def test_the_levels_are_the_same_everywhere() -> None:
 
 @pytest.mark.parametrize("level", RAID_LEVELS)
 def test_sizing_and_model_agree_on_what_can_be_built(level: str) -> None:
-    """A design that sizing proposes and the model refuses is of no use to anybody, and the reverse hides what would do."""
+    """A design that sizing proposes and the model refuses is of no use to anybody, and the reverse
+    hides what would do.
+    """
     for drive_count, expected in enumerate(EXPECTED[level], start=1):
         sets = sets_of(level, drive_count)
         assert sum(sets) == drive_count
         usable, reasons = _native.raid_group(level, sets)
-        changed, problems = described_array("nearline-raid6", {"level": level, "sets": sets, "slot_count": 64})
+        changed, problems = described_array(
+            "nearline-raid6", {"level": level, "sets": sets, "slot_count": 64}
+        )
         problems = [problem for problem in problems if problem[0] == ("sets",)]
         assert usable == expected, (level, drive_count)
-        assert bool(problems) == bool(reasons) == (expected is None), (level, drive_count, changed["sets"])
+        assert bool(problems) == bool(reasons) == (expected is None), (
+            level,
+            drive_count,
+            changed["sets"],
+        )
         if expected is None:
-            with pytest.raises(ValueError, match=f"{level} cannot be built of {drive_count} drives"):
+            with pytest.raises(
+                ValueError, match=f"{level} cannot be built of {drive_count} drives"
+            ):
                 data_drive_count(level, drive_count)
         else:
             assert data_drive_count(level, drive_count) == expected

@@ -1,4 +1,6 @@
-"""The benchmarks must keep working, and what they say of themselves must follow from their record."""
+"""The benchmarks must keep working, and what they say of themselves must follow from their
+record.
+"""
 
 import json
 import subprocess
@@ -37,7 +39,10 @@ def test_pairs_take_turns_at_going_first() -> None:
 
 
 def test_latencies_are_compared_at_the_same_outstanding_io() -> None:
-    """At 32 sessions 25 reads are outstanding: fio at 32 asks more of the device, and comparing with it would flatter the engine."""
+    """At 32 sessions 25 reads are outstanding.
+
+    Fio at 32 asks more of the device, and comparing with it would flatter the engine.
+    """
     assert [reads.neighbours(outstanding) for outstanding in (0.9, 1.0, 3.25, 16.0, 25.0)] == [
         [1],
         [1],
@@ -45,13 +50,16 @@ def test_latencies_are_compared_at_the_same_outstanding_io() -> None:
         [16],
         [16, 32],
     ]
-    # Twice the outstanding I/O brings 1.5 times the rate here; half of the way in logarithms is the root of both.
+    # Twice the outstanding I/O brings 1.5 times the rate here; half of the way in logarithms is the
+    # root of both.
     low = {"iops": 12000.0, "us_mean": 2e6 / 12000, "us_p99": 200.0, "outstanding": 2.0}
     high = {"iops": 18000.0, "us_mean": 4e6 / 18000, "us_p99": 800.0, "outstanding": 4.0}
     found = reads.at_outstanding(8**0.5, [low, high])
     assert found["iops"] == pytest.approx(12000 * 1.5**0.5)
     assert found["us_p99"] == pytest.approx(400)
-    assert found["iops"] * found["us_mean"] / 1e6 == pytest.approx(8**0.5), "Little's law holds between the depths, too"
+    assert found["iops"] * found["us_mean"] / 1e6 == pytest.approx(8**0.5), (
+        "Little's law holds between the depths, too"
+    )
     assert reads.at_outstanding(0.9, [low]) == low
 
 
@@ -67,7 +75,8 @@ def test_the_page_follows_from_the_record(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    subprocess.run(["sh", "-c", "command -v fio"], capture_output=True, check=False).returncode != 0,
+    subprocess.run(["sh", "-c", "command -v fio"], capture_output=True, check=False).returncode
+    != 0,
     reason="fio is not installed",
 )
 def test_every_benchmark_runs_in_its_quick_form(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""What a test leaves on the terminal: its verdict first and last, in no more than 25 rows, each warning once."""
+"""What a test leaves on the terminal.
+
+Its verdict first and last, in no more than 25 rows, each warning once.
+"""
 
 from pathlib import Path
 
@@ -29,7 +32,10 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 def test_the_result_fits_a_terminal(
     slow: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fifty lines scrolled the verdict away; it stands first and last now, with what failed and why below the first."""
+    """Fifty lines scrolled the verdict away.
+
+    It stands first and last now, with what failed and why below the first.
+    """
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     found = read_verdict(slow / folder.VERDICT)
     lines = printed(capsys, "report", str(slow))
@@ -37,7 +43,9 @@ def test_the_result_fits_a_terminal(
     assert lines[0] == lines[-1] == found.headline
     failed = [check for check in found.checks if check.status == "fail"]
     assert failed and any(failed[0].reason in line for line in lines)
-    assert not any(check.reason in line for check in found.checks if check.status == "pass" for line in lines)
+    assert not any(
+        check.reason in line for check in found.checks if check.status == "pass" for line in lines
+    )
     text = "\n".join(lines)
     assert str(slow / folder.REPORT) in text
     assert f"plimsoll report {slow} --verbose" in text
@@ -53,7 +61,10 @@ def crowded(slow: Path) -> Verdict:
     """A verdict with more of everything than any run has had, in long sentences."""
     found = read_verdict(slow / folder.VERDICT)
     failed = next(check for check in found.checks if check.status == "fail")
-    long = "a sentence that goes on for longer than a terminal is wide, as those about storage often do, " * 3
+    long = (
+        "a sentence that goes on for longer than a terminal is wide, as those about storage often "
+        "do, " * 3
+    )
     many = [f"{number}: {long}" for number in range(30)]
     return found.replace(
         checks=[failed.replace(reason=text) for text in many],
@@ -65,7 +76,10 @@ def crowded(slow: Path) -> Verdict:
 
 
 def test_no_verdict_is_too_long(slow: Path) -> None:
-    """Thirty of everything still fit; how many are left out is said, and the verdict is not among them."""
+    """Thirty of everything still fit.
+
+    How many are left out is said, and the verdict is not among them.
+    """
     found = crowded(slow)
     lines = brief_of(found, before=["the answer"], after=["figures"] * 9, width=WIDTH)
     assert rows_of(lines, WIDTH) <= ROWS - 8
@@ -75,7 +89,10 @@ def test_no_verdict_is_too_long(slow: Path) -> None:
 
 def test_each_warning_is_said_once(slow: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A disk's block size was warned of before the run, and three times more below the verdict."""
-    warning = "vda writes 4096 byte blocks but is addressed in 512 bytes (512e): a torn block can lose a commit"
+    warning = (
+        "vda writes 4096 byte blocks but is addressed in 512 bytes (512e): a torn block can lose a "
+        "commit"
+    )
     remark = warning.replace("vda", "I/O: the device below /srv/instance1")
     listener = PlainListener(quiet=True)
     for text in (warning, warning):

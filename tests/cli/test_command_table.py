@@ -10,7 +10,16 @@ import pytest
 from plimsoll.cli import COMMANDS, load
 
 SOURCE = str(Path(__file__).parents[2] / "python")
-HEAVY = ["pydantic", "rich", "numpy", "duckdb", "jinja2", "xlsxwriter", "plimsoll.sizing", "plimsoll._native"]
+HEAVY = [
+    "pydantic",
+    "rich",
+    "numpy",
+    "duckdb",
+    "jinja2",
+    "xlsxwriter",
+    "plimsoll.sizing",
+    "plimsoll._native",
+]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -46,23 +55,35 @@ def test_help_imports_nothing_heavy() -> None:
         f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]), file=sys.stderr)\n"
     )
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env={"PYTHONPATH": SOURCE}, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": SOURCE},
+        check=True,
     )
     assert json.loads(result.stderr.splitlines()[-1]) == []
 
 
 def test_a_sizing_imports_none_of_the_slow_libraries() -> None:
-    """Typer from 0.29 on imports pydantic for every command with parameters; that cost shows at every start."""
+    """Typer from 0.29 on imports pydantic for every command with parameters.
+
+    That cost shows at every start.
+    """
     # The native part is asked what drives can form; loading it takes two milliseconds.
     slow = ["pydantic", "rich", "numpy", "duckdb", "jinja2", "xlsxwriter"]
     program = (
         "import sys, json\n"
         "from plimsoll.cli import app\n"
-        "app('size --users 50 --quota-mb 100 --messages-per-day 50'.split(), standalone_mode=False)\n"
+        "app('size --users 50 --quota-mb 100 --messages-per-day 50'.split(), "
+        "standalone_mode=False)\n"
         f"print(json.dumps([name for name in {slow!r} if name in sys.modules]), file=sys.stderr)\n"
     )
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env={"PYTHONPATH": SOURCE}, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": SOURCE},
+        check=True,
     )
     assert json.loads(result.stderr.splitlines()[-1]) == []
 
@@ -76,10 +97,25 @@ def test_an_unknown_command_is_a_usage_error() -> None:
 
 def test_every_named_test_is_carried_out_with_the_same_options() -> None:
     """Who bounds, repeats or watches one test must not find the option missing at the next."""
-    how = {"--out", "--yes", "--dry-run", "--destroy", "--quiet", "--json", "--detach", "--max-iops", "--max-mib-per-s",
-           "--stop-if", "--repeat", "--metrics", "--create", "--allow-system-disk"}  # fmt: skip
+    how = {
+        "--out",
+        "--yes",
+        "--dry-run",
+        "--destroy",
+        "--quiet",
+        "--json",
+        "--detach",
+        "--max-iops",
+        "--max-mib-per-s",
+        "--stop-if",
+        "--repeat",
+        "--metrics",
+        "--create",
+        "--allow-system-disk",
+    }
     for name, command in [*load("test").commands.items(), ("run", load("run"))]:
-        # A curve is many short runs of its own making, each of which is carried out and kept by itself.
+        # A curve is many short runs of its own making, each of which is carried out and kept by
+        # itself.
         if name == "io":
             continue
         known = {option for parameter in command.params for option in parameter.opts}

@@ -1,4 +1,7 @@
-"""`plimsoll edb ls` and `export`: every table of every database, whoever made it, and clear words where there is none."""
+"""`plimsoll edb ls` and `export`.
+
+Every table of every database, whoever made it, and clear words where there is none.
+"""
 
 import csv
 import hashlib
@@ -24,7 +27,9 @@ def test_tables_of_windows_databases_have_the_rows_of_the_manifest(tmp_path: Pat
     for path, entry in real(tmp_path):
         dirty = [] if entry["dbstate"] == "CleanShutdown" else ["--dirty"]
         found = json.loads(edb("ls", path, "--count", "--json", *dirty).stdout)
-        assert {table["name"]: table["rows"] for table in found["tables"]} == entry["dissect_record_counts"]
+        assert {table["name"]: table["rows"] for table in found["tables"]} == entry[
+            "dissect_record_counts"
+        ]
         assert found["page_bytes"] == entry["page_size"]
 
 
@@ -35,7 +40,9 @@ def test_every_table_of_windows_databases_is_exported_whole(tmp_path: Path) -> N
         for table, rows in entry["pyesedb_record_counts"].items():
             lines = b"".join(pieces(path, table, "json", dirty)).decode().splitlines()
             assert len([json.loads(line) for line in lines]) == rows
-            cells = list(csv.reader(io.StringIO(b"".join(pieces(path, table, "csv", dirty)).decode())))
+            cells = list(
+                csv.reader(io.StringIO(b"".join(pieces(path, table, "csv", dirty)).decode()))
+            )
             assert len(cells) == rows + 1
             assert {len(row) for row in cells} == {len(cells[0])}
 
@@ -47,7 +54,10 @@ def test_page_classes_of_windows_databases_are_those_of_the_manifest(tmp_path: P
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         (file,) = json.loads(result.stdout)["files"]
         sound = entry["pages"]["ok"] + entry["pages"]["uninitialized"]
-        assert (file["pages_seen"], file["uninitialized"]) == (sound, entry["pages"]["uninitialized"])
+        assert (file["pages_seen"], file["uninitialized"]) == (
+            sound,
+            entry["pages"]["uninitialized"],
+        )
         assert (file["bad"], file["correctable"], file["wrong_page_number"]) == (0, 0, 0)
 
 
@@ -79,7 +89,10 @@ def test_csv_says_the_same_as_json(tmp_path: Path) -> None:
     assert edb("export", path, "-t", "PlimsollMail", "--out", out).returncode == 0
     with out.open(newline="", encoding="utf-8") as file:
         cells = list(csv.DictReader(file))
-    lines = [json.loads(line) for line in b"".join(pieces(path, "PlimsollMail", "json")).decode().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in b"".join(pieces(path, "PlimsollMail", "json")).decode().splitlines()
+    ]
     assert len(cells) == len(lines)
     assert cells == [{name: in_a_cell(value) for name, value in line.items()} for line in lines]
 
@@ -101,7 +114,9 @@ def test_long_values_leave_in_small_pieces(tmp_path: Path) -> None:
 
 
 def test_all_tables_are_exported_in_one_call(tmp_path: Path) -> None:
-    """Fourteen tables took half a minute in fourteen processes, and a script to find their names."""
+    """Fourteen tables took half a minute in fourteen processes, and a script to find their
+    names.
+    """
     path = golden("syn4k.edb", tmp_path)
     out = tmp_path / "tables"
     result = edb("export", path, "--all", "--out", out)
@@ -113,7 +128,10 @@ def test_all_tables_are_exported_in_one_call(tmp_path: Path) -> None:
     refused(edb("export", path, "--all", "--out", out), "nothing is overwritten")
     refused(edb("export", path, "--all"), "name a directory")
     refused(edb("export", path), "name one table with --table, or all of them with --all")
-    refused(edb("export", path, "--all", "-t", "PlimsollMail"), "name one table with --table, or all of them")
+    refused(
+        edb("export", path, "--all", "-t", "PlimsollMail"),
+        "name one table with --table, or all of them",
+    )
 
 
 def test_a_damaged_table_does_not_keep_the_others_from_being_exported(tmp_path: Path) -> None:
@@ -158,7 +176,9 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_damaged_page_ends_the_export_and_is_named(tmp_path: Path) -> None:
-    """What was read before it is given, what is behind it is not made up, and scripts can tell by the exit code."""
+    """What was read before it is given, what is behind it is not made up, and scripts can tell by
+    the exit code.
+    """
     path = golden("syn4k_deep.edb", tmp_path)
     whole = edb("export", path, "-t", "PlimsollMail").stdout
     with path.open("r+b") as file:
@@ -178,12 +198,18 @@ def test_a_damaged_page_ends_the_export_and_is_named(tmp_path: Path) -> None:
 
 
 def test_closed_streams_are_none_to_write_into(tmp_path: Path) -> None:
-    """The next file that is opened would get the number of the closed stream, and with it every message."""
+    """The next file that is opened would get the number of the closed stream, and with it every
+    message.
+    """
     path = golden("syn4k.edb", tmp_path)
     before = path.read_bytes()
     for closed in (">&-", "2>&-", ">&- 2>&-", "<&-", "<&- >&- 2>&-"):
-        command = f"exec {sys.executable} -m plimsoll.cli edb export {path} -t PlimsollMail {closed}"
-        result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)
+        command = (
+            f"exec {sys.executable} -m plimsoll.cli edb export {path} -t PlimsollMail {closed}"
+        )
+        result = subprocess.run(
+            command, shell=True, capture_output=True, text=True, check=False, timeout=60
+        )
         assert result.returncode == 0, (closed, result.stderr)
         assert "Traceback" not in result.stderr
     assert path.read_bytes() == before
@@ -226,7 +252,16 @@ def set_state(path: Path, offset: int, state: int) -> None:
 def test_a_reader_that_goes_away_ends_the_export(tmp_path: Path) -> None:
     """`| head` is how people look at a table first."""
     path = golden("syn32k_deep.edb", tmp_path)
-    command = [sys.executable, "-m", "plimsoll.cli", "edb", "export", str(path), "-t", "PlimsollMail"]
+    command = [
+        sys.executable,
+        "-m",
+        "plimsoll.cli",
+        "edb",
+        "export",
+        str(path),
+        "-t",
+        "PlimsollMail",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -248,7 +283,10 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_words_of_the_listing(tmp_path: Path) -> None:
-    """What a person looks for first: names, rows, columns, and what belongs to the format itself."""
+    """What a person looks for first.
+
+    Names, rows, columns, and what belongs to the format itself.
+    """
     shown = edb("ls", golden("syn4k.edb", tmp_path), "--count", "--columns").stdout
     assert "format 0x620,0x14" in shown
     assert f"PlimsollMail: {databases.manifest_of('syn4k.edb')['rows']:,} rows" in shown

@@ -1,4 +1,7 @@
-"""How a command ended, for scripts: 0 pass, 1 fail, 2 usage or bad plan, 3 inconclusive, 4 interrupted, 5 internal error."""
+"""How a command ended, for scripts.
+
+0 pass, 1 fail, 2 usage or bad plan, 3 inconclusive, 4 interrupted, 5 internal error.
+"""
 
 import errno
 import io
@@ -30,7 +33,9 @@ def planted(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int
             raise error
 
     monkeypatch.setitem(cli.COMMANDS, "planted", cli.Row("planted:command", "Planted."))
-    monkeypatch.setattr(cli, "import_module", lambda _: type("Planted", (), {"command": staticmethod(command)}))
+    monkeypatch.setattr(
+        cli, "import_module", lambda _: type("Planted", (), {"command": staticmethod(command)})
+    )
     return run_program(["planted"])
 
 
@@ -48,7 +53,9 @@ def planted(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int
         (PermissionError(errno.EACCES, "Permission denied", "/secret/run"), 2),
     ],
 )
-def test_whatever_happens_has_its_code(monkeypatch: pytest.MonkeyPatch, error: BaseException | None, code: int) -> None:
+def test_whatever_happens_has_its_code(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException | None, code: int
+) -> None:
     """A broken program must never look like a failed disk (1) or, worse, a passed one (0)."""
     assert planted(monkeypatch, error) == code
 
@@ -81,7 +88,9 @@ def test_the_ending_of_a_run_has_its_code(
 ) -> None:
     """The mapping as documented, each line of it."""
     judged = Verdict.from_plain(filled(Verdict, {"result": result}))
-    assert Result(tmp_path, judged, outcome_of({"ending": ending, "error": error})).exit_code == code
+    assert (
+        Result(tmp_path, judged, outcome_of({"ending": ending, "error": error})).exit_code == code
+    )
 
 
 def test_mistakes_in_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +121,9 @@ def test_a_question_nobody_answers_says_what_to_write(
     assert not (tmp_path / "one").exists()
 
 
-def test_a_file_of_any_name_may_be_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_any_name_may_be_no_archive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Whoever names the wrong file must not be told that a folder is in the way."""
     (tmp_path / "notes.txt").write_text("hello")
     assert run_program(["unpack", str(tmp_path / "notes.txt")]) == exit_codes.USAGE
@@ -122,14 +133,37 @@ def test_a_file_of_any_name_may_be_no_archive(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     "command",
     [
-        "advise", "audit --witness-log x", "clean", "combine", "compare x", "cost", "edb ls", "esrp", "export", "import", "pack", "prepare",
-        "report", "run", "runs", "select", "size", "status", "study", "unpack", "verify", "watch",
+        "advise",
+        "audit --witness-log x",
+        "clean",
+        "combine",
+        "compare x",
+        "cost",
+        "edb ls",
+        "esrp",
+        "export",
+        "import",
+        "pack",
+        "prepare",
+        "report",
+        "run",
+        "runs",
+        "select",
+        "size",
+        "status",
+        "study",
+        "unpack",
+        "verify",
+        "watch",
     ],
-)  # fmt: skip
+)
 def test_a_name_longer_than_names_may_be_is_refused_in_words(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Found by fuzzing a description of runs: the system refuses such a name before anybody can ask whether there is such a file."""
+    """Found by fuzzing a description of runs.
+
+    The system refuses such a name before anybody can ask whether there is such a file.
+    """
     named = str(tmp_path / (300 * "9"))
     assert run_program([*command.split(), named]) == exit_codes.USAGE
     errors = capsys.readouterr().err
@@ -146,7 +180,9 @@ def test_a_full_output_is_no_fault_of_ours() -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_a_folder_of_results_is_not_taken_from_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_results_is_not_taken_from_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Other programs have a plan.json too, and a run that goes on still writes into its folder."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
@@ -160,7 +196,9 @@ def test_a_folder_of_results_is_not_taken_from_others(tmp_path: Path, capsys: py
     try:
         folder.write_json(running / folder.PROGRESS, {"process_id": sleeper.pid})
         command = Path(f"/proc/{sleeper.pid}/cmdline")
-        while b"plimsoll" not in command.read_bytes():  # the kernel has not yet put its new words there
+        while (
+            b"plimsoll" not in command.read_bytes()
+        ):  # the kernel has not yet put its new words there
             time.sleep(0.01)
         with pytest.raises(folder.FolderError, match="goes on"):
             folder.new_folder("mine", running)
@@ -169,10 +207,16 @@ def test_a_folder_of_results_is_not_taken_from_others(tmp_path: Path, capsys: py
         sleeper.wait()
     assert (running / folder.SAMPLES).exists()
     before = sorted(path.name for path in running.iterdir())
-    with pytest.raises(folder.FolderError, match="holds an earlier run; name another folder, nothing is overwritten"):
+    with pytest.raises(
+        folder.FolderError,
+        match="holds an earlier run; name another folder, nothing is overwritten",
+    ):
         folder.new_folder("mine", running)
     assert sorted(path.name for path in running.iterdir()) == before
     (running / "before-gap-1").mkdir()
     (running / "notes.txt").write_text("mine")
     folder.clear_unfinished(running)
-    assert sorted(path.name for path in running.iterdir()) == ["notes.txt", "report-without-scripts.html"]
+    assert sorted(path.name for path in running.iterdir()) == [
+        "notes.txt",
+        "report-without-scripts.html",
+    ]

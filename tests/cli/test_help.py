@@ -1,4 +1,7 @@
-"""The help of each named test: its own options first, then those it shares, in panels, with an example that can be copied."""
+"""The help of each named test.
+
+Its own options first, then those it shares, in panels, with an example that can be copied.
+"""
 
 import re
 
@@ -49,5 +52,7 @@ def test_help_comes_in_panels(name: str, capsys: pytest.CaptureFixture[str]) -> 
 def test_every_named_test_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     """A test that is added is added here."""
     run_program(["test", "--help"])
-    listed = re.findall(r"^  (\w+)  ", capsys.readouterr().out.split("Commands:")[1], flags=re.MULTILINE)
+    listed = re.findall(
+        r"^  (\w+)  ", capsys.readouterr().out.split("Commands:")[1], flags=re.MULTILINE
+    )
     assert set(TESTS) == set(listed)

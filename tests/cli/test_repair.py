@@ -1,4 +1,6 @@
-"""`plimsoll edb repair`: flipped bits are put right, only when asked, on a copy unless told otherwise, and nothing else changes."""
+"""`plimsoll edb repair`: flipped bits are put right, only when asked, on a copy unless told
+otherwise, and nothing else changes.
+"""
 
 import os
 import signal
@@ -19,7 +21,9 @@ def page_at(page: int) -> int:
 
 def verdict(path: Path) -> int:
     command = [sys.executable, "-m", "plimsoll.cli", "verify", str(path)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).returncode
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60
+    ).returncode
 
 
 def without_headers(path: Path) -> bytes:
@@ -35,8 +39,8 @@ def test_flipped_bits_are_put_right_on_a_copy(tmp_path: Path) -> None:
     damaged = path.read_bytes()
     result = edb("repair", path)
     assert result.returncode == 0, result.stderr
-    assert "2 mended, 0 beyond repair" in result.stdout
-    assert "page 31: mended" in result.stdout
+    assert "2 repaired, 0 beyond repair" in result.stdout
+    assert "page 31: repaired" in result.stdout
     copy = tmp_path / "syn4k.edb.repaired"
     assert without_headers(copy) == sound
     assert verdict(copy) == 0
@@ -56,7 +60,7 @@ def test_in_place_only_when_said(tmp_path: Path) -> None:
     flip(path, 33 * 32768 + 20000)
     result = edb("repair", path, "--in-place")
     assert result.returncode == 0, result.stderr
-    assert "1 mended" in result.stdout, "one page, a bit in each of two blocks"
+    assert "1 repaired" in result.stdout, "one page, a bit in each of two blocks"
     assert path.read_bytes()[2 * 32768 :] == sound[2 * 32768 :]
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
@@ -92,12 +96,15 @@ def test_either_header_is_mended_from_the_other(tmp_path: Path) -> None:
             file.seek(copy * PAGE)
             file.write(bytes(PAGE))
         result = edb("repair", path, "--in-place")
-        assert f"copy {copy} of the header: mended from the other" in result.stdout, result.stderr
+        assert f"copy {copy} of the header: repaired from the other" in result.stdout, result.stderr
         assert path.read_bytes() == sound
 
 
 def test_what_may_not_be_mended_is_refused(tmp_path: Path) -> None:
-    """A dirty database is mended by its log; a file that is no database is none of our business; the copy that was begun is gone again."""
+    """A dirty database is mended by its log; a file that is no database is none of our business.
+
+    The copy that was begun is gone again.
+    """
     path = golden("syn4k.edb", tmp_path)
     for offset in (0, PAGE):
         set_state(path, offset, 2)

@@ -1,4 +1,7 @@
-"""`plimsoll verify` on the databases a run left behind: sound, damaged and not a database at all."""
+"""`plimsoll verify` on the databases a run left behind.
+
+Sound, damaged and not a database at all.
+"""
 
 import functools
 import json
@@ -57,7 +60,10 @@ def test_a_prepared_database_is_sound_as_a_whole(database: Path) -> None:
 
 
 def test_damage_is_classified_and_named(database: Path, tmp_path: Path) -> None:
-    """JST-07: One flipped bit, one destroyed page, one page in another's place: each has its own word."""
+    """JST-07: One flipped bit, one destroyed page, one page in another's place.
+
+    Each has its own word.
+    """
     damaged = tmp_path / "damaged.edb"
     shutil.copy(database, damaged)
     with damaged.open("r+b") as file:
@@ -79,7 +85,10 @@ def test_damage_is_classified_and_named(database: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_beside_pages_is_said(database: Path, tmp_path: Path) -> None:
-    """Who reads "damaged; 0 bad" wants to know why; `edb repair` must not call such a file whole either."""
+    """Who reads "damaged; 0 bad" wants to know why.
+
+    `edb repair` must not call such a file whole either.
+    """
     damaged = tmp_path / "cut.edb"
     shutil.copy(database, damaged)
     with damaged.open("r+b") as file:
@@ -87,7 +96,11 @@ def test_what_is_wrong_beside_pages_is_said(database: Path, tmp_path: Path) -> N
         file.write(b"destroyed" * 50)
     result = verify(damaged)
     assert result.returncode == 1
-    for words in ("first copy of its header is damaged", "77 bytes", "pages are missing at its end"):
+    for words in (
+        "first copy of its header is damaged",
+        "77 bytes",
+        "pages are missing at its end",
+    ):
         assert words in result.stdout
     repaired = subprocess.run(
         [*PLIMSOLL, "edb", "repair", str(damaged), "--in-place"],
@@ -97,7 +110,9 @@ def test_what_is_wrong_beside_pages_is_said(database: Path, tmp_path: Path) -> N
         timeout=60,
     )
     assert repaired.returncode == 1, repaired.stdout + repaired.stderr
-    assert "pages are missing at its end" in repaired.stdout and "77 bytes follow" in repaired.stdout
+    assert (
+        "pages are missing at its end" in repaired.stdout and "77 bytes follow" in repaired.stdout
+    )
 
 
 def test_an_emptied_log_is_damage(database: Path, tmp_path: Path) -> None:
@@ -109,7 +124,9 @@ def test_an_emptied_log_is_damage(database: Path, tmp_path: Path) -> None:
     assert "the log that was in it is lost" in result.stdout
 
 
-def test_a_database_that_needs_its_log_is_not_called_damaged(database: Path, tmp_path: Path) -> None:
+def test_a_database_that_needs_its_log_is_not_called_damaged(
+    database: Path, tmp_path: Path
+) -> None:
     """It cannot be checked deeply, which is neither damage nor a pass."""
     dirty = tmp_path / "dirty.edb"
     shutil.copy(database, dirty)
@@ -160,7 +177,10 @@ def test_what_is_no_database_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_a_directory_means_every_file_of_the_format_in_it(database: Path) -> None:
-    """Nobody wants to list a hundred logs; the marker and the run folder beside them are no files of the format."""
+    """Nobody wants to list a hundred logs.
+
+    The marker and the run folder beside them are no files of the format.
+    """
     result = verify(database.parent, "--json")
     assert result.returncode == 0, result.stdout + result.stderr
     kinds = {Path(file["path"]).name: file["kind"] for file in json.loads(result.stdout)["files"]}
@@ -183,7 +203,10 @@ def test_a_run_folder_holds_no_file_of_the_format(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_not_utf8_is_checked_and_shown(database: Path, tmp_path: Path) -> None:
-    """Such names come from other systems; the file must be found, and its report must say which one it is."""
+    """Such names come from other systems.
+
+    The file must be found, and its report must say which one it is.
+    """
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.edb")
     try:
         shutil.copy(database, odd)
@@ -198,8 +221,13 @@ def test_a_name_that_is_not_utf8_is_checked_and_shown(database: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(("name", "page_bytes"), [("syn4k.edb", 4096), ("syn32k.edb", 32768)])
-def test_an_index_that_cannot_be_checked_is_named_and_no_damage(name: str, page_bytes: int, tmp_path: Path) -> None:
-    """Ten of 27 sound databases of Windows have one; `verify --deep` ended in a traceback on every one of them."""
+def test_an_index_that_cannot_be_checked_is_named_and_no_damage(
+    name: str, page_bytes: int, tmp_path: Path
+) -> None:
+    """Ten of 27 sound databases of Windows have one.
+
+    `verify --deep` ended in a traceback on every one of them.
+    """
     path = golden(name, tmp_path)
     assert edit_column_rows(path, page_bytes, 8, 128, CODE_PAGE, 1200) == 2
     result = verify("--deep", path)
@@ -214,12 +242,17 @@ def test_an_empty_reserve_log_is_called_that_and_not_sound_pages(tmp_path: Path)
     reserve.write_bytes(bytes(1 << 20))
     result = verify(reserve)
     assert result.returncode == 0, result.stderr
-    assert "empty, as a log that is made ready or held in reserve is; 1,048,576 bytes" in result.stdout
+    assert (
+        "empty, as a log that is made ready or held in reserve is; 1,048,576 bytes" in result.stdout
+    )
     assert "pages" not in result.stdout
 
 
 def test_what_another_program_wrote_is_not_judged(tmp_path: Path) -> None:
-    """Neither sound nor damaged: nobody restores a backup for it, and no script takes it for checked."""
+    """Neither sound nor damaged.
+
+    Nobody restores a backup for it, and no script takes it for checked.
+    """
     reserve = tmp_path / "edbres00001.jrs"
     reserve.write_bytes(b"\xda" * (1 << 20))
     result = verify(reserve)

@@ -25,7 +25,10 @@ from plimsoll.files import folder
     ],
 )
 def test_conditions_decide_the_exit_code(fast: Path, slow: Path, condition: str, code: int) -> None:
-    """1 where it holds, 0 where it does not, 3 where nothing can be said: never 0 for what was not measured."""
+    """1 where it holds, 0 where it does not, 3 where nothing can be said.
+
+    Never 0 for what was not measured.
+    """
     assert run_program(["compare", str(fast), str(slow), "--fail-if", condition]) == code
 
 
@@ -38,12 +41,19 @@ def test_conditions_decide_the_exit_code(fast: Path, slow: Path, condition: str,
         ("total_database_read_latency_ms_p99_factor<0.9", 3),
     ],
 )
-def test_confident_conditions_need_an_interval(fast: Path, slow: Path, condition: str, code: int) -> None:
+def test_confident_conditions_need_an_interval(
+    fast: Path, slow: Path, condition: str, code: int
+) -> None:
     """A gate that must not fail by chance counts only what the whole interval fulfils."""
-    assert run_program(["compare", str(fast), str(slow), "--confident", "--fail-if", condition]) == code
+    assert (
+        run_program(["compare", str(fast), str(slow), "--confident", "--fail-if", condition])
+        == code
+    )
 
 
-def test_json_and_page_say_the_same(fast: Path, slow: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_and_page_say_the_same(
+    fast: Path, slow: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What a script reads and what a person sees come from one computation."""
     page = tmp_path / "page.html"
     assert run_program(["compare", str(fast), str(slow), "--json", "--html", str(page)]) == 0
@@ -52,9 +62,19 @@ def test_json_and_page_say_the_same(fast: Path, slow: Path, tmp_path: Path, caps
     assert all(row["title"] in page.read_text() for row in found["figures"])
 
 
-def test_mistakes_are_told_all_at_once(fast: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_told_all_at_once(
+    fast: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A wrong expression and a wrong folder: both, with the nearest names."""
-    arguments = ["compare", str(fast), str(tmp_path / "gone"), "--fail-if", "database_iop_factor<1", "--fail-if", "x"]
+    arguments = [
+        "compare",
+        str(fast),
+        str(tmp_path / "gone"),
+        "--fail-if",
+        "database_iop_factor<1",
+        "--fail-if",
+        "x",
+    ]
     assert run_program(arguments) == 2
     errors = capsys.readouterr().err
     assert "gone does not exist" in errors

@@ -1,4 +1,7 @@
-"""A whole block device as target: refused until its serial is typed, used like a file, given back by `clean`."""
+"""A whole block device as target.
+
+Refused until its serial is typed, used like a file, given back by `clean`.
+"""
 
 import json
 import subprocess
@@ -79,12 +82,17 @@ def test_a_run_on_a_device_from_first_to_last(tmp_path: Path, device: str) -> No
     refused = plimsoll("clean", tmp_path / "logs", "--yes", cwd=tmp_path)
     assert refused.returncode == 2
     assert f"is deleted only with --destroy {device}" in refused.stderr
-    assert plimsoll("clean", tmp_path / "logs", "--yes", "--destroy", device, cwd=tmp_path).returncode == 0
+    assert (
+        plimsoll("clean", tmp_path / "logs", "--yes", "--destroy", device, cwd=tmp_path).returncode
+        == 0
+    )
     assert (tmp_path / "backing").open("rb").read(1 << 20) == bytes(1 << 20)
     assert list((tmp_path / "logs").iterdir()) == []
 
 
-def test_a_device_with_somebodys_data_is_refused_even_with_its_serial(tmp_path: Path, device: str) -> None:
+def test_a_device_with_somebodys_data_is_refused_even_with_its_serial(
+    tmp_path: Path, device: str
+) -> None:
     """Consent to a serial is not consent to lose a file system nobody remembered."""
     subprocess.run(["mkfs.ext4", "-q", device], check=True)
     result = plimsoll("run", plan_file(tmp_path, device), "--destroy", device, cwd=tmp_path)
@@ -93,7 +101,9 @@ def test_a_device_with_somebodys_data_is_refused_even_with_its_serial(tmp_path: 
     assert not (tmp_path / "logs").exists()
 
 
-def test_a_database_whose_logs_are_elsewhere_is_not_overwritten(tmp_path: Path, device: str) -> None:
+def test_a_database_whose_logs_are_elsewhere_is_not_overwritten(
+    tmp_path: Path, device: str
+) -> None:
     """A mistyped log_path must not cost the hours that preparing took."""
     plan = plan_file(tmp_path, device)
     assert plimsoll("prepare", plan, "--destroy", device, cwd=tmp_path).returncode == 0
@@ -122,7 +132,9 @@ def test_a_device_too_small_or_missing_is_named(tmp_path: Path, device: str) -> 
 def test_what_a_device_cannot_be_is_a_mistake_in_the_plan(tmp_path: Path) -> None:
     """All of it at once, each with its line."""
     path = plan_file(
-        tmp_path, "/dev/disk/by-id/some", 'databases = 2\n[[instance]]\nname = "two"\nbackend = "raw_files"'
+        tmp_path,
+        "/dev/disk/by-id/some",
+        'databases = 2\n[[instance]]\nname = "two"\nbackend = "raw_files"',
     )
     path.write_text(path.read_text().replace(f'log_path = "{tmp_path}/logs"', ""))
     with pytest.raises(InputError) as caught:
@@ -141,6 +153,8 @@ def test_a_store_on_a_device_is_refused_whatever_serial_is_typed(tmp_path: Path)
     logs = ["--log-path", tmp_path / "logs", "--destroy", "SERIAL"]
     result = plimsoll("test", "store", "/dev/disk/by-id/some", *logs, cwd=tmp_path)
     assert result.returncode == 2
-    assert "`instance[1].backend` needs a directory, but the target is a block device" in result.stderr
+    assert (
+        "`instance[1].backend` needs a directory, but the target is a block device" in result.stderr
+    )
     assert "hint: name a directory of a file system on it" in result.stderr
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,7 @@
-"""Where databases come from: new, there already, or restored from a saved set; and nothing of anybody else is ever touched."""
+"""Where databases come from: new, there already, or restored from a saved set.
+
+And nothing of anybody else is ever touched.
+"""
 
 import hashlib
 import json
@@ -55,14 +58,23 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A set saved from a plan, and the databases it came from."""
     home = tmp_path_factory.mktemp("sources")
     result = plimsoll(
-        "prepare", plan_file(home, home / "disk"), "--save", home / "set", "--out", home / "made", cwd=home
+        "prepare",
+        plan_file(home, home / "disk"),
+        "--save",
+        home / "set",
+        "--out",
+        home / "made",
+        cwd=home,
     )
     assert result.returncode == 0, result.stderr
     return home
 
 
 def test_BKP_01_a_restored_database_equals_its_source(saved: Path) -> None:
-    """Each run of a series begins from the same bytes, whatever the run before has written; and only after a yes."""
+    """Each run of a series begins from the same bytes, whatever the run before has written.
+
+    And only after a yes.
+    """
     database = saved / "disk/one/database001.edb"
     before = digest(database)
     file = plan_file(saved, saved / "disk", f'restore_from = "{saved / "set"}"')
@@ -95,13 +107,19 @@ def test_BKP_03_a_set_is_restored_elsewhere(saved: Path) -> None:
 
 def holds_file(*names: str) -> bytes:
     """As the engine writes it, but for the checksum: generation 1 is held under each name."""
-    listed = b"".join((1).to_bytes(4, "little") + len(name).to_bytes(2, "little") + name.encode() for name in names)
+    listed = b"".join(
+        (1).to_bytes(4, "little") + len(name).to_bytes(2, "little") + name.encode()
+        for name in names
+    )
     block = bytes(4) + b"HOLD" + bytes(28) + len(names).to_bytes(4, "little") + listed
     return block.ljust(4096, b"\0") * 2
 
 
 def test_a_hold_on_the_log_stays_where_it_was_asked_for(saved: Path, tmp_path: Path) -> None:
-    """Copied with a set it would keep all log of every copy for ever; deleted without a word it would break what it promised."""
+    """Copied with a set it would keep all log of every copy for ever.
+
+    Deleted without a word it would break what it promised.
+    """
     disk, sets, old = tmp_path / "disk", tmp_path / "set", tmp_path / "old"
     plan = plan_file(tmp_path, disk)
     assert plimsoll("prepare", plan, "--out", tmp_path / "made", cwd=tmp_path).returncode == 0
@@ -117,7 +135,12 @@ def test_a_hold_on_the_log_stays_where_it_was_asked_for(saved: Path, tmp_path: P
     content = held.read_bytes()
     (old / "one/databases/E00.holds").write_bytes(content)
     manifest = json.loads((old / saved_sets.MANIFEST).read_text())
-    entry = {"place": "databases", "name": "E00.holds", "bytes": 8192, "sha256": hashlib.sha256(content).hexdigest()}
+    entry = {
+        "place": "databases",
+        "name": "E00.holds",
+        "bytes": 8192,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
     manifest["instances"]["one"]["files"].append(entry)
     (old / saved_sets.MANIFEST).write_text(json.dumps(manifest))
     again = plan_file(tmp_path, disk, f'restore_from = "{old}"')
@@ -140,11 +163,19 @@ def test_a_hold_on_the_log_stays_where_it_was_asked_for(saved: Path, tmp_path: P
         (holds_file("a"), ["a"]),
         (bytes(4096) + holds_file("b")[:4096], ["b"]),
         (b"x" * 8192, [holds.UNREADABLE]),
-        (holds_file("c").replace((1).to_bytes(4, "little"), (2**31).to_bytes(4, "little"))[:8192], [holds.UNREADABLE]),
+        (
+            holds_file("c").replace((1).to_bytes(4, "little"), (2**31).to_bytes(4, "little"))[
+                :8192
+            ],
+            [holds.UNREADABLE],
+        ),
     ],
 )
 def test_whoever_holds_log_is_named(tmp_path: Path, content: bytes, found: list[str]) -> None:
-    """A file that says nothing sensible may stand for a hold; one that was never acknowledged stands for none."""
+    """A file that says nothing sensible may stand for a hold.
+
+    One that was never acknowledged stands for none.
+    """
     (tmp_path / "E00.holds").write_bytes(content)
     assert holds.holders(tmp_path) == found
 
@@ -162,9 +193,14 @@ def test_a_damaged_set_is_refused_before_anything_is_measured(saved: Path) -> No
 
 
 def test_nothing_is_overwritten_by_saving(saved: Path) -> None:
-    """A set is not replaced, and neither is a folder of somebody else; both are said before hours of preparation."""
+    """A set is not replaced, and neither is a folder of somebody else.
+
+    Both are said before hours of preparation.
+    """
     for place in ("set", "disk"):
-        result = plimsoll("prepare", plan_file(saved, saved / "fresh"), "--save", saved / place, cwd=saved)
+        result = plimsoll(
+            "prepare", plan_file(saved, saved / "fresh"), "--save", saved / place, cwd=saved
+        )
         assert result.returncode == 2
         assert "is not empty" in result.stderr
     assert not (saved / "fresh").exists()
@@ -173,7 +209,9 @@ def test_nothing_is_overwritten_by_saving(saved: Path) -> None:
 def test_a_set_that_does_not_fit_leaves_nothing(saved: Path, tmp_path: Path) -> None:
     """Half of a set would only stand in the way of the next."""
     with file_system(tmp_path, 32) as small:
-        result = plimsoll("prepare", plan_file(saved, saved / "disk"), "--save", small / "set", cwd=saved)
+        result = plimsoll(
+            "prepare", plan_file(saved, saved / "disk"), "--save", small / "set", cwd=saved
+        )
         assert result.returncode == 2, result.stderr
         assert "no space left" in result.stderr
         assert list((small / "set").iterdir()) == []
@@ -188,7 +226,10 @@ def run_of(path: Path, **instance: Any) -> RunSpec:
 
 
 def test_JST_08_new_databases_take_only_the_place_of_ours(tmp_path: Path) -> None:
-    """Whoever asks for new ones has named ours; a directory without our marker is somebody else's whatever is asked."""
+    """Whoever asks for new ones has named ours.
+
+    A directory without our marker is somebody else's whatever is asked.
+    """
     source = Source(kind="new", from_=None)
     run = run_of(tmp_path)
     preflight.take(run)
@@ -209,10 +250,13 @@ def test_JST_08_existing_databases_are_not_made(tmp_path: Path) -> None:
 
 def test_a_plan_says_one_source(tmp_path: Path) -> None:
     """Both mistakes at once."""
-    base: dict[str, Any] = {"target": [{"name": "disk", "path": str(tmp_path)}], "instance": [{"name": "one"}]}
+    base: dict[str, Any] = {
+        "target": [{"name": "disk", "path": str(tmp_path)}],
+        "instance": [{"name": "one"}],
+    }
     for wrong, phrase in (
         ({"source": "restored"}, "nothing says from where"),
-        ({"source": "new", "restore_from": "/x"}, "means nothing beside source new"),
+        ({"source": "new", "restore_from": "/x"}, "means nothing together with source new"),
         ({"source": "nwe"}, "write one of"),
     ):
         with pytest.raises(InputError, match=phrase):
@@ -227,7 +271,9 @@ def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
     result = plimsoll("test", "checksum", saved / "disk", "--out", saved / "sums", cwd=saved)
     assert result.returncode == 0, result.stderr
     summary = json.loads((saved / "sums" / folder.SUMMARY).read_text())
-    assert summary["checksums"][0]["pages_seen"] == database.stat().st_size // 32768 - 2, "all but the two headers"
+    assert summary["checksums"][0]["pages_seen"] == database.stat().st_size // 32768 - 2, (
+        "all but the two headers"
+    )
     assert "pages verified at" in result.stdout
     sound = database.read_bytes()
     database.write_bytes(sound[:5_000_000] + bytes(4000) + sound[5_004_000:])
@@ -279,7 +325,11 @@ def test_JST_07_checksum_alone_on_what_is_there(saved: Path) -> None:
 )
 def test_a_manifest_leads_nowhere_else(wrong: dict[str, Any], tmp_path: Path) -> None:
     """Saved sets are copied from machine to machine, and a name in them could be any path."""
-    manifest = {"kind": saved_sets.KIND, "schema_version": saved_sets.SCHEMA_VERSION, "saved_utc": ""} | wrong
+    manifest = {
+        "kind": saved_sets.KIND,
+        "schema_version": saved_sets.SCHEMA_VERSION,
+        "saved_utc": "",
+    } | wrong
     (tmp_path / saved_sets.MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(folder.FolderError, match="damaged, or leads out"):
         saved_sets.read_set(tmp_path)
@@ -290,6 +340,8 @@ def test_a_set_within_what_is_made_anew_is_refused(saved: Path, tmp_path: Path) 
     shutil.copytree(saved / "set", tmp_path / "disk" / "one" / "set")
     run = run_of(tmp_path / "disk")
     source = Source(kind="restored", from_=str(tmp_path / "disk" / "one" / "set"))
-    (tmp_path / "disk" / "one" / ownership.MARKER).write_bytes((saved / "disk" / "one" / ownership.MARKER).read_bytes())
-    with pytest.raises(preflight.PreflightError, match="which is made anew"):
+    (tmp_path / "disk" / "one" / ownership.MARKER).write_bytes(
+        (saved / "disk" / "one" / ownership.MARKER).read_bytes()
+    )
+    with pytest.raises(preflight.PreflightError, match="which is made again"):
         preflight.inspect(run, source)

@@ -1,4 +1,6 @@
-"""Directories that are not ours are never touched, and databases are only used again when they are the ones wanted."""
+"""Directories that are not ours are never touched, and databases are only used again when they are
+the ones wanted.
+"""
 
 import json
 from dataclasses import replace
@@ -20,7 +22,9 @@ def run_of(path: Path, **instance: Any) -> RunSpec:
         {
             "name": "case",
             "target": [{"name": "disk", "path": str(path)}],
-            "instance": [{"name": "one", "backend": "raw_files", "database_size_mib": 64, **instance}],
+            "instance": [
+                {"name": "one", "backend": "raw_files", "database_size_mib": 64, **instance}
+            ],
         }
     ).run
 
@@ -47,28 +51,40 @@ def test_a_new_place_is_forecast_and_nothing_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_warning_about_a_storage_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warning_about_a_storage_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However many databases and logs lie on it: what is said three times is read no more."""
     inspected = preflight.describe(tmp_path)
-    monkeypatch.setattr(preflight, "describe", lambda path: replace(inspected, warnings=("it is slow",)))
+    monkeypatch.setattr(
+        preflight, "describe", lambda path: replace(inspected, warnings=("it is slow",))
+    )
     run = run_of(tmp_path / "new")
     two = run.instances[0].replace(name="two", log_directory=str(tmp_path / "new" / "logs"))
-    assert preflight.inspect(run.replace(instances=[*run.instances, two])).warnings == ["it is slow"]
+    assert preflight.inspect(run.replace(instances=[*run.instances, two])).warnings == [
+        "it is slow"
+    ]
 
 
 def test_a_storage_is_looked_at_once_however_many_databases_lie_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thousand databases took a minute, and a hundred thousand for ever: each asked the same device again."""
+    """A thousand databases took a minute, and a hundred thousand for ever.
+
+    Each asked the same device again.
+    """
     looked_at: list[Path] = []
     describe = preflight.describe
     monkeypatch.setattr(
-        preflight, "describe", lambda path: looked_at.append(path) or replace(describe(path), free_bytes=1 << 50)
+        preflight,
+        "describe",
+        lambda path: looked_at.append(path) or replace(describe(path), free_bytes=1 << 50),
     )
     run = run_of(tmp_path / "new", databases=200)
     places = {f"i{number}": str(tmp_path / f"i{number}") for number in range(5)}
     instances = [
-        run.instances[0].replace(name=name, directory=place, log_directory=place) for name, place in places.items()
+        run.instances[0].replace(name=name, directory=place, log_directory=place)
+        for name, place in places.items()
     ]
     assert preflight.inspect(run.replace(instances=instances)).bytes_to_prepare == 1000 * (64 << 20)
     assert looked_at == [tmp_path]
@@ -107,8 +123,14 @@ def test_a_closed_marker_without_records_is_one_of_a_run_that_did_not_end(tmp_pa
     ("change", "phrase"),
     [
         ({"page_kib": 8}, "page_bytes (32768 there, 8192 in the plan)"),
-        ({"database_size_mib": 65}, "size_bytes of database001.dat (67108864 there, 68157440 in the plan)"),
-        ({"log_framing": "segment_4096"}, "log_framing (sector_512 there, segment_4096 in the plan)"),
+        (
+            {"database_size_mib": 65},
+            "size_bytes of database001.dat (67108864 there, 68157440 in the plan)",
+        ),
+        (
+            {"log_framing": "segment_4096"},
+            "log_framing (sector_512 there, segment_4096 in the plan)",
+        ),
         ({"databases": 2}, "the number of databases (1 there, 2 in the plan)"),
     ],
 )
@@ -119,7 +141,10 @@ def test_other_databases_are_refused(tmp_path: Path, change: dict[str, int], phr
 
 
 def test_raw_files_left_open_are_made_anew(tmp_path: Path) -> None:
-    """After a crash nobody knows what raw files hold; they carry our marker, so they are simply made again."""
+    """After a crash nobody knows what raw files hold.
+
+    They carry our marker, so they are simply made again.
+    """
     preflight.take(run_of(tmp_path))
     (tmp_path / "one" / "database001.dat").write_bytes(b"half")
     run = run_of(tmp_path)
@@ -130,7 +155,10 @@ def test_raw_files_left_open_are_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_database_left_open_is_recovered(tmp_path: Path) -> None:
-    """What an engine left has a log, so it is used again; only what has no header yet is made anew."""
+    """What an engine left has a log, so it is used again.
+
+    Only what has no header yet is made anew.
+    """
     preflight.take(run_of(tmp_path, backend="engine", databases=2))
     header = bytes(4) + bytes.fromhex("efcdab89") + bytes(64)
     (tmp_path / "one" / "database001.edb").write_bytes(header)
@@ -140,7 +168,9 @@ def test_a_database_left_open_is_recovered(tmp_path: Path) -> None:
     assert (expected.reused, expected.recovered) == (["one"], ["one"])
     assert expected.prepared_anew == [str(tmp_path / "one" / "database002.edb")]
     assert expected.bytes_to_prepare == 64 << 20
-    assert all(database.existing_records is None for database in expected.run.instances[0].databases)
+    assert all(
+        database.existing_records is None for database in expected.run.instances[0].databases
+    )
 
 
 def test_a_database_that_vanished_is_named(tmp_path: Path) -> None:
@@ -185,7 +215,9 @@ def test_clean_removes_what_is_ours(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_folder_is_never_overwritten_unless_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_folder_is_never_overwritten_unless_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Results of last week must survive this week's run."""
     monkeypatch.chdir(tmp_path)
     assert new_folder("demo", None) != new_folder("demo", None)
@@ -200,4 +232,8 @@ def test_a_run_folder_is_never_overwritten_unless_named(tmp_path: Path, monkeypa
     (named / "gaps.json").write_text("{}")
     with pytest.raises(FolderError, match="holds an earlier run"):
         new_folder("demo", tmp_path / "named")
-    assert sorted(path.name for path in named.iterdir()) == ["gaps.json", "plan.json", "verdict.json"]
+    assert sorted(path.name for path in named.iterdir()) == [
+        "gaps.json",
+        "plan.json",
+        "verdict.json",
+    ]

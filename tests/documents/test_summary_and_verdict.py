@@ -1,4 +1,7 @@
-"""Plans, summaries and verdicts are read and written key by key, also those of version 0.1; what is none is refused whole."""
+"""Plans, summaries and verdicts are read and written key by key, also those of version 0.1.
+
+What is none is refused whole.
+"""
 
 import json
 from pathlib import Path
@@ -42,9 +45,16 @@ def test_a_verdict_of_version_1_is_read_as_one_of_version_2():
 def test_a_bottleneck_of_version_1_is_told(tmp_path):
     """The accused of an old verdict stand in the report of today."""
     entry = {
-        "what": "check", "check": "log_write_latency_mean", "title": "Log write latency mean", "scope": "one",
-        "layer": "device", "cause": "log", "text": "device: the log", "evidence": ["it was slow"], "split_ms": None,
-    }  # fmt: skip
+        "what": "check",
+        "check": "log_write_latency_mean",
+        "title": "Log write latency mean",
+        "scope": "one",
+        "layer": "device",
+        "cause": "log",
+        "text": "device: the log",
+        "evidence": ["it was slow"],
+        "split_ms": None,
+    }
     for path in NOW.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     old = content(OLD / "verdict.json") | {"guilty": [entry]}

@@ -1,4 +1,7 @@
-"""What a killed run leaves is recovered or made anew by the next one; nobody has to clean up first."""
+"""What a killed run leaves is recovered or made anew by the next one.
+
+Nobody has to clean up first.
+"""
 
 import json
 import signal
@@ -13,8 +16,12 @@ SMALL = ["--databases", "1", "--size-mib", "128", "--cache-mib", "16", "--yes"]
 
 
 def kill_when(command: list[str], home: Path, seen: str, extra_s: float) -> None:
-    """Start the program, wait until its events say `seen`, and kill it as the kernel's memory killer would."""
-    process = subprocess.Popen(command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """Start the program, wait until its events say `seen`, and kill it as the kernel's memory
+    killer would.
+    """
+    process = subprocess.Popen(
+        command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     log = home / "killed" / folder.EVENTS
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (log.exists() and seen in log.read_text()):
@@ -30,11 +37,16 @@ def performance(home: Path, *more: str) -> list[str]:
 
 def test_a_killed_run_is_recovered_by_the_next(tmp_path: Path) -> None:
     """Preparing a terabyte takes hours; a killed process must not cost them."""
-    command = [*PLIMSOLL, *performance(tmp_path, "--minutes", "5", "--out", str(tmp_path / "killed"))]
+    command = [
+        *PLIMSOLL,
+        *performance(tmp_path, "--minutes", "5", "--out", str(tmp_path / "killed")),
+    ]
     kill_when(command, tmp_path, "measure started", 1.5)
     marker = json.loads((tmp_path / "disk/instance1/plimsoll-instance.json").read_text())
     assert marker["state"] == "in_use"
-    result = plimsoll(*performance(tmp_path, "--minutes", "0.05", "--out", str(tmp_path / "next")), cwd=tmp_path)
+    result = plimsoll(
+        *performance(tmp_path, "--minutes", "0.05", "--out", str(tmp_path / "next")), cwd=tmp_path
+    )
     assert result.returncode in (0, 1, 3), result.stderr
     assert "instance1 was not closed by its last run; it will be recovered" in result.stderr
     kinds = [event["kind"] for event in folder.read_events(tmp_path / "next")]
@@ -48,20 +60,35 @@ def test_a_killed_run_is_recovered_by_the_next(tmp_path: Path) -> None:
 
 
 def test_instances_on_several_threads_are_all_recovered(tmp_path: Path) -> None:
-    """A kill meets every thread in the middle of its own instances; the next run recovers all of them, on other threads."""
+    """A kill meets every thread in the middle of its own instances.
+
+    The next run recovers all of them, on other threads.
+    """
     plan = tmp_path / "plan.toml"
     instances = "".join(
-        f'[[instance]]\nname = "i{number}"\ndatabase_size_mib = 64\ncache_mib_max = 16\n' for number in range(4)
+        f'[[instance]]\nname = "i{number}"\ndatabase_size_mib = 64\ncache_mib_max = 16\n'
+        for number in range(4)
     )
-    head = f'kind = "plan"\nschema_version = 1\nthreads = 2\n[[target]]\nname = "disk"\npath = "{tmp_path / "disk"}"\n'
-    phases = '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = {0}\n[[phase]]\nkind = "stop"\n'
+    head = (
+        f'kind = "plan"\nschema_version = 1\nthreads = 2\n[[target]]\nname = "disk"\npath = '
+        f'"{tmp_path / "disk"}"\n'
+    )
+    phases = (
+        '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = '
+        '{0}\n[[phase]]\nkind = "stop"\n'
+    )
     checksum = '[[phase]]\nkind = "checksum"\n'
     plan.write_text(head + instances + phases.format(300), encoding="utf-8")
     kill_when(
-        [*PLIMSOLL, "run", str(plan), "--yes", "--out", str(tmp_path / "killed")], tmp_path, "measure started", 1.5
+        [*PLIMSOLL, "run", str(plan), "--yes", "--out", str(tmp_path / "killed")],
+        tmp_path,
+        "measure started",
+        1.5,
     )
     plan.write_text(head + instances + phases.format(2) + checksum, encoding="utf-8")
-    result = plimsoll("run", str(plan), "--yes", "--threads", "3", "--out", str(tmp_path / "next"), cwd=tmp_path)
+    result = plimsoll(
+        "run", str(plan), "--yes", "--threads", "3", "--out", str(tmp_path / "next"), cwd=tmp_path
+    )
     assert result.returncode in (0, 1, 3), result.stderr
     outcome = json.loads((tmp_path / "next" / folder.OUTCOME).read_text())
     assert outcome["ending"] == "complete", outcome["error"]
@@ -73,33 +100,52 @@ def test_instances_on_several_threads_are_all_recovered(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "next" / folder.SUMMARY).read_text())
     busy = [item["busy_mean"] for item in summary["generator"]["threads"]]
     assert len(busy) == 3 and 0 < max(busy) <= summary["generator"]["executor_busy_mean"] + 1e-9
-    assert "Thread 1, busy, mean of samples (i0, i3)" in (tmp_path / "next" / folder.REPORT).read_text()
+    assert (
+        "Thread 1, busy, mean of samples (i0, i3)"
+        in (tmp_path / "next" / folder.REPORT).read_text()
+    )
 
 
-def test_lost_logs_of_a_killed_run_are_damage_and_nothing_is_made_in_their_place(tmp_path: Path) -> None:
-    """Acknowledged commits were in them; who finds them again has lost nothing by having tried without."""
-    command = [*PLIMSOLL, *performance(tmp_path, "--minutes", "5", "--out", str(tmp_path / "killed"))]
+def test_lost_logs_of_a_killed_run_are_damage_and_nothing_is_made_in_their_place(
+    tmp_path: Path,
+) -> None:
+    """Acknowledged commits were in them.
+
+    Who finds them again has lost nothing by having tried without.
+    """
+    command = [
+        *PLIMSOLL,
+        *performance(tmp_path, "--minutes", "5", "--out", str(tmp_path / "killed")),
+    ]
     kill_when(command, tmp_path, "measure started", 1.0)
     place, aside = tmp_path / "disk/instance1", tmp_path / "aside"
     aside.mkdir()
     for log in place.glob("E00*.log"):
         log.rename(aside / log.name)
     before = (place / "database001.edb").read_bytes()
-    without = plimsoll(*performance(tmp_path, "--minutes", "0.02", "--out", str(tmp_path / "without")), cwd=tmp_path)
+    without = plimsoll(
+        *performance(tmp_path, "--minutes", "0.02", "--out", str(tmp_path / "without")),
+        cwd=tmp_path,
+    )
     assert without.returncode == 1, without.stderr
     assert without.stdout.strip().startswith("Fail"), without.stdout
     assert "is needed for recovery and missing" in without.stdout
     assert (place / "database001.edb").read_bytes() == before
     for log in aside.iterdir():
         log.rename(place / log.name)
-    found = plimsoll(*performance(tmp_path, "--minutes", "0.02", "--out", str(tmp_path / "found")), cwd=tmp_path)
+    found = plimsoll(
+        *performance(tmp_path, "--minutes", "0.02", "--out", str(tmp_path / "found")), cwd=tmp_path
+    )
     assert found.returncode in (0, 1, 3), found.stderr
     assert "recovered" in [event["kind"] for event in folder.read_events(tmp_path / "found")]
 
 
 def test_a_killed_preparation_is_made_anew(tmp_path: Path) -> None:
     """The beginning of a database is no database; it carries our marker, so nobody is asked."""
-    large = [item if item != "128" else "2048" for item in performance(tmp_path, "--out", str(tmp_path / "killed"))]
+    large = [
+        item if item != "128" else "2048"
+        for item in performance(tmp_path, "--out", str(tmp_path / "killed"))
+    ]
     kill_when([*PLIMSOLL, *large], tmp_path, "prepare started", 0.3)
     begun = tmp_path / "disk/instance1/database001.edb"
     assert begun.exists()
@@ -109,6 +155,8 @@ def test_a_killed_preparation_is_made_anew(tmp_path: Path) -> None:
     look = plimsoll(*again, cwd=tmp_path)
     assert look.returncode == 0, look.stderr
     assert f"{begun} was begun by an earlier run and not finished" in look.stderr
-    prepared = plimsoll(*[item for item in again if item != "--dry-run"], "--minutes", "0.02", cwd=tmp_path)
+    prepared = plimsoll(
+        *[item for item in again if item != "--dry-run"], "--minutes", "0.02", cwd=tmp_path
+    )
     assert prepared.returncode in (0, 1, 3), prepared.stderr
     assert "an earlier preparation was not finished; it is made anew" in prepared.stderr

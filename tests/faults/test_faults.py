@@ -1,4 +1,7 @@
-"""What goes wrong at a user's site, as the user meets it: the program started on the real thing, its exit code and its words."""
+"""What goes wrong at a user's site, as the user meets it.
+
+The program started on the real thing, its exit code and its words.
+"""
 
 import fcntl
 import json
@@ -21,7 +24,9 @@ SHORT = ["--databases", "1", "--size-mib", "64", "--minutes", "0.03", "--cache-m
 
 
 def performance(path: Path, *more: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return plimsoll("test", "performance", path, *SHORT, *more, "--out", cwd / "run", "--yes", cwd=cwd)
+    return plimsoll(
+        "test", "performance", path, *SHORT, *more, "--out", cwd / "run", "--yes", cwd=cwd
+    )
 
 
 def refused(result: subprocess.CompletedProcess[str], phrase: str) -> None:
@@ -44,7 +49,9 @@ def test_a_directory_of_somebody_else(tmp_path: Path) -> None:
     (tmp_path / "disk/instance1").mkdir(parents=True)
     (tmp_path / "disk/instance1/thesis.txt").write_text("years of work")
     refused(performance(tmp_path / "disk", cwd=tmp_path), "was not made by Plimsoll")
-    assert [path.name for path in (tmp_path / "disk").rglob("*") if path.is_file()] == ["thesis.txt"]
+    assert [path.name for path in (tmp_path / "disk").rglob("*") if path.is_file()] == [
+        "thesis.txt"
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +70,13 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--size-mib", "65"], "size_bytes of database001.edb"),
     ],
 )
-def test_an_existing_database_of_another_kind(prepared: Path, tmp_path: Path, change: list[str], phrase: str) -> None:
-    """Another page size, seed or size is another database; the message says what differs and how to go on."""
+def test_an_existing_database_of_another_kind(
+    prepared: Path, tmp_path: Path, change: list[str], phrase: str
+) -> None:
+    """Another page size, seed or size is another database.
+
+    The message says what differs and how to go on.
+    """
     before = (prepared / "disk/instance1/database001.edb").stat()
     result = performance(prepared / "disk", *change, cwd=tmp_path)
     refused(result, phrase)
@@ -73,7 +85,10 @@ def test_an_existing_database_of_another_kind(prepared: Path, tmp_path: Path, ch
 
 
 def test_a_database_put_there_by_somebody_else(prepared: Path, tmp_path: Path) -> None:
-    """The marker fits but the file was exchanged: its own header tells, before a byte of it changes."""
+    """The marker fits but the file was exchanged.
+
+    Its own header tells, before a byte of it changes.
+    """
     shutil.copytree(prepared / "disk", tmp_path / "disk")
     directory = tmp_path / "disk/instance1"
     marker = json.loads((directory / ownership.MARKER).read_text())
@@ -97,9 +112,21 @@ def test_databases_that_somebody_else_has_open(prepared: Path, tmp_path: Path, t
     with (prepared / "disk/instance1/database001.edb").open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         options = SHORT if test == "performance" else []
-        result = plimsoll("test", test, prepared / "disk", *options, "--out", tmp_path / "run", "--yes", cwd=tmp_path)
+        result = plimsoll(
+            "test",
+            test,
+            prepared / "disk",
+            *options,
+            "--out",
+            tmp_path / "run",
+            "--yes",
+            cwd=tmp_path,
+        )
     refused(result, "database001.edb is in use; stop the run that works with it first")
-    assert json.loads((prepared / "disk/instance1" / ownership.MARKER).read_text())["state"] == "closed"
+    assert (
+        json.loads((prepared / "disk/instance1" / ownership.MARKER).read_text())["state"]
+        == "closed"
+    )
 
 
 def test_a_read_only_file_system(tmp_path: Path) -> None:
@@ -112,7 +139,8 @@ def test_a_read_only_file_system(tmp_path: Path) -> None:
 def test_a_directory_this_user_may_not_write(tmp_path: Path) -> None:
     """Most people test as themselves, on a directory that belongs to root."""
     program = (
-        "import importlib.readers, os, sys\nimport plimsoll\nfrom plimsoll.cli import load, run_program\nload('test')\n"
+        "import importlib.readers, os, sys\nimport plimsoll\nfrom plimsoll.cli import load, "
+        "run_program\nload('test')\n"
         # Another user may be unable to read the interpreter's own files later.
         "for name in dir(plimsoll):\n    getattr(plimsoll, name)\n"
         "os.setuid(65534)\nsys.exit(run_program(sys.argv[1:]))\n"
@@ -122,7 +150,16 @@ def test_a_directory_this_user_may_not_write(tmp_path: Path) -> None:
         if parent.stat().st_uid == os.geteuid() and str(parent).startswith("/tmp/"):
             parent.chmod(parent.stat().st_mode | 0o055)
     (tmp_path / "disk").mkdir(mode=0o755)
-    command = [PLIMSOLL[0], "-c", program, "test", "performance", str(tmp_path / "disk"), *SHORT, "--dry-run"]
+    command = [
+        PLIMSOLL[0],
+        "-c",
+        program,
+        "test",
+        "performance",
+        str(tmp_path / "disk"),
+        *SHORT,
+        "--dry-run",
+    ]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     refused(result, "may not be written by this user")
 
@@ -135,16 +172,33 @@ def test_a_file_system_too_small_is_seen_before_filling_it(tmp_path: Path) -> No
 
 
 def test_a_dry_run_tells_what_it_would_take_also_where_it_does_not_fit(tmp_path: Path) -> None:
-    """Who looks at a plan for a large array on a small machine wants to see it; the exit code still says that it cannot be run."""
-    result = plimsoll("test", "performance", tmp_path / "disk", "--size-mib", "60000000", "--dry-run", cwd=tmp_path)
+    """Who looks at a plan for a large array on a small machine wants to see it.
+
+    The exit code still says that it cannot be run.
+    """
+    result = plimsoll(
+        "test",
+        "performance",
+        tmp_path / "disk",
+        "--size-mib",
+        "60000000",
+        "--dry-run",
+        cwd=tmp_path,
+    )
     assert result.returncode == 2
-    assert "60000000 MiB, to be prepared" in result.stdout and "share of the rated endurance" in result.stdout
+    assert (
+        "60000000 MiB, to be prepared" in result.stdout
+        and "share of the rated endurance" in result.stdout
+    )
     assert "free space" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
-    """A neighbour takes the space while we measure: the run ends with the reason and accuses nobody, databases closed, nothing torn."""
+    """A neighbour takes the space while we measure.
+
+    The run ends with the reason and accuses nobody, databases closed, nothing torn.
+    """
     with file_system(tmp_path, 420) as disk:
         command = [
             *PLIMSOLL,
@@ -159,7 +213,10 @@ def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
             "--yes",
         ]
         process = subprocess.Popen(
-            [*command, "--out", str(tmp_path / "first")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*command, "--out", str(tmp_path / "first")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         wait_for(tmp_path / "first", "measure started")
         with (disk / "neighbour").open("wb") as file:
@@ -177,7 +234,9 @@ def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
 
 
 def test_direct_io_refused(tmp_path: Path) -> None:
-    """A file system in memory: the run goes on with buffered I/O, and the result says that it measured memory."""
+    """A file system in memory: the run goes on with buffered I/O, and the result says that it
+    measured memory.
+    """
     with mounted("none", tmp_path / "disk", "-t", "tmpfs", "-o", "size=500m") as disk:
         result = performance(disk / "here", "--verbose", cwd=tmp_path)
         assert result.returncode in (0, 1, 3), result.stderr
@@ -195,11 +254,26 @@ def wait_for(run_folder: Path, seen: str, seconds: float = 60) -> None:
 
 
 def test_a_device_that_disappears(tmp_path: Path) -> None:
-    """A pulled drive: every transfer fails or reads nothing from now on. A failed run with its reason, no hang, no traceback."""
+    """A pulled drive: every transfer fails or reads nothing from now on.
+
+    A failed run with its reason, no hang, no traceback.
+    """
     with file_system(tmp_path, 420) as disk:
-        command = [*PLIMSOLL, "test", "performance", str(disk / "here"), *SHORT, "--minutes", "2", "--yes"]
+        command = [
+            *PLIMSOLL,
+            "test",
+            "performance",
+            str(disk / "here"),
+            *SHORT,
+            "--minutes",
+            "2",
+            "--yes",
+        ]
         process = subprocess.Popen(
-            [*command, "--out", str(tmp_path / "run")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*command, "--out", str(tmp_path / "run")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         wait_for(tmp_path / "run", "measure started")
         time.sleep(0.5)
@@ -209,7 +283,8 @@ def test_a_device_that_disappears(tmp_path: Path) -> None:
         assert output.strip().startswith("Fail"), output
         assert "Traceback" not in errors
         kinds = [event["kind"] for event in folder.read_events(tmp_path / "run")]
-        # Beyond its end the kernel reads the shortened file behind the device as zeros or refuses to, as it happens.
+        # Beyond its end the kernel reads the shortened file behind the device as zeros or refuses
+        # to, as it happens.
         assert "io_error" in kinds or "damaged data" in output, (output, kinds)
 
 
@@ -222,8 +297,20 @@ def test_a_device_that_disappears(tmp_path: Path) -> None:
     ],
 )
 def test_signals_while_preparing(tmp_path: Path, number: signal.Signals) -> None:
-    """Preparing takes hours, so that is when people change their minds; what was begun goes, the next run starts afresh."""
-    large = ["test", "performance", str(tmp_path / "disk"), "--databases", "1", "--size-mib", "1024", "--yes"]
+    """Preparing takes hours, so that is when people change their minds.
+
+    What was begun goes, the next run starts afresh.
+    """
+    large = [
+        "test",
+        "performance",
+        str(tmp_path / "disk"),
+        "--databases",
+        "1",
+        "--size-mib",
+        "1024",
+        "--yes",
+    ]
     command = [*PLIMSOLL, *large, "--max-mib-per-s", "64", "--out", str(tmp_path / "run")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(tmp_path / "run", "prepare started")
@@ -242,18 +329,32 @@ def test_a_wrong_condition_comes_with_all_other_mistakes(tmp_path: Path) -> None
     """Two rounds of correction for one command line are one too many."""
     for test in ("performance", "backup"):
         result = plimsoll(
-            "test", test, tmp_path / "disk", "--databases", "1", "--edition", "2011", "--stop-if", "foo>3", cwd=tmp_path
+            "test",
+            test,
+            tmp_path / "disk",
+            "--databases",
+            "1",
+            "--edition",
+            "2011",
+            "--stop-if",
+            "foo>3",
+            cwd=tmp_path,
         )
         refused(result, "2 mistakes")
         assert "foo" in result.stderr and "2011" in result.stderr
 
 
 def test_many_mistakes_in_one_plan(tmp_path: Path) -> None:
-    """All at once, each with its line and what to write instead; what is missing is named with the line of its table."""
+    """All at once, each with its line and what to write instead.
+
+    What is missing is named with the line of its table.
+    """
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        'kind = "plan"\nschema_version = 1\ncolour = "red"\nmax_iops = -5\nstop_if = ["db_reed>3"]\n'
-        '[[target]]\nname = "disk"\n[[instance]]\nname = "one"\nedition = "2011"\ndatabase_size_mib = 1\n'
+        'kind = "plan"\nschema_version = 1\ncolour = "red"\nmax_iops = -5\nstop_if = '
+        '["db_reed>3"]\n'
+        '[[target]]\nname = "disk"\n[[instance]]\nname = "one"\nedition = '
+        '"2011"\ndatabase_size_mib = 1\n'
         '[[workload]]\nload = { sessions = 3, target_iops = 10 }\n[[phase]]\nkind = "measure"\n'
     )
     result = plimsoll("run", plan, cwd=tmp_path)
@@ -261,9 +362,15 @@ def test_many_mistakes_in_one_plan(tmp_path: Path) -> None:
     found = [line for line in result.stderr.splitlines() if line.startswith(str(plan))]
     lines = {int(line.removeprefix(f"{plan}:").split(":")[0]): line for line in found}
     for line, phrase in [
-        (3, "`colour` is not a key"), (4, "`max_iops`"), (5, "`stop_if[1]`"), (6, "`target[1].path` is missing"),
-        (10, "2011"), (11, "`instance[1].database_size_mib`"), (12, "`workload[1].name` is missing"),
-        (13, "`workload[1].load`"), (14, "`phase[1].duration_s` is missing"),
-    ]:  # fmt: skip
+        (3, "`colour` is not a key"),
+        (4, "`max_iops`"),
+        (5, "`stop_if[1]`"),
+        (6, "`target[1].path` is missing"),
+        (10, "2011"),
+        (11, "`instance[1].database_size_mib`"),
+        (12, "`workload[1].name` is missing"),
+        (13, "`workload[1].load`"),
+        (14, "`phase[1].duration_s` is missing"),
+    ]:
         assert phrase in lines.get(line, ""), (line, phrase, result.stderr)
     assert result.stderr.count("hint:") >= len(found) - 1

@@ -1,4 +1,7 @@
-"""Archives with damaged members, headers and bytes, given to the command that unpacks them: nothing is left, whatever they are."""
+"""Archives with damaged members, headers and bytes, given to the command that unpacks them.
+
+Nothing is left, whatever they are.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,15 @@ from tests.fuzz.injuries import damage
 from tests.fuzz.run_folders import GOLDEN
 
 BLOCK_BYTES = 512
-#: Type, size and name of a member's header, where damage goes further than in content: offset and length.
-FIELDS = {"name": (0, 100), "size": (124, 12), "type": (156, 1), "link": (157, 100), "prefix": (345, 155)}
+#: Type, size and name of a member's header, where damage goes further than in content: offset and
+#: length.
+FIELDS = {
+    "name": (0, 100),
+    "size": (124, 12),
+    "type": (156, 1),
+    "link": (157, 100),
+    "prefix": (345, 155),
+}
 TYPES = b"05xgLKSD123467\x00"
 NUMBERS = [
     b"77777777777\x00",
@@ -49,7 +59,9 @@ def _header_damaged(tar: bytes, chance: random.Random) -> bytes:
 
 
 def survives_archive(seed: int) -> None:
-    """An archive is unpacked, or refused in words; where it is refused, nothing is there afterwards.
+    """An archive is unpacked, or refused in words.
+
+    Where it is refused, nothing is there afterwards.
 
     Raises:
         AssertionError: something is left.
@@ -57,7 +69,11 @@ def survives_archive(seed: int) -> None:
     chance = random.Random(f"archive {seed}")
     tar = sound()
     for _ in range(chance.randint(1, 3)):
-        tar = _header_damaged(tar, chance) if chance.random() < 0.7 else damage(tar, [tar[:4096]], chance)
+        tar = (
+            _header_damaged(tar, chance)
+            if chance.random() < 0.7
+            else damage(tar, [tar[:4096]], chance)
+        )
     packed = gzip.compress(tar, compresslevel=1)
     if chance.random() < 0.2:
         packed = damage(packed, [packed[:4096]], chance)

@@ -1,4 +1,7 @@
-"""Every reader of files that come from people or strangers, with its corpus: the shipped examples and `corpus/`, all of them ours."""
+"""Every reader of files that come from people or strangers, with its corpus.
+
+The shipped examples and `corpus/`, all of them ours.
+"""
 
 from __future__ import annotations
 
@@ -48,18 +51,27 @@ CONDITIONS = [
     b"database_write_per_s<1",
 ]
 IMPORTS = ("configuration", "page", "results", "paper")
-FOLDERS = {"archive": survives_archive, "power_cut": survives_power_cut, "run_folder": survives_run_folder}
+FOLDERS = {
+    "archive": survives_archive,
+    "power_cut": survives_power_cut,
+    "run_folder": survives_run_folder,
+}
 NAMES = [*FILES, "condition", "limit", *FOLDERS, *IMPORTS]
 
 
 @cache
 def corpus(kind: str) -> list[bytes]:
     """The sound files of a kind, told by their first key."""
-    places = [*(ROOT / "examples").rglob("*.toml"), *Path(__file__).with_name("corpus").glob("*.toml")]
+    places = [
+        *(ROOT / "examples").rglob("*.toml"),
+        *Path(__file__).with_name("corpus").glob("*.toml"),
+    ]
     places += (ROOT / "python/plimsoll").rglob("data/*.toml")
     texts = [path.read_bytes() for path in sorted(places)]
     return [
-        text for text in texts if any(line.strip() == f'kind = "{kind}"'.encode() for line in text.split(b"\n")[:40])
+        text
+        for text in texts
+        if any(line.strip() == f'kind = "{kind}"'.encode() for line in text.split(b"\n")[:40])
     ]
 
 

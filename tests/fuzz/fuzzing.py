@@ -1,9 +1,10 @@
-"""`make fuzz`: gives damaged inputs to every reader in Python for as long as told, in bounded memory; each reader gets as much time as the others.
+"""`make fuzz`: gives damaged inputs to every reader in Python for as long as told, in bounded
+memory; each reader gets as much time as the others.
 
     python -m tests.fuzz.fuzzing SECONDS SEED
 
-A failure prints the reader and the seed of the input: `survives(NAME, SEED)` makes it anew. At the end the processor time is printed.
-"""
+A failure prints the reader and the seed of the input: `survives(NAME, SEED)` makes it anew. At the
+end the processor time is printed."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def main() -> None:
         spent_s[name] += time.monotonic() - now
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(
-        f"{inputs.total()} inputs to {len(NAMES)} readers, {min(inputs.values())} or more to each; {used.ru_utime + used.ru_stime:.0f} s of processor time, {used.ru_maxrss >> 10} MiB"
+        f"{inputs.total()} inputs to {len(NAMES)} readers, {min(inputs.values())} or more to each; "
+        f"{used.ru_utime + used.ru_stime:.0f} s of processor time, {used.ru_maxrss >> 10} MiB"
     )
 
 

@@ -1,11 +1,12 @@
-"""`make fuzz`: looks with libFuzzer for inputs that make the engine panic, hang or swell, target by target (`fuzz/targets`).
+"""`make fuzz`: looks with libFuzzer for inputs that make the engine panic, hang or swell, target by
+target (`fuzz/targets`).
 
     python -m tests.fuzz.guided SECONDS SEED [--keep] [--only TARGET]
 
-It begins with the kept inputs (`corpus/TARGET.gz`) and with sound ones. An input that does harm is left in `fuzz/artifacts/TARGET`, and the search
-ends; `fuzz/target/.../TARGET FILE` gives it once more. `--keep` packs the fewest inputs that reach all that was reached. What was built is
-an optimized engine with its debug assertions and overflow checks.
-"""
+It begins with the kept inputs (`corpus/TARGET.gz`) and with sound ones. An input that does harm is
+left in `fuzz/artifacts/TARGET`, and the search ends; `fuzz/target/.../TARGET FILE` gives it once
+more. `--keep` packs the fewest inputs that reach all that was reached. What was built is an
+optimized engine with its debug assertions and overflow checks."""
 
 from __future__ import annotations
 
@@ -24,9 +25,11 @@ ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "fuzz"
 PLATFORM = "x86_64-unknown-linux-gnu"
 SANCOV = "-Cpasses=sancov-module -Ccodegen-units=4 --cfg fuzzing " + " ".join(
-    f"-Cllvm-args=-sanitizer-coverage-{option}" for option in ("level=4", "inline-8bit-counters", "pc-table")
+    f"-Cllvm-args=-sanitizer-coverage-{option}"
+    for option in ("level=4", "inline-8bit-counters", "pc-table")
 )
-#: Looking into comparisons finds numbers that chance does not, and costs four fifths of the speed where much text is made.
+#: Looking into comparisons finds numbers that chance does not, and costs four fifths of the speed
+#: where much text is made.
 COMPARING = f"{SANCOV} -Cllvm-args=-sanitizer-coverage-trace-compares"
 FLAGS = {"decoders": COMPARING, "recovery": COMPARING, "databases": SANCOV}
 #: Longest inputs: a large page, a log of some pages, changes to some places.
@@ -96,19 +99,31 @@ def search(target: str, seconds: int, seed: int, *, keep: bool) -> None:
         sys.exit(f"{''.join(tail)}\n{target}: an input does harm; it is in {work}")
     inputs, places, features = map(int, reached.groups())
     if places < REACHED_MIN:
-        sys.exit(f"{target}: only {places} places were reached: the engine was built without counters")
-    print(f"{target}: {inputs:,} inputs in {seconds} s reach {places:,} places in {features:,} ways", flush=True)
+        sys.exit(
+            f"{target}: only {places} places were reached: the engine was built without counters"
+        )
+    print(
+        f"{target}: {inputs:,} inputs in {seconds} s reach {places:,} places in {features:,} ways",
+        flush=True,
+    )
     if keep:
         fewest = work / "fewest"
         shutil.rmtree(fewest, ignore_errors=True)
         fewest.mkdir()
-        subprocess.run([program, "-merge=1", *limits, fewest, corpus], check=True, stderr=subprocess.DEVNULL)
-        print(f"{target}: {pack(fewest, packed)} inputs kept, {packed.stat().st_size >> 10} KiB", flush=True)
+        subprocess.run(
+            [program, "-merge=1", *limits, fewest, corpus], check=True, stderr=subprocess.DEVNULL
+        )
+        print(
+            f"{target}: {pack(fewest, packed)} inputs kept, {packed.stat().st_size >> 10} KiB",
+            flush=True,
+        )
 
 
 def main() -> None:
     """Searches every target, then tells the processor time."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("seconds", type=int)
     parser.add_argument("seed", type=int)
     parser.add_argument("--keep", action="store_true")

@@ -1,4 +1,7 @@
-"""What a power cut left, with a damaged marker or witness's log, given to the audit: it ends in a result or in a sentence."""
+"""What a power cut left, with a damaged marker or witness's log, given to the audit.
+
+It ends in a result or in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,11 @@ def sound() -> Path:
     log.note({"event": "begun", "at": "now", "peer": "here", "run": described})
     work, heard = _native.Powercut(json.dumps(described["work"])), 0
     while (lines := work.next_acknowledged(0.5)) is not None:
-        log.append("".join(f"{LETTERS[kind]} {' '.join(map(str, rest))}\n" for kind, *rest in lines).encode())
+        log.append(
+            "".join(
+                f"{LETTERS[kind]} {' '.join(map(str, rest))}\n" for kind, *rest in lines
+            ).encode()
+        )
         heard += len(lines)
         work.confirm(heard)
         if heard >= COMMITS_MIN:
@@ -89,4 +96,6 @@ def survives_power_cut(seed: int) -> None:
         log.write_bytes(lines)
         code, errors = audit(home)
         assert code != exit_codes.INTERNAL, errors
-        assert sorted(path.name for path in home.iterdir()) == ["disk", "witness.log"], "the copy is left"
+        assert sorted(path.name for path in home.iterdir()) == ["disk", "witness.log"], (
+            "the copy is left"
+        )

@@ -1,4 +1,7 @@
-"""Run folders with damaged files, given to the commands that read them: each has to end in a result or in a sentence."""
+"""Run folders with damaged files, given to the commands that read them.
+
+Each has to end in a result or in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ def other() -> Path:
     """The same run on another host at the same time."""
     run = sound().with_name("other")
     shutil.copytree(sound(), run)
-    for name, keys in (("outcome.json", ("anchors", 0, "utc_ns")), ("environment.json", ("machine", "host_name"))):
+    for name, keys in (
+        ("outcome.json", ("anchors", 0, "utc_ns")),
+        ("environment.json", ("machine", "host_name")),
+    ):
         content = held = json.loads((run / name).read_text())
         for key in keys[:-1]:
             held = held[key]
@@ -72,7 +78,10 @@ def _solution_of(run: Path) -> Path:
 
 
 def read_with(command: str, run: Path) -> tuple[int, str]:
-    """The exit code of a command that reads a run, and what it said about its failure; what it writes lies beside the run."""
+    """The exit code of a command that reads a run, and what it said about its failure.
+
+    What it writes lies beside the run.
+    """
     words = {"run": run, "other": other(), "home": run.parent, "solution": _solution_of(run)}
     return outcome([command, *(word.format_map(words) for word in COMMANDS[command])])
 

@@ -1,4 +1,7 @@
-"""Readers of plans and of every other file meet damaged ones: each ends in an answer or in words, never in a traceback."""
+"""Readers of plans and of every other file meet damaged ones.
+
+Each ends in an answer or in words, never in a traceback.
+"""
 
 import json
 import os
@@ -23,7 +26,10 @@ from tests.fuzz.run_folders import COMMANDS, read_with, sound
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in IMPORTS])
 def test_a_damaged_input_is_read_or_refused(name: str) -> None:
-    """Plans come by mail. `make fuzz` goes on with this for as long as told; importers have a test of their own."""
+    """Plans come by mail. `make fuzz` goes on with this for as long as told.
+
+    Importers have a test of their own.
+    """
     for seed in range(12):
         survives(name, seed)
 
@@ -32,21 +38,28 @@ def test_the_search_itself_goes_on_in_bounded_memory(tmp_path: Path) -> None:
     """As `make fuzz` does on a machine where nothing has been drawn yet."""
     command = [sys.executable, "-m", "tests.fuzz.fuzzing", "1", "1"]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=200)
+    ended = subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, timeout=200
+    )
     assert ended.returncode == 0, ended.stderr
     assert f"inputs to {len(NAMES)} readers" in ended.stdout
 
 
 @pytest.mark.parametrize("name", sorted(FILES.keys() - {"solution"}))
 def test_the_corpus_is_sound(name: str, tmp_path: Path) -> None:
-    """Damage to what is not read anyway shows nothing. The description of a solution names runs, which are made by another test."""
+    """Damage to what is not read anyway shows nothing.
+
+    The description of a solution names runs, which are made by another test.
+    """
     for number, content in enumerate(corpus(name)):
         path = tmp_path / f"{number}.toml"
         path.write_bytes(content)
         FILES[name](path)
 
 
-@pytest.mark.parametrize("base", ["light = 3", "plan = 3", "plan_file = 3", "light = []", 'light = { mix = "abc" }'])
+@pytest.mark.parametrize(
+    "base", ["light = 3", "plan = 3", "plan_file = 3", "light = []", 'light = { mix = "abc" }']
+)
 def test_a_study_whose_base_is_no_table_is_refused_in_words(base: str, tmp_path: Path) -> None:
     """What stands in the wrong form is told with its line, whichever way the base is given."""
     path = tmp_path / "study.toml"
@@ -58,13 +71,16 @@ def test_a_study_whose_base_is_no_table_is_refused_in_words(base: str, tmp_path:
 @pytest.mark.parametrize(
     "rest",
     [
-        '[[variants]]\nname = "one"\nset = 1.5\n[[variants]]\nname = "two"\nset = { "light.sessions" = -1 }\n',
+        '[[variants]]\nname = "one"\nset = 1.5\n[[variants]]\nname = "two"\nset = { '
+        '"light.sessions" = -1 }\n',
         'variants = 3\n[[axes]]\nkey = "light.sessions"\nvalues = [-1, 2]\n',
         '[[variants]]\nname = "one"\nset = { "light.changes.sets.\u00b2.a" = 1 }\n',
         '[[variants]]\nname = "one"\nset = { "light.changes.sets.' + 5000 * "1" + '.a" = 1 }\n',
     ],
 )
-def test_a_study_whose_variants_are_written_wrongly_is_refused_in_words(rest: str, tmp_path: Path) -> None:
+def test_a_study_whose_variants_are_written_wrongly_is_refused_in_words(
+    rest: str, tmp_path: Path
+) -> None:
     """One wrong variant must not keep the mistakes of the others from being told."""
     path = tmp_path / "study.toml"
     base = 'light = { array = "emc-vnxe3300", changes = { sets = [6] } }'
@@ -86,7 +102,10 @@ def test_a_study_whose_variants_are_written_wrongly_is_refused_in_words(rest: st
 def test_a_run_no_sense_can_be_made_of_is_told_in_words(
     command: str, file_name: str, key: str, value: object, tmp_path: Path
 ) -> None:
-    """It came from a stranger, or from another version; half a folder of several hosts must not be left behind."""
+    """It came from a stranger, or from another version.
+
+    Half a folder of several hosts must not be left behind.
+    """
     run = shutil.copytree(sound(), tmp_path / "run")
     content = json.loads((run / file_name).read_text())
     (run / file_name).write_text(json.dumps(content | {key: value}))
@@ -97,7 +116,8 @@ def test_a_run_no_sense_can_be_made_of_is_told_in_words(
 
 
 @pytest.mark.parametrize(
-    ("file_name", "key"), [("verdict.json", "result"), ("verdict.json", "headline"), ("summary.json", "window")]
+    ("file_name", "key"),
+    [("verdict.json", "result"), ("verdict.json", "headline"), ("summary.json", "window")],
 )
 def test_a_run_with_something_else_in_it_is_listed(
     file_name: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

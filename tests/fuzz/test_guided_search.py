@@ -17,7 +17,10 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: str, code: int)
 
 
 def test_what_is_packed_is_unpacked(tmp_path: Path) -> None:
-    """The same inputs in the same bytes, whatever their files are called; the engine's tests read the packed form too."""
+    """The same inputs in the same bytes, whatever their files are called.
+
+    The engine's tests read the packed form too.
+    """
     inputs = [b"", b"\x00" * 5000, b"page", bytes(range(256))]
     for number, content in enumerate(inputs):
         (tmp_path / "found").mkdir(exist_ok=True)
@@ -42,7 +45,9 @@ def test_a_search_that_finds_nothing_says_how_far_it_came(
         0,
     )
     guided.search("recovery", 3, 1, keep=False)
-    assert "recovery: 2,468 inputs in 3 s reach 1,357 places in 4,321 ways" in capsys.readouterr().out
+    assert (
+        "recovery: 2,468 inputs in 3 s reach 1,357 places in 4,321 ways" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Error counters of devices: one that grows fails the run, one that cannot be read is no absence of errors."""
+"""Error counters of devices.
+
+One that grows fails the run, one that cannot be read is no absence of errors.
+"""
 
 from pathlib import Path
 
@@ -16,7 +19,10 @@ def tree(root: Path, content: dict[str, str]) -> Path:
 
 
 def test_JST_02_counters_are_read_where_the_kernel_keeps_them(tmp_path: Path) -> None:
-    """A SCSI disk, its file system, a software array over it, btrfs; and not the disk whose name only begins alike."""
+    """A SCSI disk, its file system, a software array over it, btrfs.
+
+    And not the disk whose name only begins alike.
+    """
     root = tree(
         tmp_path,
         {
@@ -42,10 +48,10 @@ def test_JST_02_a_counter_that_grew_fails_the_run(tmp_path: Path) -> None:
     run = run_folder(tmp_path / "run", {}, test="stress", limits="lenient")
     found = {}
     for name, after in (("same", 2), ("grown", 3)):
-        folder.write_json(
-            run / folder.DEVICE_ERRORS,
-            compared({"block/sda/device/ioerr_cnt": 2}, {"block/sda/device/ioerr_cnt": after}),
+        counters = compared(
+            {"block/sda/device/ioerr_cnt": 2}, {"block/sda/device/ioerr_cnt": after}
         )
+        counters.write(run / folder.DEVICE_ERRORS)
         found[name] = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
     assert found["same"]["result"] == "pass", found["same"]["reasons"]
     assert found["grown"]["result"] == "fail"
@@ -55,9 +61,12 @@ def test_JST_02_a_counter_that_grew_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_JST_02_a_stress_test_says_what_it_could_not_see(tmp_path: Path) -> None:
-    """No counters are no pass of the counters; and a stress test of ten seconds is a rehearsal of one of a day."""
+    """No counters are no pass of the counters.
+
+    And a stress test of ten seconds is a rehearsal of one of a day.
+    """
     run = run_folder(tmp_path / "run", {}, test="stress")
-    folder.write_json(run / folder.DEVICE_ERRORS, compared({}, {}))
+    compared({}, {}).write(run / folder.DEVICE_ERRORS)
     found = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
     assert "device_errors" not in {check["name"] for check in found["checks"]}
     reasons = " ".join(found["not_qualifying_because"])

@@ -1,4 +1,7 @@
-"""What the kernel says of the disks under test: its errors count, its chatter and other people's disks do not."""
+"""What the kernel says of the disks under test.
+
+Its errors count, its chatter and other people's disks do not.
+"""
 
 import os
 from pathlib import Path
@@ -44,21 +47,26 @@ def test_a_log_that_may_not_be_read_says_so(tmp_path: Path) -> None:
     """Silence must not look like a log without errors."""
     with KernelLog(tmp_path / "nothing") as log:
         found = log.errors_about(["sda"])
-    assert not found["readable"]
-    assert "No such file" in found["reason"]
+    assert not found.readable
+    assert "No such file" in found.reason
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not KERNEL_LOG_PATH.exists(), reason="only root writes to the kernel log")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not KERNEL_LOG_PATH.exists(), reason="only root writes to the kernel log"
+)
 def test_an_error_that_happens_during_the_run_is_found() -> None:
-    """JST-15, planted into the real log under the name of a disk that nobody has; what came before does not count."""
+    """JST-15, planted into the real log under the name of a disk that nobody has.
+
+    What came before does not count.
+    """
     name = f"plimsolltest{os.getpid()}"
     write(f"<3>I/O error, dev {name}, sector 1 (before)")
     with KernelLog() as log:
         write(f"<6>{name}: all is well")
         write(f"<3>I/O error, dev {name}, sector 2 (during)")
         found = log.errors_about([name])
-    assert found["readable"]
-    assert found["lines"] == [f"I/O error, dev {name}, sector 2 (during)"]
+    assert found.readable
+    assert found.lines == (f"I/O error, dev {name}, sector 2 (during)",)
 
 
 def write(line: str) -> None:

@@ -1,4 +1,7 @@
-"""The health of drives by their own word: understood for every command set, never guessed, and a run that costs a drive data fails."""
+"""The health of drives by their own word.
+
+Understood for every command set, never guessed, and a run that costs a drive data fails.
+"""
 
 import json
 import os
@@ -13,7 +16,11 @@ from tests.support.places import plimsoll
 
 NVME = {
     "smart_status": {"passed": True},
-    "nvme_smart_health_information_log": {"percentage_used": 7, "media_errors": 3, "num_err_log_entries": 900},
+    "nvme_smart_health_information_log": {
+        "percentage_used": 7,
+        "media_errors": 3,
+        "num_err_log_entries": 900,
+    },
 }
 ATA = {
     "smart_status": {"passed": False},
@@ -30,9 +37,16 @@ SCSI = {
     "smart_status": {"passed": True},
     "scsi_grown_defect_list": 2,
     "scsi_percentage_used_endurance_indicator": 1,
-    "scsi_error_counter_log": {"read": {"total_uncorrected_errors": 1}, "write": {"total_uncorrected_errors": 0}},
+    "scsi_error_counter_log": {
+        "read": {"total_uncorrected_errors": 1},
+        "write": {"total_uncorrected_errors": 0},
+    },
 }
-DENIED = {"smartctl": {"messages": [{"string": "Smartctl open device: /dev/sda failed: Permission denied"}]}}
+DENIED = {
+    "smartctl": {
+        "messages": [{"string": "Smartctl open device: /dev/sda failed: Permission denied"}]
+    }
+}
 
 
 @pytest.mark.parametrize(
@@ -40,20 +54,30 @@ DENIED = {"smartctl": {"messages": [{"string": "Smartctl open device: /dev/sda f
     [
         (NVME, True, 7, {"media_errors": 3}),
         (ATA, False, None, {"reallocated_sectors": 12, "pending_sectors": 0}),
-        (SCSI, True, 1, {"uncorrected_read_errors": 1, "uncorrected_write_errors": 0, "grown_defects": 2}),
+        (
+            SCSI,
+            True,
+            1,
+            {"uncorrected_read_errors": 1, "uncorrected_write_errors": 0, "grown_defects": 2},
+        ),
     ],
     ids=["NVMe", "ATA", "SCSI"],
 )
 def test_each_command_set_is_understood(
     said: dict[str, Any], healthy: bool, used: int | None, counters: dict[str, int]
 ) -> None:
-    """Each kind of drive counts its losses under other names; hours of power and entries of a log are no losses."""
+    """Each kind of drive counts its losses under other names.
+
+    Hours of power and entries of a log are no losses.
+    """
     found = smart.understood("sda", said)
     assert (found["read"], found["healthy"], found["life_used_percent"]) == (True, healthy, used)
     assert found["counters"] == counters
 
 
-@pytest.mark.parametrize("said", [DENIED, {}, {"smart_status": "yes"}, {"ata_smart_attributes": {"table": [7, {}]}}])
+@pytest.mark.parametrize(
+    "said", [DENIED, {}, {"smart_status": "yes"}, {"ata_smart_attributes": {"table": [7, {}]}}]
+)
 def test_what_was_not_read_is_not_healthy(said: dict[str, Any]) -> None:
     """Silence of a drive, or of a program without rights, must not look like health."""
     found = smart.understood("sda", said)
@@ -81,17 +105,35 @@ def fake_program(home: Path, answers: list[dict[str, Any]]) -> Path:
     return home
 
 
-def test_JST_15_a_drive_that_lost_data_during_the_run_fails_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the latencies were; and a drive that calls itself failing keeps a pass from being a qualification."""
+def test_JST_15_a_drive_that_lost_data_during_the_run_fails_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the latencies were.
+
+    And a drive that calls itself failing keeps a pass from being a qualification.
+    """
     worse = NVME | {"nvme_smart_health_information_log": {"percentage_used": 7, "media_errors": 4}}
     results = {}
     for name, answers in (("grown", [NVME, worse]), ("failing", [ATA])):
         program = fake_program(tmp_path / name, answers)
         monkeypatch.setenv("PATH", f"{program}:{os.environ['PATH']}")
         result = plimsoll(
-            "test", "performance", tmp_path / "disk", "--databases", "1", "--size-mib", "64", "--minutes", "0.02", "--backend",
-            "raw_files", "--out", tmp_path / f"run-{name}", "--quiet", cwd=tmp_path,
-        )  # fmt: skip
+            "test",
+            "performance",
+            tmp_path / "disk",
+            "--databases",
+            "1",
+            "--size-mib",
+            "64",
+            "--minutes",
+            "0.02",
+            "--backend",
+            "raw_files",
+            "--out",
+            tmp_path / f"run-{name}",
+            "--quiet",
+            cwd=tmp_path,
+        )
         results[name] = (result, folder.read_json(tmp_path / f"run-{name}" / folder.VERDICT))
     result, verdict = results["grown"]
     if "smart/" not in (tmp_path / "run-grown" / folder.DEVICE_ERRORS).read_text():
@@ -100,6 +142,9 @@ def test_JST_15_a_drive_that_lost_data_during_the_run_fails_it(tmp_path: Path, m
     assert "media_errors: 1 more error (3 before, 4 after)" in result.stdout
     _, verdict = results["failing"]
     assert verdict["qualifying"] is False
-    assert any("says of itself that it is failing" in reason for reason in verdict["not_qualifying_because"])
+    assert any(
+        "says of itself that it is failing" in reason
+        for reason in verdict["not_qualifying_because"]
+    )
     page = (tmp_path / "run-failing" / folder.REPORT).read_text()
     assert "Health of the disks under test (SMART)" in page and "reallocated sectors 12" in page

@@ -1,8 +1,10 @@
-"""Importers meet damaged files: every one ends in a report or in a message with the file's name, never in a traceback.
+"""Importers meet damaged files.
 
-Valid files are damaged as files are in real life (cut, doubled, in another encoding, digits changed) and as strangers would
-(entities, depth, absurd numbers). What is read all the same must also become a run folder.
-"""
+Every one ends in a report or in a message with the file's name, never in a traceback.
+
+Valid files are damaged as files are in real life (cut, doubled, in another encoding, digits
+changed) and as strangers would (entities, depth, absurd numbers). What is read all the same must
+also become a run folder."""
 
 from __future__ import annotations
 
@@ -31,8 +33,12 @@ from tests.support.paper_shape import BELOW, SPACE, paper
 from tests.support.published import REPORTS
 from tests.support.xml_results import result_xml
 
-PAGES = {name: page_of("Report", sections_of(report())).encode() for name, report in REPORTS.items()}
-PAPER = paper([("C", REPORTS["appendix_c"](), BELOW), ("F", REPORTS["appendix_f_replay"](), SPACE)]).encode()
+PAGES = {
+    name: page_of("Report", sections_of(report())).encode() for name, report in REPORTS.items()
+}
+PAPER = paper(
+    [("C", REPORTS["appendix_c"](), BELOW), ("F", REPORTS["appendix_f_replay"](), SPACE)]
+).encode()
 
 
 def _paper(name: str, content: bytes) -> list[dict[str, Any]]:
@@ -85,7 +91,9 @@ def _damage(content: bytes, chance: random.Random) -> bytes:
                 )
             case 6:
                 digits = [
-                    place for place in range(start, min(size, start + 3000)) if content[place : place + 1].isdigit()
+                    place
+                    for place in range(start, min(size, start + 3000))
+                    if content[place : place + 1].isdigit()
                 ]
                 if digits:
                     place = chance.choice(digits)
@@ -112,7 +120,11 @@ def survives(kind: str, seed: int) -> None:
         return
     if kind == "configuration":
         return
-    reports = found if isinstance(found, list) else [found | {"source": {"files": ["x"], "format": "html"}}]
+    reports = (
+        found
+        if isinstance(found, list)
+        else [found | {"source": {"files": ["x"], "format": "html"}}]
+    )
     for report in joined(reports):
         with tempfile.TemporaryDirectory(prefix="plimsoll-imports-") as folder:
             write_run_folder(Path(folder), report)
@@ -135,9 +147,11 @@ def test_many_damaged_files_never_crash_an_importer(kind: str, seed: int) -> Non
     survives(kind, seed)
 
 
-BOMB = '<?xml version="1.0"?><!DOCTYPE c [<!ENTITY a "aaaaaaaaaa">' + "".join(
-    f'<!ENTITY {chr(98 + place)} "{f"&{chr(97 + place)};" * 10}">' for place in range(9)
-) + "]><configuration>&j;</configuration>"  # fmt: skip
+BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE c [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY {chr(98 + place)} "{f"&{chr(97 + place)};" * 10}">' for place in range(9))
+    + "]><configuration>&j;</configuration>"
+)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +174,18 @@ def test_an_xml_bomb_costs_nothing(content: bytes, word: str) -> None:
     assert time.monotonic() - begun < 5
 
 
-@pytest.mark.parametrize("piece", [b"<!--", b"<![", b"<?", b"<a ", b"<", b"&#", b"<td>", b"</", b"<script", b"a"])
+@pytest.mark.parametrize(
+    "piece", [b"<!--", b"<![", b"<?", b"<a ", b"<", b"&#", b"<td>", b"</", b"<script", b"a"]
+)
 def test_a_hostile_page_takes_no_longer_than_its_size(piece: bytes) -> None:
-    """The standard library's parser took minutes for 200 kB of comments that never end; a scanner in one pass does not."""
+    """The standard library's parser took minutes for 200 kB of comments that never end.
+
+    A scanner in one pass does not.
+    """
     begun = time.monotonic()
-    content = b"<html><fieldset><legend>Checksum Statistics - All</legend><table><tr><td>" + piece * (
-        200_000 // len(piece)
+    content = (
+        b"<html><fieldset><legend>Checksum Statistics - All</legend><table><tr><td>"
+        + piece * (200_000 // len(piece))
     )
     with pytest.raises(InputError):
         read_html("hostile.html", content)
@@ -176,8 +196,9 @@ def test_a_hostile_page_takes_no_longer_than_its_size(piece: bytes) -> None:
 def test_a_hostile_text_takes_no_longer_than_its_size(piece: str) -> None:
     """Patterns over words can be made to try everything; no line of a paper is so long."""
     begun = time.monotonic()
-    text = "Test Summary\nTransactional I/O Performance\nTest Log\n4/21/2011 3:43:49 AM -- " + piece * (
-        100_000 // len(piece)
+    text = (
+        "Test Summary\nTransactional I/O Performance\nTest Log\n4/21/2011 3:43:49 AM -- "
+        + piece * (100_000 // len(piece))
     )
     with pytest.raises(InputError):
         read_paper("hostile.txt", text)

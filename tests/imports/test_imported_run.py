@@ -1,4 +1,7 @@
-"""An imported report is a run folder: figures in our words where they mean the same, the verdict as the original said it."""
+"""An imported report is a run folder.
+
+Figures in our words where they mean the same, the verdict as the original said it.
+"""
 
 import json
 import re
@@ -59,7 +62,9 @@ def test_what_the_original_does_not_hold_is_null_and_named(runs: Path) -> None:
     folder = runs / "appendix_c"
     database = read_json(folder / "summary.json")["databases"][0]["database_read"]
     assert database["latency_ms_mean_of_samples"] == 12.056
-    assert [database[name] for name in ("latency_ms_mean", "latency_ms_p99", "latency_ms_max", "count")] == [None] * 4
+    assert [
+        database[name] for name in ("latency_ms_mean", "latency_ms_p99", "latency_ms_max", "count")
+    ] == [None] * 4
     assert "percentiles" in (folder / "report.html").read_text(encoding="utf-8")
 
 
@@ -122,11 +127,17 @@ def test_a_checksum_page_joins_the_test_it_followed(tmp_path: Path) -> None:
         "checksum": report.pop("checksum"),
         "test_log_events": [{"t": "2011-04-21T05:46:06", "event": "verify_checksums"}],
     }
-    files = [page(tmp_path / "DBChecksum.html", checksum), page(tmp_path / "Performance.html", report)]
+    files = [
+        page(tmp_path / "DBChecksum.html", checksum),
+        page(tmp_path / "Performance.html", report),
+    ]
     result = run("import", *files, "--out", tmp_path / "runs")
     assert result.exit_code == 0, result.output
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["Performance"]
-    assert read_json(tmp_path / "runs" / "Performance" / "summary.json")["total"]["pages_verified"] == 63720068
+    assert (
+        read_json(tmp_path / "runs" / "Performance" / "summary.json")["total"]["pages_verified"]
+        == 63720068
+    )
 
 
 def test_nothing_is_overwritten(runs: Path, tmp_path: Path) -> None:
@@ -148,7 +159,10 @@ def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path) -> None:
 
 
 def test_RPT_28_compare_accepts_imported_runs(runs: Path) -> None:
-    """The published increase from three to six threads, 40 %, from the two reports; a report against itself differs in nothing."""
+    """The published increase from three to six threads, 40 %, from the two reports.
+
+    A report against itself differs in nothing.
+    """
     result = run("compare", runs / "appendix_c", runs / "appendix_d")
     assert result.exit_code == 0, result.output
     assert re.search(r"Database IOPS[^%]*?1\.40", result.output), result.output

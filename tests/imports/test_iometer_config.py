@@ -1,4 +1,7 @@
-"""Configurations of Iometer: read as leniently as they are written, written as the original writes them, and made plans."""
+"""Configurations of Iometer.
+
+Read as leniently as they are written, written as the original writes them, and made plans.
+"""
 
 import tomllib
 from dataclasses import asdict
@@ -19,7 +22,8 @@ CORPUS = SHARED / "data" / "icf"
 FILES = sorted(CORPUS.glob("*.icf"))
 SAVED = sorted((CORPUS / "golden").glob("*.save.txt"))
 needs_corpus = pytest.mark.skipif(
-    len(FILES) != 35, reason=f"the 35 published configurations are not in {CORPUS}; set PLIMSOLL_SHARED"
+    len(FILES) != 35,
+    reason=f"the 35 published configurations are not in {CORPUS}; set PLIMSOLL_SHARED",
 )
 
 SMALL = """Version 1.1.0
@@ -76,14 +80,17 @@ SMALL = """Version 1.1.0
 'End manager
 'END manager list
 Version 1.1.0
-"""
+"""  # noqa: E501
 
 
 def content(icf: Icf) -> dict[str, object]:
     """Everything but lines of the file and its version."""
     found = asdict(icf)
     del found["version"]
-    for item in (*found["specifications"], *(worker for manager in found["managers"] for worker in manager["workers"])):
+    for item in (
+        *found["specifications"],
+        *(worker for manager in found["managers"] for worker in manager["workers"]),
+    ):
         del item["line_number"]
     return found
 
@@ -110,18 +117,32 @@ def test_IO_09_every_published_configuration_is_read_and_written_again(path: Pat
 @needs_corpus
 @pytest.mark.parametrize("path", SAVED, ids=lambda path: path.stem)
 def test_IO_09_what_the_original_saved_is_written_byte_for_byte(path: Path):
-    """What Iometer 1.1.0 itself wrote after loading each of the files, its own name for the version apart."""
-    text = path.read_text(encoding="utf-8").replace("RUN EXIT=0\n", "").replace("VERSION", "Version 1.1.0 ")
+    """What Iometer 1.1.0 itself wrote after loading each of the files, its own name for the version
+    apart.
+    """
+    text = (
+        path.read_text(encoding="utf-8")
+        .replace("RUN EXIT=0\n", "")
+        .replace("VERSION", "Version 1.1.0 ")
+    )
     assert write_icf(read_icf(path.name, text).icf) == text
 
 
 @needs_corpus
 def test_warnings_name_the_lines_of_files_that_strict_readers_reject():
-    found = {path.name: read_icf(path.name, path.read_text(encoding="cp1252")).warnings for path in FILES}
-    told = {name: [(item.line, item.message) for item in items] for name, items in found.items() if items}
+    found = {
+        path.name: read_icf(path.name, path.read_text(encoding="cp1252")).warnings for path in FILES
+    }
+    told = {
+        name: [(item.line, item.message) for item in items]
+        for name, items in found.items()
+        if items
+    }
     assert told["tp-qemu__iometer_multi_3disks.icf"] == [(266, "ends a target that was not begun")]
     assert (1, "names no version") in told["vmware_ioanalyzer_4k_100read_loose.icf"]
-    assert (123, '"IOA-worker" begins without a tab') in told["vmware_ioanalyzer_4k_100read_loose.icf"]
+    assert (123, '"IOA-worker" begins without a tab') in told[
+        "vmware_ioanalyzer_4k_100read_loose.icf"
+    ]
     assert len(told) == 5
 
 
@@ -139,14 +160,20 @@ def test_every_configuration_that_loads_disks_becomes_plans_that_are_accepted(tm
             target.write_text(plan.text, encoding="utf-8")
             read_plan(target)
     assert refused == {
-        "builtin_specs_fragment.icf", "cov_single.icf", "icf_compat__nospec_error.icf", "kochaika_iSCSI__iometer.icf",
-        "minimal.icf", "network_worker.icf",
-    }  # fmt: skip
+        "builtin_specs_fragment.icf",
+        "cov_single.icf",
+        "icf_compat__nospec_error.icf",
+        "kochaika_iSCSI__iometer.icf",
+        "minimal.icf",
+        "network_worker.icf",
+    }
 
 
 @needs_corpus
 @pytest.mark.parametrize(("name", "depth"), [("200", 1), ("500", 2)])
-def test_IO_02_IO_03_the_published_file_servers_are_what_their_paper_says(tmp_path: Path, name: str, depth: int):
+def test_IO_02_IO_03_the_published_file_servers_are_what_their_paper_says(
+    tmp_path: Path, name: str, depth: int
+):
     """5 GiB, half an hour, no ramp, and the built-in pattern line by line."""
     found = read_imports([CORPUS / f"seed004_fileserver_{name}users.icf"])
     plan = tomllib.loads(found.iometer[0][1].plans[0].text)
@@ -154,7 +181,10 @@ def test_IO_02_IO_03_the_published_file_servers_are_what_their_paper_says(tmp_pa
     target.write_text(found.iometer[0][1].plans[0].text)
     completed, known = read_plan(target), tmp_path / "known.toml"
     known.write_text(target.read_text().split("access = [")[0] + 'pattern = "file-server"\n')
-    assert completed.run.workloads[0].plain()["access"] == read_plan(known).run.workloads[0].plain()["access"]
+    assert (
+        completed.run.workloads[0].plain()["access"]
+        == read_plan(known).run.workloads[0].plain()["access"]
+    )
     assert plan["instance"][0]["file_mib"] == 5120 and plan["workload"][0]["outstanding"] == depth
     assert [phase["kind"] for phase in plan["phase"]] == ["prepare", "measure", "stop"]
     assert plan["phase"][1]["duration_s"] == 1800
@@ -164,16 +194,28 @@ def test_a_worker_becomes_a_workload_on_its_targets():
     found = tomllib.loads(plans(SMALL).plans[0].text)
     assert found["seed"] == 42
     assert [item["path"] for item in found["target"]] == ["/mnt/E", "/mnt/F"]
-    assert [(item["file_mib"], item["data_pattern"]) for item in found["instance"]] == [(10, 1), (10, 1)]
+    assert [(item["file_mib"], item["data_pattern"]) for item in found["instance"]] == [
+        (10, 1),
+        (10, 1),
+    ]
     workload = found["workload"][0]
     assert workload["instances"] == ["E", "F"] and workload["outstanding"] == 16
     assert workload["access"][1] == {
-        "size_bytes": 8192, "share_percent": 40, "read_percent": 100, "random_percent": 0, "delay_ms": 5, "burst": 4,
-        "align_bytes": 4096, "reply_bytes": 512,
-    }  # fmt: skip
+        "size_bytes": 8192,
+        "share_percent": 40,
+        "read_percent": 100,
+        "random_percent": 0,
+        "delay_ms": 5,
+        "burst": 4,
+        "align_bytes": 4096,
+        "reply_bytes": 512,
+    }
     assert [(phase["kind"], phase.get("duration_s")) for phase in found["phase"]] == [
-        ("prepare", None), ("soak", 5), ("measure", 90), ("stop", None),
-    ]  # fmt: skip
+        ("prepare", None),
+        ("soak", 5),
+        ("measure", 90),
+        ("stop", None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +223,10 @@ def test_a_worker_becomes_a_workload_on_its_targets():
     [
         ("CYCLE_OUTSTANDING_IOS", ["depth 1", "depth 2", "depth 4", "depth 8"]),
         ("CYCLE_TARGETS", ["1 targets", "2 targets"]),
-        ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", [f"{t} targets, depth {d}" for t in (1, 2) for d in (1, 2, 4, 8)]),
+        (
+            "CYCLE_OUTSTANDING_IOS_AND_TARGETS",
+            [f"{t} targets, depth {d}" for t in (1, 2) for d in (1, 2, 4, 8)],
+        ),
     ],
 )
 def test_cycles_are_nested_as_in_the_original(test_type: str, names: list[str]):
@@ -193,22 +238,34 @@ def test_cycles_are_nested_as_in_the_original(test_type: str, names: list[str]):
 
 
 def test_what_cannot_mean_anything_is_reported_at_once_with_its_line():
-    broken = SMALL.replace("8192,40", "8192,30").replace("\t16,DISABLED", "\t0,DISABLED").replace("\tNORMAL", "\tODD")
+    broken = (
+        SMALL.replace("8192,40", "8192,30")
+        .replace("\t16,DISABLED", "\t0,DISABLED")
+        .replace("\tNORMAL", "\tODD")
+    )
     found = mistakes(broken)
     assert [line for line, _ in found] == [14, 18, 32]
     assert "has shares that make 90 %" in found[1][1]
-    assert mistakes(SMALL.replace("\tMixed\n'End assigned", "\tOther\n'End assigned"))[0][1].endswith(
-        'is given "Other", which is no specification of the file'
-    )
+    assert mistakes(SMALL.replace("\tMixed\n'End assigned", "\tOther\n'End assigned"))[0][
+        1
+    ].endswith('is given "Other", which is no specification of the file')
     assert mistakes(SMALL.replace("two", "t\0wo")) == [(4, "contains a NUL byte")]
 
 
 def test_old_files_had_six_numbers_and_no_names():
-    """Before 1998.05.21; transfers were aligned to their size, as the original does when it reads them."""
+    """Before 1998.05.21; transfers were aligned to their size, as the original does when it reads
+    them.
+    """
     assert has_unnamed_specifications("1998.02.01") and not has_unnamed_specifications("3.26.97")
-    text = "Version 1998.02.01\n'ACCESS SPECIFICATIONS\n'size, % of size, % reads, % random, delay, burst\n2048 100 67 100 0 1\n"
+    text = (
+        "Version 1998.02.01\n'ACCESS SPECIFICATIONS\n'size, % of size, % reads, % random, delay, "
+        "burst\n2048 100 67 100 0 1\n"
+    )
     specification = read_icf("x.icf", text).icf.specifications[0]
-    assert specification.name == "2 KiB random 67% reads" and specification.lines[0].align_bytes == 2048
+    assert (
+        specification.name == "2 KiB random 67% reads"
+        and specification.lines[0].align_bytes == 2048
+    )
 
 
 def test_the_command_writes_plans_and_overwrites_nothing(tmp_path: Path):

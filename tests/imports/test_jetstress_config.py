@@ -1,4 +1,6 @@
-"""A configuration becomes a plan that runs, and a plan becomes the configuration again, with every field it had."""
+"""A configuration becomes a plan that runs, and a plan becomes the configuration again, with every
+field it had.
+"""
 
 import math
 import tomllib
@@ -26,7 +28,9 @@ def imported(text: str) -> tuple[dict[str, object], dict[str, str]]:
 def round_trip(text: str, folder: Path, change: tuple[str, str] = ("", "")) -> dict[str, str]:
     """The fields after the way to a plan and back, with one change in the plan."""
     plan = folder / "plan.toml"
-    plan.write_text(import_config("JetstressConfig.xml", text.encode()).text.replace(*change), encoding="utf-8")
+    plan.write_text(
+        import_config("JetstressConfig.xml", text.encode()).text.replace(*change), encoding="utf-8"
+    )
     return fields_of(parse_xml("back", export_config(plan)[0].encode()))[0]
 
 
@@ -43,7 +47,9 @@ CONFIGS = {
     "2013 sessions": config_2013(tuning="true"),
     "2013 search": config_2013(sizing="Percentage"),
     "2013 no threads": config_2013(tuning="true", threads=""),
-    "2013 recovery": config_2013(kind="SoftRecovery").replace(">500</LogFilesToReplay", ">750</LogFilesToReplay"),
+    "2013 recovery": config_2013(kind="SoftRecovery").replace(
+        ">500</LogFilesToReplay", ">750</LogFilesToReplay"
+    ),
     "2013 backup": config_2013(kind="DatabaseBackup", tuning="true"),
     "2013 of another kind": config_2013(kind="Mystery"),
     "2010 stress": config_2010(),
@@ -56,13 +62,17 @@ def test_JST_17_every_field_survives_the_round_trip(name: str, tmp_path: Path) -
     before = fields_of(parse_xml("before", CONFIGS[name].encode()))[0]
     after = round_trip(CONFIGS[name], tmp_path)
     assert {path for path in before if path not in after} == set()
-    assert {path: (before[path], after[path]) for path in before if not same(before[path], after[path])} == {}
+    assert {
+        path: (before[path], after[path]) for path in before if not same(before[path], after[path])
+    } == {}
 
 
 def test_JST_17_what_means_the_same_is_translated(tmp_path: Path) -> None:
     """The plan must do what the configuration asked for, not only carry its words."""
     plan_file = tmp_path / "plan.toml"
-    plan_file.write_text(import_config("c.xml", config_2010().encode(), "/srv").text, encoding="utf-8")
+    plan_file.write_text(
+        import_config("c.xml", config_2010().encode(), "/srv").text, encoding="utf-8"
+    )
     plan = read_plan(plan_file)
     instance, workload = plan.run.instances[1], plan.run.workloads[0]
     measure = next(phase.action for phase in plan.run.phases if phase.action.kind == "measure")
@@ -79,16 +89,21 @@ def test_JST_17_what_means_the_same_is_translated(tmp_path: Path) -> None:
     assert instance.log_directory == "/srv/f/store2/log/instance2"
 
 
-@pytest.mark.parametrize(("kind", "test", "phases"), [
-    ("DatabaseBackup", "backup", ["prepare", "backup", "stop"]),
-    ("SoftRecovery", "recovery", ["prepare", "generate_logs", "recover", "stop"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "test", "phases"),
+    [
+        ("DatabaseBackup", "backup", ["prepare", "backup", "stop"]),
+        ("SoftRecovery", "recovery", ["prepare", "generate_logs", "recover", "stop"]),
+    ],
+)
 def test_JST_17_backup_and_recovery_are_tests_of_their_own(
     kind: str, test: str, phases: list[str], tmp_path: Path
 ) -> None:
     """The tool's four kinds of test have one each here."""
     plan_file = tmp_path / "plan.toml"
-    plan_file.write_text(import_config("c.xml", config_2013(kind=kind).encode()).text, encoding="utf-8")
+    plan_file.write_text(
+        import_config("c.xml", config_2013(kind=kind).encode()).text, encoding="utf-8"
+    )
     plan = read_plan(plan_file)
     assert plan.judgement.test == test
     assert [phase.action.kind for phase in plan.run.phases] == phases
@@ -97,8 +112,19 @@ def test_JST_17_backup_and_recovery_are_tests_of_their_own(
 def test_a_pool_of_threads_of_2013_is_one_pool_here() -> None:
     """The 2010 tool counts threads for each database, that of 2013 for all."""
     plan, _ = imported(config_2013(tuning="true"))
-    assert plan["workload"] == [{"name": "mix", "insert_percent": 40, "delete_percent": 20, "replace_percent": 5, "lazy_commit_percent": 70,
-                                 "read_percent": 35, "sluggish": 1, "batch_operations": 16, "load": {"sessions": 4, "shared": True}}]  # fmt: skip
+    assert plan["workload"] == [
+        {
+            "name": "mix",
+            "insert_percent": 40,
+            "delete_percent": 20,
+            "replace_percent": 5,
+            "lazy_commit_percent": 70,
+            "read_percent": 35,
+            "sluggish": 1,
+            "batch_operations": 16,
+            "load": {"sessions": 4, "shared": True},
+        }
+    ]
 
 
 def test_what_means_nothing_here_is_listed_with_a_reason() -> None:
@@ -119,17 +145,24 @@ def test_a_change_in_the_plan_reaches_the_configuration(tmp_path: Path) -> None:
     after = round_trip(config_2013(), tmp_path, ("users = 3000", "users = 4000"))
     assert after["ExchangeProfile/MailboxCount"] == "4000"
     after = round_trip(
-        config_2013(tuning="true"), tmp_path, ("database_size_mib = 1024000", "database_size_mib = 2048000")
+        config_2013(tuning="true"),
+        tmp_path,
+        ("database_size_mib = 1024000", "database_size_mib = 2048000"),
     )
     assert after["ExchangeProfile/MailboxQuota"] == "2048"
 
 
 def test_the_weight_of_an_instance_comes_along(tmp_path: Path) -> None:
-    """A file that loads one volume twice as hard must not be measured as if all were alike; and its own digits come back."""
+    """A file that loads one volume twice as hard must not be measured as if all were alike.
+
+    And its own digits come back.
+    """
     text = config_2013().replace('IopsBias="1"', 'IopsBias="2.50"', 1)
     instances = tomllib.loads(import_config("c.xml", text.encode()).text)["instance"]
     assert [item.get("weight") for item in instances] == [2.5, *[None] * (len(instances) - 1)]
-    biases = [value for path, value in round_trip(text, tmp_path).items() if path.endswith("@IopsBias")]
+    biases = [
+        value for path, value in round_trip(text, tmp_path).items() if path.endswith("@IopsBias")
+    ]
     assert biases == ["2.50", *["1"] * (len(biases) - 1)]
     biases = [
         value

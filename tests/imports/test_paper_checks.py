@@ -44,37 +44,61 @@ def table_lines() -> list[str]:
     )
     rows: dict[str, dict[str, Any]] = {
         "Table 1. Simulated configuration": {
-            "Number of Exchange mailboxes simulated": "1,000", "Number of databases/host": first["databases_per_host"],
-            "Simulated profile: I/O per second of a mailbox (20% headroom)": first["iops_per_mailbox_incl_20pct_headroom"],
-            "Database LUN size": f"{first['database_lun_size_tb']} TB", "Total database size for performance testing": "1,955 GB",
-            "% storage capacity used by databases": f"{first['storage_capacity_used_by_database_pct']}%",
+            "Number of Exchange mailboxes simulated": "1,000",
+            "Number of databases/host": first["databases_per_host"],
+            "Simulated profile: I/O per second of a mailbox (20% headroom)": first[
+                "iops_per_mailbox_incl_20pct_headroom"
+            ],
+            "Database LUN size": f"{first['database_lun_size_tb']} TB",
+            "Total database size for performance testing": "1,955 GB",
+            "% storage capacity used by databases": f"{first['storage_capacity_used_by_database_pct']}%",  # noqa: E501
         },
         "Table 2. Hardware": {"Host": "4 processors of 2.99 GHz, 32 GB memory"},
         "Table 4. Disks of the databases": {
-            "Raw capacity per disk (GB)": fourth["raw_capacity_per_disk_gb"], "Number of physical disks in test": fourth["physical_disks"],
-            "Total raw storage capacity (GB)": "4,200", "Total formatted capacity": fourth["total_formatted_capacity_gb"],
-            "Storage capacity utilization": f"{fourth['storage_capacity_utilization_pct']}%", "Database capacity utilization": f"{fourth['database_capacity_utilization_pct']}%",
+            "Raw capacity per disk (GB)": fourth["raw_capacity_per_disk_gb"],
+            "Number of physical disks in test": fourth["physical_disks"],
+            "Total raw storage capacity (GB)": "4,200",
+            "Total formatted capacity": fourth["total_formatted_capacity_gb"],
+            "Storage capacity utilization": f"{fourth['storage_capacity_utilization_pct']}%",
+            "Database capacity utilization": f"{fourth['database_capacity_utilization_pct']}%",
         },
-        "Table 5. Disks of the logs": {"Total formatted capacity": fifth["total_formatted_capacity_gb"]},
+        "Table 5. Disks of the logs": {
+            "Total formatted capacity": fifth["total_formatted_capacity_gb"]
+        },
         "Table 6. Server metrics": {
-            "Database disks transfers/sec": sixth["database_disk_transfers_per_sec"], "Database disk reads/sec": f"{sixth['database_disk_reads_per_sec']:.3f}",
-            "Database disk writes/sec": sixth["database_disk_writes_per_sec"], "Average database disk read latency (ms)": sixth["average_database_disk_read_latency_ms"],
-            "Average database disk write latency (ms)": sixth["average_database_disk_write_latency_ms"], "Log disk writes/sec": sixth["log_disk_writes_per_sec"],
+            "Database disks transfers/sec": sixth["database_disk_transfers_per_sec"],
+            "Database disk reads/sec": f"{sixth['database_disk_reads_per_sec']:.3f}",
+            "Database disk writes/sec": sixth["database_disk_writes_per_sec"],
+            "Average database disk read latency (ms)": sixth[
+                "average_database_disk_read_latency_ms"
+            ],
+            "Average database disk write latency (ms)": sixth[
+                "average_database_disk_write_latency_ms"
+            ],
+            "Log disk writes/sec": sixth["log_disk_writes_per_sec"],
             "Average log disk write latency (ms)": sixth["average_log_disk_write_latency_ms"],
         },
         "Table 7. Reading for a backup": {
-            "MB read/sec per database": seventh["mb_read_per_sec_per_database"], "MB read/sec total per server": f"{seventh['mb_read_per_sec_total_per_server']:.2f}",
+            "MB read/sec per database": seventh["mb_read_per_sec_per_database"],
+            "MB read/sec total per server": f"{seventh['mb_read_per_sec_total_per_server']:.2f}",
         },
-        "Table 8. Replay": {"Number of log files": eighth["log_files_nominal"], "Average time to play one log file (sec)": eighth["average_time_to_play_one_log_s"]},
+        "Table 8. Replay": {
+            "Number of log files": eighth["log_files_nominal"],
+            "Average time to play one log file (sec)": eighth["average_time_to_play_one_log_s"],
+        },
         "Table 9. Users": {},
-    }  # fmt: skip
+    }
     lines = ["Tested date: 4/25/2011", ""]
     for title, pairs in rows.items():
         lines += [title, *(f"{label:<70}{value}" for label, value in pairs.items()), ""]
-    lines += [f"{row['max_users']:>8,}      {row['mailbox_size_gb']}" for row in facts["table_9_maximum_user_count"]]
+    lines += [
+        f"{row['max_users']:>8,}      {row['mailbox_size_gb']}"
+        for row in facts["table_9_maximum_user_count"]
+    ]
     lines += [
         "",
-        f"The maximum number of users within the limit is {facts['appendix_a_user_mailbox_sizing']['max_users_at_latency_limit']:,}.",
+        f"The maximum number of users within the limit is "
+        f"{facts['appendix_a_user_mailbox_sizing']['max_users_at_latency_limit']:,}.",
     ]
     return lines
 
@@ -82,8 +106,14 @@ def table_lines() -> list[str]:
 @pytest.fixture(scope="module")
 def whole() -> str:
     """A paper with tables and reports, two of them with broken cells."""
-    ways = [("B", "appendix_b", BELOW), ("C", "appendix_c", WHOLE), ("D", "appendix_d", BELOW), ("E", "appendix_e", WHOLE),
-            ("F", "appendix_f_replay", WHOLE), ("", "appendix_f_generation", WHOLE)]  # fmt: skip
+    ways = [
+        ("B", "appendix_b", BELOW),
+        ("C", "appendix_c", WHOLE),
+        ("D", "appendix_d", BELOW),
+        ("E", "appendix_e", WHOLE),
+        ("F", "appendix_f_replay", WHOLE),
+        ("", "appendix_f_generation", WHOLE),
+    ]
     return paper([(letter, REPORTS[name](), way) for letter, name, way in ways], table_lines())
 
 
@@ -94,12 +124,24 @@ def findings(whole: str) -> list[Finding]:
 
 
 BY_HAND = {
-    "E-04": ("storage_utilisation", ROUNDING, "76.4 is printed, 76.4586 is computed (cut off, not rounded)"),
+    "E-04": (
+        "storage_utilisation",
+        ROUNDING,
+        "76.4 is printed, 76.4586 is computed (cut off, not rounded)",
+    ),
     "E-05": ("formatted_capacity", CONTRADICTION, "3211.26 GB and of 3211.64 GB"),
     "E-06": ("volume_share", CONTRADICTION, "80.45 is printed, 80.48"),
-    "E-07": ("tested_size", CONTRADICTION, "1944.6 GB, 1955 GB are printed; it is that of the run of 2011-04-30"),
+    "E-07": (
+        "tested_size",
+        CONTRADICTION,
+        "1944.6 GB, 1955 GB are printed; it is that of the run of 2011-04-30",
+    ),
     "E-08": ("log_count", CONTRADICTION, "500 logs are stated, 501 were replayed"),
-    "E-09": ("user_limit", CONTRADICTION, "are 1927 users; 1900 are stated and table 9 ends at 1800"),
+    "E-09": (
+        "user_limit",
+        CONTRADICTION,
+        "are 1927 users; 1900 are stated and table 9 ends at 1800",
+    ),
     "E-12": ("host_memory", CONTRADICTION, "32 GB of memory are stated"),
     "E-13": ("tested_date", ODDITY, "2011-04-25 is stated, the runs are of 2011-04-21"),
     "E-16": ("restored", ODDITY, "databases were restored or made anew"),
@@ -116,12 +158,29 @@ def test_RPT_27_an_entry_between_the_tables_is_found(findings: list[Finding], en
 
 
 def test_RPT_27_tables_6_to_8_agree_with_the_reports(findings: list[Finding]) -> None:
-    """The published summary follows from its appendices in every digit; a checker must say so by saying nothing."""
-    assert [finding for finding in findings if finding.rule in ("table_6", "table_7", "table_8", "raw_capacity")] == []
+    """The published summary follows from its appendices in every digit.
+
+    A checker must say so by saying nothing.
+    """
+    assert [
+        finding
+        for finding in findings
+        if finding.rule in ("table_6", "table_7", "table_8", "raw_capacity")
+    ] == []
 
 
-@pytest.mark.parametrize(("old", "new", "rule"), [("12.774", "12.874", "table_6"), ("329.489", "329.498", "table_6"), ("58.415", "58.515", "table_7"), ("2.23\n", "2.33\n", "table_8")])  # fmt: skip
-def test_RPT_27_a_changed_digit_in_a_table_is_found(whole: str, old: str, new: str, rule: str) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("12.774", "12.874", "table_6"),
+        ("329.489", "329.498", "table_6"),
+        ("58.415", "58.515", "table_7"),
+        ("2.23\n", "2.33\n", "table_8"),
+    ],
+)
+def test_RPT_27_a_changed_digit_in_a_table_is_found(
+    whole: str, old: str, new: str, rule: str
+) -> None:
     """Each rule must be able to fail."""
     place = whole.index(old)
     text = whole[:place] + new + whole[place + len(old) :]
@@ -132,7 +191,9 @@ def test_RPT_27_a_changed_digit_in_a_table_is_found(whole: str, old: str, new: s
 def test_importing_a_paper_keeps_its_tables(whole: str, tmp_path: Path) -> None:
     """What a user sees: run folders of the reports, one file for the tables and the findings."""
     (tmp_path / "vendor.txt").write_text(whole, encoding="utf-8")
-    result = CliRunner().invoke(app, ["import", str(tmp_path / "vendor.txt"), "--out", str(tmp_path / "runs")])
+    result = CliRunner().invoke(
+        app, ["import", str(tmp_path / "vendor.txt"), "--out", str(tmp_path / "runs")]
+    )
     assert result.exit_code == 0, result.output
     assert len([path for path in (tmp_path / "runs").iterdir() if path.is_dir()]) == 6
     content = json.loads((tmp_path / "runs" / "vendor.paper.json").read_text(encoding="utf-8"))
@@ -142,11 +203,17 @@ def test_importing_a_paper_keeps_its_tables(whole: str, tmp_path: Path) -> None:
 
 def test_RPT_27_statements_of_a_comparison_are_checked() -> None:
     """S-01 to S-06: factors, sameness and a sum of the SanDisk paper."""
-    found = {finding.where: finding.kind for finding in check_claims(EXAMPLES / "claims_sandisk.toml")[1]}
+    found = {
+        finding.where: finding.kind for finding in check_claims(EXAMPLES / "claims_sandisk.toml")[1]
+    }
     assert found == {
-        "summary, IOPS": CONTRADICTION, "table 1, read latency": CONTRADICTION, "cost": CONTRADICTION,
-        "table 1, database writes": CONTRADICTION, "table 1, log writes": CONTRADICTION, "table 1, sum of reads and writes": ROUNDING,
-    }  # fmt: skip
+        "summary, IOPS": CONTRADICTION,
+        "table 1, read latency": CONTRADICTION,
+        "cost": CONTRADICTION,
+        "table 1, database writes": CONTRADICTION,
+        "table 1, log writes": CONTRADICTION,
+        "table 1, sum of reads and writes": ROUNDING,
+    }
 
 
 NETAPP = {
@@ -162,14 +229,19 @@ NETAPP = {
 def test_RPT_27_statements_of_the_netapp_paper_are_checked(entry: str, tmp_path: Path) -> None:
     """Percentages, ratios and sums that its own rates contradict."""
     results = json.loads(
-        (PUBLISHED / "netapp_tr3565" / "results_2003_vs_2007_and_online_vs_cached.json").read_text(encoding="utf-8")
+        (PUBLISHED / "netapp_tr3565" / "results_2003_vs_2007_and_online_vs_cached.json").read_text(
+            encoding="utf-8"
+        )
     )
     table, eighth = results["table_2_online_vs_cached"], results["cache_size_study_fig_8"]["8GB"]
     figures = {
-        "online_reads": table["online"]["reads_per_sec"], "online_writes": table["online"]["writes_per_sec"],
-        "cached_reads": table["cached"]["reads_per_sec"], "cached_iops_per_user": table["cached"]["iops_per_user"],
-        "fig_8_reads": eighth["reads_per_sec"], "fig_8_writes": eighth["writes_per_sec"],
-    }  # fmt: skip
+        "online_reads": table["online"]["reads_per_sec"],
+        "online_writes": table["online"]["writes_per_sec"],
+        "cached_reads": table["cached"]["reads_per_sec"],
+        "cached_iops_per_user": table["cached"]["iops_per_user"],
+        "fig_8_reads": eighth["reads_per_sec"],
+        "fig_8_writes": eighth["writes_per_sec"],
+    }
     stated, expression, kind = NETAPP[entry]
     lines = [
         'kind = "claims"',
@@ -178,14 +250,24 @@ def test_RPT_27_statements_of_the_netapp_paper_are_checked(entry: str, tmp_path:
         "[figures]",
         *(f"{name} = {value}" for name, value in figures.items()),
     ]
-    lines += ["[[claim]]", f'where = "{entry}"', f'stated = "{stated}"', f'expression = "{expression}"']
+    lines += [
+        "[[claim]]",
+        f'where = "{entry}"',
+        f'stated = "{stated}"',
+        f'expression = "{expression}"',
+    ]
     (tmp_path / "claims.toml").write_text("\n".join(lines), encoding="utf-8")
-    assert [(finding.where, finding.kind) for finding in check_claims(tmp_path / "claims.toml")[1]] == [(entry, kind)]
+    assert [
+        (finding.where, finding.kind) for finding in check_claims(tmp_path / "claims.toml")[1]
+    ] == [(entry, kind)]
 
 
 def test_a_mistake_in_a_file_of_claims_has_its_line(tmp_path: Path) -> None:
     """Several slips are named at once."""
-    text = 'kind = "claims"\nsource = "x"\n[figures]\na = 1\n[[claim]]\nwhere = "w"\nstated = "many"\nexpression = "a / b"\n'
+    text = (
+        'kind = "claims"\nsource = "x"\n[figures]\na = 1\n[[claim]]\nwhere = "w"\nstated = '
+        '"many"\nexpression = "a / b"\n'
+    )
     (tmp_path / "claims.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as found:
         check_claims(tmp_path / "claims.toml")
@@ -204,18 +286,27 @@ def test_DAT_01_published_results_load_with_their_source() -> None:
 @pytest.mark.parametrize(
     ("name", "expected", "in_order"),
     [
-        ("equallogic", {"Q-01", "Q-02", "Q-03", "Q-04", "Q-05", "Q-06", "Q-07", "Q-08"}, {"Q-09", "Q-28"}),
+        (
+            "equallogic",
+            {"Q-01", "Q-02", "Q-03", "Q-04", "Q-05", "Q-06", "Q-07", "Q-08"},
+            {"Q-09", "Q-28"},
+        ),
         ("md3000i", {"M-01", "M-02", "M-03", "M-04"}, {"M-06", "M-16"}),
     ],
 )
 def test_RPT_27_statements_of_the_equallogic_and_md3000i_papers_are_checked(
     name: str, expected: set[str], in_order: set[str]
 ) -> None:
-    """Each contradiction found by hand is found; what adds up within its last digit is not called one."""
+    """Each contradiction found by hand is found.
+
+    What adds up within its last digit is not called one.
+    """
     path = EXAMPLES / f"claims_{name}.toml"
     findings = check_claims(path)[1]
     assert {finding.where[:4] for finding in findings} == expected
     assert all(f'where = "{entry}' in path.read_text(encoding="utf-8") for entry in in_order)
     kinds = {finding.where: finding.kind for finding in findings}
     rounded = [where for where, kind in kinds.items() if kind == ROUNDING]
-    assert rounded == (["Q-07: section 2.4, gain of RAID 10 on the PS6500E"] if name == "equallogic" else [])
+    assert rounded == (
+        ["Q-07: section 2.4, gain of RAID 10 on the PS6500E"] if name == "equallogic" else []
+    )

@@ -1,4 +1,7 @@
-"""The text of a paper with its broken tables: every figure comes out as it went into the printing."""
+"""The text of a paper with its broken tables.
+
+Every figure comes out as it went into the printing.
+"""
 
 import re
 
@@ -29,7 +32,10 @@ WAYS = (WHOLE, BELOW, SEQUENCE, BLANKS, SPACE, TAILS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", REPORTS)
 def test_RPT_26_a_report_with_broken_tables_keeps_every_figure(name: str, way: str) -> None:
-    """The published text is damaged in each of these ways; a lost digit would be a wrong latency."""
+    """The published text is damaged in each of these ways.
+
+    A lost digit would be a wrong latency.
+    """
     expected = REPORTS[name]()
     (found,) = read_paper("paper.txt", "\n".join(report_lines(expected, way, seed=7)))
     assert differences(expected, found) == []
@@ -37,14 +43,24 @@ def test_RPT_26_a_report_with_broken_tables_keeps_every_figure(name: str, way: s
 
 def test_RPT_26_a_whole_paper_is_taken_apart_into_its_reports() -> None:
     """Appendices B to F, each damaged in its own way, with page headings and numbers between."""
-    ways = [("B", "appendix_b", BELOW), ("C", "appendix_c", BLANKS), ("D", "appendix_d", SEQUENCE), ("E", "appendix_e", WHOLE),
-            ("F", "appendix_f_replay", SPACE), ("", "appendix_f_generation", WHOLE)]  # fmt: skip
+    ways = [
+        ("B", "appendix_b", BELOW),
+        ("C", "appendix_c", BLANKS),
+        ("D", "appendix_d", SEQUENCE),
+        ("E", "appendix_e", WHOLE),
+        ("F", "appendix_f_replay", SPACE),
+        ("", "appendix_f_generation", WHOLE),
+    ]
     text = paper([(letter, REPORTS[name](), way) for letter, name, way in ways])
     found = read_paper("paper.txt", text)
     assert [report["source"]["part"] for report in found] == [
-        "appendix-b-performance", "appendix-c-performance", "appendix-d-stress", "appendix-e-database-backup",
-        "appendix-f-soft-recovery", "appendix-f-performance",
-    ]  # fmt: skip
+        "appendix-b-performance",
+        "appendix-c-performance",
+        "appendix-d-stress",
+        "appendix-e-database-backup",
+        "appendix-f-soft-recovery",
+        "appendix-f-performance",
+    ]
     for (_, name, _), report in zip(ways, found, strict=True):
         assert differences(REPORTS[name](), report) == [], name
 
@@ -73,7 +89,10 @@ def test_cells_cut_anywhere_come_together(values: list[tuple[int, int]], way: st
         for cut in [1 + place % (len(cell) - 1)]
     ]
     if way == "below":
-        lines = ["".join(f"{head:<18}" for head, _ in halves), "".join(f"{tail:<18}" for _, tail in halves)]
+        lines = [
+            "".join(f"{head:<18}" for head, _ in halves),
+            "".join(f"{tail:<18}" for _, tail in halves),
+        ]
     else:
         lines = [piece for pair in halves for piece in pair]
     found = cells_of(Block(1, "", lines), len(cells), 3)
@@ -91,7 +110,9 @@ def test_cells_cut_anywhere_come_together(values: list[tuple[int, int]], way: st
 def test_a_table_that_cannot_be_put_together_is_lost_by_name_and_the_rest_is_kept(
     name: str, old: str, word: str
 ) -> None:
-    """Guessing a digit is worse than asking for it, and one broken table is no reason to lose a report."""
+    """Guessing a digit is worse than asking for it, and one broken table is no reason to lose a
+    report.
+    """
     lines = "\n".join(report_lines(REPORTS[name]())).split("\n")
     place = next(number for number, line in enumerate(lines) if old in line)
     lines[place] = lines[place].replace(old, "", 1)
@@ -99,7 +120,9 @@ def test_a_table_that_cannot_be_put_together_is_lost_by_name_and_the_rest_is_kep
     (loss,) = found["losses"]
     assert word in loss and "cannot be put together" in loss
     assert f"line {place + 1}," in loss or ":" in old
-    lost = {"appendix_e": "database_backup_statistics"}.get(name, "host" if word.startswith("average") else "")
+    lost = {"appendix_e": "database_backup_statistics"}.get(
+        name, "host" if word.startswith("average") else ""
+    )
     whole = {key for key in REPORTS[name]() if key in found}
     assert whole >= {"test_log_events", "database_configuration"} - {lost}
 
@@ -107,7 +130,9 @@ def test_a_table_that_cannot_be_put_together_is_lost_by_name_and_the_rest_is_kep
 def test_a_report_without_any_result_is_refused_with_the_lines_of_what_broke() -> None:
     """A report that keeps nothing but its headings would look imported."""
     report = REPORTS["appendix_c"]()
-    lines = "\n".join(report_lines({key: report[key] for key in ("test_summary", "transactional_io")})).split("\n")
+    lines = "\n".join(
+        report_lines({key: report[key] for key in ("test_summary", "transactional_io")})
+    ).split("\n")
     row = next(number for number, line in enumerate(lines) if "102.641" in line)
     lines = [line.replace("102.641", "").replace("101.639", "") for line in lines]
     with pytest.raises(InputError) as found:
@@ -119,7 +144,10 @@ def test_a_report_without_any_result_is_refused_with_the_lines_of_what_broke() -
 @pytest.mark.parametrize("way", FAULTS)
 @pytest.mark.parametrize("name", REPORTS)
 def test_RPT_26_the_faults_of_the_printed_text_lose_no_figure(name: str, way: str) -> None:
-    """A paper that was really printed has these, alone and together; it was refused whole for any of them."""
+    """A paper that was really printed has these, alone and together.
+
+    It was refused whole for any of them.
+    """
     expected = REPORTS[name]()
     for table_way in (WHOLE, TAILS):
         text = printed_with(way, report_lines(expected, table_way, seed=11))
@@ -158,11 +186,15 @@ def test_RPT_26_a_row_whose_name_lost_its_point_is_read(name: str, damaged: str)
         assert differences(expected, found) == []
         assert found["losses"] == []
         if way == WHOLE:
-            assert re.match(r"the names of \d+ rows had lost or misplaced their point", found["repairs"][0])
+            assert re.match(
+                r"the names of \d+ rows had lost or misplaced their point", found["repairs"][0]
+            )
 
 
 @pytest.mark.parametrize("damaged", ["comma", "blank before", "blank behind", "blank for it"])
-def test_RPT_26_names_that_are_whole_nowhere_are_read_where_their_shape_tells_them(damaged: str) -> None:
+def test_RPT_26_names_that_are_whole_nowhere_are_read_where_their_shape_tells_them(
+    damaged: str,
+) -> None:
     """A text recogniser makes the same slip in every line."""
     for name in REPORTS:
         lines = "\n".join(report_lines(REPORTS[name]())).split("\n")
@@ -172,8 +204,14 @@ def test_RPT_26_names_that_are_whole_nowhere_are_read_where_their_shape_tells_th
 
 
 def test_a_name_without_a_whole_one_like_it_stays_as_it_is_printed() -> None:
-    """Instance28041 may be the first of process 2804 or the forty-first of 280: the figures are kept, no name is made up."""
-    lines = [line.replace("Instance2804.", "Instance2804") for line in report_lines(REPORTS["appendix_d"]())]
+    """Instance28041 may be the first of process 2804 or the forty-first of 280.
+
+    The figures are kept, no name is made up.
+    """
+    lines = [
+        line.replace("Instance2804.", "Instance2804")
+        for line in report_lines(REPORTS["appendix_d"]())
+    ]
     (found,) = read_paper("paper.txt", "\n".join(lines))
     assert set(found["transactional_io"]) == {"Instance28041", "Instance28042"}
     assert found["transactional_io"]["Instance28041"]["db_read_avg_latency_ms"] == 17.92
@@ -182,7 +220,12 @@ def test_a_name_without_a_whole_one_like_it_stays_as_it_is_printed() -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "word"),
     [
-        ("appendix_d", "Instance2804.2", "lnstanoe28O4.2", "Transactional I/O Performance, Instance2804.1: cannot"),
+        (
+            "appendix_d",
+            "Instance2804.2",
+            "lnstanoe28O4.2",
+            "Transactional I/O Performance, Instance2804.1: cannot",
+        ),
         ("appendix_d", "F:\\Jetstress002001.edb ", "F:\\Jetstress002001edb ", "3 rows of"),
         ("appendix_e", "Instance3236.2", "lnstance3236.2", "rows of Database Size"),
         ("appendix_f_replay", "Instance3764.2", "lnstance3764.2", "Instance3764.2: has no row"),
@@ -193,8 +236,13 @@ def test_a_row_that_cannot_be_told_by_its_name_is_never_left_out_without_a_word(
 ) -> None:
     """Half of the databases would look like all of them."""
     lines = "\n".join(report_lines(REPORTS[name]())).split("\n")
-    title = {"appendix_d": "Checksum" if "edb" in old else "Transactional", "appendix_e": "Database Backup"}
-    begin = next(i for i, line in enumerate(lines) if line.startswith(title.get(name, "Soft-Recovery")))
+    title = {
+        "appendix_d": "Checksum" if "edb" in old else "Transactional",
+        "appendix_e": "Database Backup",
+    }
+    begin = next(
+        i for i, line in enumerate(lines) if line.startswith(title.get(name, "Soft-Recovery"))
+    )
     row = next(i for i in range(begin, len(lines)) if lines[i].startswith(old))
     lines[row] = lines[row].replace(old, new)
     (found,) = read_paper("paper.txt", "\n".join(lines))
@@ -207,4 +255,6 @@ def test_RPT_26_a_report_whose_end_is_missing_keeps_the_rest() -> None:
         expected = REPORTS[name]()
         text = "\n".join(report_lines(expected)).rstrip()
         (found,) = read_paper("paper.txt", text[: len(text) - 17])
-        assert differences({k: v for k, v in expected.items() if k != "test_log_events"}, found) == [], name
+        assert (
+            differences({k: v for k, v in expected.items() if k != "test_log_events"}, found) == []
+        ), name

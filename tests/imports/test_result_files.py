@@ -1,4 +1,7 @@
-"""Result pages and files of the test tool: every figure of the published reports comes back as it was."""
+"""Result pages and files of the test tool.
+
+Every figure of the published reports comes back as it was.
+"""
 
 import pytest
 
@@ -27,7 +30,9 @@ def test_RPT_26_every_published_figure_survives_the_page(name: str) -> None:
 
 def test_RPT_10_the_log_keeps_its_order_and_its_values() -> None:
     """The log tells thresholds and mix, which stand nowhere else."""
-    events = [event["event"] for event in read_html("c.html", page(appendix_c()))["test_log_events"]]
+    events = [
+        event["event"] for event in read_html("c.html", page(appendix_c()))["test_log_events"]
+    ]
     order = [
         "testing_begins",
         "attach_databases",
@@ -46,9 +51,13 @@ def test_RPT_10_the_log_keeps_its_order_and_its_values() -> None:
 
 def test_a_line_of_the_log_that_nobody_knows_is_kept() -> None:
     """Later builds say more; what they say must not vanish."""
-    text = page(appendix_c()).replace(b"Creating test report ...", b"Volume E: had 3 errors of kind 51")
+    text = page(appendix_c()).replace(
+        b"Creating test report ...", b"Volume E: had 3 errors of kind 51"
+    )
     events = read_html("c.html", text)["test_log_events"]
-    assert [event["text"] for event in events if event["event"] == "other"] == ["Volume E: had 3 errors of kind 51"]
+    assert [event["text"] for event in events if event["event"] == "other"] == [
+        "Volume E: had 3 errors of kind 51"
+    ]
 
 
 def test_labels_without_a_name_here_are_kept() -> None:
@@ -68,8 +77,15 @@ def test_a_page_with_decimal_commas_means_the_same() -> None:
     import re
 
     report = appendix_c()
-    text = re.sub(r"(?<=<td>)(\d+)\.(\d+)", r"\1,\2", page(report).decode()).replace("14,01.", "14.01.")
-    assert differences(report["transactional_io"], read_html("c.html", text.encode())["transactional_io"]) == []
+    text = re.sub(r"(?<=<td>)(\d+)\.(\d+)", r"\1,\2", page(report).decode()).replace(
+        "14,01.", "14.01."
+    )
+    assert (
+        differences(
+            report["transactional_io"], read_html("c.html", text.encode())["transactional_io"]
+        )
+        == []
+    )
 
 
 def test_the_xml_holds_the_averages_of_the_page() -> None:
@@ -131,7 +147,9 @@ def test_a_line_of_the_log_with_an_impossible_number_is_kept() -> None:
 
 
 def test_a_checksum_without_its_table_still_goes_to_its_test() -> None:
-    """Found by fuzzing: a page cut off before the table says that the files were read, and nothing about them."""
+    """Found by fuzzing: a page cut off before the table says that the files were read, and nothing
+    about them.
+    """
     test = read_html("c.html", page(appendix_c())) | {"source": {"files": ["c.html"]}}
     del test["checksum"]
     cut = {"test_type": "checksum", "source": {"files": ["d.html"]}}

@@ -1,4 +1,7 @@
-"""`python tests/imports/write_examples.py`: write the result pages of `examples/esrp` from the published figures."""
+"""`python tests/imports/write_examples.py`.
+
+Write the result pages of `examples/esrp` from the published figures.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,14 @@ NAMES = {
 def pages() -> dict[str, str]:
     """Every page by its file name."""
     return {
-        f"{NAMES[name]}.html": page_of("Test Result Report", sections_of(report())) for name, report in REPORTS.items()
+        f"{NAMES[name]}.html": page_of("Test Result Report", sections_of(report()))
+        for name, report in REPORTS.items()
     }
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "examples" / "esrp"
+    folder = (
+        Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "examples" / "esrp"
+    )
     for name, text in pages().items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -20,7 +20,8 @@ FIELDS = {
     "labels": Field(ListOf(Text()), default=[]),
     "room": Field(Table({"height_u": Field(Number(1, 60, whole=True), required=True)})),
     "rows": Field(
-        Tables({"id": Field(Text(), required=True), "watts": Field(Number(0, 1e4))}, unique="id"), default=[]
+        Tables({"id": Field(Text(), required=True), "watts": Field(Number(0, 1e4))}, unique="id"),
+        default=[],
     ),
 }
 
@@ -29,12 +30,21 @@ def mistakes_of(text: str) -> list[tuple[int, str, str]]:
     """Line, key and message plus hint of every mistake in a file read against FIELDS."""
     with pytest.raises(InputError) as caught:
         check_file(parse_located("file.toml", text), "thing", FIELDS, {"plan": "plimsoll run"})
-    return [(mistake.line, mistake.where, f"{mistake.message}; {mistake.hint}") for mistake in caught.value.mistakes]
+    return [
+        (mistake.line, mistake.where, f"{mistake.message}; {mistake.hint}")
+        for mistake in caught.value.mistakes
+    ]
 
 
 def test_every_key_has_the_line_it_stands_on() -> None:
-    """A hint without a line makes the reader search; strings and comments that look like keys must not mislead."""
-    text = 'a.b = 1\nx = """\n[[no]]\n"" y = 1\n""""\n[t]\nk = [ 1,\n 2, # hi ]\n {z=1, y = "a]"},\n]\n[[r.s]]\nn = 1\n[[r.s]]\nn = ""\n'
+    """A hint without a line makes the reader search.
+
+    Strings and comments that look like keys must not mislead.
+    """
+    text = (
+        'a.b = 1\nx = """\n[[no]]\n"" y = 1\n""""\n[t]\nk = [ 1,\n 2, # hi ]\n {z=1, y = '
+        '"a]"},\n]\n[[r.s]]\nn = 1\n[[r.s]]\nn = ""\n'
+    )
     lines = parse_located("file.toml", text).lines
     assert lines[("a", "b")] == 1
     assert lines[("t", "k", 1)] == 8
@@ -46,7 +56,10 @@ def test_every_key_has_the_line_it_stands_on() -> None:
 
 def test_all_mistakes_are_reported_at_once_with_their_lines() -> None:
     """Five slips must cost one round of correction, not five."""
-    text = 'kind = "thing"\ndrive_capacity = 600\nmirrored = "yes"\n[room]\nheight_u = -2\n[[rows]]\nid = "a"\n[[rows]]\nid = "a"\nwatts = 1e9\n'
+    text = (
+        'kind = "thing"\ndrive_capacity = 600\nmirrored = "yes"\n[room]\nheight_u = '
+        '-2\n[[rows]]\nid = "a"\n[[rows]]\nid = "a"\nwatts = 1e9\n'
+    )
     found = mistakes_of(text)
     assert [line for line, _, _ in found] == [0, 2, 3, 5, 9, 10]
     by_key = {where: message for _, where, message in found}
@@ -62,15 +75,24 @@ def test_another_unit_of_a_known_quantity_is_named() -> None:
     """`_tb` for `_gb` is the likeliest slip with units in keys."""
     found = mistakes_of('kind = "thing"\nname = "x"\ndrive_capacity_tb = 1\n')
     assert found == [
-        (3, "drive_capacity_tb", "is not a key of this table; this quantity is written as `drive_capacity_gb`")
+        (
+            3,
+            "drive_capacity_tb",
+            "is not a key of this table; this quantity is written as `drive_capacity_gb`",
+        )
     ]
 
 
 def test_a_file_of_another_kind_names_the_command_that_reads_it() -> None:
     """A wrong kind makes every other complaint meaningless, so it stands alone."""
     found = mistakes_of('kind = "plan"\nnonsense = 1\n')
-    assert found == [(1, "kind", 'is "plan", but "thing" was expected; `plimsoll run` reads files of this kind')]
-    assert mistakes_of("name = 1")[0][1:] == ("kind", 'is missing; begin the file with kind = "thing"')
+    assert found == [
+        (1, "kind", 'is "plan", but "thing" was expected; `plimsoll run` reads files of this kind')
+    ]
+    assert mistakes_of("name = 1")[0][1:] == (
+        "kind",
+        'is missing; begin the file with kind = "thing"',
+    )
 
 
 def test_an_unknown_list_of_tables_has_the_line_of_its_first_entry() -> None:
@@ -80,11 +102,18 @@ def test_an_unknown_list_of_tables_has_the_line_of_its_first_entry() -> None:
 
 
 def test_the_version_of_the_form_may_be_said_and_must_be_known() -> None:
-    """A file of a later form would be misread silently; one habit has to serve for every kind of file."""
+    """A file of a later form would be misread silently.
+
+    One habit has to serve for every kind of file.
+    """
     right = parse_located("file.toml", 'kind = "thing"\nschema_version = 1\nname = "x"\n')
     assert "schema_version" not in check_file(right, "thing", FIELDS, {})
     found = mistakes_of('kind = "thing"\nschema_version = 2\nnam = "x"\n')
-    assert [(line, where) for line, where, _ in found] == [(0, "name"), (2, "schema_version"), (3, "nam")]
+    assert [(line, where) for line, where, _ in found] == [
+        (0, "name"),
+        (2, "schema_version"),
+        (3, "nam"),
+    ]
     assert "schema_version = 1" in found[1][2]
 
 
@@ -105,7 +134,13 @@ def test_unreadable_files_are_mistakes_not_tracebacks(tmp_path: Path) -> None:
 
 def _paths(value: object, path: tuple[str | int, ...] = ()) -> set[tuple[str | int, ...]]:
     found = {path} if path else set()
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, item in items:
         found |= _paths(item, (*path, key))
     return found
@@ -113,7 +148,8 @@ def _paths(value: object, path: tuple[str | int, ...] = ()) -> set[tuple[str | i
 
 _keys = st.from_regex(r"[a-z]{1,3}", fullmatch=True)
 _scalars = st.one_of(
-    st.integers(-9, 9).map(str), st.sampled_from(['"#"', '"]}"', "'\"'", '"""a\n[b]\n"""', "true", "''"])
+    st.integers(-9, 9).map(str),
+    st.sampled_from(['"#"', '"]}"', "'\"'", '"""a\n[b]\n"""', "true", "''"]),
 )
 _values = st.recursive(
     _scalars,
@@ -127,10 +163,18 @@ _values = st.recursive(
 )
 
 
-@given(st.lists(st.tuples(st.sampled_from(["", "[{}]\n", "[[{}]]\n"]), _keys, _keys, _values), max_size=6))
-def test_the_scanner_finds_exactly_the_keys_the_parser_finds(parts: list[tuple[str, str, str, str]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["", "[{}]\n", "[[{}]]\n"]), _keys, _keys, _values), max_size=6
+    )
+)
+def test_the_scanner_finds_exactly_the_keys_the_parser_finds(
+    parts: list[tuple[str, str, str, str]],
+) -> None:
     """The two readings of a file must never disagree about which keys exist."""
-    text = "".join(header.format(table) + f"{key} = {value} # = [x]\n" for header, table, key, value in parts)
+    text = "".join(
+        header.format(table) + f"{key} = {value} # = [x]\n" for header, table, key, value in parts
+    )
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:

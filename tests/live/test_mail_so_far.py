@@ -1,4 +1,7 @@
-"""The score that is shown while mail users work: never below the one that the report will have, and close to it."""
+"""The score that is shown while mail users work.
+
+Never below the one that the report will have, and close to it.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +13,12 @@ from tests.support.mail_run import mail_plan
 CODES = {
     name: number
     for number, name in enumerate(
-        ("mail_read_and_process_messages", "mail_send_mail", "mail_send_mail_refused", "mail_waiting")
+        (
+            "mail_read_and_process_messages",
+            "mail_send_mail",
+            "mail_send_mail_refused",
+            "mail_waiting",
+        )
     )
 }
 
@@ -34,7 +42,10 @@ def so_far(tmp_path):
 
 
 def test_the_bound_holds_the_score_and_lies_close(so_far):
-    """A thousand intervals of a second: what is shown must not promise more than the report keeps."""
+    """A thousand intervals of a second.
+
+    What is shown must not promise more than the report keeps.
+    """
     random = np.random.default_rng(3)
     everything = {"mail_read_and_process_messages": [], "mail_send_mail": []}
     so_far.begin()
@@ -54,9 +65,15 @@ def test_the_bound_holds_the_score_and_lies_close(so_far):
 def test_a_line_says_what_is_done_refused_and_waiting(so_far):
     so_far.begin()
     assert "no result yet" in so_far.in_words()
-    rows = [("mail_send_mail", 40, 90_000_000, 0), ("mail_send_mail_refused", 2, 0, 0), ("mail_waiting", 0, 0, 7)]
+    rows = [
+        ("mail_send_mail", 40, 90_000_000, 0),
+        ("mail_send_mail_refused", 2, 0, 0),
+        ("mail_waiting", 0, 0, 7),
+    ]
     so_far.add(sample(5, rows), 0)
-    assert so_far.in_words() == "mail: 40 tasks done, 2 refused, 7 waiting, score so far at most 90 ms"
+    assert (
+        so_far.in_words() == "mail: 40 tasks done, 2 refused, 7 waiting, score so far at most 90 ms"
+    )
     so_far.begin()
     so_far.add(sample(6, rows), 6_000_000_000)
     assert "0 tasks done" in so_far.in_words(), "what ended before the phase is not of it"

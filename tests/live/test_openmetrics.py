@@ -39,20 +39,44 @@ def exposition(name: str = "tonight") -> Exposition:
 
 
 def sample(*rows: dict[str, Any]) -> dict[str, Any]:
-    names = ("metric", "instance", "database", "workload", "count", "errors", "bytes", "latency_ns_sum", "value")
+    names = (
+        "metric",
+        "instance",
+        "database",
+        "workload",
+        "count",
+        "errors",
+        "bytes",
+        "latency_ns_sum",
+        "value",
+    )
     return {name: np.array([row.get(name, 0) for row in rows]) for name in names}
 
 
 def test_every_metric_of_the_dictionary_keeps_to_the_grammar() -> None:
-    """MON-01: a scraper drops a whole exposition for one bad line, so every metric is written once with every label."""
+    """MON-01: a scraper drops a whole exposition for one bad line, so every metric is written once
+    with every label.
+    """
     found = exposition()
     rows = [
-        {"metric": code, "database": database, "workload": workload, "count": 3, "errors": 1, "bytes": 4096,
-         "latency_ns_sum": 5_000_000, "value": 0.25}
-        for code in CODES.values() for database in (0, 1) for workload in (0, 1)
-    ]  # fmt: skip
+        {
+            "metric": code,
+            "database": database,
+            "workload": workload,
+            "count": 3,
+            "errors": 1,
+            "bytes": 4096,
+            "latency_ns_sum": 5_000_000,
+            "value": 0.25,
+        }
+        for code in CODES.values()
+        for database in (0, 1)
+        for workload in (0, 1)
+    ]
     found.sample(sample(*rows))
-    found.event(Event(time_ns=0, utc_ns=0, level="info", kind="phase_started", phase="measure", text=""))
+    found.event(
+        Event(time_ns=0, utc_ns=0, level="info", kind="phase_started", phase="measure", text="")
+    )
     families = read_openmetrics(found.text())
     levels = [name for name, kind, _, _ in METRICS if kind == "level"]
     assert all(any(family.startswith(f"plimsoll_{name}") for family in families) for name in levels)
@@ -65,7 +89,9 @@ def test_every_metric_of_the_dictionary_keeps_to_the_grammar() -> None:
 
 
 def test_what_samples_count_grows_and_levels_do_not() -> None:
-    """A counter that falls is a restart to every scraper, and a level that is added up is nonsense."""
+    """A counter that falls is a restart to every scraper, and a level that is added up is
+    nonsense.
+    """
     found = exposition()
     rows = [
         {"metric": CODES["database_read"], "database": 1, "count": 2, "bytes": 10},
@@ -85,10 +111,13 @@ def test_what_samples_count_grows_and_levels_do_not() -> None:
 def test_what_is_added_up_is_what_the_dictionary_says_of_an_interval() -> None:
     """A level of a new metric that counts by interval must not be offered as a gauge by mistake."""
     said = {
-        name for name, kind, unit, meaning in METRICS
-        if kind == "level" and unit != "ratio" and "averaged" not in meaning
+        name
+        for name, kind, unit, meaning in METRICS
+        if kind == "level"
+        and unit != "ratio"
+        and "averaged" not in meaning
         and re.search(r"in the interval|over the interval|added up|sent likewise", meaning)
-    }  # fmt: skip
+    }
     assert said == set(ADDED_UP)
 
 
@@ -117,7 +146,9 @@ def test_the_reader_of_the_grammar_refuses(text: str) -> None:
         read_openmetrics(text)
 
 
-@pytest.mark.parametrize("text", ["", "here", "127.0.0.1:", "127.0.0.1:70000", "a b:80", "::1:9000:x", "http://a:80"])
+@pytest.mark.parametrize(
+    "text", ["", "here", "127.0.0.1:", "127.0.0.1:70000", "a b:80", "::1:9000:x", "http://a:80"]
+)
 def test_what_is_no_address_is_said(text: str) -> None:
     """A misread address would open a port somewhere else."""
     with pytest.raises(AddressError, match="write ADDRESS:PORT"):
@@ -131,7 +162,10 @@ def test_without_a_host_only_this_machine_can_ask() -> None:
 
 
 def test_the_default_port_is_none_of_the_exporters() -> None:
-    """The list of ports that exporters take gives out 9100 to 9999; Linux hands out 32768 and above."""
+    """The list of ports that exporters take gives out 9100 to 9999.
+
+    Linux hands out 32768 and above.
+    """
     assert not 9090 <= PORT <= 9999 and PORT < 32768
     services = Path("/etc/services")
     if services.exists():
@@ -143,9 +177,18 @@ def test_the_default_port_is_none_of_the_exporters() -> None:
     [
         (["run", "p.toml", "--metrics"], ["run", "p.toml", "--metrics", f"127.0.0.1:{PORT}"]),
         (["run", "--metrics", "p.toml"], ["run", "--metrics", f"127.0.0.1:{PORT}", "p.toml"]),
-        (["run", "--metrics", "--yes", "p.toml"], ["run", "--metrics", f"127.0.0.1:{PORT}", "--yes", "p.toml"]),
-        (["run", "--metrics", "0.0.0.0:80", "p.toml"], ["run", "--metrics", "0.0.0.0:80", "p.toml"]),
-        (["run", "--metrics", "nonsense:port", "p.toml"], ["run", "--metrics", "nonsense:port", "p.toml"]),
+        (
+            ["run", "--metrics", "--yes", "p.toml"],
+            ["run", "--metrics", f"127.0.0.1:{PORT}", "--yes", "p.toml"],
+        ),
+        (
+            ["run", "--metrics", "0.0.0.0:80", "p.toml"],
+            ["run", "--metrics", "0.0.0.0:80", "p.toml"],
+        ),
+        (
+            ["run", "--metrics", "nonsense:port", "p.toml"],
+            ["run", "--metrics", "nonsense:port", "p.toml"],
+        ),
         (["run", "p.toml"], ["run", "p.toml"]),
     ],
 )
@@ -193,13 +236,17 @@ def test_it_ends_at_once_whoever_is_connected() -> None:
 
 
 def test_a_run_is_scraped_and_takes_its_endpoint_with_it(tmp_path: Path) -> None:
-    """From the option to the socket: the counters of a real run, and no listener once it is stopped."""
+    """From the option to the socket.
+
+    The counters of a real run, and no listener once it is stopped.
+    """
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'kind = "plan"\nschema_version = 1\nsample_interval_ms = 200\n'
         f'[[target]]\nname = "disk"\npath = "{tmp_path / "db"}"\n'
         '[[instance]]\nname = "one"\nbackend = "raw_files"\ndatabase_size_mib = 64\n'
-        '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = 60\n[[phase]]\nkind = "stop"\n'
+        '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = '
+        '60\n[[phase]]\nkind = "stop"\n'
     )
     command = [
         sys.executable,
@@ -213,10 +260,16 @@ def test_a_run_is_scraped_and_takes_its_endpoint_with_it(tmp_path: Path) -> None
         "--out",
         "out",
     ]
-    run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    run = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
     try:
         assert run.stderr is not None
-        port = next(int(found[1]) for line in run.stderr if (found := re.search(r"127\.0\.0\.1:(\d+)/metrics", line)))
+        port = next(
+            int(found[1])
+            for line in run.stderr
+            if (found := re.search(r"127\.0\.0\.1:(\d+)/metrics", line))
+        )
         families: dict[str, Any] = {}
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and not _reads(families):
@@ -237,7 +290,11 @@ def test_a_run_is_scraped_and_takes_its_endpoint_with_it(tmp_path: Path) -> None
 def _reads(families: dict[str, Any]) -> float:
     family = families.get("plimsoll_transfers")
     return (
-        sum(value for (_, labels), value in family.samples.items() if ("purpose", "database_read") in labels)
+        sum(
+            value
+            for (_, labels), value in family.samples.items()
+            if ("purpose", "database_read") in labels
+        )
         if family
         else 0
     )

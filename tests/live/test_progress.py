@@ -9,7 +9,16 @@ from plimsoll.live.plain_display import figures_line
 from plimsoll.live.progress import SHOWN_METRICS, Figures
 from plimsoll.plan.complete import plan_of_options
 
-METRICS = [*SHOWN_METRICS, "prepare", "checksum", "backup", "log_read", "log_generation", "cache_used", "cache_limit"]
+METRICS = [
+    *SHOWN_METRICS,
+    "prepare",
+    "checksum",
+    "backup",
+    "log_read",
+    "log_generation",
+    "cache_used",
+    "cache_limit",
+]
 MIB = 1 << 20
 
 
@@ -29,7 +38,12 @@ def figures(**more: Any) -> Figures:
             ],
         }
     )
-    return Figures(plan, METRICS, 64 * MIB, {"prepare": 130.0, "warm_up": 120.0, "measure": 20.0, "checksum": 0.0})
+    return Figures(
+        plan,
+        METRICS,
+        64 * MIB,
+        {"prepare": 130.0, "warm_up": 120.0, "measure": 20.0, "checksum": 0.0},
+    )
 
 
 def event(kind: str, phase: str, at_s: int) -> Event:
@@ -52,7 +66,9 @@ def sample(shown: Figures, end_s: int, **values: tuple[int, float, float]) -> No
         "bytes": [int(size) for _, (_, _, size) in rows],
         "latency_ns_sum": [int(count * latency * 1e6) for _, (count, latency, _) in rows],
     }
-    table: dict[str, Any] = {name: np.array(column, dtype=np.uint64) for name, column in names.items()}
+    table: dict[str, Any] = {
+        name: np.array(column, dtype=np.uint64) for name, column in names.items()
+    }
     table["instance"] = np.zeros(len(rows), dtype=np.uint32)
     table["value"] = np.array([size for _, (_, _, size) in rows], dtype=float)
     shown.sample(table)
@@ -67,28 +83,44 @@ def test_rates_and_latencies_are_those_of_the_last_seconds() -> None:
     for second in range(20, 27):
         sample(shown, second, database_read=(50, 9.0, 0))
     snapshot = shown.snapshot()
-    assert (snapshot["database_read_per_s"], snapshot["database_read_latency_ms_mean"]) == (50.0, 9.0)
+    assert (snapshot["database_read_per_s"], snapshot["database_read_latency_ms_mean"]) == (
+        50.0,
+        9.0,
+    )
     assert (snapshot["phase_remaining_s"], snapshot["total_remaining_s"]) == (74.0, 94.0)
     assert snapshot["log_write_latency_ms_mean"] is None, "no log write is not a fast one"
 
 
 def test_time_that_nobody_can_know_is_not_shown() -> None:
-    """A warm-up ends when the cache is warm; a bar shows how far that is, and no time is promised."""
+    """A warm-up ends when the cache is warm.
+
+    A bar shows how far that is, and no time is promised.
+    """
     shown = figures()
     started(shown, "warm_up", 0)
     sample(shown, 1, database_read=(10, 1.0, 0), cache_used=(0, 0, 45.0), cache_limit=(0, 0, 100.0))
     snapshot = shown.snapshot()
-    assert (snapshot["phase_share_done"], snapshot["phase_remaining_s"], snapshot["cache_percent"]) == (0.5, None, 45.0)
+    assert (
+        snapshot["phase_share_done"],
+        snapshot["phase_remaining_s"],
+        snapshot["cache_percent"],
+    ) == (0.5, None, 45.0)
 
 
 def test_a_warm_cache_is_not_the_end_of_a_warm_up_that_calibrates() -> None:
-    """40 s of "100 %" look like a program that hangs: what it does meanwhile is said, and nothing once the phase is over."""
+    """40 s of "100 %" look like a program that hangs.
+
+    What it does meanwhile is said, and nothing once the phase is over.
+    """
     shown = figures(workload=[{"name": "mix", "load": {"target_iops": 240}}])
     started(shown, "warm_up", 0)
     sample(shown, 1, database_read=(10, 1.0, 0), cache_used=(0, 0, 95.0), cache_limit=(0, 0, 100.0))
     shown.event(event("cache_warm", "warm_up", 1))
     snapshot = shown.snapshot()
-    assert (snapshot["phase_share_done"], snapshot["doing"]) == (None, "measuring the I/O of a transaction")
+    assert (snapshot["phase_share_done"], snapshot["doing"]) == (
+        None,
+        "measuring the I/O of a transaction",
+    )
     assert "warm_up: measuring the I/O of a transaction" in figures_line(snapshot)
     started(shown, "measure", 2)
     assert shown.snapshot()["doing"] is None
@@ -109,7 +141,10 @@ def test_preparing_is_forecast_from_its_own_rate() -> None:
 
 
 def test_a_new_phase_begins_with_nothing() -> None:
-    """The last interval of one phase comes after the next has begun; its figures are not those of the next."""
+    """The last interval of one phase comes after the next has begun.
+
+    Its figures are not those of the next.
+    """
     shown = figures()
     started(shown, "measure", 0)
     sample(shown, 1, database_read=(100, 1.0, 0))
@@ -129,7 +164,10 @@ def test_generating_logs_goes_on_by_the_logs_written() -> None:
 
 
 def test_the_time_for_finding_a_rate_is_forecast() -> None:
-    """Two windows of 20 s are always waited for; "about 14 s in all" before a minute of work is a wrong promise."""
+    """Two windows of 20 s are always waited for.
+
+    "about 14 s in all" before a minute of work is a wrong promise.
+    """
     from plimsoll.databases.preflight import Preflight
     from plimsoll.pipeline import forecast
 
@@ -138,7 +176,13 @@ def test_the_time_for_finding_a_rate_is_forecast() -> None:
         instance = {"name": "one", "database_size_mib": 64}
         target = {"name": "disk", "path": "/data"}
         workload = {"name": "mix", "load": load}
-        wanted = {"name": "case", "target": [target], "instance": [instance], "workload": [workload], "phase": phases}
+        wanted = {
+            "name": "case",
+            "target": [target],
+            "instance": [instance],
+            "workload": [workload],
+            "phase": phases,
+        }
         plan = plan_of_options(wanted)
         return forecast.total_s(plan, Preflight(plan.run))
 

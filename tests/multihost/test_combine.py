@@ -1,4 +1,7 @@
-"""Several hosts against one storage: what they make together is their sum, in the time that all of them measured."""
+"""Several hosts against one storage.
+
+What they make together is their sum, in the time that all of them measured.
+"""
 
 import json
 import shutil
@@ -21,7 +24,13 @@ from plimsoll.units import NS_PER_S
 from tests.support.judged_runs import judged
 
 Host = Callable[..., Path]
-FIGURES = ("database_read", "database_write", "maintenance", "log_write", "log_read_with_replication")
+FIGURES = (
+    "database_read",
+    "database_write",
+    "maintenance",
+    "log_write",
+    "log_read_with_replication",
+)
 
 
 def combined(*paths: Path, out: Path, **choices: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -41,7 +50,8 @@ def refusal(*paths: Path, out: Path, **choices: Any) -> str:
 def transferred(home: Path, metric: str, first_s: float, last_s: float) -> tuple[int, int]:
     """Transfers and bytes in the samples within some seconds of a run, counted by hand."""
     row = duckdb.execute(
-        "SELECT sum(count)::BIGINT, sum(bytes)::BIGINT FROM read_parquet(?) WHERE metric = ? AND phase = 'measure'"
+        "SELECT sum(count)::BIGINT, sum(bytes)::BIGINT FROM read_parquet(?) WHERE metric = ? AND "
+        "phase = 'measure'"
         " AND end_ns - interval_ns >= ? AND end_ns <= ?",
         [str(home / folder.SAMPLES), metric, int(first_s * NS_PER_S), int(last_s * NS_PER_S)],
     ).fetchall()[0]
@@ -49,7 +59,10 @@ def transferred(home: Path, metric: str, first_s: float, last_s: float) -> tuple
 
 
 def test_JST_20_the_sum_over_hosts_is_the_total(host: Host, tmp_path: Path) -> None:
-    """JST-20: all servers listed separately and summed; a total that is not the sum of what stands above it is worth nothing."""
+    """JST-20: all servers listed separately and summed.
+
+    A total that is not the sum of what stands above it is worth nothing.
+    """
     paths = [host("alpha"), host("beta", 30.0), host("gamma", 45.0, machine="other")]
     summary, verdict = combined(*paths, out=tmp_path / "all")
     rows, total = summary["hosts"], summary["total"]
@@ -62,35 +75,58 @@ def test_JST_20_the_sum_over_hosts_is_the_total(host: Host, tmp_path: Path) -> N
     assert total["transactions"]["count"] == sum(row["transactions"]["count"] for row in rows)
     assert total["final_bytes"] == sum(row["final_bytes"] for row in rows)
     # The databases of all hosts make the same: three hosts of two databases.
-    assert sum(item["database_read"]["count"] for item in summary["databases"]) == total["database_read"]["count"]
-    assert sum(item["log_write"]["count"] for item in summary["instances"]) == total["log_write"]["count"]
+    assert (
+        sum(item["database_read"]["count"] for item in summary["databases"])
+        == total["database_read"]["count"]
+    )
+    assert (
+        sum(item["log_write"]["count"] for item in summary["instances"])
+        == total["log_write"]["count"]
+    )
     assert {check["host"] for check in verdict["checks"]} == {"alpha", "beta", "gamma"}
     assert all(check["scope"].startswith(f"{check['host']}/") for check in verdict["checks"])
 
 
 def test_JST_20_only_the_common_time_is_counted(host: Host, tmp_path: Path) -> None:
-    """A host that began 60 s later was alone at its end: what it did then says nothing of the storage under both."""
+    """A host that began 60 s later was alone at its end.
+
+    What it did then says nothing of the storage under both.
+    """
     alpha, beta = host("alpha"), host("beta", 60.0)
     summary, verdict = combined(alpha, beta, out=tmp_path / "all")
     assert summary["window"]["seconds"] == pytest.approx(1140)
     assert summary["overlap"]["share"] == pytest.approx(0.95)
-    # On its own clock a run measures from 120 s to 1320 s; the first has its last 1140 s in common, the second its first.
-    expected = [transferred(alpha, "database_read", 180, 1320), transferred(beta, "database_read", 120, 1260)]
-    assert [row["database_read"]["count"] for row in summary["hosts"]] == [count for count, _ in expected]
+    # On its own clock a run measures from 120 s to 1320 s; the first has its last 1140 s in common,
+    # the second its first.
+    expected = [
+        transferred(alpha, "database_read", 180, 1320),
+        transferred(beta, "database_read", 120, 1260),
+    ]
+    assert [row["database_read"]["count"] for row in summary["hosts"]] == [
+        count for count, _ in expected
+    ]
     assert summary["total"]["database_read"]["count"] == sum(count for count, _ in expected)
-    size = summary["total"]["database_read"]["bytes_mean"] * summary["total"]["database_read"]["count"]
+    size = (
+        summary["total"]["database_read"]["bytes_mean"] * summary["total"]["database_read"]["count"]
+    )
     assert size == pytest.approx(sum(size for _, size in expected))
-    assert summary["total"]["database_iops"] == pytest.approx(sum(row["database_iops"] for row in summary["hosts"]))
+    assert summary["total"]["database_iops"] == pytest.approx(
+        sum(row["database_iops"] for row in summary["hosts"])
+    )
     assert summary["hosts"][0]["database_iops"] == pytest.approx(329.489, rel=0.01)
     assert "only 95%" in " ".join(verdict["not_qualifying_because"])
 
 
 def test_JST_20_percentiles_of_all_come_from_all_transfers(host: Host, tmp_path: Path) -> None:
-    """The mean of two percentiles is no percentile: with one slow host of two, the p50 of all lies between and the p99 is the slow one's."""
+    """The mean of two percentiles is no percentile.
+
+    With one slow host of two, the p50 of all lies between and the p99 is the slow one's.
+    """
     fast, slow = host("fast", of="slow"), host("slow", of="slow")
     halved = {"latency_ns": 0.5}
     duckdb.execute(
-        f"COPY (SELECT * REPLACE ((upper_ns * {halved['latency_ns']} * 0.2)::UBIGINT AS upper_ns) FROM read_parquet('{fast}/histograms.parquet'))"
+        f"COPY (SELECT * REPLACE ((upper_ns * {halved['latency_ns']} * 0.2)::UBIGINT AS upper_ns) "
+        f"FROM read_parquet('{fast}/histograms.parquet'))"
         f" TO '{fast}/other.parquet' (FORMAT parquet)"
     )
     (fast / "other.parquet").replace(fast / folder.HISTOGRAMS)
@@ -100,7 +136,8 @@ def test_JST_20_percentiles_of_all_come_from_all_transfers(host: Host, tmp_path:
     assert quick["latency_ms_p50"] == pytest.approx(late["latency_ms_p50"] / 10, rel=1e-3)
     assert total["latency_ms_p99"] > 0.9 * (quick["latency_ms_p99"] + late["latency_ms_p99"]) / 2
     by_hand = duckdb.execute(
-        "SELECT upper_ns::BIGINT, sum(count)::BIGINT FROM read_parquet(?) WHERE metric = 'database_read' AND phase = 'measure'"
+        "SELECT upper_ns::BIGINT, sum(count)::BIGINT FROM read_parquet(?) WHERE metric = "
+        "'database_read' AND phase = 'measure'"
         " GROUP BY upper_ns ORDER BY upper_ns",
         [[str(home / folder.HISTOGRAMS) for home in (fast, slow)]],
     ).fetchall()
@@ -125,7 +162,10 @@ def test_JST_20_the_worst_host_decides(host: Host, tmp_path: Path) -> None:
 def test_JST_20_all_must_make_together_what_their_plan_requires(
     host: Host, tmp_path: Path, required: float, result: str
 ) -> None:
-    """Two hosts of 329 a second each are within every limit; whether that is enough for 10,000 only their sum can tell."""
+    """Two hosts of 329 a second each are within every limit.
+
+    Whether that is enough for 10,000 only their sum can tell.
+    """
     paths = [host("alpha"), host("beta")]
     for path in paths:
         plan = folder.read_json(path / folder.PLAN)
@@ -138,27 +178,41 @@ def test_JST_20_all_must_make_together_what_their_plan_requires(
     assert verdict["headroom"] == pytest.approx(2 * 329.489 / required, rel=0.01)
     assert "margin" not in verdict["headline"]
     if result == "fail":
-        assert verdict["reasons"][0].startswith("Database IOPS that the plan requires (all hosts): 65")
+        assert verdict["reasons"][0].startswith(
+            "Database IOPS that the plan requires (all hosts): 65"
+        )
         for path in paths:
             plan = folder.read_json(path / folder.PLAN)
             plan["judgement"]["margin_percent"] = 95
             folder.write_json(path / folder.PLAN, plan)
         _, granted = combined(*paths, out=tmp_path / "granted")
-        assert granted["headline"].startswith("Rehearsal passed with a margin of 95 % on 2 hosts together")
+        assert granted["headline"].startswith(
+            "Rehearsal passed with a margin of 95 % on 2 hosts together"
+        )
     gamma = host("gamma")
-    folder.write_json(gamma / folder.PLAN, {**folder.read_json(paths[0] / folder.PLAN), "run": folder.read_json(gamma / folder.PLAN)["run"]})  # fmt: skip
+    folder.write_json(
+        gamma / folder.PLAN,
+        {
+            **folder.read_json(paths[0] / folder.PLAN),
+            "run": folder.read_json(gamma / folder.PLAN)["run"],
+        },
+    )
     assert "host beta of the plan is missing" in refusal(paths[0], gamma, out=tmp_path / "other")
 
 
 @pytest.mark.parametrize("later_s", [400.0, 5000.0])
-def test_hosts_that_measured_one_after_the_other_are_refused(host: Host, tmp_path: Path, later_s: float) -> None:
+def test_hosts_that_measured_one_after_the_other_are_refused(
+    host: Host, tmp_path: Path, later_s: float
+) -> None:
     """Two half loads one after the other are not one whole load, however good they look."""
     words = refusal(host("alpha"), host("beta", later_s), out=tmp_path / "all")
     assert ("at no time" in words) == (later_s > 1200)
     assert "--start-at" in words
     if later_s < 1200:
         assert "--overlap-percent 66" in words
-        _, verdict = combined(tmp_path / "alpha", tmp_path / "beta", out=tmp_path / "all", overlap_percent=60)
+        _, verdict = combined(
+            tmp_path / "alpha", tmp_path / "beta", out=tmp_path / "all", overlap_percent=60
+        )
         assert not verdict["qualifying"]
 
 
@@ -192,7 +246,9 @@ def said_of(home: Path) -> str:
         (lambda plan: plan["judgement"].update(limits="lenient"), "different limit sets"),
     ],
 )
-def test_different_plans_are_refused_unless_told(host: Host, tmp_path: Path, change: Any, words: str) -> None:
+def test_different_plans_are_refused_unless_told(
+    host: Host, tmp_path: Path, change: Any, words: str
+) -> None:
     """An I/O of 8 KiB and one of 32 KiB do not add up to two of anything."""
     alpha, beta = host("alpha"), host("beta")
     plan = folder.read_json(beta / folder.PLAN)
@@ -205,7 +261,10 @@ def test_different_plans_are_refused_unless_told(host: Host, tmp_path: Path, cha
 
 
 def test_what_was_not_measured_is_refused(host: Host, tmp_path: Path) -> None:
-    """A prediction, an imported report, a run without a load or nothing at all: each by its name, all at once."""
+    """A prediction, an imported report, a run without a load or nothing at all.
+
+    Each by its name, all at once.
+    """
     alpha, modelled, idle = host("alpha"), host("modelled"), host("idle")
     summary = folder.read_json(modelled / folder.SUMMARY)
     folder.write_json(modelled / folder.SUMMARY, {**summary, "virtual_time": True})
@@ -220,7 +279,9 @@ def test_what_was_not_measured_is_refused(host: Host, tmp_path: Path) -> None:
 
 
 def test_copies_of_one_database_are_warned_of(host: Host, tmp_path: Path) -> None:
-    """The same plan on two hosts makes the same records, and an array that deduplicates keeps them once."""
+    """The same plan on two hosts makes the same records, and an array that deduplicates keeps them
+    once.
+    """
     alpha, beta = host("alpha"), host("beta")
     for home in (alpha, beta):
         plan = folder.read_json(home / folder.PLAN)
@@ -231,8 +292,13 @@ def test_copies_of_one_database_are_warned_of(host: Host, tmp_path: Path) -> Non
     assert "were made from the same seed" in said_of(home)
 
 
-def test_the_command_says_it_all(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder like that of a run: listed, compared, packed without names, judged again from itself."""
+def test_the_command_says_it_all(
+    host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder like that of a run.
+
+    Listed, compared, packed without names, judged again from itself.
+    """
     alpha, beta = host("alpha"), host("beta", 5.0)
     out = tmp_path / "both"
     assert run_program(["combine", str(alpha), f"second={beta}", "--out", str(out)]) == 0
@@ -282,9 +348,15 @@ def test_nothing_is_left_where_combining_was_stopped(
 
 
 def test_no_host_is_left_in_a_redacted_archive(host: Host, tmp_path: Path) -> None:
-    """Names of hosts stand before every database of a combined run; none of them may leave the house."""
+    """Names of hosts stand before every database of a combined run.
+
+    None of them may leave the house.
+    """
     out = tmp_path / "both"
-    assert run_program(["combine", str(host("alphahost")), str(host("betahost")), "--out", str(out)]) == 0
+    assert (
+        run_program(["combine", str(host("alphahost")), str(host("betahost")), "--out", str(out)])
+        == 0
+    )
     archive = tmp_path / "sent.tar.gz"
     assert run_program(["pack", str(out), "--redact", "--out", str(archive)]) == 0
     assert run_program(["unpack", str(archive), "--to", str(tmp_path / "got")]) == 0
@@ -312,13 +384,20 @@ def common_plan(homes: list[Path], required: float) -> None:
 
 
 def test_a_burst_of_all_hosts_carries_no_requirement(host: Host, tmp_path: Path) -> None:
-    """Each host alone was held to what it sustained; all of them together were held to the mean over their burst."""
+    """Each host alone was held to what it sustained.
+
+    All of them together were held to the mean over their burst.
+    """
     homes = [host("alpha"), host("beta")]
     for home in homes:
         samples = home / folder.SAMPLES
-        late = "phase = 'measure' AND end_ns > 420000000000 AND metric IN ('database_read', 'database_write')"
+        late = (
+            "phase = 'measure' AND end_ns > 420000000000 AND metric IN ('database_read', "
+            "'database_write')"
+        )
         duckdb.sql(
-            f"COPY (SELECT * REPLACE (CASE WHEN {late} THEN count // 10 ELSE count END::UBIGINT AS count)"
+            f"COPY (SELECT * REPLACE (CASE WHEN {late} THEN count // 10 ELSE count END::UBIGINT AS "
+            f"count)"
             f" FROM '{samples}') TO '{home / 'changed'}' (FORMAT parquet)"
         )
         (home / "changed").replace(samples)
@@ -337,9 +416,14 @@ def test_errors_of_a_host_from_before_its_gap_count(host: Host, tmp_path: Path) 
     """An error does not go away with the process that saw it, nor by adding another host."""
     homes = [host("alpha"), host("beta")]
     gap = {
-        "phase": "measure", "completed": ["prepare"], "cut_off_utc": "", "resumed_utc": "", "seconds": 60.0,
-        "phase_seconds_before": 60.0, "errors_before": 2,
-    }  # fmt: skip
+        "phase": "measure",
+        "completed": ["prepare"],
+        "cut_off_utc": "",
+        "resumed_utc": "",
+        "seconds": 60.0,
+        "phase_seconds_before": 60.0,
+        "errors_before": 2,
+    }
     folder.write_json(homes[0] / folder.GAPS, {"schema_version": 1, "gaps": [gap]})
     judged(homes[0])
     summary, verdict = combined(*homes, out=tmp_path / "all")

@@ -1,4 +1,7 @@
-"""A run in the background: started, asked after, followed, stopped; and what bounds a run on shared storage, end to end."""
+"""A run in the background: started, asked after, followed, stopped.
+
+And what bounds a run on shared storage, end to end.
+"""
 
 import json
 import os
@@ -15,7 +18,9 @@ SMALL = ["--databases", "1", "--size-mib", "64", "--cache-mib", "4", "--yes"]
 
 
 def performance(home: Path, *more: str, out: str = "run") -> subprocess.CompletedProcess[str]:
-    return plimsoll("test", "performance", home / "disk", *SMALL, "--out", home / out, *more, cwd=home)
+    return plimsoll(
+        "test", "performance", home / "disk", *SMALL, "--out", home / out, *more, cwd=home
+    )
 
 
 def test_a_run_in_the_background_from_start_to_end(tmp_path: Path) -> None:
@@ -36,7 +41,9 @@ def test_a_run_in_the_background_from_start_to_end(tmp_path: Path) -> None:
     watched = plimsoll("watch", tmp_path / "run", cwd=tmp_path)
     verdict = json.loads((tmp_path / "run" / folder.VERDICT).read_text())
     assert verdict["headline"] in watched.stdout
-    assert f"report:     {tmp_path / 'run' / folder.REPORT}" in watched.stdout, "it is written before the watching ends"
+    assert f"report:     {tmp_path / 'run' / folder.REPORT}" in watched.stdout, (
+        "it is written before the watching ends"
+    )
     assert "measure started" in watched.stderr
     assert watched.returncode == {"pass": 0, "fail": 1, "inconclusive": 3}[verdict["result"]]
     assert not (tmp_path / "run" / folder.PROGRESS).exists()
@@ -48,7 +55,9 @@ def test_a_run_in_the_background_is_stopped_cleanly(tmp_path: Path) -> None:
     process = int(re.findall(r"process (\d+)", started.stdout)[0])
     deadline = time.monotonic() + 60
     log = tmp_path / "run" / folder.EVENTS
-    while time.monotonic() < deadline and not (log.exists() and "measure started" in log.read_text()):
+    while time.monotonic() < deadline and not (
+        log.exists() and "measure started" in log.read_text()
+    ):
         time.sleep(0.1)
     os.kill(process, signal.SIGTERM)
     watched = plimsoll("watch", tmp_path / "run", cwd=tmp_path, timeout=60)
@@ -85,7 +94,10 @@ def test_asking_after_nothing(tmp_path: Path) -> None:
 
 
 def test_a_condition_stops_the_run(tmp_path: Path) -> None:
-    """On a shared array the neighbours come first: the run ends, says why, and its databases are closed."""
+    """On a shared array the neighbours come first.
+
+    The run ends, says why, and its databases are closed.
+    """
     begun = time.monotonic()
     result = performance(tmp_path, "--minutes", "5", "--stop-if", "log_write_per_s>0 for 2 s")
     assert result.returncode == 4, result.stderr
@@ -98,7 +110,9 @@ def test_a_condition_stops_the_run(tmp_path: Path) -> None:
 
 def test_a_ceiling_holds_and_is_said(tmp_path: Path) -> None:
     """A throttled run must not be read as the storage's best."""
-    result = performance(tmp_path, "--minutes", "0.05", "--max-iops", "150", "--backend", "raw_files")
+    result = performance(
+        tmp_path, "--minutes", "0.05", "--max-iops", "150", "--backend", "raw_files"
+    )
     assert result.returncode in (0, 1, 3), result.stderr
     assert "the run was held below 150 reads and writes per second" in result.stdout
     summary = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
@@ -109,7 +123,9 @@ def test_figures_come_as_plain_lines_without_a_terminal(tmp_path: Path) -> None:
     """In a log file no line may be drawn over another, and there is no colour."""
     result = performance(tmp_path, "--minutes", "0.2")
     assert "\x1b" not in result.stderr + result.stdout
-    assert re.search(r"measure \d+%, \d+ s left, database reads \d+/s [\d.]+ ms", result.stderr), result.stderr
+    assert re.search(r"measure \d+%, \d+ s left, database reads \d+/s [\d.]+ ms", result.stderr), (
+        result.stderr
+    )
     quiet = performance(tmp_path, "--minutes", "0.02", "--quiet", "--json", out="quiet")
     assert json.loads(quiet.stdout)["run_folder"] == str(tmp_path / "quiet")
     assert not [line for line in quiet.stderr.splitlines() if "started" in line]
@@ -117,14 +133,26 @@ def test_figures_come_as_plain_lines_without_a_terminal(tmp_path: Path) -> None:
 
 def test_a_terminal_shows_figures_in_place_and_heeds_no_color(tmp_path: Path) -> None:
     """The same on a terminal: a bar, rates beside their limits; colour only where it is welcome."""
-    arguments = [str(item) for item in ("test", "performance", tmp_path / "disk", *SMALL, "--minutes", "0.06")]
+    arguments = [
+        str(item)
+        for item in ("test", "performance", tmp_path / "disk", *SMALL, "--minutes", "0.06")
+    ]
     for no_color in (False, True):
         command = " ".join([*PLIMSOLL, *arguments, "--out", str(tmp_path / f"run-{no_color}")])
-        environment = {**os.environ, "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
+        environment = {
+            **os.environ,
+            "TERM": "xterm-256color",
+            **({"NO_COLOR": "1"} if no_color else {}),
+        }
         result = subprocess.run(
             ["script", "-qec", f"stty cols 100; {command}", "/dev/null"],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
         shown = result.stdout
         assert "━" in shown
         assert "database IOPS" in shown

@@ -1,4 +1,7 @@
-"""Iometer's table of a run on files: the columns that scripts expect, and figures that agree with the run's own."""
+"""Iometer's table of a run on files.
+
+The columns that scripts expect, and figures that agree with the run's own.
+"""
 
 import csv
 import json
@@ -18,7 +21,18 @@ GOLDEN = SHARED / "data" / "icf" / "golden" / "worker_rich.golden.txt"
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two files on a modelled array."""
     home = tmp_path_factory.mktemp("iometer")
-    options = ["--modelled", "emc-vnxe3300", "--files", "2", "--depth", "4", "--minutes", "0.5", "--quiet", "--yes"]
+    options = [
+        "--modelled",
+        "emc-vnxe3300",
+        "--files",
+        "2",
+        "--depth",
+        "4",
+        "--minutes",
+        "0.5",
+        "--quiet",
+        "--yes",
+    ]
     done = plimsoll("test", "files", *options, "--out", home / "run", cwd=home)
     assert done.returncode in (0, 3), done.stderr
     return home / "run"
@@ -35,8 +49,13 @@ def table(run: Path, version: str) -> list[dict[str, str]]:
 
 @pytest.mark.skipif(not GOLDEN.exists(), reason=f"{GOLDEN} is not there; set PLIMSOLL_SHARED")
 def test_IO_08_the_columns_are_those_of_the_original():
-    """Its own heading says 4.7 s where its code parts at 4 s; the bins are named as they count. Percentiles follow."""
-    theirs = next(line for line in GOLDEN.read_text().splitlines() if line.startswith("'Target Type"))
+    """Its own heading says 4.7 s where its code parts at 4 s; the bins are named as they count.
+
+    Percentiles follow.
+    """
+    theirs = next(
+        line for line in GOLDEN.read_text().splitlines() if line.startswith("'Target Type")
+    )
     corrected = theirs[1:].replace("2 to 4.7 s,4.7 to 5 s", "2 to 4 s,4 to 5 s").split(",")
     assert headings("1.1.0")[:80] == corrected
     assert [name for name in headings("2006")[:56] if "MiBps" in name or " S" in name[-2:]] == []
@@ -49,7 +68,9 @@ def test_IO_08_rows_agree_with_the_run(run: Path):
     first = rows[0]
     assert float(first["IOps"]) == pytest.approx(total["database_iops"])
     assert int(first["Read I/Os"]) == total["database_read"]["count"]
-    assert float(first["Average Read Response Time"]) == pytest.approx(total["database_read"]["latency_ms_mean"])
+    assert float(first["Average Read Response Time"]) == pytest.approx(
+        total["database_read"]["latency_ms_mean"]
+    )
     assert first["Queue Depth"] == "8" and first["Maximum Size"] == str(2 * 1024 * 2048)
     bins = [int(first[name]) for name in headings("1.1.0")[59:80]]
     assert sum(bins) == int(first["Read I/Os"]) + int(first["Write I/Os"])

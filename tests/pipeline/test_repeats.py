@@ -1,4 +1,6 @@
-"""A repeated run: one folder, a median with its spread, the worst result, and nothing lost when it is interrupted."""
+"""A repeated run: one folder, a median with its spread, the worst result, and nothing lost when it
+is interrupted.
+"""
 
 import json
 import shutil
@@ -20,7 +22,9 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 
 
-def series(home: Path, factors: list[float], results: list[str], endings: list[str] | None = None) -> Repeats:
+def series(
+    home: Path, factors: list[float], results: list[str], endings: list[str] | None = None
+) -> Repeats:
     """A series made of copies of the golden run with their rates multiplied."""
     home.mkdir()
     file = repeat.begin(home, "nightly", len(factors))
@@ -32,7 +36,9 @@ def series(home: Path, factors: list[float], results: list[str], endings: list[s
         folder.write_json(run_folder / folder.SUMMARY, summary)
         file.note_ending(endings[index] if endings else "complete")
         verdict = read_verdict(GOLDEN / folder.VERDICT)
-        file.note_verdict(verdict.replace(result=result, headline=result.capitalize(), reasons=["a reason"]))
+        file.note_verdict(
+            verdict.replace(result=result, headline=result.capitalize(), reasons=["a reason"])
+        )
     file.gather(finished=True)
     return file.content
 
@@ -48,10 +54,18 @@ def test_RPT_29_the_median_of_three_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("results", "worst"),
-    [(["pass", "fail", "pass"], "fail"), (["pass", "inconclusive"], "inconclusive"), (["pass", "pass"], "pass")],
+    [
+        (["pass", "fail", "pass"], "fail"),
+        (["pass", "inconclusive"], "inconclusive"),
+        (["pass", "pass"], "pass"),
+    ],
 )
-def test_the_whole_is_as_bad_as_its_worst_run(tmp_path: Path, results: list[str], worst: str) -> None:
-    """A storage that fails once in three times fails, and the sentence says which words were counted."""
+def test_the_whole_is_as_bad_as_its_worst_run(
+    tmp_path: Path, results: list[str], worst: str
+) -> None:
+    """A storage that fails once in three times fails, and the sentence says which words were
+    counted.
+    """
     content = series(tmp_path / "runs", [1.0] * len(results), results)
     assert content.result == worst
     assert f"the worst of {len(results)} runs" in content.headline
@@ -61,7 +75,9 @@ def test_a_run_that_did_not_end_is_kept_and_not_counted(tmp_path: Path) -> None:
     """Half a run has half its figures; it stays in the list, not in the median."""
     home = tmp_path / "runs"
     content = series(home, [1.0, 5.0], ["pass", "inconclusive"], ["complete", "interrupted"])
-    assert next(figure for figure in content.figures if figure.name == "database_iops").values == (1000.0,)
+    assert next(figure for figure in content.figures if figure.name == "database_iops").values == (
+        1000.0,
+    )
     html = repeat.render(home, content)
     assert "run-2 ended interrupted" in html
 
@@ -73,7 +89,9 @@ def test_a_modelled_series_says_so(tmp_path: Path) -> None:
     assert "MODELLED" not in content.headline
     for number in (1, 2):
         summary = folder.read_json(home / f"run-{number}" / folder.SUMMARY)
-        folder.write_json(home / f"run-{number}" / folder.SUMMARY, {**summary, "virtual_time": True})
+        folder.write_json(
+            home / f"run-{number}" / folder.SUMMARY, {**summary, "virtual_time": True}
+        )
     file = repeat.SeriesFile(home, content)
     file.gather()
     content = file.content
@@ -82,7 +100,9 @@ def test_a_modelled_series_says_so(tmp_path: Path) -> None:
     assert '<p class="modelled">MODELLED' in repeat.render(home, content)
 
 
-def test_a_report_of_the_series_can_be_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_of_the_series_can_be_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As for a single run: from the folder, without the disk."""
     home = tmp_path / "runs"
     series(home, [1.0, 1.0], ["fail", "pass"])
@@ -106,15 +126,33 @@ def test_every_named_test_can_be_repeated() -> None:
 
 def performance(home: Path, *further: str) -> list[str]:
     return [
-        *PLIMSOLL, "test", "performance", str(home / "databases"), "--databases", "1", "--size-mib", "64",
-        "--cache-mib", "32", "--out", str(home / "series"), "--yes", "--quiet", *further,
-    ]  # fmt: skip
+        *PLIMSOLL,
+        "test",
+        "performance",
+        str(home / "databases"),
+        "--databases",
+        "1",
+        "--size-mib",
+        "64",
+        "--cache-mib",
+        "32",
+        "--out",
+        str(home / "series"),
+        "--yes",
+        "--quiet",
+        *further,
+    ]
 
 
 def test_an_interrupted_series_keeps_what_it_has(tmp_path: Path) -> None:
-    """Ctrl-C in the first of many runs ends the series cleanly: one run, exit code 4, and the list says so."""
+    """Ctrl-C in the first of many runs ends the series cleanly.
+
+    One run, exit code 4, and the list says so.
+    """
     command = performance(tmp_path, "--minutes", "10", "--repeat", "3")
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     events = tmp_path / "series" / "run-1" / folder.EVENTS
     deadline = time.monotonic() + 60
     while not (events.exists() and "measure" in events.read_text()) and time.monotonic() < deadline:

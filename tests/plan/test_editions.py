@@ -1,4 +1,7 @@
-"""What each edition asks of its storage, as published: a wrong figure here would be a wrong test of every array."""
+"""What each edition asks of its storage, as published.
+
+A wrong figure here would be a wrong test of every array.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,8 @@ from plimsoll.plan.complete import plan_of_options
 from tests.support.places import plimsoll
 
 MIB = 1 << 20
-#: Page, insert, delete, replace, read, lazy commits, think time, one pool of sessions, pause of maintenance in ms.
+#: Page, insert, delete, replace, read, lazy commits, think time, one pool of sessions, pause of
+#: maintenance in ms.
 PUBLISHED = {
     "2003": (4096, 17, 5, 68, 10, 90, 0.0, False, None),
     "2007": (8192, 40, 20, 5, 35, 70, 2.0, False, None),
@@ -31,13 +35,18 @@ def run_of(edition: str, **instance: Any) -> RunSpec:
 
 @pytest.mark.parametrize("edition", PUBLISHED)
 def test_an_edition_is_what_was_published(edition: str) -> None:
-    """Mix, lazy commits, think time and maintenance are what makes a result comparable with a published one."""
+    """Mix, lazy commits, think time and maintenance are what makes a result comparable with a
+    published one.
+    """
     run = run_of(edition)
     instance, workload = run.instances[0], run.workloads[0]
     mix, maintenance = workload.mix, instance.maintenance
     found = (
         instance.page_bytes,
-        *(getattr(mix, f"{kind}_percent") for kind in ("insert", "delete", "replace", "read", "lazy_commit")),
+        *(
+            getattr(mix, f"{kind}_percent")
+            for kind in ("insert", "delete", "replace", "read", "lazy_commit")
+        ),
         workload.sluggish,
         workload.load.shared,
         maintenance and maintenance.throttle_ms,
@@ -49,7 +58,10 @@ def test_an_edition_is_what_was_published(edition: str) -> None:
 
 @pytest.mark.parametrize(("databases", "least", "most"), [(1, 32, 256), (2, 64, 512)])
 def test_the_cache_is_that_of_each_database(databases: int, least: int, most: int) -> None:
-    """Published: 32 to 256 MB for one database, 64 to 512 MB for two; a smaller cache would make more reads."""
+    """Published: 32 to 256 MB for one database, 64 to 512 MB for two.
+
+    A smaller cache would make more reads.
+    """
     instance = run_of("2010", databases=databases).instances[0]
     assert (instance.cache_bytes_min, instance.cache_bytes_max) == (least * MIB, most * MIB)
     stated = run_of("2010", databases=databases, cache_mib_max=100).instances[0]
@@ -57,13 +69,20 @@ def test_the_cache_is_that_of_each_database(databases: int, least: int, most: in
 
 
 def test_the_2003_cache_is_one_for_all_databases() -> None:
-    """900 MB were the limit of the whole store process of that generation, however many databases it had."""
+    """900 MB were the limit of the whole store process of that generation, however many databases
+    it had.
+    """
     assert run_of("2003", databases=4).instances[0].cache_bytes_max == 900 * MIB
 
 
 def test_JST_11_the_prerequisite_is_nine_tenths_of_the_cache_and_fails_in_time() -> None:
-    """Collection waits for the cache; half an hour of waiting in vain ends the run with a reason."""
-    warm_up = next(phase.action for phase in run_of("2010").phases if phase.action.kind == "warm_up")
+    """Collection waits for the cache.
+
+    Half an hour of waiting in vain ends the run with a reason.
+    """
+    warm_up = next(
+        phase.action for phase in run_of("2010").phases if phase.action.kind == "warm_up"
+    )
     assert warm_up.plain() == {"kind": "warm_up", "cache_percent": 90, "timeout_s": 1800.0}
 
 
@@ -75,20 +94,34 @@ def test_copies_ask_for_replication() -> None:
 
 @pytest.mark.slow
 def test_STU_10_a_larger_share_in_the_cache_lowers_reads_for_each_write(tmp_path: Path) -> None:
-    """STU-10: the published ratio of 2007 lies below ours; docs/editions.md says that more memory leads there, so it must."""
+    """STU-10: the published ratio of 2007 lies below ours.
+
+    Docs/editions.md says that more memory leads there, so it must.
+    """
     ratios = []
     for cache_mib in (10, 40):
         plan = tmp_path / f"{cache_mib}.toml"
-        phases = ({"kind": "prepare"}, {"kind": "warm_up"}, {"kind": "soak", "duration_s": 60}, {"kind": "measure", "duration_s": 60}, {"kind": "stop"})  # fmt: skip
+        phases = (
+            {"kind": "prepare"},
+            {"kind": "warm_up"},
+            {"kind": "soak", "duration_s": 60},
+            {"kind": "measure", "duration_s": 60},
+            {"kind": "stop"},
+        )
         lines = (
-            f"[[phase]]\n{''.join(f'{key} = {value!r}{chr(10)}' for key, value in phase.items())}" for phase in phases
+            f"[[phase]]\n{''.join(f'{key} = {value!r}{chr(10)}' for key, value in phase.items())}"
+            for phase in phases
         )
         plan.write_text(
-            'kind = "plan"\nschema_version = 1\n[[target]]\nname = "array"\nmodelled = "emc-vnxe3300"\n[[instance]]\nname = "one"\n'
-            f'edition = "2007"\ndatabase_size_mib = 2048\ncache_mib_max = {cache_mib}\n[[workload]]\nname = "mix"\n'
+            'kind = "plan"\nschema_version = 1\n[[target]]\nname = "array"\nmodelled = '
+            '"emc-vnxe3300"\n[[instance]]\nname = "one"\n'
+            f'edition = "2007"\ndatabase_size_mib = 2048\ncache_mib_max = '
+            f'{cache_mib}\n[[workload]]\nname = "mix"\n'
             f"load = {{ sessions = 12 }}\nsluggish = 0\n{''.join(lines)}"
         )
-        result = plimsoll("run", plan, "--yes", "--quiet", "--out", f"run-{cache_mib}", cwd=tmp_path)
+        result = plimsoll(
+            "run", plan, "--yes", "--quiet", "--out", f"run-{cache_mib}", cwd=tmp_path
+        )
         assert result.returncode in (0, 1, 3), result.stderr
         total = folder.read_json(tmp_path / f"run-{cache_mib}" / folder.SUMMARY)["total"]
         ratios.append(total["database_read"]["per_s"] / total["database_write"]["per_s"])

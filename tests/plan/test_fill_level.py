@@ -1,4 +1,7 @@
-"""Databases far smaller than the design flatter the storage: warned of before the run, and again after it."""
+"""Databases far smaller than the design flatter the storage.
+
+Warned of before the run, and again after it.
+"""
 
 from typing import Any
 
@@ -22,14 +25,20 @@ def found(size_gib: int, **target: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("size_gib", "is_warned"), [(399, True), (400, False), (900, False)])
-def test_without_a_design_the_published_tests_are_the_measure(size_gib: int, is_warned: bool) -> None:
+def test_without_a_design_the_published_tests_are_the_measure(
+    size_gib: int, is_warned: bool
+) -> None:
     """They filled 46 to 80 %; below 40 % a disk shows its fastest tracks only."""
     assert bool(found(size_gib)) == is_warned
 
 
-@pytest.mark.parametrize(("size_gib", "percent", "is_warned"), [(639, 80, True), (641, 80, False), (161, 20, False)])
+@pytest.mark.parametrize(
+    ("size_gib", "percent", "is_warned"), [(639, 80, True), (641, 80, False), (161, 20, False)]
+)
 def test_a_stated_design_is_the_measure(size_gib: int, percent: int, is_warned: bool) -> None:
-    """A design that fills a fifth is honest at a fifth, and one that fills four fifths is not tested at half of it."""
+    """A design that fills a fifth is honest at a fifth, and one that fills four fifths is not
+    tested at half of it.
+    """
     warnings = found(size_gib, design_used_percent=percent)
     assert bool(warnings) == is_warned
     assert all(f"{percent}% of the design" in text for text in warnings)
@@ -43,5 +52,7 @@ def test_an_impossible_design_is_a_mistake() -> None:
 
 def test_a_device_without_a_file_system_is_not_judged() -> None:
     """A database on a whole device fills all of it."""
-    plan = plan_of_options({"target": [{"name": "d", "path": "/data"}], "instance": [{"name": "one"}]})
+    plan = plan_of_options(
+        {"target": [{"name": "d", "path": "/data"}], "instance": [{"name": "one"}]}
+    )
     assert far_below_design(plan, [{"file_system": None}]) == []

@@ -1,4 +1,7 @@
-"""Limits that people state: on any field of the summary, refused with a hint when there is no such field."""
+"""Limits that people state.
+
+On any field of the summary, refused with a hint when there is no such field.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,10 @@ from tests.support.planted_run import MS, judged, run_folder
 
 
 def test_the_catalogue_lists_what_a_summary_holds(tmp_path: Path) -> None:
-    """A limit is checked against the catalogue before the run and against the summary after it: they must not part."""
+    """A limit is checked against the catalogue before the run and against the summary after it.
+
+    They must not part.
+    """
     operations = {(kind, 1): {"count": 5, "each_ns": MS} for kind in OPERATIONS}
     summary = summarize(run_folder(tmp_path / "run", operations))
     found = {name for name, _, _ in every_field(summary)}
@@ -97,7 +103,9 @@ def test_units_come_from_names() -> None:
     """Every field has a unit, and latencies are milliseconds."""
     units = {field: unit_of(field) for field in known_fields()}
     assert set(units.values()) == {"ms", "s", "1/s", "MiB/s", "bytes", "ratio", "count"}
-    assert all(unit == "ms" for field, unit in units.items() if "latency" in field or "response" in field)
+    assert all(
+        unit == "ms" for field, unit in units.items() if "latency" in field or "response" in field
+    )
     assert units["backup_mib_per_s"] == "MiB/s"
     assert units["recovery_seconds_per_log"] == "s"
     assert units["page_fault_stalls_per_s"] == "1/s"
@@ -111,7 +119,7 @@ def test_everything_that_is_judged_can_be_explained() -> None:
         text = explain(name)
         assert "Source:" in text
         assert "If it fails:" in text
-    rows = [*settings.limits()["check"], *settings.doubts()["doubt"]]
+    rows = [*settings.limits()["check"], *settings.doubts()]
     assert all(row["explanation"].strip() and row["if_it_fails"].strip() for row in rows)
     assert "in ms" in explain("log_write_latency_ms_p99<5")
     with pytest.raises(UnknownNameError, match="bad_pages"):

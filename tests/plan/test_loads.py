@@ -1,4 +1,6 @@
-"""One way to load per workload, completed from editions, profiles and limits, and refused where it cannot be."""
+"""One way to load per workload, completed from editions, profiles and limits, and refused where it
+cannot be.
+"""
 
 from typing import Any
 
@@ -13,7 +15,9 @@ SEARCH = [{"kind": "prepare"}, {"kind": "warm_up"}, {"kind": "search", "duration
 USUAL = [{"kind": "prepare"}, {"kind": "warm_up"}, {"kind": "measure", "duration_s": 60}]
 
 
-def options(load: dict[str, Any], phases: list[dict[str, Any]] | None = None, edition: str = "2010") -> dict[str, Any]:
+def options(
+    load: dict[str, Any], phases: list[dict[str, Any]] | None = None, edition: str = "2010"
+) -> dict[str, Any]:
     return {
         "target": [{"name": "disk", "path": "/data"}],
         "instance": [{"name": "one", "edition": edition}],
@@ -37,7 +41,10 @@ def test_sessions_are_the_editions_unless_stated() -> None:
     for name, edition in settings.editions().items():
         plan = plan_of_options({**options({}, edition=name), "workload": []})
         load = plan.run.workloads[0].load
-        assert load.plain() == {"sessions": edition["sessions"], "shared": edition["sessions_shared"]}, name
+        assert load.plain() == {
+            "sessions": edition["sessions"],
+            "shared": edition["sessions_shared"],
+        }, name
     assert load_of({"sessions": 6}).plain() == {"sessions": 6, "shared": False}
 
 
@@ -48,7 +55,9 @@ def test_JST_09_throughput_per_cent_scales_the_target() -> None:
 
 
 def test_JST_10_users_become_a_target_and_a_requirement() -> None:
-    """The published profile: 1000 users of 0.24 IOPS are 240 IOPS, and the test is passed by making them."""
+    """The published profile: 1000 users of 0.24 IOPS are 240 IOPS, and the test is passed by making
+    them.
+    """
     plan = plan_of_options(options({"users": 1000, "iops_per_user": 0.24}))
     assert plan.judgement.required_iops == 240
     # No margin is granted, and arrivals vary: a load that is carried must make what is required.
@@ -62,7 +71,11 @@ def test_a_search_takes_its_criteria_from_the_limits() -> None:
     """Two lists of the same limits would drift apart: the search steers by those that judge."""
     load = load_of({"search": "max"}, phases=[*SEARCH, USUAL[2]])
     limits = {item.name: item.limit for item in load.criteria}
-    assert limits == {"database_read_latency_mean": 20, "log_write_latency_mean": 10, "page_fault_stalls": 1}
+    assert limits == {
+        "database_read_latency_mean": 20,
+        "log_write_latency_mean": 10,
+        "page_fault_stalls": 1,
+    }
     assert (load.sessions, load.sessions_max) == (3, 512)
 
 
@@ -70,19 +83,33 @@ def test_a_search_without_phases_gets_all_it_needs() -> None:
     """Whoever only says search = "max" gets a search and then the two hours that qualify."""
     plan = plan_of_options({**options({"search": "max"}), "phase": []})
     assert [phase.action.kind for phase in plan.run.phases] == [
-        "prepare", "warm_up", "search", "measure", "stop", "checksum",
-    ]  # fmt: skip
+        "prepare",
+        "warm_up",
+        "search",
+        "measure",
+        "stop",
+        "checksum",
+    ]
 
 
 @pytest.mark.parametrize(
     ("load", "phrase"),
     [
-        ({"sessions": 3, "target_iops": 240}, "says sessions and target_iops of what may be loaded"),
+        (
+            {"sessions": 3, "target_iops": 240},
+            "says sessions and target_iops of what may be loaded",
+        ),
         ({"spacing": "regular"}, "says nothing of what may be loaded"),
-        ({"sessions": 3, "spacing": "regular"}, "means nothing beside `sessions`"),
-        ({"transactions_per_s": 3, "throughput_percent": 50}, "means nothing beside `transactions_per_s`"),
+        ({"sessions": 3, "spacing": "regular"}, "means nothing together with `sessions`"),
+        (
+            {"transactions_per_s": 3, "throughput_percent": 50},
+            "means nothing together with `transactions_per_s`",
+        ),
         ({"users": 100}, "write either `profile` or `iops_per_user`"),
-        ({"users": 100, "profile": "heavy", "iops_per_user": 0.1}, "write either `profile` or `iops_per_user`"),
+        (
+            {"users": 100, "profile": "heavy", "iops_per_user": 0.1},
+            "write either `profile` or `iops_per_user`",
+        ),
         ({"target_iops": 0}, "must lie between"),
         ({"search": "min"}, "not one of the known values"),
     ],
@@ -93,13 +120,21 @@ def test_a_load_is_one_thing(load: dict[str, Any], phrase: str) -> None:
 
 
 def test_a_profile_without_published_figures_is_refused() -> None:
-    """No figure of a message was published for 2003 and 2007; guessing one would look like a fact."""
+    """No figure of a message was published for 2003 and 2007.
+
+    Guessing one would look like a fact.
+    """
     assert "write `iops_per_user`" in refusal({"users": 100, "profile": "heavy"}, edition="2003")
 
 
 def test_phases_must_fit_the_load() -> None:
-    """A target is measured in the warm-up and a search needs its phase; both are said before anything is written."""
+    """A target is measured in the warm-up and a search needs its phase.
+
+    Both are said before anything is written.
+    """
     assert "never warmed up" in refusal({"target_iops": 240}, phases=[USUAL[0], USUAL[2]])
     assert "never looked for" in refusal({"search": "max"})
     assert "needs exactly one" in refusal({"sessions": 3}, phases=SEARCH)
-    assert "say how long to search" in refusal({"search": "max"}, phases=[USUAL[0], {"kind": "search"}])
+    assert "say how long to search" in refusal(
+        {"search": "max"}, phases=[USUAL[0], {"kind": "search"}]
+    )

@@ -1,4 +1,6 @@
-"""A plan is completed to plain data that says by itself what will be run, and every mistake in it is reported at once."""
+"""A plan is completed to plain data that says by itself what will be run, and every mistake in it
+is reported at once.
+"""
 
 import json
 import time
@@ -48,17 +50,25 @@ def read(tmp_path: Path, text: str) -> Plan:
 def mistakes(tmp_path: Path, text: str) -> list[tuple[int, str]]:
     with pytest.raises(InputError) as caught:
         read(tmp_path, text)
-    return [(mistake.line, f"{mistake.where} {mistake.message}; {mistake.hint}") for mistake in caught.value.mistakes]
+    return [
+        (mistake.line, f"{mistake.where} {mistake.message}; {mistake.hint}")
+        for mistake in caught.value.mistakes
+    ]
 
 
 def test_what_is_left_out_comes_from_the_edition(tmp_path: Path) -> None:
-    """ENG-22: nobody can compare two runs if values hide in the code: the completed plan holds all of them."""
+    """ENG-22: nobody can compare two runs if values hide in the code.
+
+    The completed plan holds all of them.
+    """
     plan = read(tmp_path, SMALL)
     first, second = plan.run.instances
     assert (first.page_bytes, first.cache_bytes_max) == (32768, 256 << 20)
     assert (second.log_framing, second.cache_bytes_max) == ("segment_4096", 64 << 20)
     mix = plan.run.workloads[0].mix
-    assert [getattr(mix, f"{kind}_percent") for kind in ("insert", "delete", "replace", "read")] == [40, 20, 5, 35]
+    assert [
+        getattr(mix, f"{kind}_percent") for kind in ("insert", "delete", "replace", "read")
+    ] == [40, 20, 5, 35]
     assert plan.run.phases[1].workloads == ("mix",)
     assert "null" not in json.dumps(plan.plain()["run"]["workloads"])
 
@@ -82,16 +92,24 @@ def test_every_mistake_is_reported_at_once_with_its_line(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "phrase"),
     [
-        (('kind = "prepare"', 'kind = "prepare"\nduration_s = 5'), "means nothing in a phase of kind prepare"),
+        (
+            ('kind = "prepare"', 'kind = "prepare"\nduration_s = 5'),
+            "means nothing in a phase of kind prepare",
+        ),
         (("duration_s = 60", ""), "say how long to measure"),
         (('edition = "2013"', 'target = "dsik"'), "did you mean `disk`"),
         (('edition = "2013"', "page_kib = 7"), "write 4, 8, 16 or 32"),
         (('edition = "2013"', "cache_mib_min = 65"), "is above cache_mib_max"),
         (('name = "two"', 'name = "../two"'), "cannot be the name of a directory"),
-        (("[[phase]]\nkind", '[[workload]]\nname = "w"\ninsert_percent = 41\n\n[[phase]]\nkind'), "add up to 101 %"),
+        (
+            ("[[phase]]\nkind", '[[workload]]\nname = "w"\ninsert_percent = 41\n\n[[phase]]\nkind'),
+            "add up to 101 %",
+        ),
     ],
 )
-def test_impossible_values_are_refused_with_a_hint(tmp_path: Path, change: tuple[str, str], phrase: str) -> None:
+def test_impossible_values_are_refused_with_a_hint(
+    tmp_path: Path, change: tuple[str, str], phrase: str
+) -> None:
     """A value that cannot be must not reach the storage."""
     found = mistakes(tmp_path, SMALL.replace(*change, 1))
     assert any(phrase in text for _, text in found), found
@@ -111,7 +129,9 @@ def test_a_number_out_of_range_is_asked_for_its_unit_only_where_it_has_one() -> 
     assert "unit" not in hints["workload[1].load.sessions"]
     with pytest.raises(InputError) as refused:
         plan_of_options(wrong | {"schema_version": 2})
-    assert "unit" not in next(item.hint for item in refused.value.mistakes if item.where == "schema_version")
+    assert "unit" not in next(
+        item.hint for item in refused.value.mistakes if item.where == "schema_version"
+    )
 
 
 def test_whole_numbers_written_with_a_point_stay_whole(tmp_path: Path) -> None:
@@ -143,29 +163,45 @@ def test_every_edition_and_limit_names_its_source() -> None:
         assert shares == 100, name
     for check in settings.limits()["check"]:
         assert check["source"], check["name"]
-        # Nobody has published latencies of file servers, so only faults are judged there; mail users have checks of their own.
+        # Nobody has published latencies of file servers, so only faults are judged there; mail
+        # users have checks of their own.
         faults = {"files", "s4", "s1", "vmware", "spec-like"} if check.get("fault") else set()
         faults -= {"s4", "s1", "vmware", "spec-like"} if check["name"] == "bad_pages" else set()
         assert set(check["limit"]) == {"strict", "lenient"} | faults
-    assert set(settings.limits()["sets"]) == {"strict", "lenient", "files", "s4", "s1", "vmware", "spec-like"}
-    assert settings.limits()["files_window"]["source"]
+    assert set(settings.limits()["sets"]) == {
+        "strict",
+        "lenient",
+        "files",
+        "s4",
+        "s1",
+        "vmware",
+        "spec-like",
+    }
+    assert settings.single_rule("files_window")["source"]
 
 
 def test_page_images_are_off_unless_asked_for_and_the_documents_say_so(tmp_path: Path) -> None:
-    """Images multiply the log bytes that published figures contain; a default that differs by the way in would hide that."""
+    """Images multiply the log bytes that published figures contain.
+
+    A default that differs by the way in would hide that.
+    """
     for edition in settings.editions():
         plan = read(tmp_path, SMALL.replace('edition = "2013"', f'edition = "{edition}"'))
         assert [instance.page_images for instance in plan.run.instances] == [False, False]
     asked = read(tmp_path, SMALL.replace('edition = "2013"', "page_images = true"))
     assert [instance.page_images for instance in asked.run.instances] == [False, True]
     text = (Path(__file__).parents[2] / "docs/reliability.md").read_text()
-    assert f"default is `page_images = {str(settings.INSTANCE_DEFAULTS['page_images']).lower()}`" in text
+    assert (
+        f"default is `page_images = {str(settings.INSTANCE_DEFAULTS['page_images']).lower()}`"
+        in text
+    )
 
 
 def test_what_bounds_a_run_can_stand_in_its_plan(tmp_path: Path) -> None:
     """A nightly job on a shared array must not depend on somebody typing the options."""
     bounded = SMALL.replace(
-        'name = "small"\n', 'name = "small"\nmax_iops = 500\nmax_mib_per_s = 12.5\nstop_if = ["db_read_errors>0"]\n'
+        'name = "small"\n',
+        'name = "small"\nmax_iops = 500\nmax_mib_per_s = 12.5\nstop_if = ["db_read_errors>0"]\n',
     )
     plan = read(tmp_path, bounded)
     assert (plan.run.max_iops, plan.run.max_mib_per_s) == (500, 12.5)
@@ -174,7 +210,10 @@ def test_what_bounds_a_run_can_stand_in_its_plan(tmp_path: Path) -> None:
 
 
 def test_more_instances_than_any_host_holds_are_refused_by_their_count() -> None:
-    """A hundred thousand kept the planner busy for minutes: what is looked at one by one must be few enough."""
+    """A hundred thousand kept the planner busy for minutes.
+
+    What is looked at one by one must be few enough.
+    """
     names = [{"name": f"i{number}", "no_such_key": 1} for number in range(100_000)]
     started = time.monotonic()
     with pytest.raises(InputError) as caught:

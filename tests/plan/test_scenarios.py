@@ -1,4 +1,7 @@
-"""The two scenarios of the published tool: sizes and load follow from users, or from shares of the volume."""
+"""The two scenarios of the published tool.
+
+Sizes and load follow from users, or from shares of the volume.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,12 +19,21 @@ MIB = 1 << 20
 
 def plan(path: Path | str = "/data", instances: int = 2, **more: Any) -> Plan:
     names = [{"name": f"i{number}"} for number in range(instances)]
-    return plan_of_options({"target": [{"name": "disk", "path": str(path)}], "instance": names, **more})
+    return plan_of_options(
+        {"target": [{"name": "disk", "path": str(path)}], "instance": names, **more}
+    )
 
 
 def test_JST_10_mailboxes_become_databases_a_target_and_a_requirement() -> None:
     """The published run: 1000 users of 0.24 IOPS are 240; two databases hold their quotas."""
-    found = plan(mailbox_profile={"users": 1000, "quota_mb": 2048, "iops_per_user": 0.2, "headroom_percent": 20})
+    found = plan(
+        mailbox_profile={
+            "users": 1000,
+            "quota_mb": 2048,
+            "iops_per_user": 0.2,
+            "headroom_percent": 20,
+        }
+    )
     sizes = [item.databases[0].size_bytes for item in found.run.instances]
     assert sizes == [1000 * 2048 * MIB // 2] * 2
     assert found.run.workloads[0].load.target_iops == pytest.approx(1.03 * 240)
@@ -38,9 +50,14 @@ def test_a_margin_needs_a_rate_that_is_required() -> None:
 
 
 def test_JST_09_databases_fill_four_fifths_of_the_share_of_the_volume(tmp_path: Path) -> None:
-    """100 GB are 80 of databases and 20 of growth; half of the throughput is a search and half of what it finds."""
+    """100 GB are 80 of databases and 20 of growth.
+
+    Half of the throughput is a search and half of what it finds.
+    """
     volume = describe(tmp_path).facts["file_system"]["size_bytes"]
-    found = plan(tmp_path, disk_throughput={"capacity_percent": 50, "throughput_percent": 50, "sessions": 4})
+    found = plan(
+        tmp_path, disk_throughput={"capacity_percent": 50, "throughput_percent": 50, "sessions": 4}
+    )
     total = sum(item.databases[0].size_bytes for item in found.run.instances)
     assert total == pytest.approx(volume * 0.5 * 0.8, rel=0.001)
     load = found.run.workloads[0].load
@@ -73,13 +90,27 @@ def test_what_a_plan_says_itself_stands() -> None:
     [
         ({"mailbox_profile": {"users": 10, "quota_mb": 10}}, "needs what a user makes"),
         ({"mailbox_profile": {"users": 10}}, "quota_mb"),
-        ({"mailbox_profile": {"users": 10, "quota_mb": 5, "iops_per_user": 1}, "disk_throughput": {}}, "beside mailbox_profile"),
+        (
+            {
+                "mailbox_profile": {"users": 10, "quota_mb": 5, "iops_per_user": 1},
+                "disk_throughput": {},
+            },
+            "together with mailbox_profile",
+        ),
         ({"disk_throughput": {"capacity_percent": 200}}, "must lie between 1 and 100"),
-        ({"disk_throughput": {"sessions": 2}, "workload": [{"name": "w", "load": {"sessions": 1}}]}, "0 have none"),
+        (
+            {
+                "disk_throughput": {"sessions": 2},
+                "workload": [{"name": "w", "load": {"sessions": 1}}],
+            },
+            "0 have none",
+        ),
         ({"disk_throughput": {"surprise": 2}}, "surprise"),
     ],
-)  # fmt: skip
-def test_scenarios_that_say_too_little_or_too_much_are_refused(wrong: dict[str, Any], phrase: str) -> None:
+)
+def test_scenarios_that_say_too_little_or_too_much_are_refused(
+    wrong: dict[str, Any], phrase: str
+) -> None:
     """Half a scenario would quietly be another test."""
     with pytest.raises(InputError) as caught:
         plan(**wrong)

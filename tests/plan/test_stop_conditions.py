@@ -1,4 +1,7 @@
-"""Conditions bound the harm a test does on shared storage: they must fire when they hold, and only then."""
+"""Conditions bound the harm a test does on shared storage.
+
+They must fire when they hold, and only then.
+"""
 
 from typing import Any
 
@@ -21,7 +24,10 @@ def batch(*rows: tuple[int, int, int, int]) -> dict[str, Any]:
         "count": [count for _, _, count, _ in rows],
         "errors": [0 for _ in rows],
         "latency_ns_sum": [count * latency * MS for _, _, count, latency in rows],
-        **{f"latency_ns_{name}": [latency * MS for *_, latency in rows] for name in ("p50", "p99", "max")},
+        **{
+            f"latency_ns_{name}": [latency * MS for *_, latency in rows]
+            for name in ("p50", "p99", "max")
+        },
     }
     return {name: np.array(values, dtype=np.uint64) for name, values in columns.items()}
 
@@ -38,7 +44,10 @@ def test_a_condition_fires_only_after_it_has_held_long_enough() -> None:
 
 
 def test_other_metrics_and_idle_seconds_do_not_count() -> None:
-    """The log's latency says nothing about reads; a second without any read neither proves nor disproves."""
+    """The log's latency says nothing about reads.
+
+    A second without any read neither proves nor disproves.
+    """
     condition = parse("database_read_latency_ms_mean > 50 for 2 s")
     assert condition.look(batch((1, LOG, 10, 900), (1, READ, 10, 60)), READ) is None
     assert condition.look(batch((2, READ, 0, 0)), READ) is None
@@ -46,7 +55,9 @@ def test_other_metrics_and_idle_seconds_do_not_count() -> None:
 
 
 def test_means_are_weighted_and_percentiles_are_the_worst() -> None:
-    """Ninety fast reads of one database must not hide ten slow ones of another, nor the other way round."""
+    """Ninety fast reads of one database must not hide ten slow ones of another, nor the other way
+    round.
+    """
     rows = batch((1, READ, 90, 1), (1, READ, 10, 100))
     assert parse("db_read_latency_ms_mean>10.8").look(rows, READ) is not None
     assert parse("db_read_latency_ms_mean>11").look(rows, READ) is None

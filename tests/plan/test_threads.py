@@ -1,4 +1,7 @@
-"""How many threads a plan asks for: what is refused, what is said, and that one thread leaves no word behind."""
+"""How many threads a plan asks for.
+
+What is refused, what is said, and that one thread leaves no word behind.
+"""
 
 import json
 import os
@@ -36,14 +39,17 @@ def test_threads_and_pinning_reach_the_run_spec() -> None:
     assert threads_of(run.instances, 2) == [0, 1, 0]
 
 
-def test_auto_is_one_for_each_instance_and_at_most_the_processors_less_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_is_one_for_each_instance_and_at_most_the_processors_less_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for processors, expected in ((1, 1), (2, 1), (3, 2), (64, 3)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=processors: set(range(count)))
         assert plan_of(threads="auto").run.thread_count == expected
 
 
 @pytest.mark.parametrize(
-    ("threads", "text"), [(0, "must lie between 1 and 1024"), ("many", 'must be a number or "auto"'), (1.5, "whole")]
+    ("threads", "text"),
+    [(0, "must lie between 1 and 1024"), ("many", 'must be a number or "auto"'), (1.5, "whole")],
 )
 def test_what_is_no_count_is_refused(threads: object, text: str) -> None:
     with pytest.raises(plimsoll.InputError, match=text):
@@ -71,7 +77,9 @@ def test_the_option_takes_the_place_of_the_plan() -> None:
 def test_the_forecast_says_how_many_threads_carry_what(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)))
     assert forecast.threads(plan_of()) == ["1 carries 3 instances; this machine has 4 processors"]
-    assert forecast.threads(plan_of(threads=2)) == ["2 carry 3 instances, 1 to 2 each; this machine has 4 processors"]
+    assert forecast.threads(plan_of(threads=2)) == [
+        "2 carry 3 instances, 1 to 2 each; this machine has 4 processors"
+    ]
     assert "one instance is carried by one thread: use several" in forecast.threads(plan_of(1))[1]
     assert "8 were asked for" in forecast.threads(plan_of(threads=8))[1]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(2)))

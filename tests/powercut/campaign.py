@@ -2,12 +2,13 @@
 
     python -m tests.powercut.campaign CUTS SEED [DIRECTORY]
 
-Half of the cuts happen on ext4 and half on xfs. Each one: the program commits durably through the file system with direct I/O, the
-power goes at a random moment, the process is killed, the kernel forgets everything, a random part of what was not flushed is
-lost, the file system replays its journal, the audit recovers a copy and looks for everything acknowledged. In a
-quarter of them the power goes again while recovery writes to the files themselves. Every tenth time the disk is copied at
-one instant under load instead, as an array would, and the copy audited. Anything but a pass ends the campaign, with the evidence left where it is.
-"""
+Half of the cuts happen on ext4 and half on xfs. Each one: the program commits durably through the
+file system with direct I/O, the power goes at a random moment, the process is killed, the kernel
+forgets everything, a random part of what was not flushed is lost, the file system replays its
+journal, the audit recovers a copy and looks for everything acknowledged. In a quarter of them the
+power goes again while recovery writes to the files themselves. Every tenth time the disk is copied
+at one instant under load instead, as an array would, and the copy audited. Anything but a pass ends
+the campaign, with the evidence left where it is."""
 
 from __future__ import annotations
 
@@ -29,7 +30,14 @@ import pytest
 
 from plimsoll.powercut.audit import audit_powercut
 from plimsoll.powercut.witness import Listener, WitnessLog
-from tests.support.power_cut_lab import Machine, machine, needs, recover_until_cut, snapshot_under_load, work_until_cut
+from tests.support.power_cut_lab import (
+    Machine,
+    machine,
+    needs,
+    recover_until_cut,
+    snapshot_under_load,
+    work_until_cut,
+)
 
 KINDS = ("ext4", "xfs")
 SNAPSHOT_EVERY = 10
@@ -65,7 +73,8 @@ class Campaign:
         try:
             yield listener.place
         finally:
-            # Whoever was interrupted before any work called must not wait for it: then this call is the one that is heard.
+            # Whoever was interrupted before any work called must not wait for it: then this call is
+            # the one that is heard.
             with suppress(OSError):
                 host, port = listener.place.rsplit(":", 1)
                 socket.create_connection((host, int(port)), timeout=5).close()
@@ -86,10 +95,16 @@ class Campaign:
             self._note(said, "cuts in recovery" if under_way else "cuts after recovery had ended")
             made.power_on()
             made.start()
-        found = audit_powercut(made.point, self.log, work_in=self.home, in_place=False, keep=False, was_cut=True)
+        found = audit_powercut(
+            made.point, self.log, work_in=self.home, in_place=False, keep=False, was_cut=True
+        )
         self._count(made.kind, "cuts", found)
-        self.counts["databases recovered"] += bool(found["recovery"] and found["recovery"]["recovered"])
-        self.counts["pages torn or lost, mended by recovery"] += found["pages_before_recovery"]["bad"] or 0
+        self.counts["databases recovered"] += bool(
+            found["recovery"] and found["recovery"]["recovered"]
+        )
+        self.counts["pages torn or lost, mended by recovery"] += (
+            found["pages_before_recovery"]["bad"] or 0
+        )
         shutil.rmtree(made.point / "powercut")
         made.stop()
 
@@ -130,7 +145,8 @@ def main() -> None:
     home = Path(sys.argv[3] if len(sys.argv) > 3 else "/tmp/plimsoll-powercuts").absolute()
     if home.exists():
         raise SystemExit(
-            f"{home} is there: the evidence of an earlier campaign, or one that goes on; look at it and delete it"
+            f"{home} is there: the evidence of an earlier campaign, or one that goes on; look at "
+            f"it and delete it"
         )
     home.mkdir(parents=True)
     began = time.monotonic()
@@ -145,7 +161,11 @@ def main() -> None:
                     campaign.cut(made)
                     if index % SNAPSHOT_EVERY == SNAPSHOT_EVERY - 1:
                         campaign.snapshot(made)
-                    print(f"{kind}: {left - index - 1} left, {dict(campaign.counts)}", file=sys.stderr, flush=True)
+                    print(
+                        f"{kind}: {left - index - 1} left, {dict(campaign.counts)}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
             shutil.rmtree(place)
             left -= batch
     for what, count in sorted(campaign.counts.items()):
@@ -153,7 +173,10 @@ def main() -> None:
     print(f"{time.monotonic() - began:>10,.0f}  seconds, seed {seed}")
     missing = [what for what in MUST_MEET if not campaign.counts[what]]
     if cuts >= CUTS_TO_MEET_ALL and missing:
-        raise SystemExit(f"never met: {', '.join(missing)}; this disk loses nothing, and the campaign shows nothing")
+        raise SystemExit(
+            f"never met: {', '.join(missing)}; this disk loses nothing, and the campaign shows "
+            f"nothing"
+        )
     shutil.rmtree(home)
 
 

@@ -7,7 +7,10 @@ from tests.powercut.campaign import Campaign
 
 
 def test_an_interrupted_campaign_waits_for_nobody(tmp_path: Path) -> None:
-    """Ctrl-C before the work under test has called its witness: the campaign must end, not wait for a call that never comes."""
+    """Ctrl-C before the work under test has called its witness.
+
+    The campaign must end, not wait for a call that never comes.
+    """
 
     def interrupted() -> None:
         try:

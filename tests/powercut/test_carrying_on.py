@@ -1,4 +1,7 @@
-"""The machine under test between storage and witness: what it says to whom when one of them is silent."""
+"""The machine under test between storage and witness.
+
+What it says to whom when one of them is silent.
+"""
 
 import pytest
 

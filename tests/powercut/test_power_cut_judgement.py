@@ -1,4 +1,6 @@
-"""The judgement: from acknowledgements and what was found to what the storage has done, on cases made by hand."""
+"""The judgement: from acknowledgements and what was found to what the storage has done, on cases
+made by hand.
+"""
 
 from typing import Any
 
@@ -11,7 +13,10 @@ RINGS = {"commit": 4, "mark": 4}
 
 
 def statement(count: int, *, behind: int = 1, passed_over: int = 0) -> Statement:
-    """One session and one lane in turn; each began when all but the last few before it were acknowledged."""
+    """One session and one lane in turn.
+
+    Each began when all but the last few before it were acknowledged.
+    """
     known = Statement({"run": "1"}, RINGS, ended="silent")
     for number in range(1, count + 1):
         if number != passed_over:
@@ -32,9 +37,12 @@ def survey_of(known: Statement) -> dict[str, Any]:
         else:
             marks[slot] = row | {"sectors": []}
     return {
-        "recovery": None, "database_error": None, "marks_error": None,
-        "commits": list(commits.values()), "marks": list(marks.values()),
-    }  # fmt: skip
+        "recovery": None,
+        "database_error": None,
+        "marks_error": None,
+        "commits": list(commits.values()),
+        "marks": list(marks.values()),
+    }
 
 
 def row(survey: dict[str, Any], kind: str, sequence: int) -> dict[str, Any]:
@@ -46,12 +54,18 @@ def check(
     survey: dict[str, Any], known: Statement, result: str, *names: str, physical: int | None = 4096
 ) -> dict[str, Any]:
     found = judge(known, survey, physical_bytes=physical, unwitnessed_max=8)
-    assert (found["result"], [finding["name"] for finding in found["findings"]]) == (result, list(names)), found
+    assert (found["result"], [finding["name"] for finding in found["findings"]]) == (
+        result,
+        list(names),
+    ), found
     return found
 
 
 def test_all_there_passes() -> None:
-    """Also what was overwritten by later rounds of the ring: of each place only the newest is looked for."""
+    """Also what was overwritten by later rounds of the ring.
+
+    Of each place only the newest is looked for.
+    """
     known = statement(40)
     found = check(survey_of(known), known, "pass")
     assert found["figures"]["looked_for"] == 8
@@ -84,7 +98,9 @@ def test_a_hole_is_a_reordering(kind: str) -> None:
 
 
 def test_what_was_under_way_together_may_come_in_any_order() -> None:
-    """A lost end whose survivors all began before the first lost one was acknowledged is no reordering."""
+    """A lost end whose survivors all began before the first lost one was acknowledged is no
+    reordering.
+    """
     known = statement(40, behind=4)
     survey = survey_of(known)
     row(survey, "marks", 19)["sequence"] = 15
@@ -92,8 +108,12 @@ def test_what_was_under_way_together_may_come_in_any_order() -> None:
     assert found["findings"][0]["count"] == 1
 
 
-@pytest.mark.parametrize(("physical", "result"), [(4096, "fail"), (None, "inconclusive"), (512, "pass")])
-def test_a_torn_block_counts_where_it_was_promised_not_to(physical: int | None, result: str) -> None:
+@pytest.mark.parametrize(
+    ("physical", "result"), [(4096, "fail"), (None, "inconclusive"), (512, "pass")]
+)
+def test_a_torn_block_counts_where_it_was_promised_not_to(
+    physical: int | None, result: str
+) -> None:
     """A disk of 512-byte sectors may tear 4 KiB; it is told all the same."""
     known = statement(40)
     survey = survey_of(known)
@@ -106,14 +126,19 @@ def test_an_acknowledged_block_that_is_torn_counts_always() -> None:
     """Half of an acknowledged write is gone: that is no matter of sector sizes."""
     known = statement(40)
     survey = survey_of(known)
-    row(survey, "marks", 20).update(sequence=None, started=0, sectors=[20, 20, 20, 20, 16, 16, 16, 16])
+    row(survey, "marks", 20).update(
+        sequence=None, started=0, sectors=[20, 20, 20, 20, 16, 16, 16, 16]
+    )
     found = judge(known, survey, physical_bytes=512, unwitnessed_max=8)
     assert found["result"] == "fail"
     assert {finding["name"] for finding in found["findings"]} == {"drops_flushes", "tears_4k"}
 
 
 def test_half_a_transaction_is_named() -> None:
-    """The engine promises all or nothing; half means that something below it changed what it had written."""
+    """The engine promises all or nothing.
+
+    Half means that something below it changed what it had written.
+    """
     known = statement(40)
     survey = survey_of(known)
     row(survey, "commits", 19)["twin"] = 15
@@ -143,9 +168,13 @@ def test_nothing_known_is_no_pass() -> None:
     """A cut before the first acknowledgement has shown nothing."""
     nothing = Statement({"run": "1"}, RINGS)
     check(survey_of(statement(0)), nothing, "inconclusive")
-    survey = survey_of(statement(0)) | {"database_error": {"family": "corruption", "text": "no header"}}
+    survey = survey_of(statement(0)) | {
+        "database_error": {"family": "corruption", "text": "no header"}
+    }
     found = check(survey, nothing, "inconclusive", "unrecoverable")
-    assert "nothing acknowledged" in found["reasons"][0], "files that were still being made were never promised"
+    assert "nothing acknowledged" in found["reasons"][0], (
+        "files that were still being made were never promised"
+    )
 
 
 def test_work_that_was_ended_is_no_pass() -> None:
@@ -165,10 +194,17 @@ def test_work_that_was_ended_is_no_pass() -> None:
     ],
 )
 def test_what_speaks_against_a_cut_leaves_it_open(said: dict[str, Any], phrase: str) -> None:
-    """Everything is there, but nothing shows that anything was at risk; what is lost counts all the same."""
+    """Everything is there, but nothing shows that anything was at risk.
+
+    What is lost counts all the same.
+    """
     known = statement(said.get("count", 40), passed_over=said.get("passed_over", 0))
     known.ended = said.get("ended", "silent")
-    how = {"physical_bytes": 4096, "unwitnessed_max": 8, "same_start": said.get("same_start", False)}
+    how = {
+        "physical_bytes": 4096,
+        "unwitnessed_max": 8,
+        "same_start": said.get("same_start", False),
+    }
     found = judge(known, survey_of(statement(40)), **how)
     assert found["result"] == "inconclusive"
     assert any(phrase in reason for reason in found["reasons"]), found["reasons"]
@@ -191,17 +227,29 @@ def test_what_speaks_against_a_cut_leaves_it_open(said: dict[str, Any], phrase: 
 def test_pages_that_recovery_leaves_damaged_are_named(pages: dict[str, Any]) -> None:
     """Rows can all be there while an index or the space of the database is not."""
     known = statement(40)
-    found = judge(known, survey_of(known), physical_bytes=4096, unwitnessed_max=8, pages_after=pages)
-    assert [(found["result"], item["name"]) for item in found["findings"]] == [("fail", "damaged_pages")]
+    found = judge(
+        known, survey_of(known), physical_bytes=4096, unwitnessed_max=8, pages_after=pages
+    )
+    assert [(found["result"], item["name"]) for item in found["findings"]] == [
+        ("fail", "damaged_pages")
+    ]
     sound = {"verdict": "sound", "bad": 0, "deep_findings": 0}
-    assert judge(known, survey_of(known), physical_bytes=4096, unwitnessed_max=8, pages_after=sound)["result"] == "pass"
+    assert (
+        judge(known, survey_of(known), physical_bytes=4096, unwitnessed_max=8, pages_after=sound)[
+            "result"
+        ]
+        == "pass"
+    )
 
 
 @pytest.mark.parametrize(
     "sectors", [[12, 12, 12, 12, 20, 20, 20, 24], [16, 20, 20, 20, 20, 20, 20, 24], [None, 16] * 4]
 )
 def test_a_later_write_under_way_excuses_nothing_older(sectors: list[int | None]) -> None:
-    """The write under way may have put its own sectors there, and spoilt some; older ones come from a write that was lost."""
+    """The write under way may have put its own sectors there, and spoilt some.
+
+    Older ones come from a write that was lost.
+    """
     known = statement(40)
     survey = survey_of(known)
     row(survey, "marks", 20).update(sequence=None, started=0, sectors=sectors)
@@ -215,4 +263,6 @@ def test_every_finding_says_what_it_means() -> None:
     known = statement(40)
     survey = survey_of(statement(20))
     found = judge(known, survey, physical_bytes=4096, unwitnessed_max=8)
-    assert all(len(finding["meaning"]) > 40 and finding["examples"] for finding in found["findings"])
+    assert all(
+        len(finding["meaning"]) > 40 and finding["examples"] for finding in found["findings"]
+    )

@@ -1,4 +1,7 @@
-"""The commands on this machine's own storage, without any cut: what they refuse, what they leave, what they say."""
+"""The commands on this machine's own storage, without any cut.
+
+What they refuse, what they leave, what they say.
+"""
 
 import errno
 import json
@@ -24,13 +27,17 @@ def few_files() -> None:
 
 
 def test_killed_work_is_audited_on_a_copy(tmp_path: Path) -> None:
-    """A kill loses nothing, so everything must be there; and what was audited must be as it was, byte for byte. If the marker itself
-    is lost, the witness still knows what must be there."""
+    """A kill loses nothing, so everything must be there.
+
+    And what was audited must be as it was, byte for byte. If the marker itself is lost, the witness
+    still knows what must be there."""
     log, disk = tmp_path / "witness.log", tmp_path / "disk"
     disk.mkdir()
     with witness(log) as address:
         work = subprocess.Popen(
-            [*PLIMSOLL, "powercut", str(disk), "--witness", address, *SMALL], cwd=tmp_path, stderr=subprocess.DEVNULL
+            [*PLIMSOLL, "powercut", str(disk), "--witness", address, *SMALL],
+            cwd=tmp_path,
+            stderr=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + 60
         while log.read_text().count("\nc ") < 50 and time.monotonic() < deadline:
@@ -43,8 +50,10 @@ def test_killed_work_is_audited_on_a_copy(tmp_path: Path) -> None:
     how = ["--witness-log", log, "--work", tmp_path]
     plain = plimsoll("audit", disk, *how, cwd=tmp_path)
     assert plain.returncode == 3, plain.stdout
-    assert "closed and did not fall silent" in plain.stdout, "a kill is no power cut, and the audit says so"
-    assert "not been started anew" in plain.stdout
+    assert "closed and did not fall silent" in plain.stdout, (
+        "a kill is no power cut, and the audit says so"
+    )
+    assert "has not been restarted" in plain.stdout
     how += ["--cut-under-load", "--json"]
     found = plimsoll("audit", disk, *how, cwd=tmp_path)
     assert found.returncode == 0, found.stderr + found.stdout
@@ -59,13 +68,18 @@ def test_killed_work_is_audited_on_a_copy(tmp_path: Path) -> None:
     for content in (b"", b'{"kind": "plimsoll_instance"}'):
         marker.write_bytes(content)
         spoilt = plimsoll("audit", disk, *how, cwd=tmp_path)
-        assert [item["name"] for item in json.loads(spoilt.stdout)["findings"]] == ["lost_files"], spoilt.stderr
+        assert [item["name"] for item in json.loads(spoilt.stdout)["findings"]] == ["lost_files"], (
+            spoilt.stderr
+        )
         assert spoilt.returncode == 1
     marker.unlink()
     (disk / "powercut/marks.dat").rename(tmp_path / "marks")
     robbed = plimsoll("audit", disk, *how, cwd=tmp_path)
     assert robbed.returncode == 1, robbed.stderr
-    assert [item["name"] for item in json.loads(robbed.stdout)["findings"]] == ["lost_files", "unreadable_marks"]
+    assert [item["name"] for item in json.loads(robbed.stdout)["findings"]] == [
+        "lost_files",
+        "unreadable_marks",
+    ]
     few = subprocess.run(
         [*PLIMSOLL, "audit", str(disk), *map(str, how)],
         capture_output=True,
@@ -82,7 +96,9 @@ def test_killed_work_is_audited_on_a_copy(tmp_path: Path) -> None:
     described["run"]["storage"] = {"mount_point": "/mnt/another"}
     log.write_text("\n".join([head, json.dumps(described), rest]))
     missed = plimsoll("audit", disk, *how, cwd=tmp_path)
-    assert (missed.returncode, "mount the storage there" in missed.stderr) == (2, True), missed.stderr + missed.stdout
+    assert (missed.returncode, "mount the storage there" in missed.stderr) == (2, True), (
+        missed.stderr + missed.stdout
+    )
     log.write_text(text)
     (tmp_path / "away").rename(disk / "powercut")
     (tmp_path / "marker").rename(disk / "powercut/plimsoll-instance.json")
@@ -96,7 +112,17 @@ def test_work_that_ends_by_itself_proves_nothing(tmp_path: Path) -> None:
     """Closed files were never at risk, and the audit must not call that a pass."""
     log = tmp_path / "witness.log"
     with witness(log) as address:
-        done = plimsoll("powercut", tmp_path, "--witness", address, "--seconds", "0.5", "--json", *SMALL, cwd=tmp_path)
+        done = plimsoll(
+            "powercut",
+            tmp_path,
+            "--witness",
+            address,
+            "--seconds",
+            "0.5",
+            "--json",
+            *SMALL,
+            cwd=tmp_path,
+        )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["commits"] > 0
     assert "the witness is on this machine" in done.stderr
@@ -105,22 +131,31 @@ def test_work_that_ends_by_itself_proves_nothing(tmp_path: Path) -> None:
     assert "not by a power cut" in found.stdout
     (tmp_path / "powercut").rename(tmp_path / "gone")
     gone = plimsoll("audit", tmp_path, "--witness-log", log, cwd=tmp_path)
-    assert (gone.returncode, "nothing was at risk" in gone.stderr) == (2, True), gone.stderr + gone.stdout
+    assert (gone.returncode, "nothing was at risk" in gone.stderr) == (2, True), (
+        gone.stderr + gone.stdout
+    )
 
 
 def test_work_that_goes_on_is_neither_audited_nor_disturbed(tmp_path: Path) -> None:
-    """What changes while it is copied looks damaged; and whoever is second must not take the evidence of the first."""
+    """What changes while it is copied looks damaged.
+
+    And whoever is second must not take the evidence of the first.
+    """
     log, disk = tmp_path / "witness.log", tmp_path / "disk"
     disk.mkdir()
     with witness(log) as address:
         command = [*PLIMSOLL, "powercut", str(disk), "--witness", address, *SMALL]
-        work = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        work = subprocess.Popen(
+            command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
         deadline = time.monotonic() + 60
         while "\nc " not in log.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
         for more in ([], ["--in-place"]):
             found = plimsoll("audit", disk, "--witness-log", log, *more, cwd=tmp_path)
-            assert (found.returncode, "works in" in found.stderr) == (2, True), found.stderr + found.stdout
+            assert (found.returncode, "works in" in found.stderr) == (2, True), (
+                found.stderr + found.stdout
+            )
         inner = plimsoll("powercut", disk / "powercut", "--witness", address, *SMALL, cwd=tmp_path)
         assert (inner.returncode, "may be evidence" in inner.stderr) == (2, True), inner.stderr
         # An ssh session that breaks off ends it like Ctrl-C.
@@ -144,11 +179,15 @@ def test_two_that_begin_at_once_do_not_share(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_a_block_that_cannot_be_read_fails_the_storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_that_cannot_be_read_fails_the_storage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was flushed, and is gone: the rest is looked at all the same."""
     log = tmp_path / "witness.log"
     with witness(log) as address:
-        plimsoll("powercut", tmp_path, "--witness", address, "--seconds", "0.5", *SMALL, cwd=tmp_path)
+        plimsoll(
+            "powercut", tmp_path, "--witness", address, "--seconds", "0.5", *SMALL, cwd=tmp_path
+        )
     size = (tmp_path / "powercut" / "marks.dat").stat().st_size
     read = os.pread
 
@@ -173,9 +212,13 @@ def test_a_block_that_cannot_be_read_fails_the_storage(tmp_path: Path, monkeypat
         (["--witness", "a..b:17613"], "start `plimsoll witness`"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_made(option: list[str], phrase: str, tmp_path: Path) -> None:
+def test_mistakes_are_told_before_anything_is_made(
+    option: list[str], phrase: str, tmp_path: Path
+) -> None:
     """What is left behind counts as evidence and has to be cleaned away."""
-    found = plimsoll("powercut", tmp_path, "--witness", "127.0.0.1:1", *SMALL, *option, cwd=tmp_path)
+    found = plimsoll(
+        "powercut", tmp_path, "--witness", "127.0.0.1:1", *SMALL, *option, cwd=tmp_path
+    )
     assert (found.returncode, phrase in found.stderr) == (2, True), found.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -210,8 +253,10 @@ def test_work_ends_with_its_witness(tmp_path: Path) -> None:
     with witness(log) as address:
         work = subprocess.Popen(
             [*PLIMSOLL, "powercut", str(tmp_path), "--witness", address, *SMALL],
-            cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         deadline = time.monotonic() + 60
         while "\nc " not in log.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -231,7 +276,8 @@ def test_an_audit_of_nothing_is_a_usage_error(tmp_path: Path) -> None:
 def test_a_witness_stops_when_asked(tmp_path: Path) -> None:
     """Also without any visitor."""
     process = subprocess.Popen(
-        [*PLIMSOLL, "witness", "--log", str(tmp_path / "log"), "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE
+        [*PLIMSOLL, "witness", "--log", str(tmp_path / "log"), "--listen", "127.0.0.1:0"],
+        stderr=subprocess.PIPE,
     )
     assert process.stderr is not None
     assert b"listening at 127.0.0.1" in process.stderr.readline()

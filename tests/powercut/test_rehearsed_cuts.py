@@ -1,4 +1,7 @@
-"""Power cuts of simulated disks, judged as real ones are: runs everywhere, without root, in seconds."""
+"""Power cuts of simulated disks, judged as real ones are.
+
+Runs everywhere, without root, in seconds.
+"""
 
 import json
 from pathlib import Path
@@ -40,7 +43,9 @@ def test_a_disk_that_reorders_is_named() -> None:
     assert any("reorders" in names("reorders", seed) for seed in range(1, 9))
 
 
-@pytest.mark.parametrize(("behaviour", "code"), [("honest", 0), ("drops_flushes", 1), ("perfect", 2)])
+@pytest.mark.parametrize(
+    ("behaviour", "code"), [("honest", 0), ("drops_flushes", 1), ("perfect", 2)]
+)
 def test_the_command_says_how_it_ended(tmp_path: Path, behaviour: str, code: int) -> None:
     """Scripts read the exit code; people must see that it was a rehearsal."""
     found = plimsoll("audit", "--rehearse", behaviour, cwd=tmp_path)
@@ -56,8 +61,13 @@ def test_the_json_holds_everything(tmp_path: Path) -> None:
 
 
 def test_each_way_of_making_marks_durable_has_its_time() -> None:
-    """A sync of one lane empties the cache of a device and hides that a durable write of another was left in it."""
-    work = workspace.work_of(workspace.PowercutWanted(Path("/"), 1 << 20, 4096, 2)) | {"lanes": 4, "slots": 64}
+    """A sync of one lane empties the cache of a device and hides that a durable write of another
+    was left in it.
+    """
+    work = workspace.work_of(workspace.PowercutWanted(Path("/"), 1 << 20, 4096, 2)) | {
+        "lanes": 4,
+        "slots": 64,
+    }
     spec = {"behaviour": "honest", "seed": 1, "milliseconds": 800, "work": work}
     lines = json.loads(_native.rehearse(json.dumps(spec)))["acknowledged"]
     ways = "".join(str(line["lane"] % 2) for line in lines if line["kind"] == "mark")

@@ -1,10 +1,21 @@
-"""Power cuts under a real kernel, end to end: file system, direct I/O, engine, witness, audit, on disks that lie in one way each."""
+"""Power cuts under a real kernel, end to end.
+
+File system, direct I/O, engine, witness, audit, on disks that lie in one way each.
+"""
 
 from pathlib import Path
 
 import pytest
 
-from tests.support.power_cut_lab import audit, machine, needs, plimsoll, snapshot_under_load, witness, work_until_cut
+from tests.support.power_cut_lab import (
+    audit,
+    machine,
+    needs,
+    plimsoll,
+    snapshot_under_load,
+    witness,
+    work_until_cut,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +52,10 @@ def test_an_honest_disk_passes(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
 def test_a_disk_that_drops_flushes_is_named(tmp_path: Path, kind: str) -> None:
-    """The lie that costs the most: everything of the last moments is gone, though it was said to be safe."""
+    """The lie that costs the most.
+
+    Everything of the last moments is gone, though it was said to be safe.
+    """
     found = cut_and_audit(tmp_path, kind, "drops_flushes", 2)
     assert found["result"] == "fail", found
     assert "drops_flushes" in names(found), found
@@ -50,7 +64,10 @@ def test_a_disk_that_drops_flushes_is_named(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
 def test_a_disk_that_tears_4_kib_is_named(tmp_path: Path, kind: str) -> None:
-    """It says that its sectors have 4 KiB; nothing acknowledged may be lost all the same, because the engine does not rely on it."""
+    """It says that its sectors have 4 KiB.
+
+    Nothing acknowledged may be lost all the same, because the engine does not rely on it.
+    """
     seen: set[str] = set()
     for seed in range(3, 9):
         found = cut_and_audit(tmp_path / str(seed), kind, "tears", seed)
@@ -64,7 +81,10 @@ def test_a_disk_that_tears_4_kib_is_named(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
 def test_a_disk_that_reorders_is_named(tmp_path: Path, kind: str) -> None:
-    """Single writes are gone and later ones are there; the file system itself may be the first victim, so more than one cut is made."""
+    """Single writes are gone and later ones are there.
+
+    The file system itself may be the first victim, so more than one cut is made.
+    """
     for seed in range(4, 10):
         found = cut_and_audit(tmp_path / str(seed), kind, "reorders", seed)
         if "reorders" in names(found):
@@ -74,7 +94,10 @@ def test_a_disk_that_reorders_is_named(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_snapshot_under_load_recovers_clean(tmp_path: Path) -> None:
-    """What an array copies at one instant holds everything acknowledged until then; it recovers without loss or damage."""
+    """What an array copies at one instant holds everything acknowledged until then.
+
+    It recovers without loss or damage.
+    """
     needs("ext4")
     log = tmp_path / "witness.log"
     with machine(tmp_path / "machine", "ext4", "honest", 5) as made, witness(log) as address:
@@ -86,7 +109,10 @@ def test_a_snapshot_under_load_recovers_clean(tmp_path: Path) -> None:
 
 
 def test_work_never_goes_where_evidence_lies(tmp_path: Path) -> None:
-    """After the cut the files are what the storage is judged by; a second run there would destroy that."""
+    """After the cut the files are what the storage is judged by.
+
+    A second run there would destroy that.
+    """
     needs("ext4")
     log = tmp_path / "witness.log"
     with machine(tmp_path / "machine", "ext4", "honest", 6) as made, witness(log) as address:

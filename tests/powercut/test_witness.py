@@ -1,4 +1,6 @@
-"""The witness: what it writes is on the disk before it says so, and a stranger can neither overwrite nor fill anything."""
+"""The witness: what it writes is on the disk before it says so, and a stranger can neither
+overwrite nor fill anything.
+"""
 
 import json
 import socket
@@ -8,14 +10,22 @@ from pathlib import Path
 import pytest
 
 from plimsoll.powercut.client import Link
-from plimsoll.powercut.witness import WITNESS_ADDRESS, Listener, WitnessError, WitnessLog, is_loopback
+from plimsoll.powercut.witness import (
+    WITNESS_ADDRESS,
+    Listener,
+    WitnessError,
+    WitnessLog,
+    is_loopback,
+)
 from plimsoll.powercut.witness_log import Statement, read_statement
 
 RUN = {"run": "00000000000000aa", "path": "/mnt/x", "work": {"rows": 8, "slots": 8}}
 GREETING = f"plimsoll-witness 1 {json.dumps(RUN)}\n".encode()
 
 
-def hear(log: WitnessLog, said: list[bytes], *, silence_s: float = 5.0) -> tuple[list[str], dict[str, object]]:
+def hear(
+    log: WitnessLog, said: list[bytes], *, silence_s: float = 5.0
+) -> tuple[list[str], dict[str, object]]:
     """Say something to a listener and close; its answers and how it noted the end."""
     listener = Listener("127.0.0.1:0", log, silence_s=silence_s)
     endings: list[dict[str, object]] = []
@@ -39,20 +49,28 @@ def hear(log: WitnessLog, said: list[bytes], *, silence_s: float = 5.0) -> tuple
 
 def known_of(path: Path, run: object = RUN["run"]) -> Statement:
     """What a log says of a run; of the last one if none is named."""
-    return read_statement(path, lambda described: run is None or described["run"] == run, f"run {run}")
+    return read_statement(
+        path, lambda described: run is None or described["run"] == run, f"run {run}"
+    )
 
 
 def test_what_is_said_is_in_the_log(tmp_path: Path) -> None:
     """Every acknowledgement in its order, however the bytes were cut on their way."""
     log = WitnessLog(tmp_path / "log")
-    answers, ending = hear(log, [GREETING + b"c 0 1 1 0\nm 0 1 ", b"2 1\n", b"tick\nc 0 2 3 2\nend\n"])
+    answers, ending = hear(
+        log, [GREETING + b"c 0 1 1 0\nm 0 1 ", b"2 1\n", b"tick\nc 0 2 3 2\nend\n"]
+    )
     log.close()
     assert answers[0] == "ready"
     assert answers[-1] == "3"
     assert ending["why"] == "stopped"
     known = known_of(tmp_path / "log")
     lines = sorted(known.newest.values(), key=lambda line: line.number)
-    assert [(line.number, line.kind) for line in lines] == [(1, "commit"), (2, "mark"), (3, "commit")]
+    assert [(line.number, line.kind) for line in lines] == [
+        (1, "commit"),
+        (2, "mark"),
+        (3, "commit"),
+    ]
     assert (known.ended, known.unreadable_lines) == ("stopped", 0)
 
 
@@ -152,7 +170,9 @@ def test_an_address_that_cannot_be_had_is_named(tmp_path: Path) -> None:
     """The error says which address, why, and what to do about it."""
     log = WitnessLog(tmp_path / "log")
     first = Listener("127.0.0.1:0", log)
-    with pytest.raises(WitnessError, match=f"--listen: another process listens at {first.place}; name another"):
+    with pytest.raises(
+        WitnessError, match=f"--listen: another process listens at {first.place}; name another"
+    ):
         Listener(first.place, log)
     with pytest.raises(WitnessError, match=r"not an address of this machine; name another"):
         Listener("192.0.2.1:17613", log)
@@ -165,7 +185,9 @@ def test_whoever_is_no_witness_is_told_apart() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        with pytest.raises(WitnessError, match=f"no process listens at {address}; start `plimsoll witness` there"):
+        with pytest.raises(
+            WitnessError, match=f"no process listens at {address}; start `plimsoll witness` there"
+        ):
             Link(address, RUN, patience_s=5)
         other.listen()
         with pytest.raises(WitnessError, match=f"{address} does not answer; is it a witness"):
@@ -219,7 +241,10 @@ def test_the_log_of_another_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_days_of_acknowledgements_take_little_memory(tmp_path: Path) -> None:
-    """Of each place of a ring only the newest is looked for; a number that was passed over is noticed."""
+    """Of each place of a ring only the newest is looked for.
+
+    A number that was passed over is noticed.
+    """
     log = WitnessLog(tmp_path / "log")
     lines = [b"c 0 %d %d 0\n" % (number, number) for number in range(1, 3000) if number != 1000]
     hear(log, [GREETING, *lines])
@@ -236,7 +261,9 @@ def test_the_last_second_is_counted_by_the_notes_of_the_time(tmp_path: Path) -> 
     second = "".join(f"c 0 {number} {number} 0\n" for number in range(101, 131))
     third = "".join(f"c 0 {number} {number} 0\n" for number in range(131, 136))
     head = '{"kind": "plimsoll_witness_log", "schema_version": 1}'
-    (tmp_path / "log").write_text(f"{head}\n{begun}\nt 5000\n{first}t 6000\n{second}t 2000\n{third}")
+    (tmp_path / "log").write_text(
+        f"{head}\n{begun}\nt 5000\n{first}t 6000\n{second}t 2000\n{third}"
+    )
     assert known_of(tmp_path / "log").last_count == 35
 
 

@@ -1,4 +1,6 @@
-"""The report of a day: 5,760 samples of two databases, in seconds and small enough to send by mail."""
+"""The report of a day: 5,760 samples of two databases, in seconds and small enough to send by
+mail.
+"""
 
 import os
 import subprocess
@@ -15,20 +17,28 @@ BYTES_MAX = 10_000_000
 
 
 def seconds_of_report(run: Path) -> float:
-    """How long `plimsoll report` takes. The machine may be shared: what was used of it counts, not the wait for it."""
+    """How long `plimsoll report` takes.
+
+    The machine may be shared: what was used of it counts, not the wait for it.
+    """
     begun, before = time.monotonic(), os.times()
     command = [sys.executable, "-m", "plimsoll.cli", "report", str(run)]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     seconds, after = time.monotonic() - begun, os.times()
     assert result.returncode in (0, 1, 3), result.stderr
-    return min(seconds, after.children_user + after.children_system - before.children_user - before.children_system)
+    return min(
+        seconds,
+        after.children_user + after.children_system - before.children_user - before.children_system,
+    )
 
 
 def test_RPT_16_the_report_of_a_day_is_quick_and_small(tmp_path: Path) -> None:
-    """Summary, verdict and report of 24 hours: whoever waits longer stops looking; more than 10 MB no mail takes.
+    """Summary, verdict and report of 24 hours: whoever waits longer stops looking.
 
-    The best of three counts, because other work on the machine only ever adds time, also processor time. The joined libraries
-    are in the cache, as after any first report.
+    More than 10 MB no mail takes.
+
+    The best of three counts, because other work on the machine only ever adds time, also processor
+    time. The joined libraries are in the cache, as after any first report.
     """
     run = make_folder(tmp_path / "run", seconds=86400, interval_s=15)
     script_bundle()

@@ -1,4 +1,7 @@
-"""What the published performance report does not hold: backup and recovery, the host's inventory, guilt, searches, limits of size."""
+"""What the published performance report does not hold.
+
+Backup and recovery, the host's inventory, guilt, searches, limits of size.
+"""
 
 import json
 import shutil
@@ -33,11 +36,17 @@ def number(text: str) -> float:
 
 
 def test_RPT_14_backup_statistics(tmp_path: Path) -> None:
-    """Rate is size by time; the time of all is the longest and their rate the sum, as in the published report."""
+    """Rate is size by time; the time of all is the longest and their rate the sum, as in the
+    published report.
+    """
     further = [
         # 100 samples of 2 s with 118 MiB each, and 99 such samples.
-        transfers("checksum", "instance1", "backup", 1, range(7400, 7600, 2), 2, (472, 118 * MIB, 10**9)),
-        transfers("checksum", "instance2", "backup", 1, range(7402, 7600, 2), 2, (472, 118 * MIB, 10**9)),
+        transfers(
+            "checksum", "instance1", "backup", 1, range(7400, 7600, 2), 2, (472, 118 * MIB, 10**9)
+        ),
+        transfers(
+            "checksum", "instance2", "backup", 1, range(7402, 7600, 2), 2, (472, 118 * MIB, 10**9)
+        ),
     ]
     run = finish(make_folder(tmp_path / "run", further=further))
     table = Page(run / folder.REPORT).tables["Backup statistics"]
@@ -48,10 +57,14 @@ def test_RPT_14_backup_statistics(tmp_path: Path) -> None:
 
 
 def test_RPT_15_soft_recovery_statistics(tmp_path: Path) -> None:
-    """Logs, seconds and seconds for each log, with MiB per second beside them because a count of logs can mislead."""
+    """Logs, seconds and seconds for each log, with MiB per second beside them because a count of
+    logs can mislead.
+    """
     further = [
         transfers("prepare", "instance1", "log_read", 0, range(12, 112, 2), 2, (9, 2 * MIB, 10**8)),
-        transfers("prepare", "instance1", "redo", 1, range(12, 112, 2), 2, (700, 700 * 32768, 10**10)),
+        transfers(
+            "prepare", "instance1", "redo", 1, range(12, 112, 2), 2, (700, 700 * 32768, 10**10)
+        ),
         # Log that is only read, for replication or verification, is no recovery.
         transfers("prepare", "instance2", "log_read", 0, range(12, 112, 2), 2, (9, 2 * MIB, 10**8)),
     ]
@@ -70,24 +83,47 @@ def test_a_run_without_backup_and_recovery_does_not_speak_of_them(published: Pat
 
 
 def test_RPT_31_the_inventory_is_collected_without_privileges(tmp_path: Path) -> None:
-    """Server, processor, firmware, adapters, disks, system build: the fields of a published test bed."""
+    """Server, processor, firmware, adapters, disks, system build.
+
+    The fields of a published test bed.
+    """
     environment = collect([tmp_path])
-    assert {"vendor", "product", "firmware", "cpu_model", "cpu_packages", "memory_kib"} <= environment["machine"].keys()
+    assert {
+        "vendor",
+        "product",
+        "firmware",
+        "cpu_model",
+        "cpu_packages",
+        "memory_kib",
+    } <= environment["machine"].keys()
     assert {"kernel", "build", "distribution"} <= environment["operating_system"].keys()
-    assert {disk["name"] for disk in environment["disks"]} <= {path.name for path in Path("/sys/block").iterdir()}
+    assert {disk["name"] for disk in environment["disks"]} <= {
+        path.name for path in Path("/sys/block").iterdir()
+    }
     assert all(disk["size_bytes"] > 0 for disk in environment["disks"])
 
 
 def test_RPT_31_facts_are_read_from_where_the_kernel_puts_them(tmp_path: Path) -> None:
     """On a server that is not this one: a tree like that of a published test bed."""
     content = {
-        "class/dmi/id/sys_vendor": "Dell Inc.", "class/dmi/id/bios_vendor": "Dell Inc.", "class/dmi/id/bios_version": "1.1.4",
-        "class/dmi/id/bios_date": "06/18/2009", "devices/system/cpu/cpu0/topology/physical_package_id": "0",
-        "devices/system/cpu/cpu1/topology/physical_package_id": "1", "class/net/eth0/speed": "1000", "class/net/eth0/mtu": "9000",
-        "class/net/eth0/operstate": "up", "class/net/eth0/device/vendor": "0x14e4", "class/net/lo/mtu": "65536",
-        "block/sda/size": "143374744", "block/sda/device/vendor": "FUJITSU", "block/sda/device/model": "MBC2073RC",
-        "block/sda/queue/rotational": "1", "block/sda/queue/scheduler": "none [mq-deadline]", "block/loop0/size": "8",
-    }  # fmt: skip
+        "class/dmi/id/sys_vendor": "Dell Inc.",
+        "class/dmi/id/bios_vendor": "Dell Inc.",
+        "class/dmi/id/bios_version": "1.1.4",
+        "class/dmi/id/bios_date": "06/18/2009",
+        "devices/system/cpu/cpu0/topology/physical_package_id": "0",
+        "devices/system/cpu/cpu1/topology/physical_package_id": "1",
+        "class/net/eth0/speed": "1000",
+        "class/net/eth0/mtu": "9000",
+        "class/net/eth0/operstate": "up",
+        "class/net/eth0/device/vendor": "0x14e4",
+        "class/net/lo/mtu": "65536",
+        "block/sda/size": "143374744",
+        "block/sda/device/vendor": "FUJITSU",
+        "block/sda/device/model": "MBC2073RC",
+        "block/sda/queue/rotational": "1",
+        "block/sda/queue/scheduler": "none [mq-deadline]",
+        "block/loop0/size": "8",
+    }
     for name, text in content.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
@@ -98,9 +134,17 @@ def test_RPT_31_facts_are_read_from_where_the_kernel_puts_them(tmp_path: Path) -
         2,
     )
     (adapter,) = hardware.network_adapters(tmp_path)
-    assert (adapter["name"], adapter["speed_mbit_per_s"], adapter["frame_bytes_max"]) == ("eth0", 1000, 9000)
+    assert (adapter["name"], adapter["speed_mbit_per_s"], adapter["frame_bytes_max"]) == (
+        "eth0",
+        1000,
+        9000,
+    )
     (disk,) = hardware.disks(tmp_path)
-    assert (disk["model"], disk["size_bytes"], disk["rotational"]) == ("FUJITSU MBC2073RC", 73407868928, True)
+    assert (disk["model"], disk["size_bytes"], disk["rotational"]) == (
+        "FUJITSU MBC2073RC",
+        73407868928,
+        True,
+    )
     assert disk["scheduler"] == "mq-deadline"
 
 
@@ -108,7 +152,9 @@ def test_RPT_31_notes_stand_beside_what_was_found(published: Path, tmp_path: Pat
     """What no program can see is added by hand, and is told apart from what was seen."""
     run = tmp_path / "run"
     shutil.copytree(published, run)
-    (run / "notes.toml").write_text('"Array firmware" = "3.1.1"\n"RAID set" = "RAID 5, 6+1 <15k>"\n')
+    (run / "notes.toml").write_text(
+        '"Array firmware" = "3.1.1"\n"RAID set" = "RAID 5, 6+1 <15k>"\n'
+    )
     table = Page(write_report(run)).tables["Stated by those who ran the test"]
     assert table.rows == [["Array firmware", "3.1.1"], ["RAID set", "RAID 5, 6+1 <15k>"]]
     (run / "notes.toml").write_text("not a table")
@@ -128,13 +174,17 @@ def test_MON_06_the_limiting_layer_stands_first(tmp_path: Path) -> None:
     first = page.html.index("Limiting layer:")
     assert first < page.html.index("Key figures</h2>")
     assert guilty[0]["text"] in page.html[first:]
-    assert [row[2] for row in page.tables["Limiting layer of each failed check"].rows] == [e["text"] for e in guilty]
+    assert [row[2] for row in page.tables["Limiting layer of each failed check"].rows] == [
+        e["text"] for e in guilty
+    ]
     failed = [row for row in page.tables["Checks"].rows if row[0] == "✗ FAIL"]
     assert failed == page.tables["Checks"].rows[: len(failed)], "what failed stands first"
 
 
 def test_a_verdict_of_an_older_version_is_still_told(published: Path, tmp_path: Path) -> None:
-    """A report of a folder whose verdict names no layer and whose checks have no source must not break."""
+    """A report of a folder whose verdict names no layer and whose checks have no source must not
+    break.
+    """
     run = tmp_path / "run"
     shutil.copytree(published, run)
     verdict = folder.read_json(run / folder.VERDICT)
@@ -150,31 +200,51 @@ def test_a_verdict_of_an_older_version_is_still_told(published: Path, tmp_path: 
 def step(rate: float, p99: float, decision: str) -> dict[str, Any]:
     latency = {"mean": p99 / 4, "p99": p99}
     return {
-        "transactions_per_s": rate, "database_iops": rate * 1.0, "database_read_ms": latency, "log_write_ms": latency,
-        "response_ms": latency, "decision": decision, "limited_by": None if decision == "passed" else "log_write_latency_mean",
-    }  # fmt: skip
+        "transactions_per_s": rate,
+        "database_iops": rate * 1.0,
+        "database_read_ms": latency,
+        "log_write_ms": latency,
+        "response_ms": latency,
+        "decision": decision,
+        "limited_by": None if decision == "passed" else "log_write_latency_mean",
+    }
 
 
 def test_a_search_is_told_with_its_knee(published: Path, tmp_path: Path) -> None:
-    """Each rate that was tried, in order of rate, with what stopped it; and the highest that passed."""
+    """Each rate that was tried, in order of rate, with what stopped it.
+
+    And the highest that passed.
+    """
     run = tmp_path / "run"
     shutil.copytree(published, run)
     search = {
-        "workload": "mix", "end": "narrow", "passed_per_s": 200.0, "passed_iops": 205.5, "failed_per_s": 400.0,
-        "limited_by": "log_write_latency_mean", "confidence_percent": 95, "tolerance_percent": 5.0,
+        "workload": "mix",
+        "end": "narrow",
+        "passed_per_s": 200.0,
+        "passed_iops": 205.5,
+        "failed_per_s": 400.0,
+        "limited_by": "log_write_latency_mean",
+        "confidence_percent": None,
+        "tolerance_percent": 5.0,
         "steps": [step(100, 4, "passed"), step(400, 90, "failed"), step(200, 9, "passed")],
-    }  # fmt: skip
-    folder.write_json(run / folder.POINTS, {"schema_version": 1, "searches": [filled(SearchResult, search)]})
+    }
+    folder.write_json(
+        run / folder.POINTS, {"schema_version": 1, "searches": [filled(SearchResult, search)]}
+    )
     page = Page(write_report(run))
     assert page.tables["Search for the highest rate"].row("mix")[:2] == ["200", "206"]
     assert "Latency over rate, mix" in page.html
-    steps = next(table for heading, table in page.tables.items() if heading == "Search for the highest rate")
+    steps = next(
+        table for heading, table in page.tables.items() if heading == "Search for the highest rate"
+    )
     assert [row[0] for row in steps.rows[1:]] == ["100.0", "200.0", "400.0"]
     assert "failed: log write latency mean" in steps.rows[3][1]
 
 
 def test_the_libraries_are_joined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Joining takes seconds; a cache that cannot be written, or is damaged, must not cost the report."""
+    """Joining takes seconds; a cache that cannot be written, or is damaged, must not cost the
+    report.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     script_bundle.cache_clear()
     first = script_bundle()
@@ -189,7 +259,10 @@ def test_the_libraries_are_joined_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_twenty_databases_stay_readable(tmp_path: Path) -> None:
-    """No picture tells twenty curves apart: six are drawn, the words say so, the tables have all."""
+    """No picture tells twenty curves apart.
+
+    Six are drawn, the words say so, the tables have all.
+    """
     run = finish(make_folder(tmp_path / "run", seconds=600, rates=EMC * 10))
     page = Page(run / folder.REPORT)
     assert "the 6 places with the most of 20" in page.html
@@ -214,7 +287,10 @@ def test_nothing_measured_is_told_and_not_drawn(tmp_path: Path, published: Path)
 
 
 def test_the_self_check_finds_the_published_run_in_its_own_ratios(published: Path) -> None:
-    """The run was made from the rates of the published two-hour run: each ratio must come out as that column has it."""
+    """The run was made from the rates of the published two-hour run.
+
+    Each ratio must come out as that column has it.
+    """
     page = Page(published / folder.REPORT)
     table = page.tables["Appendix: engine self-check"]
     assert len(table.rows) == 9
@@ -226,14 +302,20 @@ def test_the_self_check_finds_the_published_run_in_its_own_ratios(published: Pat
 
 
 def test_the_self_check_says_what_it_cannot_tell(tmp_path: Path) -> None:
-    """A run of a minute grows by a few steps: a ratio from that would be an accident. Raw files have no such ratios."""
+    """A run of a minute grows by a few steps: a ratio from that would be an accident.
+
+    Raw files have no such ratios.
+    """
     short = finish(make_folder(tmp_path / "short", seconds=60))
     plan, summary = Plan.read(short / folder.PLAN), Summary.read(short / folder.SUMMARY)
     grown = summary.databases[0].replace(grown_bytes_measured=8 * MIB)
     summary = summary.replace(databases=[grown, *summary.databases[1:]])
     assert engine_ratios.ratios(plan, summary)["growth_per_log_byte"] is None
     raw = [instance.replace(backend="raw_files") for instance in plan.run.instances]
-    assert engine_ratios.self_check_table(plan.replace(run=plan.run.replace(instances=raw)), summary) is None
+    assert (
+        engine_ratios.self_check_table(plan.replace(run=plan.run.replace(instances=raw)), summary)
+        is None
+    )
 
 
 def test_every_published_ratio_lies_in_its_band_and_names_its_source() -> None:
@@ -241,11 +323,18 @@ def test_every_published_ratio_lies_in_its_band_and_names_its_source() -> None:
     published = settings.published_ratios()
     assert published["source"] and published["condition"]
     for ratio in published["ratio"]:
-        assert all(ratio["least"] <= value <= ratio["most"] for value in ratio["published"]), ratio["name"]
+        assert all(ratio["least"] <= value <= ratio["most"] for value in ratio["published"]), ratio[
+            "name"
+        ]
 
 
-def test_charts_are_what_their_library_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports are written without asking it; a word that it does not know would be a chart without a line."""
+def test_charts_are_what_their_library_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reports are written without asking it.
+
+    A word that it does not know would be a chart without a line.
+    """
     run = finish(make_folder(tmp_path / "run"))
     quickly = render(run)
     monkeypatch.setattr("plimsoll.report.page.unchecked", nullcontext)

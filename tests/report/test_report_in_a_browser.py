@@ -1,4 +1,6 @@
-"""The report in a real browser: without a network, on a phone, in print, with the keyboard, and for those who see little.
+"""The report in a real browser.
+
+Without a network, on a phone, in print, with the keyboard, and for those who see little.
 
 Needs Debian's chromium; axe-core comes inside the package `axe-playwright-python`.
 """
@@ -15,7 +17,10 @@ from tests.support.synthetic import EMC, finish, make_folder, make_slow_folder
 
 BROWSER = shutil.which("chromium")
 CHARTS = 13
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(BROWSER is None, reason="chromium is not installed"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +46,18 @@ def drawn(browser: Any, path: Path, width: int = 1280, charts: int = CHARTS) -> 
     page.set_default_timeout(60_000)
     failures: list[str] = []
     page.on("pageerror", lambda error: failures.append(str(error)))
-    page.on("console", lambda message: failures.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda request: None if request.url.startswith("file:") else failures.append(request.url))
+    page.on(
+        "console",
+        lambda message: failures.append(message.text) if message.type == "error" else None,
+    )
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith("file:") else failures.append(request.url),
+    )
     page.goto(path.as_uri())
-    page.wait_for_function(f"document.querySelectorAll('.chart svg[aria-hidden]').length === {charts}")
+    page.wait_for_function(
+        f"document.querySelectorAll('.chart svg[aria-hidden]').length === {charts}"
+    )
     assert failures == []
     return page
 
@@ -56,13 +69,21 @@ def test_RPT_16_it_draws_without_a_network_and_without_scrolling_sideways(
     """One file is all a reader gets; a phone shows it as well as a desk."""
     page = drawn(browser, published / folder.REPORT, width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    too_wide = "[...document.querySelectorAll('.chart svg')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).length"
+    too_wide = (
+        "[...document.querySelectorAll('.chart svg')].filter(e => e.getBoundingClientRect().right "
+        "> innerWidth + 1).length"
+    )
     assert page.evaluate(too_wide) == 0
     page.close()
 
 
-def test_the_first_charts_stand_within_one_screen_of_the_top(browser: Any, published: Path, failed: Path) -> None:
-    """A reader sees how the storage went before scrolling: rates and latencies over time with their limits, below the verdict."""
+def test_the_first_charts_stand_within_one_screen_of_the_top(
+    browser: Any, published: Path, failed: Path
+) -> None:
+    """A reader sees how the storage went before scrolling.
+
+    Rates and latencies over time with their limits, below the verdict.
+    """
     for run_folder in (published, failed):
         page = drawn(browser, run_folder / folder.REPORT, 1200)
         for name in ("overview-iops", "overview-latency"):
@@ -71,13 +92,18 @@ def test_the_first_charts_stand_within_one_screen_of_the_top(browser: Any, publi
         words = page.get_attribute("#overview-latency", "aria-label")
         for curve in ("database reads", "database writes", "log writes"):
             assert curve in words
-        marks = page.eval_on_selector_all("#overview-latency text", "texts => texts.map(text => text.textContent)")
+        marks = page.eval_on_selector_all(
+            "#overview-latency text", "texts => texts.map(text => text.textContent)"
+        )
         assert {"limit of database reads 20 ms", "limit of log writes 10 ms"} <= set(marks)
         page.close()
 
 
 def test_no_table_is_cut_off(browser: Any, published: Path, golden: Path, tmp_path: Path) -> None:
-    """A column behind the edge is not read: every table fits at 1,200 px, folded ones and those of a dozen databases too."""
+    """A column behind the edge is not read.
+
+    Every table fits at 1,200 px, folded ones and those of a dozen databases too.
+    """
     many = finish(make_folder(tmp_path / "many", rates=EMC * 6))
     cut = (
         "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)"
@@ -91,8 +117,13 @@ def test_no_table_is_cut_off(browser: Any, published: Path, golden: Path, tmp_pa
 
 
 @pytest.mark.parametrize("width", [pytest.param(390, marks=pytest.mark.slow), 1280])
-def test_axe_finds_nothing_serious(browser: Any, published: Path, golden: Path, failed: Path, width: int) -> None:
-    """Contrast, names, roles, headings, focus: what a machine can judge, with every table opened."""
+def test_axe_finds_nothing_serious(
+    browser: Any, published: Path, golden: Path, failed: Path, width: int
+) -> None:
+    """Contrast, names, roles, headings, focus.
+
+    What a machine can judge, with every table opened.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     for run_folder, charts in ((published, CHARTS), (golden, CHARTS - 1), (failed, CHARTS)):
@@ -100,7 +131,9 @@ def test_axe_finds_nothing_serious(browser: Any, published: Path, golden: Path, 
         page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
         found = Axe().run(page).response["violations"]
         serious = [
-            (item["id"], item["nodes"][0]["html"][:200]) for item in found if item["impact"] in ("serious", "critical")
+            (item["id"], item["nodes"][0]["html"][:200])
+            for item in found
+            if item["impact"] in ("serious", "critical")
         ]
         assert serious == []
         page.close()
@@ -119,7 +152,9 @@ def test_axe_would_find_something(browser: Any, published: Path, tmp_path: Path)
 
 
 def test_the_keyboard_reaches_everything(browser: Any, published: Path) -> None:
-    """Skip link, contents, wide tables and the tables behind charts, in this order and without a mouse."""
+    """Skip link, contents, wide tables and the tables behind charts, in this order and without a
+    mouse.
+    """
     page = drawn(browser, published / folder.REPORT)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -145,11 +180,17 @@ def test_every_chart_has_words_and_a_table(browser: Any, published: Path) -> Non
 
 
 def test_the_verdict_is_not_said_by_colour_alone(browser: Any, published: Path) -> None:
-    """Without any colour the mark and the word are still there, for the verdict and for every check."""
+    """Without any colour the mark and the word are still there, for the verdict and for every
+    check.
+    """
     page = drawn(browser, published / folder.REPORT)
     assert page.inner_text(".verdict .headline").split() == ["✓", "Pass"]
-    words = page.eval_on_selector_all("#checks tbody th", "cells => cells.map(cell => cell.innerText)")
-    assert words and all(word in ("✓ pass", "✗ FAIL", "? not evaluated", "not applicable") for word in words)
+    words = page.eval_on_selector_all(
+        "#checks tbody th", "cells => cells.map(cell => cell.innerText)"
+    )
+    assert words and all(
+        word in ("✓ pass", "✗ FAIL", "? not evaluated", "not applicable") for word in words
+    )
     assert "within its limit" in page.inner_text(".card .status")
     page.close()
 
@@ -158,7 +199,9 @@ def test_it_prints_on_paper(browser: Any, published: Path, tmp_path: Path) -> No
     """On paper nothing is cut off at the right, and what only serves the screen is gone."""
     page = drawn(browser, published / folder.REPORT)
     page.emulate_media(media="print")
-    page.set_viewport_size({"width": 703, "height": 1000})  # A4 without its margins, at 96 points an inch
+    page.set_viewport_size(
+        {"width": 703, "height": 1000}
+    )  # A4 without its margins, at 96 points an inch
     assert page.evaluate("document.documentElement.scrollWidth") <= 703
     assert not page.is_visible("nav")
     assert not page.is_visible("figure summary")

@@ -9,7 +9,8 @@ from tests.results.test_counter_table import PHASES
 from tests.support.planted_run import MS, SECONDS, judged
 
 MIB = 1 << 20
-#: The quiet run moves too little to be compared: here 100 reads a second of 1 MiB and 90 writes, and the disk agrees.
+#: The quiet run moves too little to be compared: here 100 reads a second of 1 MiB and 90 writes,
+#: and the disk agrees.
 AGREE: dict[tuple[str, int], dict[str, float]] = {
     ("database_read", 1): {"bytes": 100 * MIB},
     ("database_write", 1): {"bytes": 50 * MIB},
@@ -18,11 +19,13 @@ AGREE: dict[tuple[str, int], dict[str, float]] = {
         (f"device_{name}", row): {"value": value}
         for row in (0, 1)
         for name, value in {
-            "read_bytes": 100.0 * MIB, "write_bytes": 54.0 * MIB,
-            "write_time": 90 * 1.9 * MS, "flush_time": 40 * 0.2 * MS,
+            "read_bytes": 100.0 * MIB,
+            "write_bytes": 54.0 * MIB,
+            "write_time": 90 * 1.9 * MS,
+            "flush_time": 40 * 0.2 * MS,
         }.items()
     },
-}  # fmt: skip
+}
 
 
 def found(path: Path, **changes: float) -> list[str]:
@@ -32,7 +35,9 @@ def found(path: Path, **changes: float) -> list[str]:
         planted |= {(f"device_{name}", row): {"value": value} for row in (0, 1)}
     path.mkdir(exist_ok=True)
     verdict: dict[str, Any] = judged(path / "run", planted, phase=PHASES)
-    assert [text for text in verdict["not_qualifying_because"] if text in verdict["warnings"]] == verdict["warnings"]
+    assert [
+        text for text in verdict["not_qualifying_because"] if text in verdict["warnings"]
+    ] == verdict["warnings"]
     return list(verdict["warnings"])
 
 
@@ -52,8 +57,13 @@ def test_views_that_agree_are_no_news(tmp_path: Path) -> None:
         ({"read_time": 100 * 25.0 * MS}, "the I/O of others on the disk is slower"),
     ],
 )
-def test_a_disk_that_says_something_else_is_a_warning(tmp_path: Path, changes: dict[str, float], words: str) -> None:
-    """A page cache that answers, a neighbour, a queue above the disk: each makes the figures something else than the disk's."""
+def test_a_disk_that_says_something_else_is_a_warning(
+    tmp_path: Path, changes: dict[str, float], words: str
+) -> None:
+    """A page cache that answers, a neighbour, a queue above the disk.
+
+    Each makes the figures something else than the disk's.
+    """
     warnings = found(tmp_path, **changes)
     assert len(warnings) == 1
     assert words in warnings[0]

@@ -9,8 +9,13 @@ SEEDS = range(20)
 EVENT_S, UNDO_S, END_S = 120.0, 180.0, 300.0
 
 
-def load(seed: int, *, dip: float = 0.0, pause_s: int = 0, correlation: float = 0.3, rate: float = 400.0) -> LoadRates:
-    """Five minutes in samples of a second; from 120 to 180 s the rate is lower by `dip`, the first `pause_s` of it nothing."""
+def load(
+    seed: int, *, dip: float = 0.0, pause_s: int = 0, correlation: float = 0.3, rate: float = 400.0
+) -> LoadRates:
+    """Five minutes in samples of a second.
+
+    From 120 to 180 s the rate is lower by `dip`, the first `pause_s` of it nothing.
+    """
     random = np.random.default_rng(seed)
     noise = np.zeros(int(END_S))
     for second in range(1, len(noise)):
@@ -24,7 +29,12 @@ def load(seed: int, *, dip: float = 0.0, pause_s: int = 0, correlation: float = 
     return LoadRates("mix", ends, np.ones(len(ends)), counts, slow * counts)
 
 
-def answer(series: LoadRates, begun_s: float = EVENT_S, undone_s: float | None = UNDO_S, first_s: float = 0.0):
+def answer(
+    series: LoadRates,
+    begun_s: float = EVENT_S,
+    undone_s: float | None = UNDO_S,
+    first_s: float = 0.0,
+):
     found = response(series, event=(begun_s, undone_s), span=(first_s, END_S))
     assert found is not None
     return found
@@ -48,6 +58,38 @@ def test_nothing_is_found_where_nothing_was_planted(seed: int) -> None:
     assert found.pause_s == 0
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_stall_before_the_event_hides_no_event(seed: int) -> None:
+    """Two seconds of nothing and what had waited, in the baseline and while it is degraded."""
+    series = load(seed, dip=0.5)
+    series.counts[70:74] = [0.0, 0.0, 800.0, 800.0]
+    series.counts[180:183] = [2400.0, 2400.0, 2400.0]
+    found = answer(series)
+    assert found.detected_s is not None and found.detected_s <= 1
+    assert found.recovered_s is not None
+    assert abs(found.recovered_s - (UNDO_S - EVENT_S)) <= 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_waited_and_comes_at_once_makes_up_for_nothing(seed: int) -> None:
+    """One sample near the rate before, while it is degraded, and a surge when it is undone."""
+    series = load(seed, dip=0.5)
+    series.counts[175] = 390.0
+    series.counts[180:186] = 1200.0
+    found = answer(series)
+    assert found.recovered_s is not None
+    assert abs(found.recovered_s - (UNDO_S - EVENT_S)) <= 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_short_stall_is_no_event(seed: int) -> None:
+    """A second of nothing and what had waited in the next, on a machine that has such seconds."""
+    series = load(seed)
+    for second in (70, 90, 140):
+        series.counts[second : second + 2] = [0.0, 800.0]
+    assert answer(series).detected_s is None
+
+
 @pytest.mark.parametrize("seed", SEEDS[:5])
 def test_a_pause_is_as_long_as_nothing_completed(seed: int) -> None:
     found = answer(load(seed, dip=0.2, pause_s=12))
@@ -65,7 +107,10 @@ def test_a_load_that_stays_down_is_not_back() -> None:
     series = load(5, dip=0.5)
     found = response(series, event=(EVENT_S, None), span=(0.0, UNDO_S))
     assert (
-        found is not None and found.detected_s is not None and found.recovered_s is None and found.surge_per_s is None
+        found is not None
+        and found.detected_s is not None
+        and found.recovered_s is None
+        and found.surge_per_s is None
     )
 
 

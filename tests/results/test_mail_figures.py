@@ -1,4 +1,7 @@
-"""Figures of mail users from the files of a run: percentiles, score, levels, front ends, the balance and the audit."""
+"""Figures of mail users from the files of a run.
+
+Percentiles, score, levels, front ends, the balance and the audit.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +24,10 @@ def test_LG_06_percentiles_are_those_of_the_raw_responses(tmp_path):
     run = usual_run()
     found, _ = figures_of(tmp_path, run)
     rows = {row["task"]: row for row in found["tasks"]}
-    for task, metric in (("ReadAndProcessMessages", "mail_read_and_process_messages"), ("SendMail", "mail_send_mail")):
+    for task, metric in (
+        ("ReadAndProcessMessages", "mail_read_and_process_messages"),
+        ("SendMail", "mail_send_mail"),
+    ):
         raw = np.asarray(run.tasks[metric])
         for name, share in (("p50", 0.50), ("p95", 0.95), ("p99", 0.99)):
             exact = np.quantile(raw, share, method="inverted_cdf")
@@ -52,7 +58,9 @@ def test_a_task_with_too_few_results_is_named_and_left_out_of_the_mean(tmp_path)
     assert score["ms"] == 100 and (score["weight_judged"], score["weight_total"]) == (52, 53)
     assert score["missing"] == ["SendMail (weight 1) has 19 results of 20 that are needed"]
     lines = in_words(summary_of(whole).mail, summary_of(whole).mail_audits)
-    assert any("52 of 53 judged" in line for line in lines) and any("19 results of 20" in line for line in lines)
+    assert any("52 of 53 judged" in line for line in lines) and any(
+        "19 results of 20" in line for line in lines
+    )
 
 
 def test_levels_front_ends_and_balance(tmp_path):
@@ -60,8 +68,9 @@ def test_levels_front_ends_and_balance(tmp_path):
     levels = found["levels"]
     assert (levels["commands_open_max"], levels["queued_max"], levels["waiting_end"]) == (5, 4, 0)
     assert [(row["endpoint"], row["done_count"]) for row in found["endpoints"]] == [
-        ("127.0.0.1:10143", 800), ("127.0.0.2:10143", 800),
-    ]  # fmt: skip
+        ("127.0.0.1:10143", 800),
+        ("127.0.0.2:10143", 800),
+    ]
     user_days = 50 * 60 / (0.5 * 3600)
     assert found["sent_per_day"] == pytest.approx(90 / user_days)
     assert found["received_per_day"] == pytest.approx(360 / user_days)
@@ -78,7 +87,11 @@ def test_scores_are_compared(tmp_path):
     for name, read_ms in (("slow", 100.0), ("quick", 50.0)):
         tasks = {"mail_read_and_process_messages": [read_ms] * 40, "mail_send_mail": [read_ms] * 20}
         sides.append(
-            finish(make_mail_folder(tmp_path / name / "run", MailRun(tasks=tasks, levels={"mail_waiting": [0.0]})))
+            finish(
+                make_mail_folder(
+                    tmp_path / name / "run", MailRun(tasks=tasks, levels={"mail_waiting": [0.0]})
+                )
+            )
         )
     found = compare(read_sides(sides)).plain()
     score = next(row for row in found["figures"] if row["name"] == "mail_score_ms")

@@ -42,35 +42,72 @@ def make_folder(path: Path, rows: list[dict[str, Any]], buckets: list[dict[str, 
         for kind, (start, end) in times.items()
     ]
     outcome = {
-        "ending": "complete", "error": None, "debug_build": False, "virtual_time": False, "io_method": "memory",
-        "io_remarks": [], "anchors": [{"monotonic_ns": 0, "utc_ns": 0, "host_offset_ns": 0}], "phases": phases,
-    }  # fmt: skip
+        "ending": "complete",
+        "error": None,
+        "debug_build": False,
+        "virtual_time": False,
+        "io_method": "memory",
+        "io_remarks": [],
+        "anchors": [{"monotonic_ns": 0, "utc_ns": 0, "host_offset_ns": 0}],
+        "phases": phases,
+    }
     path.mkdir()
     folder.write_json(path / folder.PLAN, plan)
     folder.write_json(path / folder.OUTCOME, whole_outcome(outcome))
     usual = {
-        "interval_ns": SECOND, "phase": "measure", "host": "local", "instance": "one", "database": 1, "workload": "",
-        "metric": "database_read", "count": 0, "errors": 0, "bytes": 0, "latency_ns_sum": 0, "latency_ns_max": 0,
-        "latency_ns_p50": 0, "latency_ns_p99": 0, "value": 0.0,
-    }  # fmt: skip
+        "interval_ns": SECOND,
+        "phase": "measure",
+        "host": "local",
+        "instance": "one",
+        "database": 1,
+        "workload": "",
+        "metric": "database_read",
+        "count": 0,
+        "errors": 0,
+        "bytes": 0,
+        "latency_ns_sum": 0,
+        "latency_ns_max": 0,
+        "latency_ns_p50": 0,
+        "latency_ns_p99": 0,
+        "value": 0.0,
+    }
     table = [{**usual, **row} for row in rows]
     usual_bucket = {
-        "phase": "measure", "instance": "one", "database": 1, "workload": "", "metric": "database_read",
-        "latency_ns_sum": 0, "latency_ns_max": 0,
-    }  # fmt: skip
-    for name, content in ((folder.SAMPLES, table), (folder.HISTOGRAMS, [{**usual_bucket, **row} for row in buckets])):
+        "phase": "measure",
+        "instance": "one",
+        "database": 1,
+        "workload": "",
+        "metric": "database_read",
+        "latency_ns_sum": 0,
+        "latency_ns_max": 0,
+    }
+    for name, content in (
+        (folder.SAMPLES, table),
+        (folder.HISTOGRAMS, [{**usual_bucket, **row} for row in buckets]),
+    ):
         source = path / "rows.json"
         source.write_text(json.dumps(content))
-        duckdb.sql(f"COPY (SELECT * FROM read_json('{source}')) TO '{path / name}' (FORMAT parquet)")
+        duckdb.sql(
+            f"COPY (SELECT * FROM read_json('{source}')) TO '{path / name}' (FORMAT parquet)"
+        )
         source.unlink()
     return path
 
 
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Path:
-    """Reads: ten of 2 ms in the first 15 s, thirty of 10 ms in the second; a prepare phase that must not count."""
+    """Reads: ten of 2 ms in the first 15 s, thirty of 10 ms in the second.
+
+    A prepare phase that must not count.
+    """
     rows = [
-        {"end_ns": 5 * SECOND, "phase": "prepare", "count": 1000, "latency_ns_sum": 10**12, "errors": 2},
+        {
+            "end_ns": 5 * SECOND,
+            "phase": "prepare",
+            "count": 1000,
+            "latency_ns_sum": 10**12,
+            "errors": 2,
+        },
         {
             "end_ns": 20 * SECOND,
             "count": 10,
@@ -116,7 +153,9 @@ def test_means_are_weighted_and_the_published_mean_stands_beside(run_folder: Pat
 
 
 def test_percentiles_come_from_the_distribution_of_the_measured_phase(run_folder: Path) -> None:
-    """39 of 40 within 2 ms: p90 is in the first bucket, p99 in the last, and preparing does not count."""
+    """39 of 40 within 2 ms: p90 is in the first bucket, p99 in the last, and preparing does not
+    count.
+    """
     read = summarize(run_folder)["databases"][0]["database_read"]
     assert (read["latency_ms_p90"], read["latency_ms_p99"]) == (2.0, 50.0)
 
@@ -152,7 +191,10 @@ def test_a_folder_without_samples_says_so(run_folder: Path) -> None:
 
 
 def test_the_last_milliseconds_of_a_phase_are_no_extreme(tmp_path: Path) -> None:
-    """The kernel's clocks hardly move in 4 ms: "processor time between 0 and 100 %" would tell of a machine that never idled."""
+    """The kernel's clocks hardly move in 4 ms.
+
+    "processor time between 0 and 100 %" would tell of a machine that never idled.
+    """
     short = {"end_ns": 40 * SECOND, "interval_ns": 4_000_000}
     seconds = [{"end_ns": end * SECOND} for end in (11, 12, 13)]
     busy = [
@@ -162,7 +204,10 @@ def test_the_last_milliseconds_of_a_phase_are_no_extreme(tmp_path: Path) -> None
     stalls = [{**row, "metric": "page_fault_stall", "database": 0, "count": 1} for row in seconds]
     rows = [*busy, *stalls, {**short, "metric": "cpu_busy", "database": 0}]
     rows.append({**short, "metric": "page_fault_stall", "database": 0, "count": 1})
-    reads = [{**row, "count": 10, "latency_ns_sum": 10_000_000, "latency_ns_p99": 1_000_000} for row in seconds]
+    reads = [
+        {**row, "count": 10, "latency_ns_sum": 10_000_000, "latency_ns_p99": 1_000_000}
+        for row in seconds
+    ]
     buckets = [{"upper_ns": 1_000_000, "count": 30}]
     found = summarize(make_folder(tmp_path / "run", [*rows, *reads], buckets))
     level = found["machine"]["cpu_busy"]
@@ -174,15 +219,35 @@ def test_the_last_milliseconds_of_a_phase_are_no_extreme(tmp_path: Path) -> None
     assert (stalls["samples_above_zero_count"], stalls["samples_count"]) == (3, 3)
 
 
+def test_a_generator_is_as_busy_as_its_time_says(tmp_path: Path) -> None:
+    """Milliseconds at the end of a phase in which it worked counted like whole seconds."""
+    rows = [
+        {"end_ns": (10 + second) * SECOND, "metric": "executor_busy", "database": 0, "value": 0.2}
+        for second in range(1, 10)
+    ]
+    rest = {"end_ns": 19_004_000_000, "interval_ns": 4_000_000, "value": 1.0}
+    buckets = [{"upper_ns": 1_000_000, "count": 1}]
+    run = make_folder(tmp_path / "run", [*rows, {**rows[0], **rest}], buckets)
+    found = summarize(run)["generator"]
+    assert found["executor_busy_mean"] == pytest.approx((9 * 0.2 + 0.004) / 9.004)
+    assert found["executor_busy_max"] == pytest.approx((0.2 + 0.004) / 1.004)
+
+
 def test_an_average_lies_between_its_extremes(tmp_path: Path) -> None:
-    """A rest that was busier than every sample counted in the average and in no extreme: 0.91 between 0.2 and 0.9."""
+    """A rest that was busier than every sample counted in the average and in no extreme.
+
+    0.91 between 0.2 and 0.9.
+    """
     rest = {"end_ns": 13_400_000_000, "interval_ns": 400_000_000}
     seconds = [{"end_ns": end * SECOND} for end in (11, 12, 13)]
     busy = [{**row, "metric": "cpu_busy", "database": 0, "value": 0.2} for row in seconds]
     stalls = [{**row, "metric": "page_fault_stall", "database": 0, "count": 1} for row in seconds]
     late = [{**rest, "metric": "cpu_busy", "database": 0, "value": 1.0}]
     late.append({**rest, "metric": "page_fault_stall", "database": 0, "count": 9})
-    reads = [{**row, "count": 10, "latency_ns_sum": 10_000_000, "latency_ns_p99": 1_000_000} for row in seconds]
+    reads = [
+        {**row, "count": 10, "latency_ns_sum": 10_000_000, "latency_ns_p99": 1_000_000}
+        for row in seconds
+    ]
     buckets = [{"upper_ns": 1_000_000, "count": 30}]
     found = summarize(make_folder(tmp_path / "run", [*busy, *stalls, *late, *reads], buckets))
     for level in (found["machine"]["cpu_busy"], found["page_fault_stalls"]):
@@ -190,20 +255,37 @@ def test_an_average_lies_between_its_extremes(tmp_path: Path) -> None:
 
 
 def test_curves_are_drawn_where_the_samples_were(tmp_path: Path) -> None:
-    """Beats go on across phases, so that the first sample is short: what follows must not be drawn a second late."""
+    """Beats go on across phases, so that the first sample is short.
+
+    What follows must not be drawn a second late.
+    """
     tenth = SECOND // 10
     rows = [{"end_ns": 10 * SECOND + 2 * tenth, "interval_ns": 2 * tenth, "count": 20}]
-    rows += [{"end_ns": 10 * SECOND + 2 * tenth + number * SECOND, "count": 100 * number} for number in (1, 2)]
+    rows += [
+        {"end_ns": 10 * SECOND + 2 * tenth + number * SECOND, "count": 100 * number}
+        for number in (1, 2)
+    ]
     home = make_folder(tmp_path / "run", rows, [{"upper_ns": 1_000_000, "count": 320}])
     measured = Measurements(home, Outcome.read(home / folder.OUTCOME))
-    drawn = [(point["second"], round(point["per_s"])) for point in measured.series("database_read", 240)]
+    drawn = [
+        (point["second"], round(point["per_s"])) for point in measured.series("database_read", 240)
+    ]
     assert drawn == [(0.0, 100), (1.0, 200)]
 
 
 def test_the_worst_sample_is_found_where_it_is_behind_a_gap(tmp_path: Path) -> None:
-    """Two measured minutes with ten others between them: the worst quarter minute was looked for in the gap."""
+    """Two measured minutes with ten others between them.
+
+    The worst quarter minute was looked for in the gap.
+    """
     phases = [
-        {"name": name, "kind": "measure", "start_ns": start * SECOND, "end_ns": (start + 60) * SECOND, "complete": True}
+        {
+            "name": name,
+            "kind": "measure",
+            "start_ns": start * SECOND,
+            "end_ns": (start + 60) * SECOND,
+            "complete": True,
+        }
         for name, start in (("first", 0), ("second", 660))
     ]
     columns = {
@@ -216,17 +298,27 @@ def test_the_worst_sample_is_found_where_it_is_behind_a_gap(tmp_path: Path) -> N
     }
     rows = [
         {
-            **columns, "end_ns": (start + second) * SECOND, "interval_ns": SECOND, "phase": name, "count": 100, "bytes": 0,
-            "latency_ns_sum": 100 * 1_000_000 * (50 if start and 15 < second <= 30 else 5), "latency_ns_max": 50_000_000,
-            "latency_ns_p50": 0, "latency_ns_p99": 0, "value": 0.0,
+            **columns,
+            "end_ns": (start + second) * SECOND,
+            "interval_ns": SECOND,
+            "phase": name,
+            "count": 100,
+            "bytes": 0,
+            "latency_ns_sum": 100 * 1_000_000 * (50 if start and 15 < second <= 30 else 5),
+            "latency_ns_max": 50_000_000,
+            "latency_ns_p50": 0,
+            "latency_ns_p99": 0,
+            "value": 0.0,
         }
         for name, start in (("first", 0), ("second", 660))
         for second in range(1, 61)
-    ]  # fmt: skip
+    ]
     source = tmp_path / "rows.json"
     for name in (folder.SAMPLES, folder.HISTOGRAMS):
         source.write_text(json.dumps(rows))
-        duckdb.sql(f"COPY (SELECT * FROM read_json('{source}')) TO '{tmp_path / name}' (FORMAT parquet)")
+        duckdb.sql(
+            f"COPY (SELECT * FROM read_json('{source}')) TO '{tmp_path / name}' (FORMAT parquet)"
+        )
     outcome = Outcome.from_plain(whole_outcome({"phases": phases}))
     with Measurements(tmp_path, outcome) as measured:
         found = measured.worst_sample_ns("database_read", "one", 1)

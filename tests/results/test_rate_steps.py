@@ -1,4 +1,6 @@
-"""Measured while bursting: planted steps are found with their sustained rate, and runs without a step are left alone."""
+"""Measured while bursting: planted steps are found with their sustained rate, and runs without a
+step are left alone.
+"""
 
 import random
 from pathlib import Path
@@ -34,7 +36,10 @@ def noisy(levels: list[tuple[int, float]], spread: float, seed: int) -> list[flo
 def test_a_step_is_found_where_it_is(seed: int) -> None:
     """A quarter and more, up or down, early or late, in noise of five percent."""
     for at, low in ((20, 0.6), (60, 0.7), (100, 0.5)):
-        for levels in ([(at, 1000.0), (120 - at, 1000 * low)], [(at, 1000 * low), (120 - at, 1000.0)]):
+        for levels in (
+            [(at, 1000.0), (120 - at, 1000 * low)],
+            [(at, 1000 * low), (120 - at, 1000.0)],
+        ):
             step = find_step(noisy(levels, 0.05, seed))
             assert step is not None
             assert abs(step.index - at) <= 2
@@ -43,24 +48,42 @@ def test_a_step_is_found_where_it_is(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_and_drift_are_no_step(seed: int) -> None:
-    """A warning that cries wolf is switched off: neighbouring blocks that resemble each other, a ramp, a stall, a small step."""
+    """A warning that cries wolf is switched off.
+
+    Neighbouring blocks that resemble each other, a ramp, a stall, a small step.
+    """
     steady = noisy([(120, 1000.0)], 0.10, seed)
     assert find_step(steady) is None
-    ramp = [value * (1.0 - 0.4 * place / 120) for place, value in enumerate(noisy([(120, 1000.0)], 0.02, seed))]
+    ramp = [
+        value * (1.0 - 0.4 * place / 120)
+        for place, value in enumerate(noisy([(120, 1000.0)], 0.02, seed))
+    ]
     assert find_step(ramp) is None
-    stalled = [0.0 if 50 <= place < 53 else value for place, value in enumerate(noisy([(120, 1000.0)], 0.05, seed))]
+    stalled = [
+        0.0 if 50 <= place < 53 else value
+        for place, value in enumerate(noisy([(120, 1000.0)], 0.05, seed))
+    ]
     assert find_step(stalled) is None
     assert find_step(noisy([(60, 1000.0), (60, 900.0)], 0.05, seed)) is None
     assert find_step(noisy([(5, 1000.0), (5, 500.0)], 0.05, seed)) is None
 
 
 def bursting_run(path: Path, saved: float) -> dict[str, Any]:
-    """The summary of a run on a modelled cloud volume of 300 requests a second that bursts to 900 while it has credits."""
+    """The summary of a run on a modelled cloud volume of 300 requests a second that bursts to 900
+    while it has credits.
+    """
     plan = plan_of_options(
         {
             "name": "burst",
             "target": [{"name": "volume", "modelled": "cloud-volume"}],
-            "instance": [{"name": "one", "database_size_mib": 1024, "cache_mib_max": 16, "maintenance": False}],
+            "instance": [
+                {
+                    "name": "one",
+                    "database_size_mib": 1024,
+                    "cache_mib_max": 16,
+                    "maintenance": False,
+                }
+            ],
             "workload": [{"name": "mix", "load": {"sessions": 24}, "sluggish": 0}],
             "phase": [
                 {"kind": "prepare"},
@@ -74,14 +97,20 @@ def bursting_run(path: Path, saved: float) -> dict[str, Any]:
 
 
 def test_a_volume_that_runs_out_of_credit_was_measured_while_bursting(tmp_path: Path) -> None:
-    """The planted bottleneck of every cloud benchmark: the whole run's mean is a rate the volume never holds."""
+    """The planted bottleneck of every cloud benchmark.
+
+    The whole run's mean is a rate the volume never holds.
+    """
     summary = bursting_run(tmp_path / "run", saved=60_000.0)
     found = summary["plateaus"]
     assert found["kind"] == "burst"
     assert found["text"].startswith("measured while bursting")
-    # Credits of 60,000 at 600 more than come in last for 100 s; the engine's other I/O and the prepare phase take part of both.
+    # Credits of 60,000 at 600 more than come in last for 100 s; the engine's other I/O and the
+    # prepare phase take part of both.
     assert 40 < found["first_s"] < 130
-    sustained = [rate for second, rate in _rates(tmp_path / "run", summary) if second > found["first_s"] + 5]
+    sustained = [
+        rate for second, rate in _rates(tmp_path / "run", summary) if second > found["first_s"] + 5
+    ]
     assert found["sustained_iops"] == pytest.approx(sum(sustained) / len(sustained), rel=0.03)
     assert found["sustained_iops"] < 320 < summary["total"]["database_iops"]
 
@@ -103,16 +132,26 @@ def _rates(path: Path, summary: dict[str, Any]) -> list[tuple[float, float]]:
     return sorted(found.items())
 
 
-def planted(path: Path, share: float, required: float | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Summary and verdict of the published two hours whose second half makes only a share of the reads and writes."""
+def planted(
+    path: Path, share: float, required: float | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Summary and verdict of the published two hours whose second half makes only a share of the
+    reads and writes.
+    """
     run_folder = make_folder(path, rates=EMC)
     samples = run_folder / folder.SAMPLES
-    half = "phase = 'measure' AND end_ns > 3720000000000 AND metric IN ('database_read', 'database_write')"
+    half = (
+        "phase = 'measure' AND end_ns > 3720000000000 AND metric IN ('database_read', "
+        "'database_write')"
+    )
     changed = ", ".join(
         f"CASE WHEN {half} THEN ({name} * {share})::UBIGINT ELSE {name} END AS {name}"
         for name in ("count", "bytes", "latency_ns_sum")
     )
-    duckdb.sql(f"COPY (SELECT * REPLACE ({changed}) FROM '{samples}') TO '{path / 'changed'}' (FORMAT parquet)")
+    duckdb.sql(
+        f"COPY (SELECT * REPLACE ({changed}) FROM '{samples}') TO '{path / 'changed'}' (FORMAT "
+        f"parquet)"
+    )
     (path / "changed").rename(samples)
     plan = folder.read_json(run_folder / folder.PLAN)
     plan["judgement"]["required_iops"] = required
@@ -121,7 +160,9 @@ def planted(path: Path, share: float, required: float | None = None) -> tuple[di
 
 
 def test_what_is_required_is_held_against_the_sustained_rate(tmp_path: Path) -> None:
-    """A mean over a burst would pass a requirement that the volume meets for an hour and never again."""
+    """A mean over a burst would pass a requirement that the volume meets for an hour and never
+    again.
+    """
     summary, verdict = planted(tmp_path / "burst", 0.5, required=240.0)
     sustained = summary["plateaus"]["sustained_iops"]
     assert sustained == pytest.approx(0.5 * 329.489, rel=0.01)
@@ -130,7 +171,10 @@ def test_what_is_required_is_held_against_the_sustained_rate(tmp_path: Path) -> 
     assert summary["total"]["database_iops"] > 240
     assert verdict["warnings"][0] in verdict["not_qualifying_because"]
     _, steady = planted(tmp_path / "steady", 1.0, required=240.0)
-    assert next(check for check in steady["checks"] if check["name"] == "required_iops")["status"] == "pass"
+    assert (
+        next(check for check in steady["checks"] if check["name"] == "required_iops")["status"]
+        == "pass"
+    )
     assert steady["warnings"] == []
 
 
@@ -165,9 +209,14 @@ def correlated(correlation: float, spread: float, drawn: random.Random) -> list[
     return found
 
 
-@pytest.mark.parametrize(("shape", "period"), [("square", 30), ("square", 60), ("square", 120), ("saw", 120)])
+@pytest.mark.parametrize(
+    ("shape", "period"), [("square", 30), ("square", 60), ("square", 120), ("saw", 120)]
+)
 def test_a_slow_cycle_is_no_step(shape: str, period: int) -> None:
-    """Steps were found in 39 to 86 % of runs over which a square wave went; it comes back, so no level of it ended."""
+    """Steps were found in 39 to 86 % of runs over which a square wave went.
+
+    It comes back, so no level of it ended.
+    """
     drawn = random.Random(3)
     assert sum(find_step(wave(shape, period, drawn)) is not None for _ in range(60)) <= 3
 

@@ -1,4 +1,7 @@
-"""What the summary says of a run beyond the arithmetic of single figures: totals, rests of intervals, and moments in a day."""
+"""What the summary says of a run beyond the arithmetic of single figures.
+
+Totals, rests of intervals, and moments in a day.
+"""
 
 import json
 from pathlib import Path
@@ -20,19 +23,28 @@ def test_every_figure_stands_for_each_place_and_in_total(published: Path) -> Non
     """Counts of all places add up to the total's; no figure is only in one of the two."""
     summary = folder.read_json(published / folder.SUMMARY)
     for places in ("databases", "instances"):
-        figures = [name for name, value in summary[places][0].items() if isinstance(value, dict) and "per_s" in value]
+        figures = [
+            name
+            for name, value in summary[places][0].items()
+            if isinstance(value, dict) and "per_s" in value
+        ]
         assert len(figures) == 4, places
         for name in figures:
             total = summary["total"][name]
             assert total["count"] == sum(place[name]["count"] for place in summary[places]), name
             assert total.keys() == summary[places][0][name].keys(), name
-            assert total["per_s"] == pytest.approx(sum(place[name]["per_s"] for place in summary[places]))
+            assert total["per_s"] == pytest.approx(
+                sum(place[name]["per_s"] for place in summary[places])
+            )
             for quantile in ("p50", "p90", "p95", "p99", "p999", "max"):
                 assert f"latency_ms_{quantile}" in total
 
 
 def after_the_last_interval(path: Path, rest_s: float) -> dict[str, Any]:
-    """The published run, ten minutes of it, that ends a little late: in the rest lies one read of 90 ms."""
+    """The published run, ten minutes of it, that ends a little late.
+
+    In the rest lies one read of 90 ms.
+    """
     end_s = START_S + 600 + rest_s
     slow = transfers("measure", "instance1", "database_read", 1, [end_s], 1, (1, 32768, 90_000_000))
     slow["interval_ns"] = np.array([int(rest_s * SECOND)], np.uint64)
@@ -45,17 +57,26 @@ def after_the_last_interval(path: Path, rest_s: float) -> dict[str, Any]:
 
 
 def test_a_short_rest_is_no_sample_of_its_own(tmp_path: Path) -> None:
-    """One slow read in the last millisecond is one of sixty thousand, not one of forty samples that are judged."""
+    """One slow read in the last millisecond is one of sixty thousand, not one of forty samples that
+    are judged.
+    """
     read = after_the_last_interval(tmp_path / "short", 0.25)
     assert read["latency_ms_sample_mean_max"] < 12.2
     assert read["latency_ms_mean_of_samples"] == pytest.approx(12.056, rel=0.001)
     long = after_the_last_interval(tmp_path / "long", 9.0)
-    assert long["latency_ms_sample_mean_max"] == pytest.approx(90.0), "a rest of more than half an interval is one"
+    assert long["latency_ms_sample_mean_max"] == pytest.approx(90.0), (
+        "a rest of more than half an interval is one"
+    )
 
 
 def test_MON_05_a_bad_moment_of_a_day_stays_visible(tmp_path: Path) -> None:
-    """A day is drawn in a few hundred points; the worst sample must be among them, and the mean must not be lifted by it."""
-    spike = transfers("measure", "instance1", "database_read", 1, [START_S + 40_000], 15, (1, 32768, 500_000_000))
+    """A day is drawn in a few hundred points.
+
+    The worst sample must be among them, and the mean must not be lifted by it.
+    """
+    spike = transfers(
+        "measure", "instance1", "database_read", 1, [START_S + 40_000], 15, (1, 32768, 500_000_000)
+    )
     spike["latency_ns_p99"] = np.array([500_000_000], np.uint64)
     run = finish(make_folder(tmp_path / "run", seconds=24 * 3600, rates=EMC[:1], further=[spike]))
     with Measurements(run, Outcome.read(run / folder.OUTCOME)) as measured:

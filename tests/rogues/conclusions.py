@@ -1,4 +1,7 @@
-"""Carry out one row of the gallery: make the storage, start the program as a user does, plant, and read what it concluded."""
+"""Carry out one row of the gallery.
+
+Make the storage, start the program as a user does, plant, and read what it concluded.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +47,22 @@ def _start(rogue: Rogue, site: Site, home: Path) -> subprocess.Popen[str]:
         arm(site, rogue.rules)
     command = [*PLIMSOLL, "test", rogue.test]
     if rogue.storage != "modelled":
-        command += [str(site.path), "--minutes", f"{rogue.seconds / 60:.4f}", "--quiet"]
+        length = ("--minutes", f"{rogue.seconds / 60:.4f}")
+        if rogue.test == "stress":
+            length = ("--hours", f"{rogue.seconds / 3600:.6f}")
+        command += [str(site.path), *length, "--quiet"]
         command += ["--create", "--allow-system-disk"]
     command += [*rogue.options, "--json", "--out", str(home / "run")]
     with (home / "said").open("w") as said, (home / "complained").open("w") as complained:
         return subprocess.Popen(
-            command, cwd=home, stdin=subprocess.DEVNULL, stdout=said, stderr=complained, text=True,
+            command,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=complained,
+            text=True,
             preexec_fn=site.before,
-        )  # fmt: skip
+        )
 
 
 def _plant(rogue: Rogue, site: Site, process: subprocess.Popen[str], run_folder: Path) -> None:
@@ -90,15 +101,21 @@ def _read(home: Path, exit_code: int | None, seconds: float) -> Concluded:
     result = verdict.get("result") or ("refused" if exit_code == os.EX_OK + 2 else "none")
     return Concluded(
         result=result,
-        headline=verdict.get("headline") or complained.strip().splitlines()[-1:][0] if complained else "",
+        headline=verdict.get("headline") or complained.strip().splitlines()[-1:][0]
+        if complained
+        else "",
         reasons=tuple(verdict.get("reasons", ())),
-        failed=tuple(check["name"] for check in verdict.get("checks", ()) if check["status"] == "fail"),
+        failed=tuple(
+            check["name"] for check in verdict.get("checks", ()) if check["status"] == "fail"
+        ),
         bottlenecks=tuple(
             f"{row['title']}: {row['text']}"
             for row in verdict.get("bottlenecks", ())
             if row["what"] == "check"
         ),
+        hindrances=tuple(verdict.get("not_qualifying_because", ())),
+        warnings=tuple(verdict.get("warnings", ())),
         text=json.dumps(verdict, ensure_ascii=False) + said + complained,
         exit_code=exit_code,
         seconds=seconds,
-    )  # fmt: skip
+    )

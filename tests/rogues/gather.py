@@ -1,9 +1,10 @@
-"""`make rogues`: every row of the gallery on real devices, and what was concluded, into docs/honesty.md.
+"""`make rogues`: every row of the gallery on real devices, and what was concluded, into
+docs/honesty.md.
 
     python -m tests.rogues.gather [--page FILE] [--at-once N] [WORD ...]
 
-With words only the rows whose name holds one of them are carried out; the others keep their lines of the page. Wants root. It ends with 1
-where a conclusion is not what its row demands.
+With words only the rows whose name holds one of them are carried out; the others keep their lines
+of the page. Wants root. It ends with 1 where a conclusion is not what its row demands.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def row_of(rogue: Rogue) -> Row:
 
 
 def gather(chosen: Sequence[Rogue], at_once: int, page: Path | None) -> list[Row]:
-    """Carry out these rows, short ones first; the page is written after each, so that an early end leaves one.
+    """Carry out these rows, short ones first.
+
+    The page is written after each, so that an early end leaves one.
 
     Who interrupts waits for the rows under way: their devices are undone first.
     """
@@ -67,9 +70,15 @@ def _length(rogue: Rogue) -> float:
 
 
 def _in_order(done: dict[str, Row], before: str) -> list[Row]:
-    """The rows of the gallery in its order; those not carried out keep what the page before says."""
+    """The rows of the gallery in its order.
+
+    Those not carried out keep what the page before says.
+    """
     left_out = "left out"
-    return [done.get(rogue.name) or Row(rogue, None, (), left_out, kept_lines(before, rogue)) for rogue in GALLERY]
+    return [
+        done.get(rogue.name) or Row(rogue, None, (), left_out, kept_lines(before, rogue))
+        for rogue in GALLERY
+    ]
 
 
 def main() -> None:
@@ -81,7 +90,11 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="write the table into this file")
     parser.add_argument("--at-once", type=int, default=1, help="rows at the same time")
     options = parser.parse_args()
-    chosen = [rogue for rogue in GALLERY if not options.words or any(word in rogue.name for word in options.words)]
+    chosen = [
+        rogue
+        for rogue in GALLERY
+        if not options.words or any(word in rogue.name for word in options.words)
+    ]
     rows = gather(chosen, options.at_once, options.page)
     sys.exit(any(row.mistakes for row in rows))
 

@@ -1,4 +1,7 @@
-"""The storages of the gallery and what befalls them: made below one temporary folder, undone on every way out."""
+"""The storages of the gallery and what befalls them.
+
+Made below one temporary folder, undone on every way out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a row of the rogues' gallery says: what is planted, what is run, and what must be concluded."""
+"""What a row of the rogues' gallery says.
+
+What is planted, what is run, and what must be concluded.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ class Rogue:
     name: str
     #: What is planted, for the table in docs/honesty.md.
     plant: str
-    #: pass, fail or inconclusive; refused: the program does not begin.
+    #: pass, fail or inconclusive; refused: the program does not begin. Where "or" stands between
+    #: two, either is right: a stall fails or only keeps a run from qualifying, as the load falls.
     result: str
     #: How the storage is made: a key of `plants.STORAGES`.
     storage: str = "fuse"
@@ -36,11 +40,15 @@ class Rogue:
     never: tuple[str, ...] = ()
     #: Names of checks that must fail.
     failed: tuple[str, ...] = ()
+    #: Each must be said as a warning and as a reason why the run would not qualify, however long it
+    #: was and however large its databases were.
+    hinders: tuple[str, ...] = ()
     #: What befalls the process or the file system: a key of `plants.MISHAPS`.
     mishap: str = ""
     #: Among the fast ones in `make test`.
     is_fast: bool = False
-    #: Why what is concluded today is wrong; it stands in docs/honesty.md, and the gallery fails once it is right.
+    #: Why what is concluded today is wrong; it stands in docs/honesty.md, and the gallery fails
+    #: once it is right.
     wrong: str = ""
 
 
@@ -53,6 +61,9 @@ class Concluded:
     reasons: tuple[str, ...]
     failed: tuple[str, ...]
     bottlenecks: tuple[str, ...]
+    #: Why the run is no qualification, and what its measurements warn of.
+    hindrances: tuple[str, ...]
+    warnings: tuple[str, ...]
     #: Everything that a user could read, to look for words.
     text: str
     exit_code: int | None
@@ -65,12 +76,19 @@ def mistakes(rogue: Rogue, concluded: Concluded) -> list[str]:
     """Everything about a conclusion that is not what a row demands."""
     said = concluded.text.lower()
     found = []
-    if concluded.result != rogue.result:
+    if concluded.result not in rogue.result.split(" or "):
         found.append(f"result {concluded.result}, not {rogue.result}")
     found += [f"never said: {words}" for words in rogue.words if words.lower() not in said]
     found += [f"said: {words}" for words in rogue.never if words.lower() in said]
     if rogue.rules and not any(concluded.applied):
         found.append("nothing was planted: no rule was ever applied")
+    said_as = (("qualifies", concluded.hindrances), ("no warning", concluded.warnings))
+    found += [
+        f"{where}: never said there: {words}"
+        for words in rogue.hinders
+        for where, texts in said_as
+        if not any(words.lower() in text.lower() for text in texts)
+    ]
     missing = set(rogue.failed) - set(concluded.failed)
     found += [f"check {name} did not fail" for name in sorted(missing)]
     return found

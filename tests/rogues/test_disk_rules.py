@@ -1,4 +1,7 @@
-"""The rules of the gallery's disk, each on a content in memory: a rule that does nothing would make every storage sound."""
+"""The rules of the gallery's disk, each on a content in memory.
+
+A rule that does nothing would make every storage sound.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""Mail users against a real Dovecot: what they did adds up, strangers' accounts stay as they were, and a crash is a result."""
+"""Mail users against a real Dovecot.
+
+What they did adds up, strangers' accounts stay as they were, and a crash is a result.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ TASKS_PER_DAY = {
 }
 
 
-def spec_of(server: Dovecot, *, measure_s: float = 6.0, seed: int = 1, **changes: Any) -> dict[str, Any]:
+def spec_of(
+    server: Dovecot, *, measure_s: float = 6.0, seed: int = 1, **changes: Any
+) -> dict[str, Any]:
     """A run spec; `changes` go to the instance or the workload, whichever knows them."""
     instance = {
         "name": "mail",
@@ -93,7 +98,14 @@ def spec_of(server: Dovecot, *, measure_s: float = 6.0, seed: int = 1, **changes
         "day_h": sum(TASKS_PER_DAY.values()) * 1.6 / 3600 / 4,
         "dispatch": "even",
         "recipients": [{"weight": 1.0, "count": 1}, {"weight": 1.0, "count": 3}],
-        "on_read": {"reply": 0.1, "reply_all": 0.02, "forward": 0.05, "move": 0.2, "delete": 0.4, "attachment": 0.5},
+        "on_read": {
+            "reply": 0.1,
+            "reply_all": 0.02,
+            "forward": 0.05,
+            "move": 0.2,
+            "delete": 0.4,
+            "attachment": 0.5,
+        },
         "inbox_limit": 10,
         "page_rows": 10,
         "read_max": 10,
@@ -126,14 +138,18 @@ def spec_of(server: Dovecot, *, measure_s: float = 6.0, seed: int = 1, **changes
         "targets": [{"name": "t", "host": "local", "path": "/proc"}],
         "instances": [instance],
         "workloads": [workload],
-        "phases": [{"name": name, "action": action, "workloads": loads} for name, action, loads in actions],
+        "phases": [
+            {"name": name, "action": action, "workloads": loads} for name, action, loads in actions
+        ],
     }
 
 
 class Ran:
     """What a run came to."""
 
-    def __init__(self, spec: dict[str, Any], while_measuring: Callable[[threading.Event], None] | None = None) -> None:
+    def __init__(
+        self, spec: dict[str, Any], while_measuring: Callable[[threading.Event], None] | None = None
+    ) -> None:
         run = _native.Run(json.dumps(spec))
         self.events: list[dict[str, Any]] = []
         meanwhile: threading.Thread | None = None
@@ -165,7 +181,8 @@ class Ran:
 
 
 @pytest.mark.parametrize(
-    ("client", "security"), [("online", "none"), ("cached", "none"), ("online", "tls"), ("cached", "starttls")]
+    ("client", "security"),
+    [("online", "none"), ("cached", "none"), ("online", "tls"), ("cached", "starttls")],
 )
 def test_what_users_did_adds_up_message_by_message(client: str, security: str) -> None:
     with at_hand(Dovecot) as server:
@@ -179,11 +196,26 @@ def test_what_users_did_adds_up_message_by_message(client: str, security: str) -
     counts, audited = ran.audit["counts"], ran.audit["findings"]
     assert not audited
     assert counts["recipients_accepted"] == counts["received"] + counts["deleted"] > 20
-    assert counts["doubled"] == counts["missing"] == counts["astray"] == counts["recipients_refused"] == 0
-    assert counts["messages_sent"] == ran.counts["mail_messages_sent"] + ran.counts["mail_probes_sent"]
+    assert (
+        counts["doubled"]
+        == counts["missing"]
+        == counts["astray"]
+        == counts["recipients_refused"]
+        == 0
+    )
+    assert (
+        counts["messages_sent"] == ran.counts["mail_messages_sent"] + ran.counts["mail_probes_sent"]
+    )
     assert ran.counts["mail_probes_sent"] == ran.counts["mail_delivery"] > 2
     assert ran.counts["mail_probes_lost"] == 0
-    for name in ("bodies_wrong", "unparsed", "bad_commands", "refused_commands", "timed_out", "connection_lost"):
+    for name in (
+        "bodies_wrong",
+        "unparsed",
+        "bad_commands",
+        "refused_commands",
+        "timed_out",
+        "connection_lost",
+    ):
         assert ran.counts[f"mail_{name}"] == 0, name
     assert ran.counts["mail_messages_read"] > 10
     read = [each for each in ran.outcome["figures"] if each["metric"] == "mail_body"]
@@ -200,14 +232,19 @@ def test_what_users_did_adds_up_message_by_message(client: str, security: str) -
 
 def metrics_of_tasks() -> list[str]:
     """`mail_send_mail` and the others."""
-    words = ["".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name) for name in TASKS_PER_DAY]
+    words = [
+        "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+        for name in TASKS_PER_DAY
+    ]
     return [f"mail{word}" for word in words]
 
 
 def test_accounts_without_our_marker_are_never_touched() -> None:
     with at_hand(Dovecot) as server:
         with smtplib.LMTP(HOST, server.lmtp_port) as client:
-            client.sendmail(f"x@{DOMAIN}", [f"u3@{DOMAIN}"], "Subject: private\r\n\r\ndo not touch\r\n")
+            client.sendmail(
+                f"x@{DOMAIN}", [f"u3@{DOMAIN}"], "Subject: private\r\n\r\ndo not touch\r\n"
+            )
         refused = Ran(spec_of(server))
         assert refused.outcome["error"]["family"] == "config"
         assert "1 accounts are not touched, such as u3" in refused.error
@@ -269,10 +306,20 @@ def test_what_cannot_work_is_refused_before_anything_is_touched(tmp_path: Path) 
         assert refused.outcome["error"]["family"] == "service"
         assert "refused LOGIN" in refused.error
         assert "not the password" not in json.dumps(refused.outcome)
-        stranger = Ran(spec_of(server, imap_tls="starttls", ca_file=str(server.certificate), tls_name="other.example"))
+        stranger = Ran(
+            spec_of(
+                server,
+                imap_tls="starttls",
+                ca_file=str(server.certificate),
+                tls_name="other.example",
+            )
+        )
         assert "TLS with" in stranger.error
     changed = spec_of(server)
-    changed["workloads"][0]["tasks"] = [{"task": "PostFreeBusy", "per_day": 2.0}, {"task": "Nap", "per_day": 1.0}]
+    changed["workloads"][0]["tasks"] = [
+        {"task": "PostFreeBusy", "per_day": 2.0},
+        {"task": "Nap", "per_day": 1.0},
+    ]
     changed["workloads"][0]["day_h"] = 0.0
     with pytest.raises(_native.ConfigError) as told:
         _native.Run(json.dumps(changed))

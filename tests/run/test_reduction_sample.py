@@ -11,7 +11,13 @@ import pytest
 from plimsoll.documents.run_spec import RunSpec
 from plimsoll.documents.summary import Content
 from plimsoll.files import folder
-from plimsoll.run.reduction_sample import ALGORITHM, PIECE_BYTES, PIECES_MAX, measure_content, piece_starts
+from plimsoll.run.reduction_sample import (
+    ALGORITHM,
+    PIECE_BYTES,
+    PIECES_MAX,
+    measure_content,
+    piece_starts,
+)
 from tests.support.places import plimsoll
 from tests.support.plain_stages import filled
 
@@ -21,7 +27,9 @@ KIB = 1024
 def measured(home: Path, **files: bytes) -> Content:
     for name, content in files.items():
         (home / name).write_bytes(content)
-    return measure_content(run_of(home, *({"file_name": name, "compressible_percent": 0} for name in files)))
+    return measure_content(
+        run_of(home, *({"file_name": name, "compressible_percent": 0} for name in files))
+    )
 
 
 def run_of(home: Path, *databases: dict[str, Any]) -> RunSpec:
@@ -44,7 +52,10 @@ def test_known_contents_are_found_again(tmp_path: Path, percent: int) -> None:
 
 
 def test_duplicates_are_found_across_databases(tmp_path: Path) -> None:
-    """Copies of one file are what makes a deduplicating storage look absurdly good; half of all blocks is the least they are."""
+    """Copies of one file are what makes a deduplicating storage look absurdly good.
+
+    Half of all blocks is the least they are.
+    """
     once, other = noise(256 * KIB, 1), noise(256 * KIB, 2)
     assert measured(tmp_path, one=once, two=other).duplicate_percent == 0
     assert measured(tmp_path, one=once, two=once).duplicate_percent == 50
@@ -76,13 +87,15 @@ def test_the_dial_does_what_it_says_on_a_real_database(tmp_path: Path) -> None:
     """More compressible content, more that a storage can take off, and the report says how much."""
     plan = tmp_path / "plan.toml"
     instances = "".join(
-        f'[[instance]]\nname = "c{percent}"\ndatabase_size_mib = 64\ncache_mib_max = 8\ncompressible_percent = {percent}\n'
+        f'[[instance]]\nname = "c{percent}"\ndatabase_size_mib = 64\ncache_mib_max = '
+        f"8\ncompressible_percent = {percent}\n"
         for percent in (0, 50)
     )
     plan.write_text(
         'kind = "plan"\nschema_version = 1\n'
         f'[[target]]\nname = "disk"\npath = "{tmp_path / "db"}"\n{instances}'
-        '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = 2\n[[phase]]\nkind = "stop"\n'
+        '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = 2\n[[phase]]\nkind '
+        '= "stop"\n'
     )
     result = plimsoll("run", plan, "--yes", "--quiet", "--out", "out", cwd=tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr
@@ -127,25 +140,38 @@ kind = "stop"
 
 
 def duplicates_plan(
-    home: Path, *, count: int = 1, percent: int = 40, size: int = 64, further: str = "duplicate_percent = 40"
+    home: Path,
+    *,
+    count: int = 1,
+    percent: int = 40,
+    size: int = 64,
+    further: str = "duplicate_percent = 40",
 ) -> Path:
     plan = home / "plan.toml"
-    plan.write_text(DUPLICATES.format(home=home, count=count, percent=percent, size=size, further=further))
+    plan.write_text(
+        DUPLICATES.format(home=home, count=count, percent=percent, size=size, further=further)
+    )
     return plan
 
 
 @pytest.mark.parametrize(("count", "percent"), [(1, 0), (1, 40), (2, 20)])
 def test_the_dial_of_duplicates_does_what_it_says(tmp_path: Path, count: int, percent: int) -> None:
-    """A storage that deduplicates must find the share that was asked for, whatever the number of databases, and none by default."""
-    plan = duplicates_plan(tmp_path, count=count, percent=percent, further=f"duplicate_percent = {percent}")
+    """A storage that deduplicates must find the share that was asked for, whatever the number of
+    databases, and none by default.
+    """
+    plan = duplicates_plan(
+        tmp_path, count=count, percent=percent, further=f"duplicate_percent = {percent}"
+    )
     result = plimsoll("run", plan, "--yes", "--quiet", "--out", "out", cwd=tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr
     content = json.loads((tmp_path / "out" / folder.CONTENT).read_text())
     assert content["asked_duplicate_percent"] == percent
-    # A leaf with room ends in a block that holds its tags alone, and these are alike: a twentieth of what is not shared.
+    # A leaf with room ends in a block that holds its tags alone, and these are alike: a twentieth
+    # of what is not shared.
     assert content["duplicate_percent"] == pytest.approx(percent + 0.05 * (100 - percent), abs=4)
     assert (
-        f"{percent} % of the prepared pages were asked for" in (tmp_path / "out" / folder.REPORT).read_text()
+        f"{percent} % of the prepared pages were asked for"
+        in (tmp_path / "out" / folder.REPORT).read_text()
         or not percent
     )
     verified = plimsoll("verify", tmp_path / "db", cwd=tmp_path)
@@ -167,7 +193,9 @@ def test_the_dial_of_duplicates_does_what_it_says(tmp_path: Path, count: int, pe
         ({"percent": 100}, "duplicate_percent"),
     ],
 )
-def test_duplicates_that_cannot_be_are_refused(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+def test_duplicates_that_cannot_be_are_refused(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
     """A dial that silently does less than it says would be taken at its word."""
     result = plimsoll("run", duplicates_plan(tmp_path, **changes), "--dry-run", cwd=tmp_path)
     assert result.returncode == 2

@@ -1,4 +1,7 @@
-"""A run that a crash cut off goes on: on the same storage only, with its gap on record, and with what it may still claim."""
+"""A run that a crash cut off goes on.
+
+On the same storage only, with its gap on record, and with what it may still claim.
+"""
 
 import json
 import shutil
@@ -36,7 +39,10 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def resumed(killed: Path) -> subprocess.CompletedProcess[str]:
-    """The run gone on with, whichever test asks first: they may run in any order, and in different processes."""
+    """The run gone on with, whichever test asks first.
+
+    They may run in any order, and in different processes.
+    """
     return plimsoll("resume", killed / "killed", cwd=killed)
 
 
@@ -58,8 +64,12 @@ def test_JST_17_another_storage_is_refused(killed: Path) -> None:
     assert not (killed / "other" / "before-gap-1").exists(), "nothing was changed"
 
 
-def test_JST_17_a_killed_run_goes_on(killed: Path, resumed: subprocess.CompletedProcess[str]) -> None:
-    """Recovered, measured for the rest of its time, checked, judged, and with the gap in events and summary."""
+def test_JST_17_a_killed_run_goes_on(
+    killed: Path, resumed: subprocess.CompletedProcess[str]
+) -> None:
+    """Recovered, measured for the rest of its time, checked, judged, and with the gap in events and
+    summary.
+    """
     assert resumed.returncode in (0, 1, 3), resumed.stderr
     assert "will be recovered from its log" in resumed.stderr
     summary = content(killed, folder.SUMMARY)
@@ -75,11 +85,16 @@ def test_JST_17_a_killed_run_goes_on(killed: Path, resumed: subprocess.Completed
     assert any(event["kind"] == "recovered" for event in events)
     before = folder.read_events(killed / "killed" / "before-gap-1")
     assert any(event["kind"] == "prepared" for event in before), "what happened before is kept"
-    assert any("was cut off for" in reason for reason in content(killed, folder.VERDICT)["not_qualifying_because"])
+    assert any(
+        "was cut off for" in reason
+        for reason in content(killed, folder.VERDICT)["not_qualifying_because"]
+    )
     assert "was cut off at" in (killed / "killed" / folder.REPORT).read_text()
 
 
-def test_a_run_that_ended_is_not_resumed(killed: Path, resumed: subprocess.CompletedProcess[str]) -> None:
+def test_a_run_that_ended_is_not_resumed(
+    killed: Path, resumed: subprocess.CompletedProcess[str]
+) -> None:
     """Neither is a folder without a run."""
     assert resumed.returncode in (0, 1, 3), resumed.stderr
     again = plimsoll("resume", killed / "killed", cwd=killed)
@@ -108,7 +123,12 @@ PLAN = plan_of_options(
 @pytest.mark.parametrize(
     ("completed", "phase", "again", "left"),
     [
-        (["prepare"], "warm_up", False, ["prepare", "warm_up", "morning 100", "evening 100", "stop", "checksum"]),
+        (
+            ["prepare"],
+            "warm_up",
+            False,
+            ["prepare", "warm_up", "morning 100", "evening 100", "stop", "checksum"],
+        ),
         (
             ["prepare", "warm_up"],
             "morning",
@@ -121,16 +141,32 @@ PLAN = plan_of_options(
             True,
             ["prepare", "warm_up", "morning 100", "evening 100", "stop", "checksum"],
         ),
-        (["prepare", "warm_up", "morning"], "evening", False, ["prepare", "warm_up", "evening 70", "stop", "checksum"]),
-        (["prepare", "warm_up", "morning", "evening", "stop"], "checksum", False, ["prepare", "stop", "checksum"]),
+        (
+            ["prepare", "warm_up", "morning"],
+            "evening",
+            False,
+            ["prepare", "warm_up", "evening 70", "stop", "checksum"],
+        ),
+        (
+            ["prepare", "warm_up", "morning", "evening", "stop"],
+            "checksum",
+            False,
+            ["prepare", "stop", "checksum"],
+        ),
     ],
 )
 def test_what_is_left_to_do(completed: list[str], phase: str, again: bool, left: list[str]) -> None:
-    """Databases are opened and caches warmed again; what was done is not done twice unless that is wanted."""
-    gap = Gap.from_plain(filled(Gap, {"completed": completed, "phase": phase, "phase_seconds_before": 30.0}))
+    """Databases are opened and caches warmed again.
+
+    What was done is not done twice unless that is wanted.
+    """
+    gap = Gap.from_plain(
+        filled(Gap, {"completed": completed, "phase": phase, "phase_seconds_before": 30.0})
+    )
     found = resume.remaining_phases(PLAN, gap, again=again)
     shown = [
-        f"{item.name} {item.action.duration_s:g}" if isinstance(item.action, Measure) else item.name for item in found
+        f"{item.name} {item.action.duration_s:g}" if isinstance(item.action, Measure) else item.name
+        for item in found
     ]
     assert shown == left
     lost = resume.measured_lost(PLAN, gap, found)
@@ -145,30 +181,46 @@ def test_a_storage_is_found_where_it_is_mounted_now(tmp_path: Path) -> None:
             (place / "test").mkdir()
             recorded = identity_of(place / "test")
         plan = plan_of_options(
-            {"target": [{"name": "disk", "path": str(tmp_path / "before/test")}], "instance": [{"name": "one"}]}
+            {
+                "target": [{"name": "disk", "path": str(tmp_path / "before/test")}],
+                "instance": [{"name": "one"}],
+            }
         )
         environment = {"targets": [{"identity": recorded.as_data()}]}
         with pytest.raises(resume.ResumeError, match="is not the storage"):
             resume.find_storage(plan, environment)
         with mounted(device, tmp_path / "after"):
             moved, remarks = resume.find_storage(plan, environment)
-            assert plan.run.targets[0].path == str(tmp_path / "before/test"), "the recorded plan stays"
+            assert plan.run.targets[0].path == str(tmp_path / "before/test"), (
+                "the recorded plan stays"
+            )
             assert moved.run.targets[0].path == str(tmp_path / "after/test")
             assert moved.run.instances[0].directory == str(tmp_path / "after/test/one")
             assert "is now at" in remarks[0]
 
 
 def test_a_run_that_was_resumed_before_is_measured_again_for_its_whole_time(tmp_path: Path) -> None:
-    """After a first resume the plan of the run holds what was left of it: 100 s of 7,200 were measured "again"."""
+    """After a first resume the plan of the run holds what was left of it.
+
+    100 s of 7,200 were measured "again".
+    """
     first = Gap.from_plain(
-        filled(Gap, {"completed": ["prepare", "warm_up"], "phase": "morning", "phase_seconds_before": 90.0})
+        filled(
+            Gap,
+            {"completed": ["prepare", "warm_up"], "phase": "morning", "phase_seconds_before": 90.0},
+        )
     )
     PLAN.write(tmp_path / folder.PLAN)
     resume.put_aside(tmp_path, first)
     left = resume.as_left(PLAN, resume.remaining_phases(PLAN, first, again=False))
     left.write(tmp_path / folder.PLAN)
-    second = Gap.from_plain(filled(Gap, {"completed": ["prepare", "warm_up", "morning"], "phase": "evening"}))
+    second = Gap.from_plain(
+        filled(Gap, {"completed": ["prepare", "warm_up", "morning"], "phase": "evening"})
+    )
     whole = resume.whole_plan(tmp_path, left)
     found = resume.remaining_phases(whole, second, again=True)
-    assert [item.action.duration_s for item in found if isinstance(item.action, Measure)] == [100, 100]
+    assert [item.action.duration_s for item in found if isinstance(item.action, Measure)] == [
+        100,
+        100,
+    ]
     assert resume.whole_plan(tmp_path / "never resumed", left) == left

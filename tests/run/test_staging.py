@@ -1,4 +1,6 @@
-"""Events of a plan: applied, proved and undone on every way out, and what becomes of those that go wrong."""
+"""Events of a plan: applied, proved and undone on every way out, and what becomes of those that go
+wrong.
+"""
 
 import json
 import os
@@ -31,7 +33,8 @@ phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = {seconds} }}]
 
 def degrading(flag: Path, undo: str = '["rm", "{flag}"]', more: str = "") -> str:
     return (
-        f'name = "flag"\nafter_s = 0.5\ncommand = ["touch", "{flag}"]\nprove = ["test", "-e", "{flag}"]\n'
+        f'name = "flag"\nafter_s = 0.5\ncommand = ["touch", "{flag}"]\nprove = ["test", "-e", '
+        f'"{flag}"]\n'
         f"undo = {undo.format(flag=flag)}\n{more}"
     )
 
@@ -39,7 +42,16 @@ def degrading(flag: Path, undo: str = '["rm", "{flag}"]', more: str = "") -> str
 def started(tmp_path: Path, *events: str, seconds: float = 3) -> subprocess.Popen[str]:
     plan = tmp_path / "plan.toml"
     plan.write_text(plan_text(tmp_path / "data", *events, seconds=seconds), encoding="utf-8")
-    command = [sys.executable, "-m", "plimsoll.cli", "run", str(plan), "--create", "--allow-system-disk", "--yes"]
+    command = [
+        sys.executable,
+        "-m",
+        "plimsoll.cli",
+        "run",
+        str(plan),
+        "--create",
+        "--allow-system-disk",
+        "--yes",
+    ]
     command += ["--allow-commands", "--out", str(tmp_path / "run")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -58,11 +70,20 @@ def event_of(tmp_path: Path):
 
 def test_an_event_is_applied_proved_and_undone_at_its_times(tmp_path):
     flag = tmp_path / "flag"
-    process = started(tmp_path, degrading(flag, more="undo_after_s = 1.5\njudge = { pause_s_max = 3 }"))
+    process = started(
+        tmp_path, degrading(flag, more="undo_after_s = 1.5\njudge = { pause_s_max = 3 }")
+    )
     text, _ = process.communicate(timeout=120)
     found = event_of(tmp_path)
-    events = [json.loads(line) for line in (tmp_path / "run" / folder.EVENTS).read_text().splitlines()]
-    begin_s = next(e["time_ns"] for e in events if e["kind"] == "phase_started" and e["phase"] == "measure") / 1e9
+    events = [
+        json.loads(line) for line in (tmp_path / "run" / folder.EVENTS).read_text().splitlines()
+    ]
+    begin_s = (
+        next(
+            e["time_ns"] for e in events if e["kind"] == "phase_started" and e["phase"] == "measure"
+        )
+        / 1e9
+    )
     assert found.proved, text
     assert found.error is None
     assert found.begun_s - begin_s == pytest.approx(0.5, abs=0.4)
@@ -94,13 +115,27 @@ def test_what_a_killed_run_left_degraded_is_undone_by_clean(tmp_path):
     assert refused.returncode == 2
     assert "--allow-commands" in refused.stderr
     assert flag.exists()
-    done = subprocess.run([*clean, "--allow-commands"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*clean, "--allow-commands"], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert not flag.exists()
     assert plimsoll.pending_undos(run) == ()
     again = [sys.executable, "-m", "plimsoll.cli", "resume", str(run)]
     resumed = subprocess.run(again, capture_output=True, text=True, timeout=60, check=False)
     assert resumed.returncode == 2 and "begin a new run" in resumed.stderr
+
+
+def test_every_run_of_a_series_stages_its_events(tmp_path):
+    flag = tmp_path / "flag"
+    plan = plimsoll.parse_plan(plan_text(tmp_path / "data", degrading(flag), seconds=1.5))
+    found = plimsoll.check(plan, create=True, allow_system_disk=True, allow_commands=True)
+    series = plimsoll.repeat(plan, 2, tmp_path / "series", found=found)
+    assert len(series.results) == 2
+    for result in series.results:
+        (event,) = StagedEventsFile.read(result.folder / folder.STAGED_EVENTS).events
+        assert event.proved and event.undone_s is not None
+    assert not flag.exists()
 
 
 def test_an_undo_that_fails_is_an_error_and_stays_to_be_done(tmp_path):
@@ -111,7 +146,14 @@ def test_an_undo_that_fails_is_an_error_and_stays_to_be_done(tmp_path):
     assert found.undone_s is None
     assert f"`false {flag}` ended with exit code 1" in found.error
     assert [item.name for item in plimsoll.pending_undos(tmp_path / "run")] == ["flag"]
-    clean = [sys.executable, "-m", "plimsoll.cli", "clean", str(tmp_path / "run"), "--allow-commands"]
+    clean = [
+        sys.executable,
+        "-m",
+        "plimsoll.cli",
+        "clean",
+        str(tmp_path / "run"),
+        "--allow-commands",
+    ]
     failed = subprocess.run(clean, capture_output=True, text=True, timeout=60, check=False)
     assert failed.returncode == 1
     assert "`false" in failed.stderr
@@ -184,11 +226,11 @@ def test_every_mistake_of_events_is_reported_at_once(tmp_path):
 MODELLED = """kind = "plan"
 schema_version = 1
 target = [{ name = "array", modelled = "dell-md3000i" }]
-instance = [{ name = "one", database_size_mib = 256 }]
-phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 60 }, { kind = "stop" }]
+instance = [{ name = "one", database_size_mib = 64 }]
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 12 }, { kind = "stop" }]
 [[event]]
 name = "drive 3"
-after_s = 20
+after_s = 4
 do = "drive fails"
 number = 3
 """
@@ -200,13 +242,15 @@ def test_a_modelled_drive_fails_in_virtual_time_the_same_twice(tmp_path):
         plan = plimsoll.parse_plan(MODELLED)
         result = plimsoll.qualify(plan, tmp_path / f"run-{number}")
         assert result.ending == "complete"
-        runs.append([(result.folder / name).read_bytes() for name in (folder.STAGED_EVENTS, folder.OUTCOME)])
+        runs.append(
+            [(result.folder / name).read_bytes() for name in (folder.STAGED_EVENTS, folder.OUTCOME)]
+        )
         (event,) = StagedEventsFile.read(result.folder / folder.STAGED_EVENTS).events
     assert runs[0][0] == runs[1][0]
     assert event.kind == "modelled"
-    assert event.applied_s == event.begun_s >= 20
+    assert event.applied_s == event.begun_s >= 4
     faults = plan.run.modelled.faults_while_measuring
-    assert [fault.at_ns for fault in faults] == [20_000_000_000]
+    assert [fault.at_ns for fault in faults] == [4_000_000_000]
     with pytest.raises(InputError, match="number 300"):
         plimsoll.parse_plan(MODELLED.replace("number = 3", "number = 300"))
 
@@ -215,7 +259,7 @@ TOGETHER = """kind = "plan"
 schema_version = 1
 target = [{ name = "array", modelled = "dell-md3000i" }]
 instance = [
- { name = "db", database_size_mib = 256 },
+ { name = "db", database_size_mib = 64 },
  { name = "shop", backend = "store", store_size = "10MB" },
  { name = "fs1", backend = "files", files = 1, file_mib = 64 },
 ]
@@ -224,9 +268,9 @@ workload = [
  { name = "orders", instances = ["shop"], load = { sessions = 2 } },
  { name = "files", instances = ["fs1"], pattern = "file-server", outstanding = 1 },
 ]
-phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 30 }, { kind = "audit" }, { kind = "stop" }]
-event = [{ name = "path", do = "path fails", number = 2, after_s = 5, undo_after_s = 25 }]
-"""
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 8 }, { kind = "audit" }, { kind = "stop" }]
+event = [{ name = "path", do = "path fails", number = 2, after_s = 2, undo_after_s = 6 }]
+"""  # noqa: E501
 
 
 def test_records_a_store_and_files_run_together_on_one_modelled_array_the_same_twice(tmp_path):
@@ -235,7 +279,9 @@ def test_records_a_store_and_files_run_together_on_one_modelled_array_the_same_t
         result = plimsoll.qualify(plimsoll.parse_plan(TOGETHER), tmp_path / f"run-{number}")
         assert result.ending == "complete"
         assert result.report is not None
-        runs.append([(result.folder / name).read_bytes() for name in (folder.STAGED_EVENTS, folder.OUTCOME)])
+        runs.append(
+            [(result.folder / name).read_bytes() for name in (folder.STAGED_EVENTS, folder.OUTCOME)]
+        )
     assert runs[0] == runs[1]
     (event,) = StagedEventsFile.read(result.folder / folder.STAGED_EVENTS).events
-    assert event.undone_s - event.applied_s == pytest.approx(20)
+    assert event.undone_s - event.applied_s == pytest.approx(4)

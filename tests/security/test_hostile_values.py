@@ -1,4 +1,7 @@
-"""Every key of a plan with every kind of value that nobody means: a mistake with its line, or a plan that keeps to its places."""
+"""Every key of a plan with every kind of value that nobody means.
+
+A mistake with its line, or a plan that keeps to its places.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from typing import Any
 import pytest
 
 from plimsoll.inputs.mistakes import InputError
-from plimsoll.plan.complete import (
+from plimsoll.plan.complete import read_plan
+from plimsoll.plan.fields import (
     HOST_FIELDS,
     INSTANCE_FIELDS,
     PLAN_FIELDS,
     TARGET_FIELDS,
     WORKLOAD_FIELDS,
-    read_plan,
 )
 from plimsoll.plan.phases import PHASE_FIELDS
 
@@ -62,7 +65,9 @@ SOUND: dict[str, dict[str, str]] = {
     "phase": {"name": '"first"', "kind": '"measure"', "duration_s": "2"},
 }
 FIELDS = {
-    "": [key for key in PLAN_FIELDS if key not in ("host", "target", "instance", "workload", "phase")],
+    "": [
+        key for key in PLAN_FIELDS if key not in ("host", "target", "instance", "workload", "phase")
+    ],
     "host": list(HOST_FIELDS),
     "target": list(TARGET_FIELDS),
     "instance": list(INSTANCE_FIELDS),
@@ -89,8 +94,13 @@ def places_in(run: dict[str, Any]) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("table", FIELDS)
-def test_no_value_of_any_key_breaks_the_reader_or_leads_elsewhere(table: str, tmp_path: Path) -> None:
-    """What is refused is refused in words; what is accepted writes below the paths it names, and nowhere else."""
+def test_no_value_of_any_key_breaks_the_reader_or_leads_elsewhere(
+    table: str, tmp_path: Path
+) -> None:
+    """What is refused is refused in words.
+
+    What is accepted writes below the paths it names, and nowhere else.
+    """
     place, plan = tmp_path / "place", tmp_path / "plan.toml"
     accepted = 0
     for key in FIELDS[table]:
@@ -102,7 +112,10 @@ def test_no_value_of_any_key_breaks_the_reader_or_leads_elsewhere(table: str, tm
             except InputError as error:
                 said = str(error)
                 assert len(said) < 2_000, (key, value[:50])
-                assert all(character.isprintable() or character == "\n" for character in said), (key, said)
+                assert all(character.isprintable() or character == "\n" for character in said), (
+                    key,
+                    said,
+                )
             else:
                 accepted += 1
                 named = [place, *_paths_of(table, key, value)]
@@ -110,8 +123,12 @@ def test_no_value_of_any_key_breaks_the_reader_or_leads_elsewhere(table: str, tm
                     real = Path(os.path.normpath(path))
                     assert any(real.is_relative_to(root) for root in named), (key, value[:50], path)
             assert time.monotonic() - began < SECONDS_MAX, (key, value[:50])
-    assert accepted, "all of it refused: the plan around the values is not sound, and this test shows nothing"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.toml"], "reading a plan writes nothing"
+    assert accepted, (
+        "all of it refused: the plan around the values is not sound, and this test shows nothing"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.toml"], (
+        "reading a plan writes nothing"
+    )
 
 
 def _paths_of(table: str, key: str, value: str) -> list[Path]:

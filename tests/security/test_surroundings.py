@@ -1,4 +1,7 @@
-"""Surroundings that do harm while a run goes on: each is said in plain words, and no database is lost to it."""
+"""Surroundings that do harm while a run goes on.
+
+Each is said in plain words, and no database is lost to it.
+"""
 
 import json
 import os
@@ -28,7 +31,9 @@ from tests.support.harm import (
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 
 
-def begin(disk: Path, run: Path, *more: str, minutes: str = "0.5", **how: object) -> "subprocess.Popen[str]":
+def begin(
+    disk: Path, run: Path, *more: str, minutes: str = "0.5", **how: object
+) -> "subprocess.Popen[str]":
     command = [
         *PLIMSOLL,
         "test",
@@ -42,13 +47,27 @@ def begin(disk: Path, run: Path, *more: str, minutes: str = "0.5", **how: object
         str(run),
         *more,
     ]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how
+    )  # type: ignore[call-overload, no-any-return]
 
 
 def limited(disk: Path, run: Path, before: object) -> "subprocess.CompletedProcess[str]":
     """The shortest run, with `before` done to its process."""
-    command = [*PLIMSOLL, "test", "performance", str(disk), *SHORT, "--yes", "--quiet", "--out", str(run)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, preexec_fn=before)  # type: ignore[call-overload, no-any-return]
+    command = [
+        *PLIMSOLL,
+        "test",
+        "performance",
+        str(disk),
+        *SHORT,
+        "--yes",
+        "--quiet",
+        "--out",
+        str(run),
+    ]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=200, preexec_fn=before
+    )  # type: ignore[call-overload, no-any-return]
 
 
 def outcome_of(run: Path) -> dict[str, object]:
@@ -57,11 +76,17 @@ def outcome_of(run: Path) -> dict[str, object]:
 
 
 def test_a_run_folder_on_a_full_disk(tmp_path: Path) -> None:
-    """Results go to a small root disk more often than not. The run ends, says why, and its databases are closed and used again."""
+    """Results go to a small root disk more often than not.
+
+    The run ends, says why, and its databases are closed and used again.
+    """
     with mounted("none", tmp_path / "results", "-t", "tmpfs", "-o", "size=2m") as results:
         process = begin(tmp_path / "disk", results / "run")
         wait_for(results / "run" / folder.EVENTS, "measure started")
-        with pytest.raises(OSError, match="No space"), (results / "neighbour").open("wb", buffering=0) as file:
+        with (
+            pytest.raises(OSError, match="No space"),
+            (results / "neighbour").open("wb", buffering=0) as file,
+        ):
             while True:
                 file.write(bytes(4096))
         _, errors = process.communicate(timeout=120)
@@ -76,7 +101,14 @@ def test_a_run_folder_on_a_read_only_mount(tmp_path: Path) -> None:
     """Said before anything is prepared."""
     with mounted("none", tmp_path / "results", "-t", "tmpfs", "-o", "size=1m,ro") as results:
         result = plimsoll(
-            "test", "performance", tmp_path / "disk", *SHORT, "--yes", "--out", results / "run", cwd=tmp_path
+            "test",
+            "performance",
+            tmp_path / "disk",
+            *SHORT,
+            "--yes",
+            "--out",
+            results / "run",
+            cwd=tmp_path,
         )
     assert result.returncode == 2, result.stderr
     assert "read-only file system" in result.stderr
@@ -85,7 +117,10 @@ def test_a_run_folder_on_a_read_only_mount(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_steps_back(tmp_path: Path) -> None:
-    """Time servers correct clocks in the middle of runs. Durations and rates come from a clock that cannot go back."""
+    """Time servers correct clocks in the middle of runs.
+
+    Durations and rates come from a clock that cannot go back.
+    """
     stepped = tmp_path / "stepped"
     environment = clock_that_steps_back(tmp_path, stepped)
     process = begin(tmp_path / "disk", tmp_path / "run", minutes="0.1", env=environment)
@@ -96,8 +131,12 @@ def test_a_clock_that_steps_back(tmp_path: Path) -> None:
     assert process.returncode in ENDED, errors
     outcome = json.loads((tmp_path / "run" / folder.OUTCOME).read_text())
     anchors = outcome["anchors"]
-    assert anchors[-1]["utc_ns"] < anchors[0]["utc_ns"], "or the clock did not go back and this test shows nothing"
-    assert [anchor["monotonic_ns"] for anchor in anchors] == sorted(anchor["monotonic_ns"] for anchor in anchors)
+    assert anchors[-1]["utc_ns"] < anchors[0]["utc_ns"], (
+        "or the clock did not go back and this test shows nothing"
+    )
+    assert [anchor["monotonic_ns"] for anchor in anchors] == sorted(
+        anchor["monotonic_ns"] for anchor in anchors
+    )
     (measure,) = [phase for phase in outcome["phases"] if phase["kind"] == "measure"]
     assert 5 < (measure["end_ns"] - measure["start_ns"]) / 1e9 < 60
     assert "Traceback" not in errors
@@ -127,9 +166,14 @@ def test_low_limits(tmp_path: Path) -> None:
 
 
 def test_too_few_descriptors(tmp_path: Path) -> None:
-    """The storage must not be called faulty for want of descriptors in the middle of a run: it is said before anything is made."""
+    """The storage must not be called faulty for want of descriptors in the middle of a run.
+
+    It is said before anything is made.
+    """
     few = (12, 12)
-    result = limited(tmp_path / "disk", tmp_path / "run", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few))
+    result = limited(
+        tmp_path / "disk", tmp_path / "run", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few)
+    )
     assert result.returncode == 2, result.stderr
     assert "this process may hold 12 files open" in result.stderr
     assert "Traceback" not in result.stderr
@@ -140,13 +184,19 @@ def test_too_few_descriptors(tmp_path: Path) -> None:
 def test_a_low_limit_that_may_be_raised_is_raised(tmp_path: Path) -> None:
     """Many distributions give 1024 and allow far more; many databases need that."""
     raisable = (12, 200)
-    result = limited(tmp_path / "disk", tmp_path / "run", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, raisable))
+    result = limited(
+        tmp_path / "disk",
+        tmp_path / "run",
+        lambda: resource.setrlimit(resource.RLIMIT_NOFILE, raisable),
+    )
     assert result.returncode in ENDED, result.stderr
     assert outcome_of(tmp_path / "run")["ending"] == "complete"
 
 
 def test_address_space_that_is_limited(tmp_path: Path) -> None:
-    """What draws charts reserves more than any machine has, and ends its process where it may not. The verdict must not go with it."""
+    """What draws charts reserves more than any machine has, and ends its process where it may not.
+    The verdict must not go with it.
+    """
     run, space = tmp_path / "run", (3 << 30, 3 << 30)
     shutil.copytree(GOLDEN, run)
     (run / folder.VERDICT).unlink()
@@ -166,10 +216,21 @@ def test_address_space_that_is_limited(tmp_path: Path) -> None:
 
 
 def test_names_with_spaces_and_quotes(tmp_path: Path) -> None:
-    """Paths meet a database engine, a shell and a page on their way; each would trip over another of these characters."""
+    """Paths meet a database engine, a shell and a page on their way.
+
+    Each would trip over another of these characters.
+    """
     disk = tmp_path / 'my disk\'s "best" <volume>'
     result = plimsoll(
-        "test", "performance", disk, *SHORT, "--yes", "--quiet", "--out", tmp_path / 'a run\'s "folder"', cwd=tmp_path
+        "test",
+        "performance",
+        disk,
+        *SHORT,
+        "--yes",
+        "--quiet",
+        "--out",
+        tmp_path / 'a run\'s "folder"',
+        cwd=tmp_path,
     )
     assert result.returncode in ENDED, result.stderr
     run = tmp_path / 'a run\'s "folder"'
@@ -178,10 +239,18 @@ def test_names_with_spaces_and_quotes(tmp_path: Path) -> None:
 
 
 def test_names_that_are_no_text(tmp_path: Path) -> None:
-    """A plan is text and cannot hold such a name; it is refused in words before anything is made, not met as a crash later."""
+    """A plan is text and cannot hold such a name.
+
+    It is refused in words before anything is made, not met as a crash later.
+    """
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
-    for arguments in ([odd, "--out", str(tmp_path / "run")], [str(tmp_path / "disk"), "--out", odd]):
-        result = plimsoll("test", "performance", *SHORT, "--yes", "--quiet", *arguments, cwd=tmp_path)
+    for arguments in (
+        [odd, "--out", str(tmp_path / "run")],
+        [str(tmp_path / "disk"), "--out", odd],
+    ):
+        result = plimsoll(
+            "test", "performance", *SHORT, "--yes", "--quiet", *arguments, cwd=tmp_path
+        )
         assert result.returncode == 2, result.stderr
         assert "caf\\xe9" in result.stderr.lower()
         assert "is no text in UTF-8" in result.stderr
@@ -219,7 +288,15 @@ def test_two_runs_on_the_same_databases(tmp_path: Path) -> None:
 def used(tmp_path: Path) -> Path:
     """A place where a run has been, and a file of somebody else's beside it."""
     result = plimsoll(
-        "test", "performance", tmp_path / "disk", *SHORT, "--yes", "--quiet", "--out", tmp_path / "run", cwd=tmp_path
+        "test",
+        "performance",
+        tmp_path / "disk",
+        *SHORT,
+        "--yes",
+        "--quiet",
+        "--out",
+        tmp_path / "run",
+        cwd=tmp_path,
     )
     assert result.returncode in ENDED, result.stderr
     (tmp_path / "thesis").write_bytes(b"years of work" * 10_000)
@@ -227,7 +304,9 @@ def used(tmp_path: Path) -> Path:
 
 
 def test_links_in_the_database_folder(used: Path, tmp_path: Path) -> None:
-    """Whoever can put a link into a shared folder must not make a run of somebody else's write where it leads."""
+    """Whoever can put a link into a shared folder must not make a run of somebody else's write
+    where it leads.
+    """
     thesis = tmp_path / "thesis"
     before = thesis.read_bytes()
     for name in ("database001.edb", "E00.log", "plimsoll-instance.json.part"):
@@ -260,7 +339,15 @@ def test_a_database_folder_that_is_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk/instance1").symlink_to(tmp_path / "elsewhere")
     result = plimsoll(
-        "test", "performance", tmp_path / "disk", *SHORT, "--yes", "--quiet", "--out", tmp_path / "run", cwd=tmp_path
+        "test",
+        "performance",
+        tmp_path / "disk",
+        *SHORT,
+        "--yes",
+        "--quiet",
+        "--out",
+        tmp_path / "run",
+        cwd=tmp_path,
     )
     assert result.returncode == 2, result.stderr
     assert "symbolic link" in result.stderr
@@ -295,24 +382,34 @@ kind = "stop"
 def test_a_hung_io_is_told_after_half_a_minute(tmp_path: Path) -> None:
     """What is promised to those who say nothing of it."""
     plan = tmp_path / "plan.toml"
-    plan.write_text(FROZEN_PLAN.format(method="auto", path=tmp_path, seconds=2).replace("hung_after_ms = 1500\n", ""))
+    plan.write_text(
+        FROZEN_PLAN.format(method="auto", path=tmp_path, seconds=2).replace(
+            "hung_after_ms = 1500\n", ""
+        )
+    )
     assert read_plan(plan).run.hung_after_ms == 30_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["io_uring", "libaio", "threads"])
 def test_an_io_that_never_returns(method: str, tmp_path: Path) -> None:
-    """A path that hangs is what people test storage for: it is said, and Ctrl-C gives them the run folder while it still hangs.
+    """A path that hangs is what people test storage for.
 
-    The process itself stays until the kernel gives its I/O back; nothing a program does can change that.
-    """
+    It is said, and Ctrl-C gives them the run folder while it still hangs.
+
+    The process itself stays until the kernel gives its I/O back; nothing a program does can change
+    that."""
     with file_system(tmp_path, 420) as disk:
         plan = tmp_path / "plan.toml"
         plan.write_text(FROZEN_PLAN.format(method=method, path=disk / "here", seconds=600))
         run = tmp_path / "run"
         command = [*PLIMSOLL, "run", str(plan), "--yes", "--out", str(run)]
         process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         try:
             wait_for(run / folder.EVENTS, "measure started")
@@ -326,7 +423,9 @@ def test_an_io_that_never_returns(method: str, tmp_path: Path) -> None:
         finally:
             _, errors = process.communicate(timeout=60)
         assert process.returncode == 4, errors
-        assert "the next run recovers" in (run / folder.EVENTS).read_text() + str(outcome_of(run)["error"])
+        assert "the next run recovers" in (run / folder.EVENTS).read_text() + str(
+            outcome_of(run)["error"]
+        )
         plan.write_text(FROZEN_PLAN.format(method=method, path=disk / "here", seconds=2))
         again = plimsoll("run", plan, "--yes", "--quiet", "--out", tmp_path / "again", cwd=tmp_path)
         assert again.returncode in ENDED, again.stderr

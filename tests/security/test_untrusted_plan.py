@@ -1,4 +1,7 @@
-"""A plan from somebody one does not trust: nothing of it is executed, nothing is written but where it says, and reading it is bounded."""
+"""A plan from somebody one does not trust.
+
+Nothing of it is executed, nothing is written but where it says, and reading it is bounded.
+"""
 
 import fcntl
 import json
@@ -17,7 +20,10 @@ from tests.support.harm import ENDED, PLIMSOLL, plimsoll
 from tests.support.plain_stages import filled
 
 HEAD = 'kind = "plan"\nschema_version = 1\n'
-BODY = '[[target]]\nname = "disk"\npath = "{path}"\n[[instance]]\nname = "one"\nbackend = "raw_files"\ndatabase_size_mib = 64\n'
+BODY = (
+    '[[target]]\nname = "disk"\npath = "{path}"\n[[instance]]\nname = "one"\nbackend = '
+    '"raw_files"\ndatabase_size_mib = 64\n'
+)
 MEMORY_BYTES_MAX = 2 << 30
 
 
@@ -29,7 +35,13 @@ def bounded(plan: Path, *more: str) -> "subprocess.CompletedProcess[str]":
 
     command = [*PLIMSOLL, "run", str(plan), "--dry-run", *more]
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=30, preexec_fn=limit, cwd=plan.parent
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        preexec_fn=limit,
+        cwd=plan.parent,
     )
 
 
@@ -41,10 +53,16 @@ def refused(result: "subprocess.CompletedProcess[str]", phrase: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../../../evil", "/tmp/evil", "..", "a/../../../../evil", "x" * 5000, "\x00evil", "-rf"]
+    "name",
+    ["../../../evil", "/tmp/evil", "..", "a/../../../../evil", "x" * 5000, "\x00evil", "-rf"],
 )
-def test_the_name_of_a_plan_leads_nowhere_else(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of a run is called after its plan; that must not be a way out of the folder of runs."""
+def test_the_name_of_a_plan_leads_nowhere_else(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of a run is called after its plan.
+
+    That must not be a way out of the folder of runs.
+    """
     monkeypatch.chdir(tmp_path)
     made = folder.new_folder(name, None)
     assert made.parent == tmp_path / "runs"
@@ -53,21 +71,29 @@ def test_the_name_of_a_plan_leads_nowhere_else(name: str, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/b", ".", "..", "a\\u0000b", "-x"])
 def test_the_name_of_an_instance_leads_nowhere_else(name: str, tmp_path: Path) -> None:
-    """Databases lie in a folder called after their instance, on the storage that the plan names and nowhere else."""
+    """Databases lie in a folder called after their instance, on the storage that the plan names and
+    nowhere else.
+    """
     plan = tmp_path / "plan.toml"
-    plan.write_text(HEAD + BODY.format(path=tmp_path / "disk").replace('name = "one"', f'name = "{name}"'))
+    plan.write_text(
+        HEAD + BODY.format(path=tmp_path / "disk").replace('name = "one"', f'name = "{name}"')
+    )
     refused(bounded(plan), "instance[1].name")
     assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
 
 
 @pytest.mark.parametrize("key", ["path", "log_path"])
 def test_a_path_with_a_zero_is_a_mistake(key: str, tmp_path: Path) -> None:
-    """System calls end a name at its first zero; what is behind it would be checked and not used."""
+    """System calls end a name at its first zero.
+
+    What is behind it would be checked and not used.
+    """
     plan = tmp_path / "plan.toml"
     plan.write_text(
         HEAD
         + BODY.format(path="disk").replace(
-            'path = "disk"', f'path = "disk"\n{key} = "a\\u0000b"' if key != "path" else 'path = "a\\u0000b"'
+            'path = "disk"',
+            f'path = "disk"\n{key} = "a\\u0000b"' if key != "path" else 'path = "a\\u0000b"',
         )
     )
     refused(bounded(plan), f"target[1].{key}")
@@ -75,10 +101,14 @@ def test_a_path_with_a_zero_is_a_mistake(key: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", ["/dev/zero", "/dev/urandom", "/proc/self/mem", "/etc/shadow"])
 def test_what_a_plan_refers_to_is_read_within_bounds(source: str, tmp_path: Path) -> None:
-    """A device has no length and no end; its content, or that of a file that is none of theirs, is not shown either."""
+    """A device has no length and no end.
+
+    Its content, or that of a file that is none of theirs, is not shown either.
+    """
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        f'{HEAD}[[target]]\nname = "disk"\nmodelled = "{source}#x"\n[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
+        f'{HEAD}[[target]]\nname = "disk"\nmodelled = "{source}#x"\n[[instance]]\nname = '
+        f'"one"\ndatabase_size_mib = 64\n'
     )
     result = bounded(plan)
     assert result.returncode == 2, result.stderr
@@ -112,17 +142,25 @@ def test_a_plan_made_to_exhaust_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_words_of_a_plan_stay_words(tmp_path: Path) -> None:
-    """Names and descriptions reach a shell's history, SQL, a page and formulas; they are never anything but text there."""
-    marks = "<script>alert(1)</script> {{ 7*7 }} $(touch pwned) `touch pwned` '; DROP TABLE rows; -- =cmd"
+    """Names and descriptions reach a shell's history, SQL, a page and formulas.
+
+    They are never anything but text there.
+    """
+    marks = (
+        "<script>alert(1)</script> {{ 7*7 }} $(touch pwned) `touch pwned` '; DROP TABLE rows; -- "
+        "=cmd"
+    )
     plan = tmp_path / "plan.toml"
     plan.write_text(
         HEAD
         + f"name = {json.dumps(marks)}\ndescription = {json.dumps(marks)}\n"
         + BODY.format(path=tmp_path / "disk")
         + '[[workload]]\nname = "mix"\nload = { sessions = 2 }\n'
-        + '[[phase]]\nkind = "prepare"\n[[phase]]\nname = ' + json.dumps(marks[:60]) + '\nkind = "measure"\nduration_s = 2\n'
+        + '[[phase]]\nkind = "prepare"\n[[phase]]\nname = '
+        + json.dumps(marks[:60])
+        + '\nkind = "measure"\nduration_s = 2\n'
         + '[[phase]]\nkind = "stop"\n'
-    )  # fmt: skip
+    )
     result = plimsoll("run", plan, "--yes", "--quiet", cwd=tmp_path)
     assert result.returncode in ENDED, result.stderr
     (run,) = (tmp_path / "runs").iterdir()
@@ -155,13 +193,23 @@ def marked(directory: Path, **instance: object) -> Path:
     directory.mkdir(parents=True)
     (directory / "database001.edb").write_text("a database")
     said = INSTANCE | {"log_directory": str(directory)} | instance
-    marker = {"kind": ownership.MARKER_KIND, "schema_version": 1, "state": "closed", "records": None, "instance": said}
+    marker = {
+        "kind": ownership.MARKER_KIND,
+        "schema_version": 1,
+        "state": "closed",
+        "records": None,
+        "instance": said,
+    }
     (directory / ownership.MARKER).write_text(json.dumps(marker))
     return directory
 
 
-def test_a_marker_from_anybody_deletes_nothing_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`plimsoll clean` follows what a file in the folder says about its logs only where the logs say so too."""
+def test_a_marker_from_anybody_deletes_nothing_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`plimsoll clean` follows what a file in the folder says about its logs only where the logs
+    say so too.
+    """
     victim = tmp_path / "home" / "one"
     victim.mkdir(parents=True)
     (victim / "thesis.txt").write_text("years of work")
@@ -173,8 +221,12 @@ def test_a_marker_from_anybody_deletes_nothing_elsewhere(tmp_path: Path, capsys:
     assert sorted(path.name for path in victim.iterdir()) == ["E00.log", "thesis.txt"]
 
 
-def test_logs_go_with_the_databases_they_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of another directory only logs go, and only where the run that made the databases has left its mark."""
+def test_logs_go_with_the_databases_they_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of another directory only logs go, and only where the run that made the databases has left
+    its mark.
+    """
     logs, mine = tmp_path / "log" / "one", tmp_path / "disk" / "one"
     instance = {**INSTANCE, "directory": str(mine), "log_directory": str(logs)}
     phases = [{"action": {"kind": "prepare"}}]
@@ -190,9 +242,18 @@ def test_logs_go_with_the_databases_they_name(tmp_path: Path, capsys: pytest.Cap
     ("said", "phrase"),
     [
         ({"log_directory": "/var/log"}, "where nothing says so"),
-        ({"databases": [INSTANCE["databases"][0] | {"file_name": "../../victim"}]}, "outside of its directory"),  # type: ignore[index]
-        ({"databases": [INSTANCE["databases"][0] | {"file_name": "/etc/passwd"}]}, "outside of its directory"),  # type: ignore[index]
-        ({"databases": [INSTANCE["databases"][0] | {"size_bytes": "many"}]}, '`databases[0].size_bytes` is "many"'),  # type: ignore[index]
+        (
+            {"databases": [INSTANCE["databases"][0] | {"file_name": "../../victim"}]},
+            "outside of its directory",
+        ),  # type: ignore[index]
+        (
+            {"databases": [INSTANCE["databases"][0] | {"file_name": "/etc/passwd"}]},
+            "outside of its directory",
+        ),  # type: ignore[index]
+        (
+            {"databases": [INSTANCE["databases"][0] | {"size_bytes": "many"}]},
+            '`databases[0].size_bytes` is "many"',
+        ),  # type: ignore[index]
         ({"page_bytes": None}, "`page_bytes` is null"),
         ({"databases": []}, "names no databases"),
         ({"databases": 3}, "holds no databases of Plimsoll"),
@@ -201,19 +262,40 @@ def test_logs_go_with_the_databases_they_name(tmp_path: Path, capsys: pytest.Cap
 def test_a_marker_leads_no_test_elsewhere(
     said: dict[str, object], phrase: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Tests of databases that are there take names and places from the marker, which may have come with the disk."""
+    """Tests of databases that are there take names and places from the marker, which may have come
+    with the disk.
+    """
     marked(tmp_path / "disk" / "one", **said)
     out = tmp_path / "run"
-    assert run_program(["test", "checksum", str(tmp_path / "disk"), "--yes", "--quiet", "--out", str(out)]) == 2
+    assert (
+        run_program(
+            ["test", "checksum", str(tmp_path / "disk"), "--yes", "--quiet", "--out", str(out)]
+        )
+        == 2
+    )
     assert phrase in capsys.readouterr().err
     assert not out.exists()
-    assert sorted(path.name for path in (tmp_path / "disk" / "one").iterdir()) == ["database001.edb", ownership.MARKER]
+    assert sorted(path.name for path in (tmp_path / "disk" / "one").iterdir()) == [
+        "database001.edb",
+        ownership.MARKER,
+    ]
 
 
-def test_what_somebody_put_beside_the_databases_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Reports and notes lie where the work was; the copy of a folder still names the logs of the first."""
+def test_what_somebody_put_beside_the_databases_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reports and notes lie where the work was.
+
+    The copy of a folder still names the logs of the first.
+    """
     mine = marked(tmp_path / "one")
-    for name in ("E00.log", "E0000000013.log", "E00.chk", "database001.jfm", ".0123456789abcdef.part"):
+    for name in (
+        "E00.log",
+        "E0000000013.log",
+        "E00.chk",
+        "database001.jfm",
+        ".0123456789abcdef.part",
+    ):
         (mine / name).write_text("ours")
     (mine / "notes.log").write_text("mine")
     (mine / "results").mkdir()
@@ -226,7 +308,9 @@ def test_what_somebody_put_beside_the_databases_stays(tmp_path: Path, capsys: py
     assert "keeps notes.log, results" in capsys.readouterr().err
 
 
-def test_databases_in_use_are_not_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_databases_in_use_are_not_deleted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A run that measures for a day must not lose its databases to a mistyped path."""
     mine = marked(tmp_path / "one")
     with (mine / "database001.edb").open("rb") as held:
@@ -237,7 +321,9 @@ def test_databases_in_use_are_not_deleted(tmp_path: Path, capsys: pytest.Capture
     assert (mine / "database001.edb").exists()
 
 
-def test_what_cannot_be_deleted_can_be_deleted_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_deleted_can_be_deleted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The marker goes last, or nobody would know whose the rest is."""
     mine = marked(tmp_path / "one")
     with monkeypatch.context() as patched:
@@ -252,12 +338,17 @@ def test_what_cannot_be_deleted_can_be_deleted_later(tmp_path: Path, monkeypatch
     assert not mine.exists()
 
 
-@pytest.mark.parametrize("wrong", [{"state": "odd"}, {"records": []}, {"instance": 3}, {"state": None}])
+@pytest.mark.parametrize(
+    "wrong", [{"state": "odd"}, {"records": []}, {"instance": 3}, {"state": None}]
+)
 def test_a_damaged_marker_is_nobodys(wrong: dict[str, object], tmp_path: Path) -> None:
     """It says nothing that can be relied on, so nothing is done to what lies beside it."""
     mine = marked(tmp_path / "one")
     content = json.loads((mine / ownership.MARKER).read_text())
     (mine / ownership.MARKER).write_text(json.dumps(content | wrong))
     assert run_program(["clean", str(mine), "--yes"]) == 2
-    assert run_program(["test", "checksum", str(tmp_path), "--yes", "--out", str(tmp_path / "run")]) == 2
+    assert (
+        run_program(["test", "checksum", str(tmp_path), "--yes", "--out", str(tmp_path / "run")])
+        == 2
+    )
     assert len(list(mine.iterdir())) == 2

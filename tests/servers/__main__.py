@@ -2,10 +2,10 @@
 
     python3 -m tests.servers postgresql
 
-The first line of the output is JSON: the facts of the server, or `{"missing": ..., "required": ...}`. From then on each line of the input is
-obeyed and answered by a line of JSON: `kill`, `start`, `stop`, and `sql DATABASE TEXT` for what the administrator of a
-database server says. At the end of the input the server is stopped and its folder removed.
-"""
+The first line of the output is JSON: the facts of the server, or `{"missing": ..., "required":
+...}`. From then on each line of the input is obeyed and answered by a line of JSON: `kill`,
+`start`, `stop`, and `sql DATABASE TEXT` for what the administrator of a database server says. At
+the end of the input the server is stopped and its folder removed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ import sys
 
 from tests.servers.dovecot import Dovecot
 from tests.servers.mariadb import MariaDB
-from tests.servers.postgresql import PostgreSQL
+from tests.servers.postgresql import DurablePostgreSQL, PostgreSQL
 from tests.servers.server import NotInstalledError, Server, is_required, running
 
-KINDS: dict[str, type[Server]] = {server.KIND: server for server in (PostgreSQL, MariaDB, Dovecot)}
+KINDS: dict[str, type[Server]] = {
+    server.KIND: server for server in (PostgreSQL, DurablePostgreSQL, MariaDB, Dovecot)
+}
 
 
 def obey(server: Server, line: str) -> object:

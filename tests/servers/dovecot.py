@@ -1,8 +1,10 @@
-"""Dovecot: IMAP plain, with STARTTLS and with TLS, and LMTP, each on a free port; accounts `u1`, `u2` and so on, all with one password.
+"""Dovecot: IMAP plain, with STARTTLS and with TLS, and LMTP, each on a free port.
 
-The certificate is made for the test by `openssl` and thrown away with the folder. Settings are those of Dovecot 2.3. Every process
-runs as one user without rights: the login processes need no chroot, and no port is below 1024.
-"""
+Accounts `u1`, `u2` and so on, all with one password.
+
+The certificate is made for the test by `openssl` and thrown away with the folder. Settings are
+those of Dovecot 2.3. Every process runs as one user without rights: the login processes need no
+chroot, and no port is below 1024."""
 
 from __future__ import annotations
 
@@ -110,7 +112,10 @@ service doveadm {{
 
 
 class Dovecot(Server):
-    """See the text of this file. `port` is that of IMAP; mail lies in `folder / "home" / ACCOUNT`."""
+    """See the text of this file.
+
+    `port` is that of IMAP; mail lies in `folder / "home" / ACCOUNT`.
+    """
 
     KIND = "dovecot"
     PACKAGES = "dovecot-imapd dovecot-lmtpd"
@@ -122,7 +127,11 @@ class Dovecot(Server):
 
     @classmethod
     def program(cls) -> Path | None:
-        parts = [Path("/usr/sbin/dovecot"), Path("/usr/lib/dovecot/imap"), Path("/usr/lib/dovecot/lmtp")]
+        parts = [
+            Path("/usr/sbin/dovecot"),
+            Path("/usr/lib/dovecot/imap"),
+            Path("/usr/lib/dovecot/lmtp"),
+        ]
         return parts[0] if all(part.exists() for part in parts) else None
 
     @property
@@ -151,11 +160,29 @@ class Dovecot(Server):
         for name in ("run", "state", "home"):
             self.run("mkdir", self.folder / name)
         self.run(
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={DOMAIN}"),
-            *("-addext", f"subjectAltName=DNS:{DOMAIN},IP:{HOST}", "-addext", "basicConstraints=critical,CA:FALSE"),
+            *(
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                f"/CN={DOMAIN}",
+            ),
+            *(
+                "-addext",
+                f"subjectAltName=DNS:{DOMAIN},IP:{HOST}",
+                "-addext",
+                "basicConstraints=critical,CA:FALSE",
+            ),
             *("-keyout", self.folder / "key.pem", "-out", self.certificate),
         )
-        accounts = "".join(f"u{number}:{{PLAIN}}{PASSWORD}\n" for number in range(1, _ACCOUNTS_MAX + 1))
+        accounts = "".join(
+            f"u{number}:{{PLAIN}}{PASSWORD}\n" for number in range(1, _ACCOUNTS_MAX + 1)
+        )
         self._write("accounts", accounts)
         self._write("passwords", f"*:{PASSWORD}\n")
         self.run("chmod", "600", self.password_file)
@@ -185,7 +212,10 @@ class Dovecot(Server):
 
     def is_ready(self) -> bool:
         """Whether IMAP greets and LMTP does."""
-        return all(self._greets(port, word) for port, word in ((self.port, b"* OK"), (self.lmtp_port, b"220 ")))
+        return all(
+            self._greets(port, word)
+            for port, word in ((self.port, b"* OK"), (self.lmtp_port, b"220 "))
+        )
 
     @staticmethod
     def _greets(port: int, word: bytes) -> bool:
@@ -194,7 +224,10 @@ class Dovecot(Server):
         return False
 
     def _end(self, number: signal.Signals) -> None:
-        """A killed master leaves processes that go on with the sessions they have: a crash of the machine takes them, too."""
+        """A killed master leaves processes that go on with the sessions they have.
+
+        A crash of the machine takes them, too.
+        """
         below = self._children() if number == signal.SIGKILL else []
         super()._end(number)
         for process in below:
@@ -206,7 +239,10 @@ class Dovecot(Server):
             return []
         number = self.process.pid
         with suppress(OSError):
-            return [int(word) for word in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+            return [
+                int(word)
+                for word in Path(f"/proc/{number}/task/{number}/children").read_text().split()
+            ]
         return []
 
     def facts(self) -> dict[str, str | int]:

@@ -1,4 +1,6 @@
-"""PostgreSQL: a cluster with a user `shop` that may log in by password, and a database `shop` that is its own."""
+"""PostgreSQL: a cluster with a user `shop` that may log in by password, and a database `shop` that
+is its own.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,25 @@ CERTIFICATES = Path(__file__).parents[2] / "crates/plimsoll-io/tests/net/tls"
 
 
 class PostgreSQL(Server):
-    """See the text of this file. The administrator comes in by the socket in the folder, without a password."""
+    """See the text of this file.
+
+    The administrator comes in by the socket in the folder, without a password.
+    """
 
     KIND = "postgresql"
     PACKAGES = "postgresql"
     #: Ends sessions; the usual signal waits for them.
     STOP_SIGNAL = signal.SIGINT
     CONNECTIONS_MAX: ClassVar[int] = 60
+    #: A killed process loses nothing of what the system has; machines are not switched off in these
+    #: tests.
+    DURABILITY: ClassVar[dict[str, str]] = {"fsync": "off", "shared_buffers": "64MB"}
 
     @classmethod
     def program(cls) -> Path | None:
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[4]))
+        found = sorted(
+            Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[4])
+        )
         return found[-1] if found else None
 
     @property
@@ -43,9 +53,19 @@ class PostgreSQL(Server):
 
     def prepare(self) -> None:
         self.run(
-            self._tool("initdb"), "-D", self.data, "-U", _ADMINISTRATOR, "--encoding=UTF8", "--locale=C", "--no-sync"
+            self._tool("initdb"),
+            "-D",
+            self.data,
+            "-U",
+            _ADMINISTRATOR,
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
         )
-        rules = "local all postgres trust\nlocal all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n"
+        rules = (
+            "local all postgres trust\nlocal all all scram-sha-256\nhost all all 127.0.0.1/32 "
+            "scram-sha-256\n"
+        )
         self.run("tee", self.data / "pg_hba.conf", stdin=rules)
         for name in ("server.pem", "server.key"):
             text = (CERTIFICATES / name).read_text()
@@ -57,18 +77,26 @@ class PostgreSQL(Server):
             "port": self.port,
             "unix_socket_directories": self.folder,
             "max_connections": self.CONNECTIONS_MAX,
-            "shared_buffers": "64MB",
             "ssl": "on",
             "ssl_cert_file": "server.pem",
             "ssl_key_file": "server.key",
-            # A killed process loses nothing of what the system has; machines are not switched off in these tests.
-            "fsync": "off",
+            **self.DURABILITY,
         }
-        return [self._tool("postgres"), "-D", self.data, *(f"--{name}={value}" for name, value in settings.items())]
+        return [
+            self._tool("postgres"),
+            "-D",
+            self.data,
+            *(f"--{name}={value}" for name, value in settings.items()),
+        ]
 
     def is_ready(self) -> bool:
         asked = [str(self._tool("pg_isready")), "-q", "-h", HOST, "-p", str(self.port)]
-        return subprocess.run(asked, check=False, env={**os.environ, "PGCONNECT_TIMEOUT": "2"}).returncode == 0
+        return (
+            subprocess.run(
+                asked, check=False, env={**os.environ, "PGCONNECT_TIMEOUT": "2"}
+            ).returncode
+            == 0
+        )
 
     def populate(self) -> None:
         self.sql(f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'", database="postgres")
@@ -82,7 +110,18 @@ class PostgreSQL(Server):
         """What the administrator says and is told: rows as lines, columns between bars."""
         told = self.run(
             self._tool("psql"),
-            *("-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port)),
+            *(
+                "-X",
+                "-q",
+                "-A",
+                "-t",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-h",
+                self.folder,
+                "-p",
+                str(self.port),
+            ),
             *("-U", _ADMINISTRATOR, "-d", database),
             stdin=text,
         )
@@ -96,3 +135,10 @@ class PostgreSQL(Server):
             "database": DATABASE,
             "ca_file": str(CERTIFICATES / "server.pem"),
         }
+
+
+class DurablePostgreSQL(PostgreSQL):
+    """The same for measurements: commits are durable, as without any setting."""
+
+    KIND = "postgresql-durable"
+    DURABILITY: ClassVar[dict[str, str]] = {"shared_buffers": "1GB"}

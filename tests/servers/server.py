@@ -1,13 +1,16 @@
-"""Database and mail servers of Debian's packages for tests: unprivileged, on the loopback, in a folder of their own, stopped by their pid.
+"""Database and mail servers of Debian's packages for tests.
 
-A server is a subclass that says how it is prepared, started and asked whether it is ready. What all have in common is here: they
-refuse to run as root, so root becomes `nobody`; their folder lies below the temporary directory, because others may not enter those of
-pytest; they die with the process that started them. `kill` is what a crash is, `stop` what an administrator does; `start` starts the
-same server again on the same port.
+Unprivileged, on the loopback, in a folder of their own, stopped by their pid.
 
-A server that is not installed is skipped with the line that installs it. `PLIMSOLL_REQUIRE_SERVERS=postgresql,mariadb` makes that a
-failure: `.ci/run` sets it for what it installs.
-"""
+A server is a subclass that says how it is prepared, started and asked whether it is ready. What all
+have in common is here: they refuse to run as root, so root becomes `nobody`; their folder lies
+below the temporary directory, because others may not enter those of pytest; they die with the
+process that started them. `kill` is what a crash is, `stop` what an administrator does; `start`
+starts the same server again on the same port.
+
+A server that is not installed is skipped with the line that installs it.
+`PLIMSOLL_REQUIRE_SERVERS=postgresql,mariadb` makes that a failure: `.ci/run` sets it for what it
+installs."""
 
 from __future__ import annotations
 
@@ -80,7 +83,10 @@ class Server:
         return self.folder / "server.log"
 
     def start(self) -> Self:
-        """Start it and wait until it answers. It ends with the thread that calls this, so call it from one that stays."""
+        """Start it and wait until it answers.
+
+        It ends with the thread that calls this, so call it from one that stays.
+        """
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 unprivileged(*self.command(), dies_with_us=True),
@@ -93,7 +99,9 @@ class Server:
         while not self.is_ready():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise AssertionError(f"{self.KIND} does not start:\n{self.log.read_text(errors='replace')[-4000:]}")
+                raise AssertionError(
+                    f"{self.KIND} does not start:\n{self.log.read_text(errors='replace')[-4000:]}"
+                )
             time.sleep(0.05)
         return self
 
@@ -133,7 +141,11 @@ class Server:
 
 def unprivileged(*command: str | Path, dies_with_us: bool = False) -> list[str]:
     """A command that does not run as root, whoever starts it."""
-    rights = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"] if os.geteuid() == 0 else []
+    rights = (
+        ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        if os.geteuid() == 0
+        else []
+    )
     death = ["--pdeathsig", "QUIT"] if dies_with_us else []
     words = [str(word) for word in command]
     return ["setpriv", *rights, *death, "--", *words] if rights or death else words
@@ -148,7 +160,10 @@ def free_port() -> int:
 
 @contextmanager
 def own_folder(kind: str, place: Path | None = None) -> Iterator[Path]:
-    """An empty folder that belongs to whom a server runs as, short enough for a socket in it; removed afterwards."""
+    """An empty folder that belongs to whom a server runs as, short enough for a socket in it.
+
+    Removed afterwards.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f"plimsoll-{kind}-", dir=place))
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)

@@ -1,4 +1,7 @@
-"""The mail server of tests: what it offers, that it is a stranger to other names, and that it is gone when it is killed."""
+"""The mail server of tests.
+
+What it offers, that it is a stranger to other names, and that it is gone when it is killed.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,14 @@ from tests.servers.server import HOST
 def deliver(server: Dovecot, account: str, subject: str) -> None:
     """Hand one mail to LMTP."""
     with smtplib.LMTP(HOST, server.lmtp_port) as client:
-        client.sendmail(f"u9@{DOMAIN}", [f"{account}@{DOMAIN}"], f"Subject: {subject}\r\n\r\ntext\r\n")
+        client.sendmail(
+            f"u9@{DOMAIN}", [f"{account}@{DOMAIN}"], f"Subject: {subject}\r\n\r\ntext\r\n"
+        )
 
 
-def test_mail_that_was_accepted_outlives_a_crash_and_the_certificate_of_the_test_is_trusted() -> None:
+def test_mail_that_was_accepted_outlives_a_crash_and_the_certificate_of_the_test_is_trusted() -> (
+    None
+):
     with at_hand(Dovecot) as server:
         assert server.process is not None
         assert Path(f"/proc/{server.process.pid}").stat().st_uid != 0, "a server never runs as root"

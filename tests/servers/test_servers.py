@@ -1,4 +1,8 @@
-"""Servers of tests are ours alone: unprivileged, killed and started again, gone afterwards, and skipped aloud where they are not installed."""
+"""Servers of tests are ours alone.
+
+Unprivileged, killed and started again, gone afterwards, and skipped aloud where they are not
+installed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,9 @@ DATABASES = [PostgreSQL, MariaDB]
 
 
 @pytest.mark.parametrize("kind", DATABASES)
-def test_a_server_outlives_a_crash_with_what_was_committed_and_leaves_nothing(kind: type[PostgreSQL | MariaDB]) -> None:
+def test_a_server_outlives_a_crash_with_what_was_committed_and_leaves_nothing(
+    kind: type[PostgreSQL | MariaDB],
+) -> None:
     with at_hand(kind) as server:
         folder = server.folder
         assert server.process is not None
@@ -42,7 +48,9 @@ class Absent(Server):
         return None
 
 
-def test_what_is_not_installed_is_skipped_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_skipped_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(REQUIRE_VARIABLE, "postgresql,other")
     with pytest.raises(pytest.skip.Exception, match="apt install absent-server"), at_hand(Absent):
         pass
@@ -59,11 +67,19 @@ def test_tests_in_another_language_speak_to_a_server_in_lines() -> None:
     with at_hand(PostgreSQL):
         pass
     command = [sys.executable, "-m", "tests.servers", "postgresql"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin and process.stdout
         facts = json.loads(process.stdout.readline())
         answers = []
-        for line in ("sql shop SELECT 6 * 7", "sql shop SELECT nothing FROM nowhere", "kill", "start", "dance"):
+        for line in (
+            "sql shop SELECT 6 * 7",
+            "sql shop SELECT nothing FROM nowhere",
+            "kill",
+            "start",
+            "dance",
+        ):
             process.stdin.write(f"{line}\n")
             process.stdin.flush()
             answers.append(json.loads(process.stdout.readline()))

@@ -1,8 +1,8 @@
 """Every published capability of sizing, selection, cost, advice and the report is borne by a test.
 
-A test bears an id by carrying it in its name, `test_CAL_01_...`, or in its docstring. The ids come from the reference
-list of capabilities of the published tests and papers; the list below is what these commands answer for.
-"""
+A test bears an id by carrying it in its name, `test_CAL_01_...`, or in its docstring. The ids come
+from the reference list of capabilities of the published tests and papers; the list below is what
+these commands answer for."""
 
 import ast
 import re
@@ -37,7 +37,10 @@ def ids_in(text: str) -> set[str]:
 
 
 def each_test_in(source: str) -> Iterator[ast.FunctionDef]:
-    """The test functions of a file; ids in comments or in the docstring of the file count for nothing."""
+    """The test functions of a file.
+
+    Ids in comments or in the docstring of the file count for nothing.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             yield node
@@ -63,6 +66,9 @@ def test_a_test_bears_the_id(capability: str, borne: dict[str, list[str]]) -> No
 
 def test_the_search_finds_ids_only_where_they_are_borne() -> None:
     """Otherwise the check above would pass on ids that merely stand somewhere."""
-    source = '"""CAL-01"""\n# CAL-02\ndef test_CAL_03_adds():\n    """Also HA-05, not XCAL-040."""\ndef helper_CAL_06(): ...\n'
+    source = (
+        '"""CAL-01"""\n# CAL-02\ndef test_CAL_03_adds():\n    """Also HA-05, not XCAL-040."""\ndef '
+        "helper_CAL_06(): ...\n"
+    )
     found = [ids_in(f"{test.name} {ast.get_docstring(test)}") for test in each_test_in(source)]
     assert found == [{"CAL-03", "HA-05"}]

@@ -1,4 +1,6 @@
-"""The cost analysis: every figure of the SanDisk paper exactly, its statements judged, and sums that always add up."""
+"""The cost analysis: every figure of the SanDisk paper exactly, its statements judged, and sums
+that always add up.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ from plimsoll.sizing.cost_study import Measurement, read_cost_study
 
 STUDY = read_cost_study()
 OPTION = CostOption(
-    name="x", title="x", source="x", tested_drive_count=4, tested_iops=500, drive_capacity_gb=300, drive_price_usd=100
+    name="x",
+    title="x",
+    source="x",
+    tested_drive_count=4,
+    tested_iops=500,
+    drive_capacity_gb=300,
+    drive_price_usd=100,
 )
 ENERGY = Energy(0.1, 0.5, 8760, "assumed")
 
@@ -46,7 +54,9 @@ def test_TCO_01_the_two_counting_rules_can_differ() -> None:
     """At 2.4 times the IOPS the rounded factor buys too little; the exact count does not."""
     assert equivalent_drive_count(1200, 500, 4, "rounded_factor").value == 8
     assert equivalent_drive_count(1200, 500, 4, "exact").value == 10
-    assert equivalent_drive_count(1, 5000, 4, "exact").value == 1, "a small need still takes a drive"
+    assert equivalent_drive_count(1, 5000, 4, "exact").value == 1, (
+        "a small need still takes a drive"
+    )
     assert equivalent_drive_count(1, 5000, 4, "rounded_factor").value == 4
 
 
@@ -54,10 +64,19 @@ def test_TCO_01_capacity_can_decide_the_count() -> None:
     """Large mailboxes on fast drives are bound by space, not by IOPS."""
     cost = option_cost(replace(OPTION, raid="RAID 10"), Goal(iops=500, capacity_gb=3_000), ENERGY)
     assert cost.figures["drives_for_iops_exact_count"].value == 4
-    assert cost.figures["drive_count"].value == cost.figures["drives_for_capacity_count"].value == 20
-    assert option_cost(replace(OPTION, raid="RAID 10"), Goal(iops=600), ENERGY).figures["drive_count"].value == 6
+    assert (
+        cost.figures["drive_count"].value == cost.figures["drives_for_capacity_count"].value == 20
+    )
+    assert (
+        option_cost(replace(OPTION, raid="RAID 10"), Goal(iops=600), ENERGY)
+        .figures["drive_count"]
+        .value
+        == 6
+    )
     assert option_cost(OPTION, Goal(iops=600), ENERGY).figures["drive_count"].value == 5
-    short = option_cost(replace(OPTION, used_capacity_fraction=0.1), Goal(iops=500, capacity_gb=3_000), ENERGY)
+    short = option_cost(
+        replace(OPTION, used_capacity_fraction=0.1), Goal(iops=500, capacity_gb=3_000), ENERGY
+    )
     assert short.figures["drive_count"].value == 100
 
 
@@ -115,21 +134,35 @@ def test_TCO_05_without_users_the_figure_is_absent_with_its_reason() -> None:
 
 
 def test_TCO_06_failures_expected_in_a_year() -> None:
-    """2,000,000 h and 4 drives: one failure in 57 years; the paper gives no MTBF for the hard drives."""
+    """2,000,000 h and 4 drives: one failure in 57 years.
+
+    The paper gives no MTBF for the hard drives.
+    """
     assert value("ssd", "failures_per_year") == pytest.approx(4 * 8760 / 2_000_000)
     assert failures_per_year(72, 8760, 1_200_000).value == pytest.approx(0.5256)
     assert STUDY.option("hdd").absences["failures_per_year"] == "the MTBF of a drive is not stated"
 
 
 def test_TCO_07_consolidation_sums_items() -> None:
-    """Sixteen servers as virtual machines on two nodes of 2 U (the MD3000i cluster); unstated figures are listed."""
+    """Sixteen servers as virtual machines on two nodes of 2 U (the MD3000i cluster).
+
+    Unstated figures are listed.
+    """
     assets = (
         Asset("server", 16, 2, rack_units_each=2, power_each_w=350, price_each_usd=6000),
         Asset("virtual machine", 0, 16, is_virtual=True),
     )
     result = consolidate(assets)
-    assert (result.before.physical_count, result.after.physical_count, result.after.virtual_count) == (16, 2, 16)
-    assert (result.saved.rack_units, result.saved.power_w, result.saved.price_usd) == (28, 4_900, 84_000)
+    assert (
+        result.before.physical_count,
+        result.after.physical_count,
+        result.after.virtual_count,
+    ) == (16, 2, 16)
+    assert (result.saved.rack_units, result.saved.power_w, result.saved.price_usd) == (
+        28,
+        4_900,
+        84_000,
+    )
     assert result.virtual_per_physical_after == 8
     assert result.not_stated == ("server: floor_space_m2",)
 
@@ -190,8 +223,13 @@ def test_every_statement_is_judged() -> None:
     ],
 )
 def test_table_1_improvements(name: str, factor: float) -> None:
-    """Rates compare new over old, latencies old over new; writes got slower, which the paper calls the same."""
-    measurement = next(measurement for measurement in STUDY.measurements if measurement.name == name)
+    """Rates compare new over old, latencies old over new.
+
+    Writes got slower, which the paper calls the same.
+    """
+    measurement = next(
+        measurement for measurement in STUDY.measurements if measurement.name == name
+    )
     assert measurement.improvement("hdd", "ssd") == pytest.approx(factor, abs=6e-4)
 
 
@@ -234,12 +272,18 @@ GOALS = st.builds(
 
 @given(OPTIONS, GOALS)
 def test_totals_equal_the_sum_of_their_parts(option: CostOption, goal: Goal) -> None:
-    """Whatever is costed, purchase is drives plus enclosures and the total adds energy and cooling."""
+    """Whatever is costed, purchase is drives plus enclosures and the total adds energy and
+    cooling.
+    """
     figures = {name: step.value for name, step in option_cost(option, goal, ENERGY).figures.items()}
-    assert figures["purchase_usd"] == pytest.approx(figures["drives_cost_usd"] + figures["enclosures_cost_usd"])
+    assert figures["purchase_usd"] == pytest.approx(
+        figures["drives_cost_usd"] + figures["enclosures_cost_usd"]
+    )
     for side in ("low", "high"):
         yearly = figures[f"power_{side}_usd_per_year"] + figures[f"cooling_{side}_usd_per_year"]
-        assert figures[f"total_{side}_usd"] == pytest.approx(figures["purchase_usd"] + goal.years * yearly)
+        assert figures[f"total_{side}_usd"] == pytest.approx(
+            figures["purchase_usd"] + goal.years * yearly
+        )
     assert figures["power_low_w"] <= figures["power_high_w"]
     assert figures["drive_count"] >= 1
     if option.count_rule == "exact":
@@ -251,12 +295,29 @@ def test_more_iops_never_cost_less(option: CostOption, goal: Goal, factor: float
     """Monotone in the load."""
     before = option_cost(option, goal, ENERGY).figures
     after = option_cost(option, replace(goal, iops=goal.iops * factor), ENERGY).figures
-    for name in ("drive_count", "enclosure_count", "purchase_usd", "power_high_w", "failures_per_year"):
+    for name in (
+        "drive_count",
+        "enclosure_count",
+        "purchase_usd",
+        "power_high_w",
+        "failures_per_year",
+    ):
         assert after[name].value >= before[name].value
 
 
-@given(st.lists(st.builds(Asset, st.text(min_size=1), st.integers(0, 99), st.integers(0, 99), st.booleans(),
-                          rack_units_each=st.one_of(st.none(), st.integers(0, 40))), max_size=8))  # fmt: skip
+@given(
+    st.lists(
+        st.builds(
+            Asset,
+            st.text(min_size=1),
+            st.integers(0, 99),
+            st.integers(0, 99),
+            st.booleans(),
+            rack_units_each=st.one_of(st.none(), st.integers(0, 40)),
+        ),
+        max_size=8,
+    )
+)
 def test_consolidation_is_additive(assets: list[Asset]) -> None:
     """The totals of a list are the sums over its items."""
     whole = consolidate(tuple(assets))

@@ -1,4 +1,7 @@
-"""The workbook of a cost study: its formulas live, and LibreOffice recalculates them to the same numbers."""
+"""The workbook of a cost study.
+
+Its formulas live, and LibreOffice recalculates them to the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ needs_office = pytest.mark.skipif(
 
 
 def changed(workbook: bytes, sheet: str, cell: str, value: float) -> bytes:
-    """The workbook with every stored result removed and one input changed, so that only its formulas can answer."""
+    """The workbook with every stored result removed and one input changed, so that only its
+    formulas can answer.
+    """
     result = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(workbook)) as source, zipfile.ZipFile(result, "w") as target:
         order = re.findall(r'<sheet name="(\w+)"', source.read("xl/workbook.xml").decode())
@@ -33,7 +38,9 @@ def changed(workbook: bytes, sheet: str, cell: str, value: float) -> bytes:
             if item.filename.startswith("xl/worksheets/sheet"):
                 text = re.sub(r"(</f>)<v>[^<]*</v>", r"\1", content.decode())
                 if item.filename == f"xl/worksheets/sheet{order.index(sheet) + 1}.xml":
-                    text, count = re.subn(rf'(<c r="{cell}"[^>]*>)<v>[^<]*</v>', rf"\g<1><v>{value!r}</v>", text)
+                    text, count = re.subn(
+                        rf'(<c r="{cell}"[^>]*>)<v>[^<]*</v>', rf"\g<1><v>{value!r}</v>", text
+                    )
                     assert count == 1
                 content = text.encode()
             target.writestr(item, content)
@@ -89,18 +96,27 @@ def test_TCO_05_libreoffice_recalculates_the_same_numbers(tmp_path: Path) -> Non
         for name, step in cost.figures.items():
             assert found[name] == pytest.approx(step.value, rel=1e-9), name
     purchase = next(row for row in sheets["Comparison"] if row and row[0] == "Purchase")
-    assert [float(cell) for cell in purchase[1:4]] == pytest.approx([5600, 34_175.28, 6.1027], rel=1e-4)
-    assert any(row[0] == "S-03a" and row[5] == "does not hold" for row in sheets["Statements"] if row)
+    assert [float(cell) for cell in purchase[1:4]] == pytest.approx(
+        [5600, 34_175.28, 6.1027], rel=1e-4
+    )
+    assert any(
+        row[0] == "S-03a" and row[5] == "does not hold" for row in sheets["Statements"] if row
+    )
 
 
 @needs_office
 def test_a_changed_price_recalculates_to_what_python_says(tmp_path: Path) -> None:
-    """A buyer types another quotation into the sheet; the sheet must follow as the program would."""
+    """A buyer types another quotation into the sheet.
+
+    The sheet must follow as the program would.
+    """
     study = read_cost_study(EXAMPLE)
     row = row_of(study, "hard_drives", "drive_price_usd")
     sheets = recalculated(changed(cost_workbook(study), "hard_drives", f"B{row}", 410.5), tmp_path)
     other = tmp_path / "other.toml"
-    other.write_text(EXAMPLE.read_text().replace("drive_price_usd = 330", "drive_price_usd = 410.5"))
+    other.write_text(
+        EXAMPLE.read_text().replace("drive_price_usd = 330", "drive_price_usd = 410.5")
+    )
     expected = read_cost_study(other)
     for name, step in expected.option("hard_drives").figures.items():
         assert figures(sheets["hard_drives"])[name] == pytest.approx(step.value, rel=1e-9), name
@@ -120,11 +136,17 @@ def test_every_derived_figure_is_a_formula() -> None:
     assert names.count('name="drive_count"') == 2, "each option has names of its own"
 
 
-@pytest.mark.parametrize("name", ['=HYPERLINK("file:///etc/passwd")', "{=4711+1}", "https://example.org/4711"])
+@pytest.mark.parametrize(
+    "name", ['=HYPERLINK("file:///etc/passwd")', "{=4711+1}", "https://example.org/4711"]
+)
 def test_what_a_study_is_called_is_no_formula(name: str) -> None:
     """Studies come by mail, and workbooks are handed on."""
     with zipfile.ZipFile(io.BytesIO(cost_workbook(replace(read_cost_study(), name=name)))) as book:
-        sheets = [book.read(item).decode() for item in book.namelist() if item.startswith("xl/worksheets/")]
+        sheets = [
+            book.read(item).decode()
+            for item in book.namelist()
+            if item.startswith("xl/worksheets/")
+        ]
     formulas = "".join(re.findall(r"<f[^>]*>(.*?)</f>", "".join(sheets)))
     assert "$B$7" in formulas
     assert not re.search(r"HYPERLINK|4711", formulas)

@@ -1,4 +1,6 @@
-"""The storage network: bandwidth on every path, the published rules, and what is common to all paths."""
+"""The storage network: bandwidth on every path, the published rules, and what is common to all
+paths.
+"""
 
 from typing import Any
 
@@ -6,7 +8,12 @@ import pytest
 
 from plimsoll.sizing.design import size
 from plimsoll.sizing.guidance import Guidance
-from plimsoll.sizing.network import Interfaces, network_rules, path_bandwidth, single_points_of_failure
+from plimsoll.sizing.network import (
+    Interfaces,
+    network_rules,
+    path_bandwidth,
+    single_points_of_failure,
+)
 from tests.support.sizing_designs import make
 
 
@@ -16,11 +23,14 @@ def verdict(name: str, design: Interfaces) -> bool | None:
 
 def test_bandwidth_of_the_published_host(exchange_2010: Guidance) -> None:
     """CAL-24, NET-04: two 1 Gbit/s links carry the VNXe host's backup; one link would not."""
-    # 329.489 database IOPS at 32 KB, 100.076 log writes, two databases scanned, 116.83 MB/s of backup.
+    # 329.489 database IOPS at 32 KB, 100.076 log writes, two databases scanned, 116.83 MB/s of
+    # backup.
     use = path_bandwidth(329.489, 100.076, 2, 2, 1000, exchange_2010, 116.83, overhead_fraction=0)
     assert use.transactional.value == pytest.approx(90.63, abs=0.01)
     assert use.backup.value == pytest.approx(980.04, abs=0.01)
-    assert use.demand.value == pytest.approx(use.transactional.value + use.maintenance.value + use.backup.value)
+    assert use.demand.value == pytest.approx(
+        use.transactional.value + use.maintenance.value + use.backup.value
+    )
     assert use.available.value == 2000
     assert use.utilisation.value < 100 < use.utilisation_one_down.value
 
@@ -28,22 +38,34 @@ def test_bandwidth_of_the_published_host(exchange_2010: Guidance) -> None:
 def test_an_oversubscribed_path_is_a_finding() -> None:
     """NET-04: the budget is held against the ports, also with one of them down."""
     subjects = {
-        finding.subject for finding in size(make(network={"port_count": 1, "port_speed": "500 Mbit/s"})).findings
+        finding.subject
+        for finding in size(make(network={"port_count": 1, "port_speed": "500 Mbit/s"})).findings
     }
     assert {"storage paths", "single point of failure"} <= subjects
     wide = size(make(network={"port_count": 2, "port_speed": "10 Gbit/s", "switch_count": 2}))
-    assert not {"storage paths", "single point of failure"} & {finding.subject for finding in wide.findings}
+    assert not {"storage paths", "single point of failure"} & {
+        finding.subject for finding in wide.findings
+    }
 
 
 @pytest.mark.parametrize(
     ("server", "switch", "storage", "holds"),
-    [(9014, 9216, 9000, True), (9014, 1500, 9000, False), (9014, None, 9000, None), (1500, None, None, False)],
+    [
+        (9014, 9216, 9000, True),
+        (9014, 1500, 9000, False),
+        (9014, None, 9000, None),
+        (1500, None, None, False),
+    ],
 )
 def test_jumbo_frames_end_to_end(
     server: int | None, switch: int | None, storage: int | None, holds: bool | None
 ) -> None:
-    """NET-01: one small frame on the way is enough to lose, and a frame nobody stated proves nothing."""
-    design = Interfaces(server_frame_bytes=server, switch_frame_bytes=switch, storage_frame_bytes=storage)
+    """NET-01: one small frame on the way is enough to lose, and a frame nobody stated proves
+    nothing.
+    """
+    design = Interfaces(
+        server_frame_bytes=server, switch_frame_bytes=switch, storage_frame_bytes=storage
+    )
     assert verdict("jumbo frames on the whole path", design) is holds
 
 
@@ -68,12 +90,31 @@ def test_switch_settings(setting: str, value: bool | None) -> None:
 
 
 def test_virtual_nics() -> None:
-    """NET-05: vmxnet3, offloads on, and a virtual NIC for each uplink; asked only of virtual servers."""
-    good = Interfaces(virtual=True, virtual_nic_type="VMXNET3", virtual_nic_count=4, storage_port_count=4, offload=True)
-    assert all(verdict(name, good) for name in ("vmxnet3 storage NICs", "TSO and LRO", "a virtual NIC for each uplink"))
-    bad = Interfaces(virtual=True, virtual_nic_type="E1000", virtual_nic_count=2, storage_port_count=4, offload=False)
+    """NET-05: vmxnet3, offloads on, and a virtual NIC for each uplink.
+
+    Asked only of virtual servers.
+    """
+    good = Interfaces(
+        virtual=True,
+        virtual_nic_type="VMXNET3",
+        virtual_nic_count=4,
+        storage_port_count=4,
+        offload=True,
+    )
+    assert all(
+        verdict(name, good)
+        for name in ("vmxnet3 storage NICs", "TSO and LRO", "a virtual NIC for each uplink")
+    )
+    bad = Interfaces(
+        virtual=True,
+        virtual_nic_type="E1000",
+        virtual_nic_count=2,
+        storage_port_count=4,
+        offload=False,
+    )
     assert not any(
-        verdict(name, bad) for name in ("vmxnet3 storage NICs", "TSO and LRO", "a virtual NIC for each uplink")
+        verdict(name, bad)
+        for name in ("vmxnet3 storage NICs", "TSO and LRO", "a virtual NIC for each uplink")
     )
     assert "TSO and LRO" not in [rule.name for rule in network_rules(Interfaces(offload=False))]
 
@@ -90,6 +131,6 @@ def test_single_points_of_failure() -> None:
 def test_a_missing_second_switch_is_a_finding_of_a_sizing() -> None:
     """HA-05: the paths of the provisioning plan are examined, not only a list of settings."""
     findings = size(make(network={"port_count": 4, "switch_count": 1})).findings
-    assert [finding.message for finding in findings if finding.subject == "single point of failure"] == [
-        "every path of a volume runs through switch 1"
-    ]
+    assert [
+        finding.message for finding in findings if finding.subject == "single point of failure"
+    ] == ["every path of a volume runs through switch 1"]

@@ -37,7 +37,10 @@ class Page(HTMLParser):
 
 
 def test_the_chain_can_be_walked_from_every_result_to_what_was_given() -> None:
-    """Each name in a formula leads to the row where it was worked out; a link to nowhere breaks the chain."""
+    """Each name in a formula leads to the row where it was worked out.
+
+    A link to nowhere breaks the chain.
+    """
     sizing = size(make())
     page = Page(sizing_page(sizing))
     assert page.open == []
@@ -82,16 +85,32 @@ def test_the_terminal_text_has_every_step_and_every_difference() -> None:
 def test_no_line_is_wider_than_the_terminal() -> None:
     """Except tables, whose rows are kept whole."""
     text = sizing_text(size(make()), SizingTerminal(100))
-    tables = ("  server ", "  figure ", "  edition", "  exchange_", "  mailbox GB", "  total_", "  white_", "  log_")
+    tables = (
+        "  server ",
+        "  figure ",
+        "  edition",
+        "  exchange_",
+        "  mailbox GB",
+        "  total_",
+        "  white_",
+        "  log_",
+    )
     wide = [line for line in text.splitlines() if len(line) > 100 and not line.startswith(tables)]
     assert [
-        line for line in wide if not re.match(r"  (users_per|database_|dumpster|mailbox_size|paths of)", line)
+        line
+        for line in wide
+        if not re.match(r"  (users_per|database_|dumpster|mailbox_size|paths of)", line)
     ] == []
 
 
 def test_a_standalone_and_a_transactional_design_are_written_too() -> None:
     """Sections that do not apply are left out, not written empty."""
-    load = {"per_second": 800, "database_ios_each": 4, "data_size": "500 GB", "log_size_each": "6 KB"}
+    load = {
+        "per_second": 800,
+        "database_ios_each": 4,
+        "data_size": "500 GB",
+        "log_size_each": "6 KB",
+    }
     for requirements in (
         make(copies={"mode": "standalone"}),
         make(users=None, transactions=load, copies={"mode": "standalone"}),

@@ -21,7 +21,10 @@ count = 2
 servers = 2
 """
 
-FIGURE = '[[edition]]\nname = "exchange_2010"\n[edition.figures]\n{name} = {{ value = {value}, source = "x", basis = "{basis}" }}\n'
+FIGURE = (
+    '[[edition]]\nname = "exchange_2010"\n[edition.figures]\n{name} = {{ value = {value}, source = '
+    '"x", basis = "{basis}" }}\n'
+)
 
 
 def read(text: str) -> Requirements:
@@ -38,7 +41,9 @@ def mistakes_in(text: str) -> list[Mistake]:
 def check(text: str, *expected: tuple[int, str, str]) -> None:
     """The mistakes are exactly those expected: line, key and a word of the message."""
     found = mistakes_in(text)
-    assert [(mistake.line, mistake.where) for mistake in found] == [(line, where) for line, where, _ in expected]
+    assert [(mistake.line, mistake.where) for mistake in found] == [
+        (line, where) for line, where, _ in expected
+    ]
     for mistake, (_, _, words) in zip(found, expected, strict=True):
         assert words in mistake.message, mistake
 
@@ -52,7 +57,13 @@ def test_a_good_file_is_read_with_its_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    "quota", ['mailbox_quota = "2 GB"', 'mailbox_quota = "2048 MB"', "mailbox_quota_mb = 2048", "mailbox_quota_gb = 2"]
+    "quota",
+    [
+        'mailbox_quota = "2 GB"',
+        'mailbox_quota = "2048 MB"',
+        "mailbox_quota_mb = 2048",
+        "mailbox_quota_gb = 2",
+    ],
 )
 def test_a_quantity_may_carry_its_unit_in_the_text_or_in_the_key(quota: str) -> None:
     requirements = read(GOOD.replace('mailbox_quota = "2 GB"', quota))
@@ -61,7 +72,9 @@ def test_a_quantity_may_carry_its_unit_in_the_text_or_in_the_key(quota: str) -> 
 
 
 def test_every_mistake_is_reported_at_once() -> None:
-    """A person who made nine slips corrects them in one go instead of running the program nine times."""
+    """A person who made nine slips corrects them in one go instead of running the program nine
+    times.
+    """
     check(
         """kind = "requirements"
 colour = "blue"
@@ -99,17 +112,47 @@ max_size = "3 TB"
         ("count = 5000", "count = 1.5", 4, "users.count", "whole number"),
         ("count = 5000", 'count = "many"', 4, "users.count", "must be a number"),
         ("count = 5000", "", 3, "users.count", "is missing"),
-        ("messages_per_day = 150", "messages_per_day = 1e9", 6, "users.messages_per_day", "must lie between"),
+        (
+            "messages_per_day = 150",
+            "messages_per_day = 1e9",
+            6,
+            "users.messages_per_day",
+            "must lie between",
+        ),
         ("messages_per_day = 150", "messages_per_day = nan", 6, "users.messages_per_day", "finite"),
         ("messages_per_day = 150", 'profile = "heavvy"', 6, "users.profile", "not a known profile"),
         ("count = 2", "count = 3", 10, "copies.count", "on 2 servers"),
         ('mode = "dag"', 'mode = "standalone"', 10, "copies.count", "holds one copy"),
         ("servers = 2", "servers = 17", 11, "copies.servers", "at most 16"),
         ("servers = 2", "servers = 2\nlagged_count = 1", 8, "copies.replay_lag", "is missing"),
-        ("servers = 2", 'servers = 2\nlagged_count = 2\nreplay_lag = "7 days"', 12, "copies.lagged_count", "2 of 2"),
-        ("servers = 2", 'servers = 2\n[databases]\nmax_size = "2049 GB"', 13, "databases.max_size", "at most 2048 GB"),
-        ('kind = "requirements"', 'kind = "requirements"\nedition = "exchange_2011"', 2, "edition", "not a known"),
-        ('kind = "requirements"', 'kind = "requirements"\nschema_version = 2', 2, "schema_version", "must lie between"),
+        (
+            "servers = 2",
+            'servers = 2\nlagged_count = 2\nreplay_lag = "7 days"',
+            12,
+            "copies.lagged_count",
+            "2 of 2",
+        ),
+        (
+            "servers = 2",
+            'servers = 2\n[databases]\nmax_size = "2049 GB"',
+            13,
+            "databases.max_size",
+            "at most 2048 GB",
+        ),
+        (
+            'kind = "requirements"',
+            'kind = "requirements"\nedition = "exchange_2011"',
+            2,
+            "edition",
+            "not a known",
+        ),
+        (
+            'kind = "requirements"',
+            'kind = "requirements"\nschema_version = 2',
+            2,
+            "schema_version",
+            "must lie between",
+        ),
     ],
 )
 def test_each_kind_of_bad_value(old: str, new: str, line: int, where: str, words: str) -> None:
@@ -125,13 +168,18 @@ def test_a_standalone_database_has_a_smaller_limit() -> None:
     text = GOOD.replace('mode = "dag"\ncount = 2\nservers = 2', 'mode = "standalone"')
     check(text + '[databases]\nmax_size = "101 GB"\n', (11, "databases.max_size", "at most 100 GB"))
     assert read(text + '[databases]\nmax_size = "100 GB"\n').databases.max_size_gb == 100
-    modern = text.replace('kind = "requirements"', 'kind = "requirements"\nedition = "exchange_2019"')
+    modern = text.replace(
+        'kind = "requirements"', 'kind = "requirements"\nedition = "exchange_2019"'
+    )
     assert read(modern + '[databases]\nmax_size = "200 GB"\n').databases.max_size_gb == 200
 
 
 def test_users_or_transactions_but_not_both() -> None:
     check('kind = "requirements"\n', (0, "users", "both missing"))
-    both = GOOD + '[transactions]\nper_second = 10\ndatabase_ios_each = 4\ndata_size = "1 GB"\nlog_size_each = "4 KB"\n'
+    both = (
+        GOOD + '[transactions]\nper_second = 10\ndatabase_ios_each = 4\ndata_size = "1 '
+        'GB"\nlog_size_each = "4 KB"\n'
+    )
     check(both, (3, "users", "both given"))
 
 
@@ -164,7 +212,8 @@ def test_figures_of_ones_own_are_laid_over_the_shipped_ones(tmp_path: Path) -> N
     path = tmp_path / "need.toml"
     path.write_text(
         GOOD.replace(
-            'kind = "requirements"', 'kind = "requirements"\nedition = "exchange_2019"\nguidance_file = "mine.toml"'
+            'kind = "requirements"',
+            'kind = "requirements"\nedition = "exchange_2019"\nguidance_file = "mine.toml"',
         )
     )
     guidance = read_requirements(path).guidance
@@ -175,7 +224,10 @@ def test_figures_of_ones_own_are_laid_over_the_shipped_ones(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("guidance", "words"),
     [
-        ('[[edition]]\nname = "exchange_2019"\n[edition.figures]\npage_kb = 8\n', "line 5: page_kb needs a value"),
+        (
+            '[[edition]]\nname = "exchange_2019"\n[edition.figures]\npage_kb = 8\n',
+            "line 5: page_kb needs a value",
+        ),
         ('[[edition]]\nname = "mine"\n', "extends no known edition"),
         ('[[edition]]\ntitle = "mine"\n', "no name"),
         ("edition = 3\n", "list of tables"),
@@ -186,11 +238,17 @@ def test_figures_of_ones_own_are_laid_over_the_shipped_ones(tmp_path: Path) -> N
         (FIGURE.format(name="page_kb", value="8", basis="guess"), "a basis that is one of"),
     ],
 )
-def test_a_wrong_guidance_file_is_told_with_its_line(guidance: str, words: str, tmp_path: Path) -> None:
-    """A figure of zero would end in a division, one without a source in a number nobody can check."""
+def test_a_wrong_guidance_file_is_told_with_its_line(
+    guidance: str, words: str, tmp_path: Path
+) -> None:
+    """A figure of zero would end in a division, one without a source in a number nobody can
+    check.
+    """
     (tmp_path / "mine.toml").write_text('kind = "guidance"\n' + guidance)
     path = tmp_path / "need.toml"
-    path.write_text(GOOD.replace('kind = "requirements"', 'kind = "requirements"\nguidance_file = "mine.toml"'))
+    path.write_text(
+        GOOD.replace('kind = "requirements"', 'kind = "requirements"\nguidance_file = "mine.toml"')
+    )
     with pytest.raises(InputError) as caught:
         read_requirements(path)
     assert [mistake.line for mistake in caught.value.mistakes] == [2]

@@ -18,7 +18,9 @@ def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the program in a process of its own, as a shell would."""
     environment = os.environ | {"COLUMNS": "160", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "plimsoll.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, timeout=60
+    )
 
 
 def test_CAL_08_the_worked_example_at_the_command_line() -> None:
@@ -40,14 +42,18 @@ def test_json_holds_the_whole_result() -> None:
     # Beside the published 1,800 of an array, not instead of it.
     assert abs(modelled["iops_per_copy"] / result["chosen"]["iops_per_copy"] - 1) < 0.1
     absent = [candidate for candidate in result["candidates"] if candidate["model"] == "PS6500X"]
-    assert absent and all(candidate["modelled"]["status"] == "not_evaluated" for candidate in absent)
+    assert absent and all(
+        candidate["modelled"]["status"] == "not_evaluated" for candidate in absent
+    )
     assert len(result["candidates"]) == 28
     assert all(candidate["reason"] for candidate in result["candidates"])
 
 
 def test_sizes_in_gib_are_converted_before_they_meet_decimal_drives() -> None:
     """15,768 GB as `size` counts them are 16,931 GB as drives are sold."""
-    result = json.loads(plimsoll("select", "--capacity-gib", "15768", "--iops", "900", "--json").stdout)
+    result = json.loads(
+        plimsoll("select", "--capacity-gib", "15768", "--iops", "900", "--json").stdout
+    )
     assert result["required_capacity_gb"] == pytest.approx(16_930.76, abs=0.01)
 
 
@@ -55,13 +61,22 @@ def test_CAL_08_a_requirements_file_is_sized_and_chosen_for(tmp_path: Path) -> N
     """From users to an array in one command; options win over the file."""
     requirements = tmp_path / "requirements.toml"
     requirements.write_text(
-        'kind = "requirements"\n[users]\ncount = 5000\nmailbox_quota = "2 GB"\nmessages_per_day = 150\n'
+        'kind = "requirements"\n[users]\ncount = 5000\nmailbox_quota = "2 GB"\nmessages_per_day = '
+        "150\n"
         '[copies]\ncount = 2\n[databases]\nmax_size = "1 TB"\n'
     )
     result = json.loads(plimsoll("select", str(requirements), "--json").stdout)
-    assert (result["required_iops"], result["need"]["copies"], result["need"]["databases"]) == (900, 2, 14)
+    assert (result["required_iops"], result["need"]["copies"], result["need"]["databases"]) == (
+        900,
+        2,
+        14,
+    )
     assert "378 log IOPS are not added" in " ".join(result["caveats"])
-    result = json.loads(plimsoll("select", str(requirements), "--iops", "5000", "--raid", "RAID 10", "--json").stdout)
+    result = json.loads(
+        plimsoll(
+            "select", str(requirements), "--iops", "5000", "--raid", "RAID 10", "--json"
+        ).stdout
+    )
     assert result["required_iops"] == 5000
     assert result["chosen"]["raid"] == "RAID 10"
     requirements.write_text('kind = "requirements"\n[users]\ncount = -5\n')
@@ -75,7 +90,9 @@ def test_the_example_catalogue_adds_to_the_shipped_one() -> None:
     """Users add their own arrays; log IOPS count where the catalogue says they were left out."""
     example = str(Path(__file__).parents[2] / "examples" / "catalogue_own_arrays.toml")
     need = [*PAPER, "--log-iops", "378", "--json"]
-    both = json.loads(plimsoll("select", *need, "--catalogue", example, "--catalogue", "shipped").stdout)
+    both = json.loads(
+        plimsoll("select", *need, "--catalogue", example, "--catalogue", "shipped").stdout
+    )
     assert len(both["candidates"]) == 31
     own = json.loads(plimsoll("select", *need, "--catalogue", example, "--rank", "price").stdout)
     assert (own["chosen"]["model"], own["chosen"]["price_total_usd"], own["required_iops"]) == (
@@ -95,7 +112,18 @@ def test_nothing_that_fits_is_an_answer_with_its_own_code() -> None:
 
 def test_every_wrong_option_is_named_at_once() -> None:
     """Six wrong options are one round of correction; the output stays empty."""
-    done = plimsoll("select", "--capacity-gb", "-3", "--copies", "17", "--raid", "RAID 51", "--rank", "mood", "--json")
+    done = plimsoll(
+        "select",
+        "--capacity-gb",
+        "-3",
+        "--copies",
+        "17",
+        "--raid",
+        "RAID 51",
+        "--rank",
+        "mood",
+        "--json",
+    )
     assert (done.returncode, done.stdout) == (2, "")
     for expected in (
         "5 mistakes",
@@ -113,7 +141,12 @@ def test_mistakes_in_two_catalogues_are_reported_together(tmp_path: Path) -> Non
     (tmp_path / "one.toml").write_text('kind = "plan"\n')
     (tmp_path / "two.toml").write_text('kind = "catalogue"\nname = 3\n')
     done = plimsoll(
-        "select", *PAPER, "--catalogue", str(tmp_path / "one.toml"), "--catalogue", str(tmp_path / "two.toml")
+        "select",
+        *PAPER,
+        "--catalogue",
+        str(tmp_path / "one.toml"),
+        "--catalogue",
+        str(tmp_path / "two.toml"),
     )
     assert done.returncode == 2
     assert "one.toml:1: `kind`" in done.stderr
@@ -125,8 +158,10 @@ def test_html_is_one_safe_file(tmp_path: Path) -> None:
     """Names from a catalogue are text, whatever they look like, and the page loads nothing."""
     catalogue = tmp_path / "own.toml"
     catalogue.write_text(
-        'kind = "catalogue"\nname = "x"\nsource = "x"\nrows = [{ model = "<script>", series = "A", drive_class = "SSD", '
-        'drive_capacity_gb = 9, raid = "RAID 0", usable_capacity_gb = 9, transactional_iops = 9, source = "x" }]\n'
+        'kind = "catalogue"\nname = "x"\nsource = "x"\nrows = [{ model = "<script>", series = "A", '
+        'drive_class = "SSD", '
+        'drive_capacity_gb = 9, raid = "RAID 0", usable_capacity_gb = 9, transactional_iops = 9, '
+        'source = "x" }]\n'
         '[[series]]\nname = "A"\ndrive_slots = 2\nhot_spares = 1\nsource = "x"\n'
     )
     page = tmp_path / "page.html"
@@ -139,7 +174,10 @@ def test_html_is_one_safe_file(tmp_path: Path) -> None:
 
 
 def test_the_answer_comes_in_under_0_3_seconds() -> None:
-    """Start-up included; processor time, the best of five. On a busy machine even that says nothing."""
+    """Start-up included; processor time, the best of five.
+
+    On a busy machine even that says nothing.
+    """
     times = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

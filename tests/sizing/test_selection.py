@@ -1,4 +1,6 @@
-"""The array choice: Tables 12 and 13 exactly, the six steps of the paper, and a reason for every row not chosen."""
+"""The array choice: Tables 12 and 13 exactly, the six steps of the paper, and a reason for every
+row not chosen.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,20 @@ TABLE_13 = [
 
 def statuses(selection: Selection) -> dict[str, tuple[str, str]]:
     """Status and reason by the row's title."""
-    return {candidate.row.title: (candidate.status, candidate.reason) for candidate in selection.candidates}
+    return {
+        candidate.row.title: (candidate.status, candidate.reason)
+        for candidate in selection.candidates
+    }
 
 
 def test_CAL_08_table_12_is_shipped_exactly() -> None:
-    """A wrong figure here buys the wrong array; models the table leaves out must not get a figure."""
-    published = {(row.model, row.raid): row.transactional_iops for row in ROWS if row.transactional_iops}
+    """A wrong figure here buys the wrong array.
+
+    Models the table leaves out must not get a figure.
+    """
+    published = {
+        (row.model, row.raid): row.transactional_iops for row in ROWS if row.transactional_iops
+    }
     assert published == TABLE_12
     assert {row.model for row in ROWS if row.transactional_iops is None} == {"PS6000E", "PS6500X"}
 
@@ -67,7 +77,9 @@ def test_CAL_08_table_13_is_shipped_exactly() -> None:
         for model in models
         for raid, usable_gb in (("RAID 50", raid_50_gb), ("RAID 10", raid_10_gb))
     }
-    assert {(row.model, row.drive_capacity_gb, row.raid): row.usable_capacity_gb for row in ROWS} == expected
+    assert {
+        (row.model, row.drive_capacity_gb, row.raid): row.usable_capacity_gb for row in ROWS
+    } == expected
     assert len(ROWS) == len(expected) == 28
 
 
@@ -75,15 +87,22 @@ def test_CAL_08_table_13_is_shipped_exactly() -> None:
 def test_CAL_09_the_raid_rule_gives_every_row_of_table_13(row: ArrayRow) -> None:
     """The rule derived from the table must reproduce the whole table, or it is no rule."""
     assert (
-        usable_capacity_gb(row.raid, row.drive_slots, row.hot_spares, row.drive_capacity_gb) == row.usable_capacity_gb
+        usable_capacity_gb(row.raid, row.drive_slots, row.hot_spares, row.drive_capacity_gb)
+        == row.usable_capacity_gb
     )
 
 
 def test_CAL_09_data_drives_are_12_7_39_and_23() -> None:
     """The four counts the paper's table rests on."""
-    counts = [data_drive_count(raid, drives) for drives in (14, 46) for raid in ("RAID 50", "RAID 10")]
+    counts = [
+        data_drive_count(raid, drives) for drives in (14, 46) for raid in ("RAID 50", "RAID 10")
+    ]
     assert counts == [12, 7, 39, 23]
-    assert [data_drive_count("RAID 5", 7), data_drive_count("RAID 6", 12), data_drive_count("RAID 0", 3)] == [6, 10, 3]
+    assert [
+        data_drive_count("RAID 5", 7),
+        data_drive_count("RAID 6", 12),
+        data_drive_count("RAID 0", 3),
+    ] == [6, 10, 3]
     assert data_drive_count("RAID 1", 2) == 1
 
 
@@ -93,9 +112,14 @@ def test_CAL_08_the_papers_worked_example_is_chosen() -> None:
     assert selection.chosen is not None
     assert selection.chosen.row.title == "PS6500E, 500 GB SATA 7.2k, RAID 50"
     assert (selection.chosen.arrays_per_copy, selection.chosen.arrays_total) == (1, 2)
-    assert (selection.chosen.row.usable_capacity_gb, selection.chosen.iops_per_copy) == (19_500, 1_800)
+    assert (selection.chosen.row.usable_capacity_gb, selection.chosen.iops_per_copy) == (
+        19_500,
+        1_800,
+    )
     assert [step.number for step in selection.steps] == [1, 2, 3, 4, 5, 6]
-    assert any("up to 4 databases on an array; here it has 12" in caveat for caveat in selection.caveats)
+    assert any(
+        "up to 4 databases on an array; here it has 12" in caveat for caveat in selection.caveats
+    )
 
 
 def test_CAL_08_every_other_row_says_why_not() -> None:
@@ -116,10 +140,16 @@ def test_CAL_08_every_other_row_says_why_not() -> None:
 
 def test_CAL_08_iops_add_arrays_of_the_same_model() -> None:
     """Step 4: where capacity fits but IOPS do not, more arrays of that model are taken."""
-    selection = select_arrays(replace(PAPER, volumes_gb=3_000, database_iops=4_000, raid_levels=("RAID 50",)), ROWS)
+    selection = select_arrays(
+        replace(PAPER, volumes_gb=3_000, database_iops=4_000, raid_levels=("RAID 50",)), ROWS
+    )
     by_title = {candidate.row.title: candidate for candidate in selection.candidates}
     candidate = by_title["PS6000XV, 300 GB SAS 15k, RAID 50"]
-    assert (candidate.arrays_for_capacity, candidate.arrays_for_iops, candidate.arrays_per_copy) == (1, 3, 3)
+    assert (
+        candidate.arrays_for_capacity,
+        candidate.arrays_for_iops,
+        candidate.arrays_per_copy,
+    ) == (1, 3, 3)
     assert candidate.arrays_total == 6
     assert statuses(selection)["PS6500E, 500 GB SATA 7.2k, RAID 10"] == (
         "rejected",
@@ -128,7 +158,10 @@ def test_CAL_08_iops_add_arrays_of_the_same_model() -> None:
 
 
 def test_CAL_08_drives_rank_and_are_counted_with_their_spares() -> None:
-    """Three arrays of 16 in two copies are 96 drives, as many as two of 48: then the fewer arrays win."""
+    """Three arrays of 16 in two copies are 96 drives, as many as two of 48.
+
+    Then the fewer arrays win.
+    """
     selection = select_arrays(replace(PAPER, ranking="drives"), ROWS)
     by_title = {candidate.row.title: candidate for candidate in selection.candidates}
     assert by_title["PS6000XV, 600 GB SAS 15k, RAID 50"].drives_total == 3 * 2 * 16
@@ -136,7 +169,10 @@ def test_CAL_08_drives_rank_and_are_counted_with_their_spares() -> None:
     assert selection.chosen is not None
     assert selection.chosen.row.title == "PS6500E, 500 GB SATA 7.2k, RAID 50"
     found = statuses(selection)
-    assert found["PS6000XV, 600 GB SAS 15k, RAID 10"][1] == "would do, but takes 128 drives instead of 96"
+    assert (
+        found["PS6000XV, 600 GB SAS 15k, RAID 10"][1]
+        == "would do, but takes 128 drives instead of 96"
+    )
     assert "takes 3 arrays per copy, not 1" in found["PS6000XV, 600 GB SAS 15k, RAID 50"][1]
 
 
@@ -178,7 +214,13 @@ def test_CAL_08_reserves_and_other_clients_are_part_of_the_need() -> None:
 
 def test_CAL_08_spares_price_and_number_of_arrays_reject_with_all_reasons() -> None:
     """One row may fail several ways, and the buyer must see all of them."""
-    need = replace(PAPER, hot_spares_minimum=3, arrays_per_copy_maximum=2, ranking="price", drive_classes=("SAS 10k",))
+    need = replace(
+        PAPER,
+        hot_spares_minimum=3,
+        arrays_per_copy_maximum=2,
+        ranking="price",
+        drive_classes=("SAS 10k",),
+    )
     selection = select_arrays(need, ROWS)
     assert selection.chosen is None
     status, reason = statuses(selection)["PS6000XV, 300 GB SAS 15k, RAID 10"]
@@ -193,12 +235,19 @@ def test_CAL_08_spares_price_and_number_of_arrays_reject_with_all_reasons() -> N
 
 def test_CAL_08_price_ranks_when_the_catalogue_has_prices() -> None:
     """A cheaper design of more arrays must be able to win."""
-    priced = [replace(row, price_usd=40_000.0 if row.model == "PS6500E" else 9_000.0) for row in ROWS]
+    priced = [
+        replace(row, price_usd=40_000.0 if row.model == "PS6500E" else 9_000.0) for row in ROWS
+    ]
     chosen = select_arrays(replace(PAPER, ranking="price"), priced).chosen
     assert chosen is not None
-    assert (chosen.row.title, chosen.price_total_usd) == ("PS6000XV, 450 GB SAS 15k, RAID 50", 54_000.0)
+    assert (chosen.row.title, chosen.price_total_usd) == (
+        "PS6000XV, 450 GB SAS 15k, RAID 50",
+        54_000.0,
+    )
     found = statuses(select_arrays(replace(PAPER, ranking="price"), priced))
-    assert found["PS6500E, 500 GB SATA 7.2k, RAID 50"][1] == "would do, but costs 26,000.00 USD more"
+    assert (
+        found["PS6500E, 500 GB SATA 7.2k, RAID 50"][1] == "would do, but costs 26,000.00 USD more"
+    )
 
 
 def test_CAL_08_no_model_stands_beside_the_formula_yet_and_says_so() -> None:
@@ -229,7 +278,9 @@ NEEDS = st.builds(
 
 @given(NEEDS)
 def test_a_choice_always_serves_the_need(need: Need) -> None:
-    """Whatever is asked, what is chosen holds it, carries it, and nothing else does with fewer arrays."""
+    """Whatever is asked, what is chosen holds it, carries it, and nothing else does with fewer
+    arrays.
+    """
     selection = select_arrays(need, ROWS)
     chosen = selection.chosen
     assert chosen is not None
@@ -246,14 +297,23 @@ def test_a_choice_always_serves_the_need(need: Need) -> None:
 @given(NEEDS, st.floats(0, 1e5), st.floats(0, 1e5))
 def test_more_need_never_takes_fewer_arrays(need: Need, more_gb: float, more_iops: float) -> None:
     """Monotone in capacity and IOPS, row by row."""
-    bigger = replace(need, volumes_gb=need.volumes_gb + more_gb, database_iops=need.database_iops + more_iops)
-    before = {candidate.row: candidate.arrays_total for candidate in select_arrays(need, ROWS).candidates}
-    after = {candidate.row: candidate.arrays_total for candidate in select_arrays(bigger, ROWS).candidates}
+    bigger = replace(
+        need, volumes_gb=need.volumes_gb + more_gb, database_iops=need.database_iops + more_iops
+    )
+    before = {
+        candidate.row: candidate.arrays_total for candidate in select_arrays(need, ROWS).candidates
+    }
+    after = {
+        candidate.row: candidate.arrays_total
+        for candidate in select_arrays(bigger, ROWS).candidates
+    }
     assert all(after[row] >= before[row] for row in before)
 
 
 @given(st.floats(0.001, 1e9), st.floats(0.001, 1e6))
-def test_arrays_needed_is_the_smallest_number_that_suffices(required: float, per_array: float) -> None:
+def test_arrays_needed_is_the_smallest_number_that_suffices(
+    required: float, per_array: float
+) -> None:
     """One array fewer must not be enough."""
     count = arrays_needed(required, per_array)
     assert count * per_array >= required * (1 - 1e-12)
@@ -261,7 +321,8 @@ def test_arrays_needed_is_the_smallest_number_that_suffices(required: float, per
 
 
 @pytest.mark.parametrize(
-    ("raid", "fewest"), [("RAID 0", 1), ("RAID 1", 2), ("RAID 5", 3), ("RAID 6", 4), ("RAID 10", 4), ("RAID 50", 6)]
+    ("raid", "fewest"),
+    [("RAID 0", 1), ("RAID 1", 2), ("RAID 5", 3), ("RAID 6", 4), ("RAID 10", 4), ("RAID 50", 6)],
 )
 def test_raid_needs_its_fewest_drives_and_no_more(raid: RaidLevel, fewest: int) -> None:
     """One drive fewer is an impossible array, which a file must not describe."""
@@ -272,7 +333,9 @@ def test_raid_needs_its_fewest_drives_and_no_more(raid: RaidLevel, fewest: int) 
 
 @given(st.sampled_from(RAID_LEVELS), st.integers(0, 200))
 def test_raid_never_holds_more_than_its_drives(raid: str, drives: int) -> None:
-    """Impossible groups are errors, possible ones hold between half of their drives and all of them."""
+    """Impossible groups are errors, possible ones hold between half of their drives and all of
+    them.
+    """
     with suppress(ValueError):
         data = data_drive_count(raid, drives)  # type: ignore[arg-type]
         assert drives / 2 <= data <= drives

@@ -12,7 +12,18 @@ import pytest
 from plimsoll.plan.complete import read_plan
 
 ROOT = Path(__file__).parents[2]
-OPTIONS = ("--users", "5000", "--quota-mb", "2048", "--messages-per-day", "150", "--message-kb", "75", "--copies", "2")
+OPTIONS = (
+    "--users",
+    "5000",
+    "--quota-mb",
+    "2048",
+    "--messages-per-day",
+    "150",
+    "--message-kb",
+    "75",
+    "--copies",
+    "2",
+)
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -26,7 +37,10 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_figures_are_keys_of_the_json_with_value_and_steps() -> None:
-    """Scripts read `.mailbox_size_mb.value`; people follow `.mailbox_size_mb.steps` back to the paper."""
+    """Scripts read `.mailbox_size_mb.value`.
+
+    People follow `.mailbox_size_mb.steps` back to the paper.
+    """
     result = run("size", *OPTIONS, "--dag", "--max-database-gb", "1024", "--json")
     assert (result.returncode, result.stderr) == (0, "")
     data = json.loads(result.stdout)
@@ -47,7 +61,12 @@ def test_figures_are_keys_of_the_json_with_value_and_steps() -> None:
 
 def test_as_published_without_answers_is_the_papers_own_example() -> None:
     data = json.loads(run("size", "--as-published", "dell_2010", "--json").stdout)
-    figures = ("total_database_size_gb", "database_count", "database_size_gb", "database_volume_size_gb")
+    figures = (
+        "total_database_size_gb",
+        "database_count",
+        "database_size_gb",
+        "database_volume_size_gb",
+    )
     assert [data[name]["value"] for name in figures] == [11505, 12, 959, 1266]
     assert (data["log_volume_size_gb"]["value"], data["total_capacity_gb"]["value"]) == (48, 15768)
     assert data["database_iops"]["value"] == 900
@@ -73,7 +92,10 @@ def test_all_outputs_are_written_and_told_on_standard_error(tmp_path: Path) -> N
 def test_options_are_laid_over_a_file(tmp_path: Path) -> None:
     """One file, and the question "what if there were 8,000 users" without editing it."""
     path = tmp_path / "need.toml"
-    path.write_text('kind = "requirements"\n[users]\ncount = 5000\nmailbox_quota = "2 GB"\nmessages_per_day = 150\n')
+    path.write_text(
+        'kind = "requirements"\n[users]\ncount = 5000\nmailbox_quota = "2 GB"\nmessages_per_day = '
+        "150\n"
+    )
     data = json.loads(run("size", path, "--users", "8000", "--quota-mb", "1024", "--json").stdout)
     assert data["user_count"]["value"] == 8000
     assert data["requirements"]["users"]["mailbox_quota_mb"] == 1024
@@ -95,12 +117,17 @@ def test_options_are_laid_over_a_file(tmp_path: Path) -> None:
         ((*OPTIONS, "--log-rule", "table_18"), "table_17"),
         ((*OPTIONS, "--xlsx", "/no/such/folder/a.xlsx"), "is not a folder"),
         ((*OPTIONS, "--html", "/"), "is a folder"),
-        (("--users", "9000000", "--quota-mb", "9000000", "--messages-per-day", "50"), "databases, at most 5,000"),
+        (
+            ("--users", "9000000", "--quota-mb", "9000000", "--messages-per-day", "50"),
+            "databases, at most 5,000",
+        ),
         (("absent.toml",), "cannot be read"),
         (("--users", "many"), "--users"),
     ],
 )
-def test_bad_input_is_exit_code_2_with_nothing_on_standard_output(arguments: tuple[str, ...], words: str) -> None:
+def test_bad_input_is_exit_code_2_with_nothing_on_standard_output(
+    arguments: tuple[str, ...], words: str
+) -> None:
     result = run("size", *arguments)
     assert (result.returncode, result.stdout) == (2, "")
     assert words in result.stderr
@@ -108,7 +135,9 @@ def test_bad_input_is_exit_code_2_with_nothing_on_standard_output(arguments: tup
 
 
 def test_mistakes_in_outputs_and_answers_are_told_together() -> None:
-    """Nobody should mend the folder only to learn then that the number of users was wrong as well."""
+    """Nobody should mend the folder only to learn then that the number of users was wrong as
+    well.
+    """
     result = run("size", *OPTIONS, "--servers", "17", "--xlsx", "/no/such/folder/a.xlsx")
     assert "is not a folder" in result.stderr
     assert "at most 16 servers" in result.stderr
@@ -117,7 +146,10 @@ def test_mistakes_in_outputs_and_answers_are_told_together() -> None:
 
 def test_the_requirements_file_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "need.toml"
-    path.write_text('kind = "requirements"\n[users]\ncount = 5\nmailbox_quota = "2 GB"\nmessages_per_day = 150\n')
+    path.write_text(
+        'kind = "requirements"\n[users]\ncount = 5\nmailbox_quota = "2 GB"\nmessages_per_day = '
+        "150\n"
+    )
     before = path.read_text()
     result = run("size", path, "--plan", path)
     assert result.returncode == 2
@@ -136,7 +168,9 @@ def test_the_papers_example_does_not_apply_to_transactions(tmp_path: Path) -> No
     assert "not transactions" in result.stderr
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("requirements*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").glob("requirements*.toml")), ids=lambda path: path.stem
+)
 def test_every_example_is_sized(path: Path) -> None:
     """Examples are read first and believed longest, so each one is run."""
     result = run("size", path)
@@ -144,8 +178,10 @@ def test_every_example_is_sized(path: Path) -> None:
 
 
 def test_a_sizing_answers_in_under_a_third_of_a_second() -> None:
-    """Processor time, start-up included, the best of several runs: on a machine that is busy with other tests the wall
-    clock says nothing of the program, and on an idle one the two agree."""
+    """Processor time, start-up included, the best of several runs.
+
+    On a machine that is busy with other tests the wall clock says nothing of the program, and on an
+    idle one the two agree."""
     assert min(_processor_seconds("size", *OPTIONS) for _ in range(5)) < 0.3
     assert min(_processor_seconds("--help") for _ in range(5)) < 0.25
 

@@ -1,4 +1,6 @@
-"""The workbook: its formulas live, and a program that is not ours recalculates them to the same numbers."""
+"""The workbook: its formulas live, and a program that is not ours recalculates them to the same
+numbers.
+"""
 
 import csv
 import io
@@ -14,7 +16,16 @@ import pytest
 from plimsoll.sizing.design import Sizing, size
 from plimsoll.sizing.output_xlsx import sizing_workbook, spreadsheet_formula
 from plimsoll.sizing.requirements import Requirements
-from plimsoll.sizing.traced import ceil, derive, floor, given, if_at_most, maximum, minimum, round_half_up
+from plimsoll.sizing.traced import (
+    ceil,
+    derive,
+    floor,
+    given,
+    if_at_most,
+    maximum,
+    minimum,
+    round_half_up,
+)
 from tests.support.sizing_designs import USERS, make
 
 SOFFICE = shutil.which("soffice")
@@ -43,7 +54,9 @@ def test_every_derived_step_is_a_formula_and_every_given_one_an_input() -> None:
     """A figure written as a plain number would stay as it was when an input is changed."""
     sizing = size(make())
     with zipfile.ZipFile(io.BytesIO(sizing_workbook(sizing))) as book:
-        names = re.findall(r'<definedName name="(\w+)">\'?(\w+)\'?!', book.read("xl/workbook.xml").decode())
+        names = re.findall(
+            r'<definedName name="(\w+)">\'?(\w+)\'?!', book.read("xl/workbook.xml").decode()
+        )
     sheets = dict(names)
     assert {name for name, sheet in sheets.items() if sheet == "Sizing"} == {
         step.name for step in sizing.steps if step.definition is not None
@@ -54,8 +67,13 @@ def test_every_derived_step_is_a_formula_and_every_given_one_an_input() -> None:
 
 
 def without_results(workbook: bytes, changed: Mapping[str, float], sizing: Sizing) -> bytes:
-    """The workbook with every stored result removed and some inputs changed, so that only its formulas can answer."""
-    rows = {step.name: row for row, step in enumerate((s for s in sizing.steps if s.definition is None), start=4)}
+    """The workbook with every stored result removed and some inputs changed, so that only its
+    formulas can answer.
+    """
+    rows = {
+        step.name: row
+        for row, step in enumerate((s for s in sizing.steps if s.definition is None), start=4)
+    }
     cells = {f"B{rows[name]}": value for name, value in changed.items()}
     result = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(workbook)) as source, zipfile.ZipFile(result, "w") as target:
@@ -65,7 +83,9 @@ def without_results(workbook: bytes, changed: Mapping[str, float], sizing: Sizin
                 text = re.sub(r"(</f>)<v>[^<]*</v>", r"\1", content.decode())
                 if "change the yellow cells" in sheet_title(source, item.filename):
                     for cell, value in cells.items():
-                        text, count = re.subn(rf'(<c r="{cell}"[^>]*>)<v>[^<]*</v>', rf"\g<1><v>{value!r}</v>", text)
+                        text, count = re.subn(
+                            rf'(<c r="{cell}"[^>]*>)<v>[^<]*</v>', rf"\g<1><v>{value!r}</v>", text
+                        )
                         assert count == 1
                 content = text.encode()
             target.writestr(item, content)
@@ -74,7 +94,9 @@ def without_results(workbook: bytes, changed: Mapping[str, float], sizing: Sizin
 
 def sheet_title(book: zipfile.ZipFile, name: str) -> str:
     """The text of cell A1 of a sheet."""
-    strings = re.findall(r"<si><t[^>]*>(.*?)</t></si>", book.read("xl/sharedStrings.xml").decode(), re.DOTALL)
+    strings = re.findall(
+        r"<si><t[^>]*>(.*?)</t></si>", book.read("xl/sharedStrings.xml").decode(), re.DOTALL
+    )
     match = re.search(r'<c r="A1"[^>]*><v>(\d+)</v>', book.read(name).decode())
     return strings[int(match[1])] if match else ""
 
@@ -118,7 +140,10 @@ def test_libreoffice_recalculates_the_same_numbers(reading: str, tmp_path: Path)
 
 @needs_office
 def test_a_changed_input_recalculates_to_what_python_says(tmp_path: Path) -> None:
-    """An architect changes the users and the message size in the sheet; the sheet must follow as the program would."""
+    """An architect changes the users and the message size in the sheet.
+
+    The sheet must follow as the program would.
+    """
     sizing = size(make())
     changed = {"user_count": 7300, "message_kb": 120, "copy_count": 3, "server_count": 4}
     figures = recalculated(without_results(sizing_workbook(sizing), changed, sizing), tmp_path)

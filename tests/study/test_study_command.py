@@ -1,4 +1,7 @@
-"""`plimsoll study` as a person uses it: resumed after a kill, ranked with confidence, and wrong files refused."""
+"""`plimsoll study` as a person uses it.
+
+Resumed after a kill, ranked with confidence, and wrong files refused.
+"""
 
 import json
 import os
@@ -58,7 +61,10 @@ def result(home: Path) -> dict[str, Any]:
 
 
 def test_STU_01_variants_are_ranked_with_confidence(tmp_path: Path) -> None:
-    """STU-01: a table and a page from one file; two variants that are the same are not called different."""
+    """STU-01: a table and a page from one file.
+
+    Two variants that are the same are not called different.
+    """
     assert run_program(["study", str(written(tmp_path)), "--out", str(tmp_path / "out")]) == 0
     found = result(tmp_path)
     assert len(found["ranking"]) == 3
@@ -70,11 +76,18 @@ def test_STU_01_variants_are_ranked_with_confidence(tmp_path: Path) -> None:
     html = (tmp_path / "out" / folder.REPORT).read_text()
     assert "MODELLED" in html
     values = [side["value"] for side in figure["sides"]]
-    assert all(f"{value:,.0f}" in html for value in values), "RPT-24: the page shows the values of the table"
+    assert all(f"{value:,.0f}" in html for value in values), (
+        "RPT-24: the page shows the values of the table"
+    )
 
 
-def test_finished_variants_are_not_done_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Resumable: only what is missing, or defined otherwise than before, is done; the verdict is the same."""
+def test_finished_variants_are_not_done_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Resumable: only what is missing, or defined otherwise than before, is done.
+
+    The verdict is the same.
+    """
     arguments = ["study", str(written(tmp_path)), "--out", str(tmp_path / "out")]
     run_program(arguments)
     first = result(tmp_path)
@@ -89,16 +102,30 @@ def test_finished_variants_are_not_done_again(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_killed_study_goes_on(tmp_path: Path) -> None:
-    """kill -9 in the middle: what was finished stays, nothing half written is taken for a result."""
+    """kill -9 in the middle: what was finished stays, nothing half written is taken for a
+    result.
+    """
     long = LIGHT.replace("measure_s = 40", "measure_s = 900")
-    command = [*PLIMSOLL, "study", str(written(tmp_path, long)), "--out", str(tmp_path / "out"), "--jobs", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    command = [
+        *PLIMSOLL,
+        "study",
+        str(written(tmp_path, long)),
+        "--out",
+        str(tmp_path / "out"),
+        "--jobs",
+        "1",
+    ]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     deadline = time.monotonic() + 60
     while not list((tmp_path / "out").glob("variants/*/*.json")) and time.monotonic() < deadline:
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    finished = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("variants/*/*.json")}
+    finished = {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("variants/*/*.json")
+    }
     assert 1 <= len(finished) < 9
     again = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert again.returncode == 0, again.stderr
@@ -138,7 +165,10 @@ values = [{{ sessions = 1 }}, {{ sessions = 4 }}]
 
 @pytest.mark.slow
 def test_plans_on_a_modelled_array_are_run_by_the_engine(tmp_path: Path) -> None:
-    """The same file form carries whole runs: folders with reports, seeds that differ, results side by side."""
+    """The same file form carries whole runs.
+
+    Folders with reports, seeds that differ, results side by side.
+    """
     text = plan_study('modelled = "emc-vnxe3300"').replace("duration_s = 1", "duration_s = 20")
     assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 0
     found = result(tmp_path)
@@ -152,9 +182,17 @@ def test_plans_on_a_modelled_array_are_run_by_the_engine(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_real_variants_run_one_after_another_and_leave_nothing(tmp_path: Path) -> None:
-    """Two loads on one storage would measure each other; databases made for the study go with it."""
+    """Two loads on one storage would measure each other.
+
+    Databases made for the study go with it.
+    """
     text = plan_study(f'path = "{tmp_path / "storage"}"', 'databases = "anew"')
-    assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), "--yes"]) == 0
+    assert (
+        run_program(
+            ["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), "--yes"]
+        )
+        == 0
+    )
     spans = []
     for path in sorted((tmp_path / "out" / "variants").glob("*/run-*")):
         phases = folder.read_json(path / folder.SUMMARY)["phases"]
@@ -163,7 +201,12 @@ def test_real_variants_run_one_after_another_and_leave_nothing(tmp_path: Path) -
     assert len(spans) == 4
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert not (tmp_path / "storage" / "one").exists()
-    assert run_program(["study", str(tmp_path / "study.toml"), "--out", str(tmp_path / "out"), "--yes"]) == 0
+    assert (
+        run_program(
+            ["study", str(tmp_path / "study.toml"), "--out", str(tmp_path / "out"), "--yes"]
+        )
+        == 0
+    )
     assert json.loads((tmp_path / "out" / "study.json").read_text())["sides"][0]["runs_count"] == 2
 
 
@@ -178,7 +221,10 @@ TEN_VALUES = '\n[[axes]]\nkey = "light.sessions"\nvalues = [1, 2, 3, 4, 5, 6, 7,
         (("sessions = 6\n", "sesions = 6\n"), "did you mean `sessions`"),
         (('"light.changes.level"', '"light.changes.lvel"'), "variant mirrored: light.changes.lvel"),
         (('"light.changes.level"', '"plan.level"'), "paths begin with light"),
-        (('"light.changes.level" = "RAID 10"', 'light.changes.level = "RAID 10"'), "put the whole path in quotes"),
+        (
+            ('"light.changes.level" = "RAID 10"', 'light.changes.level = "RAID 10"'),
+            "put the whole path in quotes",
+        ),
         (("repeat = 3", 'repeat = 3\nbaseline = "as solt"'), "did you mean `as sold`"),
         (("repeat = 3", 'repeat = 3\nrank_by = "iops"'), "is not one of the known values"),
         (("database_gb = 400", "database_gb = 2000"), "is more than the volume holds"),
@@ -199,7 +245,9 @@ def test_mistakes_are_told_with_a_hint(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_something_else_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nothing is overwritten: neither a stranger's files nor another study."""
     home = tmp_path / "out"
     home.mkdir()
@@ -216,13 +264,20 @@ def test_dry_run_shows_the_variants(tmp_path: Path, capsys: pytest.CaptureFixtur
     """What would be done, and nothing written."""
     assert run_program(["study", str(written(tmp_path)), "--dry-run", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["variants"]
-    assert [(row["name"], row["kind"], row["runs"]) for row in rows][1] == ("mirrored", "modelled", 3)
+    assert [(row["name"], row["kind"], row["runs"]) for row in rows][1] == (
+        "mirrored",
+        "modelled",
+        3,
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["study.toml"]
 
 
 @pytest.mark.slow
 def test_the_tuning_cycle_of_2007_ends_at_the_wanted_shares(tmp_path: Path) -> None:
-    """The published example runs 2,000 at most and 1,600 at 80 %: whoever asks for a share of the most must get that share, within the goals."""
+    """The published example runs 2,000 at most and 1,600 at 80 %.
+
+    Whoever asks for a share of the most must get that share, within the goals.
+    """
     text = (Path(__file__).parents[2] / "examples" / "studies" / "tuning_2007.toml").read_text()
     for long, short in (
         ('kind = "study"', 'kind = "study"\nrepeat = 1'),
@@ -275,26 +330,43 @@ set = { "light.array" = "emc-vnxe33", "light.sessions" = 8 }
 def test_impossible_variants_are_refused_at_once_each_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A study of an hour must not find out at its end that one of its arrays cannot be, nor tell one slip at a time."""
+    """A study of an hour must not find out at its end that one of its arrays cannot be, nor tell
+    one slip at a time.
+    """
     path = written(tmp_path, IMPOSSIBLE)
     assert run_program(["study", str(path), "--out", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err
     line_of = {line: number for number, line in enumerate(IMPOSSIBLE.splitlines(), 1)}
     for text, words in (
         ('rank_by = "iops"', "is not one of the known values"),
-        ('set = { "light.changes.sets" = [2] }', "variant two drives: light.changes.sets` has 2 drives"),
-        ('set = { "light.changes.drive" = "cheetah" }', "variant no such drive: light.changes.drive` is"),
+        (
+            'set = { "light.changes.sets" = [2] }',
+            "variant two drives: light.changes.sets` has 2 drives",
+        ),
+        (
+            'set = { "light.changes.drive" = "cheetah" }',
+            "variant no such drive: light.changes.drive` is",
+        ),
         ('set = { "light.volume_gb" = 2000 }', "the volumes on it ask for 8,320 GB"),
-        ('set = { "light.array" = "emc-vnxe33", "light.sessions" = 8 }', "did you mean `emc-vnxe3300`"),
+        (
+            'set = { "light.array" = "emc-vnxe33", "light.sessions" = 8 }',
+            "did you mean `emc-vnxe3300`",
+        ),
     ):
         assert words in told
         assert f"study.toml:{line_of[text]}: " in told, told
     assert not (tmp_path / "out").exists()
 
 
-def test_a_mistake_of_the_base_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A slip in the base is in every variant, and twenty times the same sentence hides the others."""
-    text = IMPOSSIBLE.replace('array = "emc-vnxe3300"', 'array = "emc-vnxe330"').replace('rank_by = "iops"\n', "")
+def test_a_mistake_of_the_base_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip in the base is in every variant, and twenty times the same sentence hides the
+    others.
+    """
+    text = IMPOSSIBLE.replace('array = "emc-vnxe3300"', 'array = "emc-vnxe330"').replace(
+        'rank_by = "iops"\n', ""
+    )
     assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err
     assert told.count('"emc-vnxe330", no preset') == 1
@@ -302,7 +374,9 @@ def test_a_mistake_of_the_base_is_told_once(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_every_page_of_a_modelled_study_says_so(tmp_path: Path) -> None:
-    """Ranked predictions without their mark on every printed sheet would be handed on as measurements."""
+    """Ranked predictions without their mark on every printed sheet would be handed on as
+    measurements.
+    """
     text = LIGHT.replace("repeat = 3", "repeat = 1").replace("measure_s = 40", "measure_s = 10")
     assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -311,4 +385,7 @@ def test_every_page_of_a_modelled_study_says_so(tmp_path: Path) -> None:
     assert "Busiest stage" in page and "drives, " in page
     found = result(tmp_path)
     assert found["model_band_percent"] > 5
-    assert any("The model itself is within" in line for line in study_sentences(StudyFindings.from_plain(found)))
+    assert any(
+        "The model itself is within" in line
+        for line in study_sentences(StudyFindings.from_plain(found))
+    )

@@ -1,11 +1,14 @@
-"""Rules that spoil what passes through a disk: slow, stalled, failed, lost, misdirected, stale or flipped transfers.
+"""Rules that spoil what passes through a disk.
 
-A `RuledDisk` stands before any content of `tests.support.fuse_file`. The rules are JSON, so that a table of plants is
-data and another process can change them under load. The first rule that applies to a transfer decides. What is drawn is
-drawn from a seed, but the order of transfers is the kernel's: two runs spoil different transfers, at the same rate.
+Slow, stalled, failed, lost, misdirected, stale or flipped transfers.
 
-Places are ranges of bytes of the disk. Whoever writes the rules finds where a file lies; file systems' own data is
-left alone unless a rule names no place at all.
+A `RuledDisk` stands before any content of `tests.support.fuse_file`. The rules are JSON, so that a
+table of plants is data and another process can change them under load. The first rule that applies
+to a transfer decides. What is drawn is drawn from a seed, but the order of transfers is the
+kernel's: two runs spoil different transfers, at the same rate.
+
+Places are ranges of bytes of the disk. Whoever writes the rules finds where a file lies; file
+systems' own data is left alone unless a rule names no place at all.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from typing import Any
 
 from tests.support.fuse_file import Content
 
-#: What a hung transfer is held back by: longer than any run, and answered when the rules are taken away.
+#: What a hung transfer is held back by: longer than any run, and answered when the rules are taken
+#: away.
 HANG_S = 3600.0
 #: A transfer that is misdirected lands so far behind its place.
 MISDIRECTED_BY = 1 << 20
@@ -116,7 +120,11 @@ class RuledDisk:
             self._inner.write(offset, data)
         elif rule.do == "misdirect":
             start, end = next(((s, e) for s, e in rule.ranges if s <= offset < e), (0, self.size))
-            there = offset + len(data) if offset + 2 * len(data) <= end else max(start, offset - len(data))
+            there = (
+                offset + len(data)
+                if offset + 2 * len(data) <= end
+                else max(start, offset - len(data))
+            )
             self._inner.write(there, data)
         elif rule.do == "zero":
             self._inner.write(offset, bytes(len(data)))
@@ -137,9 +145,15 @@ class RuledDisk:
         self._hold_s = 0.0
         seconds = time.monotonic() - self._given_at
         for index, rule in enumerate(self._rules):
-            if rule.on != what or not _is_time(rule, seconds) or not _is_there(rule, offset, length):
+            if (
+                rule.on != what
+                or not _is_time(rule, seconds)
+                or not _is_there(rule, offset, length)
+            ):
                 continue
-            if (rule.times and self._counts[index] >= rule.times) or self._random.random() * rule.one_in >= 1:
+            if (
+                rule.times and self._counts[index] >= rule.times
+            ) or self._random.random() * rule.one_in >= 1:
                 continue
             self._counts[index] += 1
             self._hold_s = _hold_s(rule, seconds)
@@ -158,11 +172,16 @@ def _kind(rule: Rule) -> Rule:
 def _is_time(rule: Rule, seconds: float) -> bool:
     if seconds < rule.after_s:
         return False
-    return not rule.cycle_s or (seconds - rule.after_s) % rule.cycle_s >= rule.cycle_s - rule.spoilt_s
+    return (
+        not rule.cycle_s or (seconds - rule.after_s) % rule.cycle_s >= rule.cycle_s - rule.spoilt_s
+    )
 
 
 def _is_there(rule: Rule, offset: int, length: int) -> bool:
-    """Whether a transfer lies wholly within the places of a rule: half of it may belong to another file."""
+    """Whether a transfer lies wholly within the places of a rule.
+
+    Half of it may belong to another file.
+    """
     if not rule.where or rule.on == "flush":
         return True
     return any(start <= offset and offset + length <= end for start, end in rule.ranges)

@@ -1,4 +1,6 @@
-"""Databases to read: those made by an independent prototype, in this repository, and those made by Windows, where they are present."""
+"""Databases to read: those made by an independent prototype, in this repository, and those made by
+Windows, where they are present.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,14 @@ def golden(name: str, directory: Path) -> Path:
 
 
 def real(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """Every database made by Windows with its entry in the manifest; skips the test where there is none."""
+    """Every database made by Windows with its entry in the manifest.
+
+    Skips the test where there is none.
+    """
     if not (REAL / "manifest.json").is_file():
-        pytest.skip(f"no databases made by Windows in {REAL}; set PLIMSOLL_SHARED to test with them")
+        pytest.skip(
+            f"no databases made by Windows in {REAL}; set PLIMSOLL_SHARED to test with them"
+        )
     found = []
     for entry in json.loads((REAL / "manifest.json").read_text())["files"]:
         path = directory / entry["file"].removesuffix(".gz")

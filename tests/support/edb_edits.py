@@ -1,7 +1,9 @@
-"""Databases with traits that the golden ones lack: a page changed in place and given the checksum that its new content has.
+"""Databases with traits that the golden ones lack.
 
-The checksum is written after the description of the format and shares no code with the product, which must agree with it.
-"""
+A page changed in place and given the checksum that its new content has.
+
+The checksum is written after the description of the format and shares no code with the product,
+which must agree with it."""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ CODE_PAGE, COLUMN_ROW = 22, 2
 
 
 def block_checksum(block: bytes, page: int, is_first: bool) -> int:
-    """The checksum of one block: dwords folded, and the exclusive-or of the numbers of the bits that are set."""
+    """The checksum of one block.
+
+    Dwords folded, and the exclusive-or of the numbers of the bits that are set.
+    """
     words = list(struct.unpack(f"<{len(block) // 4}I", block))
     if is_first:
         words[:2] = [0, 0]
@@ -39,8 +44,13 @@ def set_page_checksum(page: bytearray, number: int) -> None:
         struct.pack_into("<Q", page, 0, block_checksum(bytes(page), number, True))
 
 
-def edit_column_rows(path: Path, page_bytes: int, table: int, column: int, field: int, value: int) -> int:
-    """Change a number in the catalog's rows of a column, in the catalog and in its shadow; how many rows there were."""
+def edit_column_rows(
+    path: Path, page_bytes: int, table: int, column: int, field: int, value: int
+) -> int:
+    """Change a number in the catalog's rows of a column, in the catalog and in its shadow.
+
+    How many rows there were.
+    """
     content = bytearray(path.read_bytes())
     wanted = struct.pack("<IHI", table, COLUMN_ROW, column)
     changed, place = 0, content.find(wanted)

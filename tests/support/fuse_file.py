@@ -1,8 +1,10 @@
-"""One file in a FUSE file system, served by this process: enough of the kernel's protocol for a loop device to be put on it.
+"""One file in a FUSE file system, served by this process.
 
-The protocol is that of linux/fuse.h, version 7.31, spoken over /dev/fuse without any library. Requests are carried out one after the
-other, so everything between two of them is a consistent instant. Needs root, for mounting.
-"""
+Enough of the kernel's protocol for a loop device to be put on it.
+
+The protocol is that of linux/fuse.h, version 7.31, spoken over /dev/fuse without any library.
+Requests are carried out one after the other, so everything between two of them is a consistent
+instant. Needs root, for mounting."""
 
 from __future__ import annotations
 
@@ -24,8 +26,17 @@ ANSWER = struct.Struct("<IiQ")
 TRANSFER = struct.Struct("<QQIIQII")
 LOOKUP, FORGET, GETATTR, SETATTR, OPEN, READ, WRITE, STATFS = 1, 2, 3, 4, 14, 15, 16, 17
 RELEASE, FSYNC, FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT, DESTROY, BATCH_FORGET = (
-    18, 20, 25, 26, 27, 28, 29, 36, 38, 42,
-)  # fmt: skip
+    18,
+    20,
+    25,
+    26,
+    27,
+    28,
+    29,
+    36,
+    38,
+    42,
+)
 #: Many reads at once, large writes, many pages, asynchronous direct I/O.
 INIT_FLAGS = 1 << 0 | 1 << 5 | 1 << 22 | 1 << 15
 #: No page cache in between, and several writes at once.
@@ -48,7 +59,10 @@ class Content(Protocol):
         """What was written before is to be made durable."""
 
     def hold_s(self) -> float:
-        """By how many seconds the answer to the last request is held back; others go on meanwhile."""
+        """By how many seconds the answer to the last request is held back.
+
+        Others go on meanwhile.
+        """
 
 
 class FuseFile:
@@ -61,7 +75,9 @@ class FuseFile:
         self.descriptor = os.open("/dev/fuse", os.O_RDWR)
         options = f"fd={self.descriptor},rootmode=40000,user_id=0,group_id=0,allow_other"
         libc = ctypes.CDLL(None, use_errno=True)
-        mounted = libc.mount(b"volatile", os.fsencode(point), b"fuse", MS_NOSUID | MS_NODEV, options.encode())
+        mounted = libc.mount(
+            b"volatile", os.fsencode(point), b"fuse", MS_NOSUID | MS_NODEV, options.encode()
+        )
         if mounted != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(point))
 
@@ -99,7 +115,9 @@ class FuseFile:
 
     def _send(self, unique: int, failure: int, answer: bytes) -> None:
         try:
-            os.writev(self.descriptor, [ANSWER.pack(ANSWER.size + len(answer), failure, unique), answer])
+            os.writev(
+                self.descriptor, [ANSWER.pack(ANSWER.size + len(answer), failure, unique), answer]
+            )
         except OSError as error:
             # Who asked has gone.
             if error.errno != errno.ENOENT:
@@ -138,12 +156,26 @@ class FuseFile:
     def _attributes(self, node: int) -> bytes:
         size = self._content.size if node == FILE_NODE else 0
         mode = 0o100600 if node == FILE_NODE else 0o040700
-        return struct.pack("<6Q10I", node, size, size // 512, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+        return struct.pack(
+            "<6Q10I", node, size, size // 512, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0
+        )
 
 
 def _init(body: memoryview) -> bytes:
     major, _ = struct.unpack_from("<II", body)
     if major != 7:
         raise OSError(errno.EPROTO, "another protocol")
-    head = struct.pack("<4I2H2I2H", 7, 31, 1 << 20, INIT_FLAGS, 64, 48, WRITE_BYTES_MAX, 1, WRITE_BYTES_MAX // 4096, 0)
+    head = struct.pack(
+        "<4I2H2I2H",
+        7,
+        31,
+        1 << 20,
+        INIT_FLAGS,
+        64,
+        48,
+        WRITE_BYTES_MAX,
+        1,
+        WRITE_BYTES_MAX // 4096,
+        0,
+    )
     return head + bytes(64 - len(head))

@@ -1,4 +1,7 @@
-"""Surroundings that do harm, as far as a test can make them: calls that are forbidden, clocks that go back, storage that hangs."""
+"""Surroundings that do harm, as far as a test can make them.
+
+Calls that are forbidden, clocks that go back, storage that hangs.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ class _Program(ctypes.Structure):
 
 
 def forbid_io_uring() -> None:
-    """For a child between fork and exec: io_uring answers "not permitted", as in most containers."""
+    """For a child between fork and exec.
+
+    Io_uring answers "not permitted", as in most containers.
+    """
     filters = b"".join(
         struct.pack("HBBI", *row)
         for row in (
@@ -75,23 +81,31 @@ time_t time(time_t *out) {
     if (out) *out = now.tv_sec;
     return now.tv_sec;
 }
-"""
+"""  # noqa: E501
 
 
 def clock_that_steps_back(home: Path, when: Path) -> dict[str, str]:
-    """The environment of a program whose clock goes back by an hour as soon as a file is there; skips the test without a C compiler."""
+    """The environment of a program whose clock goes back by an hour as soon as a file is there.
+
+    Skips the test without a C compiler.
+    """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or platform.system() != "Linux":
         pytest.skip("a clock that steps back is made with a C compiler, and there is none")
     (home / "clock.c").write_text(_CLOCK)
     library = home / "clock.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, home / "clock.c"], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-o", library, home / "clock.c"], check=True
+    )
     return {**os.environ, "LD_PRELOAD": str(library), "CLOCK_STEPS_BACK_WITH": str(when)}
 
 
 @contextmanager
 def frozen(point: Path) -> Iterator[None]:
-    """No write to a file system returns while this lasts. It thaws even if the test dies: nothing could remove it otherwise."""
+    """No write to a file system returns while this lasts.
+
+    It thaws even if the test dies: nothing could remove it otherwise.
+    """
     watchdog = subprocess.Popen(
         ["sh", "-c", 'sleep "$1"; fsfreeze --unfreeze "$2"', "sh", str(_FROZEN_S_MAX), point],
         start_new_session=True,

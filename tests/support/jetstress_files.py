@@ -1,4 +1,6 @@
-"""Configuration files of the test tool, written by these tests from the published element names, with values of our own."""
+"""Configuration files of the test tool, written by these tests from the published element names,
+with values of our own.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def config_2013(
     duration: str = "P0Y0M0DT2H0M0S",
 ) -> str:
     """A configuration with every field of the 2013 tool and three instances."""
-    instances = "".join(INSTANCE.format(drive=drive, number=number) for number, drive in enumerate("EFG", 1))
+    instances = "".join(
+        INSTANCE.format(drive=drive, number=number) for number, drive in enumerate("EFG", 1)
+    )
     return f"""<?xml version="1.0"?>
 <configuration xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
   <JetstressVersionGenerated>15.0.995.0</JetstressVersionGenerated>
@@ -104,10 +108,14 @@ def config_2013(
 
 
 def config_2010() -> str:
-    """The same of the 2010 tool: another version, no maintenance throttle, and a field that nobody has described."""
+    """The same of the 2010 tool.
+
+    Another version, no maintenance throttle, and a field that nobody has described.
+    """
     text = config_2013(kind="Stress", tuning="true", threads="3", duration="P0Y0M1DT0H0M0S")
     text = text.replace("15.0.995.0", "14.1.180.3").replace("15.0.847.30", "14.1.218.12")
     text = text.replace("    <DBMThrottling>100</DBMThrottling>\n", "")
     return text.replace(
-        "    <Bulky1Percentage>", '    <Mystery Depth="2"><Inner>a = b</Inner></Mystery>\n    <Bulky1Percentage>'
+        "    <Bulky1Percentage>",
+        '    <Mystery Depth="2"><Inner>a = b</Inner></Mystery>\n    <Bulky1Percentage>',
     )

@@ -1,7 +1,9 @@
-"""Run folders of mail users that no server has seen: the files that the run's contract promises, from stated latencies.
+"""Run folders of mail users that no server has seen.
 
-Latencies are given one by one, so that every percentile, the score and each level are known beforehand. Distributions keep two digits, as
-those of a run do.
+The files that the run's contract promises, from stated latencies.
+
+Latencies are given one by one, so that every percentile, the score and each level are known
+beforehand. Distributions keep two digits, as those of a run do.
 """
 
 from __future__ import annotations
@@ -24,9 +26,19 @@ from tests.support.plain_stages import whole_outcome
 START_S, SECONDS = 10, 60
 #: A word for the audit of a run in which everything adds up.
 SOUND = {
-    "accounts": 50, "messages_sent": 90, "recipients_accepted": 360, "recipients_refused": 0, "recipients_unknown": 0,
-    "received": 300, "deleted": 60, "doubled": 0, "missing": 0, "probes_sent": 6, "probes_seen": 6, "sent_copies": 90,
-}  # fmt: skip
+    "accounts": 50,
+    "messages_sent": 90,
+    "recipients_accepted": 360,
+    "recipients_refused": 0,
+    "recipients_unknown": 0,
+    "received": 300,
+    "deleted": 60,
+    "doubled": 0,
+    "missing": 0,
+    "probes_sent": 6,
+    "probes_seen": 6,
+    "sent_copies": 90,
+}
 
 
 @dataclass
@@ -111,7 +123,13 @@ def mail_plan(
             }
         ],
         "workload": [
-            {"name": "mail", "weights": "mail-only", "day_h": 0.5, "load": {"users": 50}, **(workload or {})},
+            {
+                "name": "mail",
+                "weights": "mail-only",
+                "day_h": 0.5,
+                "load": {"users": 50},
+                **(workload or {}),
+            },
         ],
         "phase": [
             {"kind": "prepare"},
@@ -156,30 +174,57 @@ def _outcome(run: MailRun) -> dict[str, Any]:
         if ended and kind in ("audit", "stop"):
             continue
         databases = [
-            [{"path": f"endpoint-{number}", "size_bytes": 0, "records_ever": 180} for number in (1, 2)],
+            [
+                {"path": f"endpoint-{number}", "size_bytes": 0, "records_ever": 180}
+                for number in (1, 2)
+            ],
         ]
-        audits = [{"instance": 0, "seconds": 5.0, "counts": dict(run.audit or {}), "findings": list(run.findings)}]
+        audits = [
+            {
+                "instance": 0,
+                "seconds": 5.0,
+                "counts": dict(run.audit or {}),
+                "findings": list(run.findings),
+            }
+        ]
         phases.append(
             {
-                "name": kind, "kind": kind, "start_ns": start * NS_PER_S, "end_ns": end * NS_PER_S,
-                "complete": not (ended and kind == "measure"), "databases": databases,
+                "name": kind,
+                "kind": kind,
+                "start_ns": start * NS_PER_S,
+                "end_ns": end * NS_PER_S,
+                "complete": not (ended and kind == "measure"),
+                "databases": databases,
                 "audits": audits if kind == "audit" and run.audit is not None else [],
             }
-        )  # fmt: skip
+        )
     error = None if run.error is None else {"family": run.error[0], "text": run.error[1]}
     return {
-        "schema_version": 1, "ending": "failed" if ended else "complete", "error": error, "debug_build": False,
-        "virtual_time": False, "io_method": "io_uring", "io_remarks": [], "phases": phases,
+        "schema_version": 1,
+        "ending": "failed" if ended else "complete",
+        "error": error,
+        "debug_build": False,
+        "virtual_time": False,
+        "io_method": "io_uring",
+        "io_remarks": [],
+        "phases": phases,
         "devices": [{"instance": "mail", "databases": None, "log": None}],
         "anchors": [{"monotonic_ns": 0, "utc_ns": 1_700_000_000 * NS_PER_S, "host_offset_ns": 0}],
-    }  # fmt: skip
+    }
 
 
 def _timings(run: MailRun) -> list[tuple[str, int, Sequence[float]]]:
-    """Metric, endpoint and latencies in ms of all that is timed; tasks go to the two front ends in turn."""
+    """Metric, endpoint and latencies in ms of all that is timed.
+
+    Tasks go to the two front ends in turn.
+    """
     found: list[tuple[str, int, Sequence[float]]] = []
     for metric, values in run.tasks.items():
-        found += [(metric, 1, values[::2]), (metric, 2, values[1::2]), (f"{metric}_service", 1, values)]
+        found += [
+            (metric, 1, values[::2]),
+            (metric, 2, values[1::2]),
+            (f"{metric}_service", 1, values),
+        ]
     return [*found, *((metric, 1, values) for metric, values in run.commands.items())]
 
 
@@ -188,30 +233,55 @@ def _samples(run: MailRun) -> dict[str, Any]:
     count = len(next(iter(run.levels.values()), [0.0]))
     step_s = SECONDS / count
 
-    def row(number: int, metric: str, database: int, workload: str = "mail", **values: float) -> None:
+    def row(
+        number: int, metric: str, database: int, workload: str = "mail", **values: float
+    ) -> None:
         rows.append(
             {
-                "end_ns": int((START_S + (number + 1) * step_s) * NS_PER_S), "interval_ns": int(step_s * NS_PER_S),
-                "phase": "measure", "host": "local", "instance": "mail", "workload": workload, "metric": metric,
-                "database": database, "count": 0, "errors": 0, "bytes": 0, "latency_ns_sum": 0, "latency_ns_max": 0,
-                "latency_ns_p50": 0, "latency_ns_p99": 0, "value": 0.0, **values,
+                "end_ns": int((START_S + (number + 1) * step_s) * NS_PER_S),
+                "interval_ns": int(step_s * NS_PER_S),
+                "phase": "measure",
+                "host": "local",
+                "instance": "mail",
+                "workload": workload,
+                "metric": metric,
+                "database": database,
+                "count": 0,
+                "errors": 0,
+                "bytes": 0,
+                "latency_ns_sum": 0,
+                "latency_ns_max": 0,
+                "latency_ns_p50": 0,
+                "latency_ns_p99": 0,
+                "value": 0.0,
+                **values,
             }
-        )  # fmt: skip
+        )
 
     for number in range(count):
         for metric, database, values in _timings(run):
             part = np.asarray(values[number::count])
             if len(part):
                 row(
-                    number, metric, database, count=len(part), latency_ns_sum=int(part.sum() * 1e6),
-                    latency_ns_max=int(part.max() * 1e6), latency_ns_p50=int(np.median(part) * 1e6),
+                    number,
+                    metric,
+                    database,
+                    count=len(part),
+                    latency_ns_sum=int(part.sum() * 1e6),
+                    latency_ns_max=int(part.max() * 1e6),
+                    latency_ns_p50=int(np.median(part) * 1e6),
                     latency_ns_p99=int(np.quantile(part, 0.99) * 1e6),
-                )  # fmt: skip
+                )
         for metric, levels in run.levels.items():
             row(number, metric, 0, value=levels[number])
         row(number, "executor_busy", 0, workload="", value=0.1)
     for metric, values in run.tasks.items():
-        row(0, f"{metric}_planned", 1, count=run.planned.get(metric, len(values) + run.refused.get(metric, 0)))
+        row(
+            0,
+            f"{metric}_planned",
+            1,
+            count=run.planned.get(metric, len(values) + run.refused.get(metric, 0)),
+        )
         if run.refused.get(metric):
             row(0, f"{metric}_refused", 1, count=run.refused[metric])
     for metric, total in run.counters.items():
@@ -219,7 +289,10 @@ def _samples(run: MailRun) -> dict[str, Any]:
     kinds = {"database": np.uint32, "value": float}
     text = ("phase", "host", "instance", "workload", "metric")
     return {
-        name: np.array([item[name] for item in rows], dtype=object if name in text else kinds.get(name, np.uint64))
+        name: np.array(
+            [item[name] for item in rows],
+            dtype=object if name in text else kinds.get(name, np.uint64),
+        )
         for name in rows[0]
     }
 
@@ -239,15 +312,22 @@ def _histograms(run: MailRun) -> dict[str, Any]:
             buckets[upper] = buckets.get(upper, 0) + 1
         rows += [
             {
-                "phase": "measure", "instance": "mail", "database": database, "workload": "mail", "metric": metric,
-                "upper_ns": upper, "count": count, "latency_ns_sum": int(sum(values) * 1e6),
+                "phase": "measure",
+                "instance": "mail",
+                "database": database,
+                "workload": "mail",
+                "metric": metric,
+                "upper_ns": upper,
+                "count": count,
+                "latency_ns_sum": int(sum(values) * 1e6),
                 "latency_ns_max": int(max(values) * 1e6),
             }
             for upper, count in sorted(buckets.items())
-        ]  # fmt: skip
+        ]
     text = ("phase", "instance", "workload", "metric")
     return {
-        name: np.array([item[name] for item in rows], dtype=object if name in text else np.uint64) for name in rows[0]
+        name: np.array([item[name] for item in rows], dtype=object if name in text else np.uint64)
+        for name in rows[0]
     }
 
 

@@ -1,8 +1,10 @@
-"""A strict reader of the OpenMetrics 1.0 text format, written from its grammar: whatever it does not know is an error.
+"""A strict reader of the OpenMetrics 1.0 text format, written from its grammar.
 
-Checked beyond the grammar: families stand together, metadata comes before samples, suffixes fit the type, a unit is the end of the
-family's name, label names are unique, a labelset occurs once, and the exposition ends with `# EOF` and a line feed.
-"""
+Whatever it does not know is an error.
+
+Checked beyond the grammar: families stand together, metadata comes before samples, suffixes fit the
+type, a unit is the end of the family's name, label names are unique, a labelset occurs once, and
+the exposition ends with `# EOF` and a line feed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Text in the shape that `pdftotext` prints of a solution paper, built from figures; every sentence is ours.
+"""Text in the shape that `pdftotext` prints of a solution paper, built from figures.
 
-Tables are damaged as the published text is: column titles and rows of another table repeated, cells cut in two, the halves
-below each other, one after the other, with a blank line between, or side by side; logs printed twice; paths broken.
-"""
+Every sentence is ours.
+
+Tables are damaged as the published text is: column titles and rows of another table repeated, cells
+cut in two, the halves below each other, one after the other, with a blank line between, or side by
+side; logs printed twice; paths broken."""
 
 from __future__ import annotations
 
@@ -15,12 +17,18 @@ from plimsoll.imports.jetstress.report_labels import PARTS
 from plimsoll.imports.report_model import Section, sections_of
 
 PARTS_BY_TITLE = {part.title: part for part in PARTS}
-#: How the cells of wide tables are broken: not at all, halves below, after each other, with blank lines, side by side.
+#: How the cells of wide tables are broken: not at all, halves below, after each other, with blank
+#: lines, side by side.
 WHOLE, BELOW, SEQUENCE, BLANKS, SPACE = "whole", "below", "sequence", "blanks", "space"
 #: Cut in two lines where some cells were not cut: the line of the ends has gaps.
 TAILS = "tails"
 #: What a printed page does to a text beside its tables.
-TITLE_WITH_ENTRY, BLANK_IN_NAME, STRAY_HEADINGS, ALL = "title with entry", "blank in name", "stray headings", "all"
+TITLE_WITH_ENTRY, BLANK_IN_NAME, STRAY_HEADINGS, ALL = (
+    "title with entry",
+    "blank in name",
+    "stray headings",
+    "all",
+)
 FAULTS = (TITLE_WITH_ENTRY, BLANK_IN_NAME, STRAY_HEADINGS, ALL)
 WIDE = ("Transactional I/O Performance", "Total I/O Performance")
 
@@ -40,10 +48,14 @@ def _broken_row(cells: list[str], way: str, chance: random.Random) -> list[str]:
         return ["  ".join(f"{pair[half]:<12}" for pair in pairs).rstrip() for half in (0, 1)]
     if way == TAILS:
         pairs = [
-            pair if index == 0 or chance.random() < 0.6 else (cells[index], "") for index, pair in enumerate(pairs)
+            pair if index == 0 or chance.random() < 0.6 else (cells[index], "")
+            for index, pair in enumerate(pairs)
         ]
         # The columns of the ends do not stand exactly below those of the heads.
-        return ["  ".join(f"{head:<12}" for head, _ in pairs).rstrip(), "   ".join(tail for _, tail in pairs if tail)]
+        return [
+            "  ".join(f"{head:<12}" for head, _ in pairs).rstrip(),
+            "   ".join(tail for _, tail in pairs if tail),
+        ]
     if way == SPACE:
         return [" ".join([cells[0], *(f"{head} {tail}" for head, tail in pairs[1:])])]
     lines = [piece for pair in pairs for piece in pair]
@@ -70,12 +82,20 @@ def _section_lines(section: Section, way: str, chance: random.Random) -> list[st
 
 
 def _path(cells: list[str]) -> str:
-    return f"C:\\Program Files\\Exchange\nJetstress\\{cells[1]}" if cells[0] == "Performance Log" else cells[1]
+    return (
+        f"C:\\Program Files\\Exchange\nJetstress\\{cells[1]}"
+        if cells[0] == "Performance Log"
+        else cells[1]
+    )
 
 
 def _log_line(text: str) -> list[str]:
     # A long line goes on below, as printing broke it.
-    return [text] if len(text) < 100 else [text[: text.rindex(" ", 0, 90)], text[text.rindex(" ", 0, 90) + 1 :]]
+    return (
+        [text]
+        if len(text) < 100
+        else [text[: text.rindex(" ", 0, 90)], text[text.rindex(" ", 0, 90) + 1 :]]
+    )
 
 
 def _place_lines(cells: list[str]) -> list[str]:
@@ -94,7 +114,9 @@ def report_lines(report: dict[str, Any], way: str = WHOLE, seed: int = 1) -> lis
             # The short copy of the log stands before the checksum.
             lines += [
                 "Test Log",
-                *_section_lines(Section("Test Log", lines=by_title["Test Log"].lines[:5]), WHOLE, chance),
+                *_section_lines(
+                    Section("Test Log", lines=by_title["Test Log"].lines[:5]), WHOLE, chance
+                ),
                 "",
             ]
         lines += [section.title]
@@ -117,13 +139,24 @@ def printed_with(fault: str, lines: list[str]) -> list[str]:
             found[-1] = f"Test Log {line}"
             continue
         found.append(line)
-        if fault in (STRAY_HEADINGS, ALL) and title == "Total I/O Performance" and re.match(r"Instance ?\d+\.", line):
-            found += ["I/O Database", "Reads Average", "Latency (msec)", "MSExchange Database ==> Instances"]
+        if (
+            fault in (STRAY_HEADINGS, ALL)
+            and title == "Total I/O Performance"
+            and re.match(r"Instance ?\d+\.", line)
+        ):
+            found += [
+                "I/O Database",
+                "Reads Average",
+                "Latency (msec)",
+                "MSExchange Database ==> Instances",
+            ]
     return found
 
 
 def paper(reports: list[tuple[str, dict[str, Any], str]], tables: list[str] | None = None) -> str:
-    """A paper: appendices with their letter and way of damage, with a heading and a number on each page."""
+    """A paper: appendices with their letter and way of damage, with a heading and a number on each
+    page.
+    """
     lines = ["A storage solution for tests of an importer", "", *(tables or [])]
     for number, (letter, report, way) in enumerate(reports):
         if letter:

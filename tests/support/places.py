@@ -1,4 +1,7 @@
-"""Places for tests that need more than a directory: loop devices and small file systems, for root only, removed afterwards."""
+"""Places for tests that need more than a directory.
+
+Loop devices and small file systems, for root only, removed afterwards.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,19 @@ import pytest
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 
 
-def plimsoll(*arguments: str | Path, cwd: Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+def plimsoll(
+    *arguments: str | Path, cwd: Path, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
     """The program as a user starts it, without a terminal."""
     command = [*PLIMSOLL, *map(str, arguments)]
     return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL
+        command,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -56,7 +67,10 @@ def mounted(source: str, point: Path, *options: str) -> Iterator[Path]:
         yield point
     finally:
         for _ in range(50):
-            if subprocess.run(["umount", str(point)], check=False, capture_output=True).returncode == 0:
+            if (
+                subprocess.run(["umount", str(point)], check=False, capture_output=True).returncode
+                == 0
+            ):
                 break
             time.sleep(0.1)
 
@@ -65,7 +79,10 @@ def mounted(source: str, point: Path, *options: str) -> Iterator[Path]:
 def file_system(
     home: Path, mebibytes: int, kind: str = "ext4", *options: str, block_bytes: int | None = None
 ) -> Iterator[Path]:
-    """A small file system of its own; small ones have blocks of 1 KiB unless `block_bytes` says otherwise."""
+    """A small file system of its own.
+
+    Small ones have blocks of 1 KiB unless `block_bytes` says otherwise.
+    """
     with loop_device(home / "backing", mebibytes) as device:
         blocks = [] if block_bytes is None else ["-b", str(block_bytes)]
         _tool(f"mkfs.{kind}", "-q", *blocks, device)

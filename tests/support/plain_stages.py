@@ -1,4 +1,7 @@
-"""The stages after a run as tests ask them: plain data in, plain data out; what a test does not say is neutral."""
+"""The stages after a run as tests ask them: plain data in, plain data out.
+
+What a test does not say is neutral.
+"""
 
 import collections.abc
 import types
@@ -63,11 +66,16 @@ def filled(kind: Any, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
         missing = {
-            name: neutral(hint) for name, hint in hints_of(kind).items() if name in kind._required - given.keys()
+            name: neutral(hint)
+            for name, hint in hints_of(kind).items()
+            if name in kind._required - given.keys()
         }
         hints = hints_of(kind)
         return {
-            **{name: filled(hints[name], item) if name in hints else item for name, item in given.items()},
+            **{
+                name: filled(hints[name], item) if name in hints else item
+                for name, item in given.items()
+            },
             **missing,
         }
     arguments = get_args(kind)
@@ -76,7 +84,9 @@ def filled(kind: Any, given: Any) -> Any:
     if isinstance(given, dict) and get_origin(kind) is collections.abc.Mapping:
         return {key: filled(arguments[1], item) for key, item in given.items()}
     if get_origin(kind) in (Union, types.UnionType):
-        documents = [item for item in arguments if isinstance(item, type) and issubclass(item, Document)]
+        documents = [
+            item for item in arguments if isinstance(item, type) and issubclass(item, Document)
+        ]
         if isinstance(given, dict):
             documents = [item for item in documents if given.keys() <= hints_of(item).keys()]
         return filled(documents[0], given) if documents else given

@@ -1,7 +1,9 @@
-"""A machine for power cuts: a volatile disk, a loop device with direct I/O on it, a file system, the program, and its witness.
+"""A machine for power cuts.
 
-Everything is removed at the end, whatever happens. What is not possible here is a skip that says why.
-"""
+A volatile disk, a loop device with direct I/O on it, a file system, the program, and its witness.
+
+Everything is removed at the end, whatever happens. What is not possible here is a skip that says
+why."""
 
 from __future__ import annotations
 
@@ -61,13 +63,17 @@ def _run(*command: str | Path) -> str:
 def plimsoll(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """The program as a user starts it."""
     command = [*PLIMSOLL, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 class Machine:
     """See the text of this file."""
 
-    def __init__(self, home: Path, kind: str, behaviour: str, seed: int, mebibytes: int | None = None) -> None:
+    def __init__(
+        self, home: Path, kind: str, behaviour: str, seed: int, mebibytes: int | None = None
+    ) -> None:
         self.home, self.kind, self.behaviour = home, kind, behaviour
         self.point, self._fuse, self._content = home / "mnt", home / "fuse", home / "content"
         for directory in (self.point, self._fuse, self._content):
@@ -86,7 +92,11 @@ class Machine:
             seed,
         ]
         self._disk = subprocess.Popen(
-            list(map(str, command)), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            list(map(str, command)),
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         try:
             assert self._hear() == "serving", "the volatile disk did not start"
@@ -139,7 +149,13 @@ class Machine:
 
     def _attach(self) -> None:
         self.device = _run(
-            "losetup", "--find", "--show", "--direct-io=on", "--sector-size", "4096", self._fuse / "disk"
+            "losetup",
+            "--find",
+            "--show",
+            "--direct-io=on",
+            "--sector-size",
+            "4096",
+            self._fuse / "disk",
         )
 
     def _detach(self) -> None:
@@ -169,7 +185,9 @@ def _patiently(*command: str | Path) -> None:
 
 
 @contextmanager
-def machine(home: Path, kind: str, behaviour: str, seed: int, mebibytes: int | None = None) -> Iterator[Machine]:
+def machine(
+    home: Path, kind: str, behaviour: str, seed: int, mebibytes: int | None = None
+) -> Iterator[Machine]:
     """A machine with a file system, not started."""
     made = Machine(home, kind, behaviour, seed, mebibytes)
     try:
@@ -213,9 +231,14 @@ def work_until_cut(made: Machine, address: str, log: Path, seconds: float) -> st
 
 
 def recover_until_cut(made: Machine, log: Path) -> tuple[str, bool]:
-    """Recovery in the place of the evidence, and again no power while it writes; returns what the disk says of the cut, and whether it was under way."""
+    """Recovery in the place of the evidence, and again no power while it writes.
+
+    Returns what the disk says of the cut, and whether it was under way.
+    """
     command = [*PLIMSOLL, "audit", str(made.point), "--witness-log", str(log), "--in-place"]
-    process = subprocess.Popen(command, cwd=made.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=made.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         said = made.cut(RECOVERY_S_MAX)
         under_way = process.poll() is None
@@ -239,18 +262,35 @@ def _wait_for_lines(log: Path, process: subprocess.Popen[bytes]) -> None:
 def audit(made: Machine, log: Path) -> dict[str, Any]:
     """The audit of the started machine, as JSON with its exit code."""
     found = plimsoll(
-        "audit", made.point, "--witness-log", log, "--work", made.home, "--cut-under-load", "--json", cwd=made.home
+        "audit",
+        made.point,
+        "--witness-log",
+        log,
+        "--work",
+        made.home,
+        "--cut-under-load",
+        "--json",
+        cwd=made.home,
     )
     if not found.stdout:
-        return {"result": "none", "exit_code": found.returncode, "text": found.stderr, "findings": []}
+        return {
+            "result": "none",
+            "exit_code": found.returncode,
+            "text": found.stderr,
+            "findings": [],
+        }
     return {**json.loads(found.stdout), "exit_code": found.returncode}
 
 
 def snapshot_under_load(made: Machine, address: str, log: Path) -> dict[str, Any]:
-    """Copy the disk at one instant while the work goes on, and audit the copy in the place of the original."""
+    """Copy the disk at one instant while the work goes on, and audit the copy in the place of the
+    original.
+    """
     known = made.home / "known.log"
     command = [*PLIMSOLL, "powercut", str(made.point), "--witness", address, *WORK]
-    process = subprocess.Popen(command, cwd=made.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=made.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     copy = made.home / "snapshot"
     try:
         _wait_for_lines(log, process)

@@ -1,4 +1,7 @@
-"""The published figures of the EMC VNXe3300 report, as reports of the test tool; `tests/golden/published` names its source."""
+"""The published figures of the EMC VNXe3300 report, as reports of the test tool.
+
+`tests/golden/published` names its source.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,13 @@ def read(name: str) -> dict[str, Any]:
 
 def printed(name: str) -> dict[str, Any]:
     """An appendix as its report prints it: the digit that appendix E lost is lost here, too."""
-    found = {key: value for key, value in copy.deepcopy(read(name)).items() if key not in NOT_PRINTED}
-    for table in (found.get("transactional_io"), found.get("replay_phase", {}).get("transactional_io")):
+    found = {
+        key: value for key, value in copy.deepcopy(read(name)).items() if key not in NOT_PRINTED
+    }
+    for table in (
+        found.get("transactional_io"),
+        found.get("replay_phase", {}).get("transactional_io"),
+    ):
         for row in (table or {}).values():
             if "db_read_avg_bytes_as_printed" in row:
                 row["db_read_avg_bytes"] = row.pop("db_read_avg_bytes_as_printed")
@@ -56,9 +64,13 @@ def appendix_f() -> tuple[dict[str, Any], dict[str, Any]]:
     """The replay, and the generation of its logs."""
     both = printed("appendix_f_soft_recovery")
     events = both["test_log_events"]
-    replay = {key: both[key] for key in ("soft_recovery_statistics", CONFIGURATION)} | both["replay_phase"]
+    replay = {key: both[key] for key in ("soft_recovery_statistics", CONFIGURATION)} | both[
+        "replay_phase"
+    ]
     # The page of the first phase is saved when that ends, with the log up to then.
-    saved = next(place for place, event in enumerate(events) if event["event"] == "html_report_saved")
+    saved = next(
+        place for place, event in enumerate(events) if event["event"] == "html_report_saved"
+    )
     generation = both["log_generation_phase"] | {
         CONFIGURATION: both[CONFIGURATION],
         "test_log_events": events[: saved + 1],
@@ -77,11 +89,18 @@ REPORTS = {
 
 
 def differences(expected: Any, found: Any, path: str = "") -> list[str]:
-    """Every value that is expected and not there as it is; what is found beyond it does not matter."""
+    """Every value that is expected and not there as it is.
+
+    What is found beyond it does not matter.
+    """
     if isinstance(expected, dict):
         if not isinstance(found, dict):
             return [f"{path}: {found!r} is no table"]
-        return [line for key, value in expected.items() for line in differences(value, found.get(key), f"{path}/{key}")]
+        return [
+            line
+            for key, value in expected.items()
+            for line in differences(value, found.get(key), f"{path}/{key}")
+        ]
     if isinstance(expected, list):
         if not isinstance(found, list) or len(found) != len(expected):
             return [f"{path}: {expected!r} became {found!r}"]

@@ -1,8 +1,10 @@
-"""Run folders that no disk has seen: the files of a run, made from stated rates, for tests of summary and report.
+"""Run folders that no disk has seen.
 
-Every sample has the same rates, so each figure of the report is known in advance. `EMC` holds the published figures of
-the two-hour run of the EMC VNXe3300 report, appendix C. What a real run adds beside them (headers, metadata) is left out.
-"""
+The files of a run, made from stated rates, for tests of summary and report.
+
+Every sample has the same rates, so each figure of the report is known in advance. `EMC` holds the
+published figures of the two-hour run of the EMC VNXe3300 report, appendix C. What a real run adds
+beside them (headers, metadata) is left out."""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ EMC: list[dict[str, tuple[float, float, float]]] = [
 OPERATIONS = {"insert": 40, "delete": 20, "replace": 5, "read": 35}
 LOGS = ("log_write", "log_replication")
 START_S = 120
-#: Where the latencies of a distribution lie, as multiples of their mean, and how many of a thousand lie there.
+#: Where the latencies of a distribution lie, as multiples of their mean, and how many of a thousand
+#: lie there.
 SHAPE = ((0.3, 300), (0.6, 350), (1.2, 200), (2.0, 100), (4.0, 45), (8.0, 4), (14.0, 1))
 
 
@@ -50,7 +53,10 @@ def make_folder(
     rates: list[dict[str, tuple[float, float, float]]] = EMC,
     further: list[dict[str, Any]] | None = None,
 ) -> Path:
-    """The files of a finished run, up to `outcome.json`; `further` are samples as from `transfers`."""
+    """The files of a finished run, up to `outcome.json`.
+
+    `further` are samples as from `transfers`.
+    """
     path.mkdir(parents=True)
     plan = _plan(seconds, interval_s, len(rates))
     folder.write_json(path / folder.PLAN, plan)
@@ -59,14 +65,23 @@ def make_folder(
     kernel_log = {"readable": True, "reason": None, "disks": ["sda", "sdb"], "lines": []}
     folder.write_json(path / folder.KERNEL_LOG, kernel_log)
     lines = [
-        {"time_ns": int(at * NS_PER_S), "utc_ns": 0, "level": "info", "kind": kind, "phase": phase, "text": text}
+        {
+            "time_ns": int(at * NS_PER_S),
+            "utc_ns": 0,
+            "level": "info",
+            "kind": kind,
+            "phase": phase,
+            "text": text,
+        }
         for at, kind, phase, text in (
             (0, "phase_started", "prepare", "prepare started"),
             (START_S, "phase_started", "measure", "measure started"),
             (START_S + seconds, "phase_ended", "measure", "measure ended"),
         )
     ]
-    (path / folder.EVENTS).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (path / folder.EVENTS).write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     _write(path / folder.SAMPLES, _samples(rates, seconds, interval_s, further))
     _write(path / folder.HISTOGRAMS, _histograms(rates, seconds))
     return path
@@ -74,12 +89,17 @@ def make_folder(
 
 def make_slow_folder(path: Path) -> Path:
     """The published run on a storage whose reads take 25 ms."""
-    return make_folder(path, rates=[{**place, "database_read": (25.0, *place["database_read"][1:])} for place in EMC])
+    return make_folder(
+        path,
+        rates=[{**place, "database_read": (25.0, *place["database_read"][1:])} for place in EMC],
+    )
 
 
 def finish(run_folder: Path) -> Path:
     """The stages after a run: summary, verdict, report."""
-    plan, environment = (folder.read_json(run_folder / name) for name in (folder.PLAN, folder.ENVIRONMENT))
+    plan, environment = (
+        folder.read_json(run_folder / name) for name in (folder.PLAN, folder.ENVIRONMENT)
+    )
     summary = summarize(run_folder)
     folder.write_json(run_folder / folder.SUMMARY, summary)
     folder.write_json(run_folder / folder.VERDICT, judge(plan, summary, environment))
@@ -125,40 +145,90 @@ def _outcome(plan: dict[str, Any], seconds: int) -> dict[str, Any]:
     for kind, (start, end) in times.items():
         size = 1_043_452_723_200 + (0 if kind == "prepare" else 536_870_912)
         databases = [
-            [{"path": f"/srv/array/{instance['name']}/database001.edb", "size_bytes": size, "records_ever": 1}]
+            [
+                {
+                    "path": f"/srv/array/{instance['name']}/database001.edb",
+                    "size_bytes": size,
+                    "records_ever": 1,
+                }
+            ]
             for instance in instances
         ]
         checksums = [
             {
-                "instance": index, "database": 1, "path": databases[index][0]["path"], "pages_seen": size // 32768,
-                "bad": 0, "correctable": 0, "wrong_page_number": 0, "uninitialized": 0, "seconds": 100.0 - index,
+                "instance": index,
+                "database": 1,
+                "path": databases[index][0]["path"],
+                "pages_seen": size // 32768,
+                "bad": 0,
+                "correctable": 0,
+                "wrong_page_number": 0,
+                "uninitialized": 0,
+                "seconds": 100.0 - index,
                 "mib_per_s": size / 1048576 / (100.0 - index),
             }
             for index in range(len(instances))
-        ]  # fmt: skip
+        ]
         phases.append(
             {
-                "name": kind, "kind": kind, "start_ns": start * NS_PER_S, "end_ns": end * NS_PER_S, "complete": True,
-                "databases": databases, "checksums": checksums if kind == "checksum" else [],
+                "name": kind,
+                "kind": kind,
+                "start_ns": start * NS_PER_S,
+                "end_ns": end * NS_PER_S,
+                "complete": True,
+                "databases": databases,
+                "checksums": checksums if kind == "checksum" else [],
             }
-        )  # fmt: skip
+        )
     return {
-        "schema_version": 1, "ending": "complete", "error": None, "debug_build": False, "virtual_time": False,
-        "io_method": "io_uring", "io_remarks": [], "phases": phases,
-        "devices": [{"instance": item["name"], "databases": "sda", "log": "sdb"} for item in instances],
+        "schema_version": 1,
+        "ending": "complete",
+        "error": None,
+        "debug_build": False,
+        "virtual_time": False,
+        "io_method": "io_uring",
+        "io_remarks": [],
+        "phases": phases,
+        "devices": [
+            {"instance": item["name"], "databases": "sda", "log": "sdb"} for item in instances
+        ],
         "anchors": [{"monotonic_ns": 0, "utc_ns": 1_303_357_561 * NS_PER_S, "host_offset_ns": 0}],
-    }  # fmt: skip
+    }
 
 
-def _places(rates: list[dict[str, tuple[float, float, float]]]) -> list[tuple[str, int, str, str, float, float, float]]:
-    """Instance, database, workload, metric, mean ms, rate and size of everything that has transfers."""
+def _places(
+    rates: list[dict[str, tuple[float, float, float]]],
+) -> list[tuple[str, int, str, str, float, float, float]]:
+    """Instance, database, workload, metric, mean ms, rate and size of everything that has
+    transfers.
+    """
     found = []
     for number, metrics in enumerate(rates, 1):
         for metric, (latency_ms, per_s, size) in metrics.items():
-            found.append((f"instance{number}", 0 if metric in LOGS else 1, "", metric, latency_ms, per_s, size))
+            found.append(
+                (
+                    f"instance{number}",
+                    0 if metric in LOGS else 1,
+                    "",
+                    metric,
+                    latency_ms,
+                    per_s,
+                    size,
+                )
+            )
         for operation, percent in OPERATIONS.items():
             # 10.482 batches of 32 transactions a second, of both databases.
-            found.append((f"instance{number}", 1, "mix", operation, 15.0, 10.482 * 32 / 2 * percent / 100, 0.0))
+            found.append(
+                (
+                    f"instance{number}",
+                    1,
+                    "mix",
+                    operation,
+                    15.0,
+                    10.482 * 32 / 2 * percent / 100,
+                    0.0,
+                )
+            )
     return found
 
 
@@ -168,7 +238,10 @@ def _samples(
     interval_s: int,
     further: list[dict[str, Any]] | None,
 ) -> dict[str, Any]:
-    """Rows of one table: first what has transfers, then levels. Rates that are no whole number differ between samples."""
+    """Rows of one table: first what has transfers, then levels.
+
+    Rates that are no whole number differ between samples.
+    """
     ends = START_S + np.arange(interval_s, seconds + interval_s, interval_s)
     parts: list[dict[str, Any]] = []
     for instance, database, workload, metric, latency_ms, per_s, size in _places(rates):
@@ -191,18 +264,27 @@ def _samples(
             ("executor_busy", 0.2),
         ):
             parts.append(
-                _rows(ends, interval_s, f"instance{number}", 0, "", metric) | {"value": np.full(len(ends), value)}
+                _rows(ends, interval_s, f"instance{number}", 0, "", metric)
+                | {"value": np.full(len(ends), value)}
             )
         parts.append(_rows(ends, interval_s, f"instance{number}", 0, "", "page_fault_stall"))
         # Both published databases together grew by 1024 MiB in steps of 8 MiB.
         steps = np.floor(np.linspace(0, 64.99, len(ends))) * 8 * 1048576
-        parts.append(_rows(ends, interval_s, f"instance{number}", 1, "", "database_size") | {"value": steps})
+        parts.append(
+            _rows(ends, interval_s, f"instance{number}", 1, "", "database_size") | {"value": steps}
+        )
     parts += [*_machine(ends, interval_s, len(rates)), *(further or [])]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def transfers(
-    phase: str, instance: str, metric: str, database: int, ends_s: Any, interval_s: int, each: tuple[int, int, int]
+    phase: str,
+    instance: str,
+    metric: str,
+    database: int,
+    ends_s: Any,
+    interval_s: int,
+    each: tuple[int, int, int],
 ) -> dict[str, Any]:
     """Samples of one metric with the same count, bytes and sum of latencies in each."""
     ends = np.asarray(ends_s)
@@ -212,16 +294,22 @@ def transfers(
 
 
 def _machine(ends: Any, interval_s: int, count: int) -> list[dict[str, Any]]:
-    """Processor and memory in both phases, and the disks under the checksum: one for the databases, one for the logs."""
+    """Processor and memory in both phases, and the disks under the checksum.
+
+    One for the databases, one for the logs.
+    """
     swing = np.tile([0.1, 0.3], len(ends))[: len(ends)]
     parts = [
         _rows(ends, interval_s, "instance1", 0, "", "cpu_busy") | {"value": swing},
-        _rows(ends, interval_s, "instance1", 0, "", "memory_available") | {"value": np.full(len(ends), 15.2e9)},
+        _rows(ends, interval_s, "instance1", 0, "", "memory_available")
+        | {"value": np.full(len(ends), 15.2e9)},
     ]
     late = ends[-1] + 2 + np.arange(10, 110, 10)
     checksum = {"cpu_busy": 0.21, "memory_available": 15.7e9}
     for metric, value in checksum.items():
-        parts.append(_rows(late, 10, "instance1", 0, "", metric, "checksum") | {"value": np.full(10, value)})
+        parts.append(
+            _rows(late, 10, "instance1", 0, "", metric, "checksum") | {"value": np.full(10, value)}
+        )
     device = {
         "reads": 12954.46,
         "read_time": 12954.46 * 48e6,
@@ -231,22 +319,52 @@ def _machine(ends: Any, interval_s: int, count: int) -> list[dict[str, Any]]:
     }
     for number in range(1, count + 1):
         for row, busy in ((1, True), (0, False)):
-            for figure in ("reads", "writes", "read_time", "write_time", "read_bytes", "write_bytes", "busy", "queue"):
+            for figure in (
+                "reads",
+                "writes",
+                "read_time",
+                "write_time",
+                "read_bytes",
+                "write_bytes",
+                "busy",
+                "queue",
+            ):
                 values = np.full(10, device.get(figure, 0.0) if busy else 0.0)
                 parts.append(
-                    _rows(late, 10, f"instance{number}", row, "", f"device_{figure}", "checksum") | {"value": values}
+                    _rows(late, 10, f"instance{number}", row, "", f"device_{figure}", "checksum")
+                    | {"value": values}
                 )
     return parts
 
 
 def _rows(
-    ends: Any, interval_s: int, instance: str, database: int, workload: str, metric: str, phase: str = "measure"
+    ends: Any,
+    interval_s: int,
+    instance: str,
+    database: int,
+    workload: str,
+    metric: str,
+    phase: str = "measure",
 ) -> dict[str, Any]:
     whole = dict.fromkeys(
-        ("count", "errors", "bytes", "latency_ns_sum", "latency_ns_max", "latency_ns_p50", "latency_ns_p99"),
+        (
+            "count",
+            "errors",
+            "bytes",
+            "latency_ns_sum",
+            "latency_ns_max",
+            "latency_ns_p50",
+            "latency_ns_p99",
+        ),
         np.zeros(len(ends), np.uint64),
     )
-    words = {"phase": phase, "host": "local", "instance": instance, "workload": workload, "metric": metric}
+    words = {
+        "phase": phase,
+        "host": "local",
+        "instance": instance,
+        "workload": workload,
+        "metric": metric,
+    }
     return {
         "end_ns": (ends * NS_PER_S).astype(np.uint64),
         "interval_ns": np.full(len(ends), interval_s * NS_PER_S, np.uint64),
@@ -263,16 +381,21 @@ def _histograms(rates: list[dict[str, tuple[float, float, float]]], seconds: int
         for factor, share in SHAPE:
             rows.append(
                 {
-                    "phase": "measure", "instance": instance, "database": database, "workload": workload,
-                    "metric": metric, "upper_ns": int(latency_ms * factor * 1e6),
+                    "phase": "measure",
+                    "instance": instance,
+                    "database": database,
+                    "workload": workload,
+                    "metric": metric,
+                    "upper_ns": int(latency_ms * factor * 1e6),
                     "count": round(per_s * seconds * share / 1000),
                     "latency_ns_sum": int(per_s * seconds * latency_ms * 1e6),
                     "latency_ns_max": int(latency_ms * 15e6),
                 }
-            )  # fmt: skip
+            )
     text = ("phase", "instance", "workload", "metric")
     return {
-        name: np.array([row[name] for row in rows], dtype=object if name in text else np.uint64) for name in rows[0]
+        name: np.array([row[name] for row in rows], dtype=object if name in text else np.uint64)
+        for name in rows[0]
     }
 
 

@@ -1,21 +1,26 @@
-"""A disk with a volatile write cache under a real kernel: what was not flushed when its power is cut is at risk, and it may lie.
+"""A disk with a volatile write cache under a real kernel.
+
+What was not flushed when its power is cut is at risk, and it may lie.
 
     python -m tests.support.volatile_disk MOUNT_POINT DIRECTORY MEBIBYTES BEHAVIOUR SEED
 
-It serves one file for a loop device and obeys lines on its standard input, each answered by one line:
+It serves one file for a loop device and obeys lines on its standard input, each answered by one
+line:
 
-    cut [SECONDS]  the power is cut: what survives is decided, and all I/O fails from now on; it waits so long for writes at risk
-    on             the power is back
+    cut [SECONDS]  the power is cut: what survives is decided, and all I/O fails from now on; it
+    waits so long for writes at risk on             the power is back
     snapshot FILE  copy the disk as an array would: everything acknowledged, at one instant
-    rules JSON     from now on these rules, and no others, spoil what passes: tests.support.disk_rules
-    count          how often each rule was applied
+    rules JSON     from now on these rules, and no others, spoil what passes:
+    tests.support.disk_rules count          how often each rule was applied
 
-Behaviours: `honest` makes durable what is flushed; at the cut every aligned 4 KiB of a write not flushed survives or not. `tears` differs
-in that 512 bytes survive or not. `drops_flushes` acknowledges flushes and destages in order when it finds time; at the cut all that
-is left in the cache is gone. `reorders` does the same, but at the cut most of the cache is saved, without its order.
+Behaviours: `honest` makes durable what is flushed; at the cut every aligned 4 KiB of a write not
+flushed survives or not. `tears` differs in that 512 bytes survive or not. `drops_flushes`
+acknowledges flushes and destages in order when it finds time; at the cut all that is left in the
+cache is gone. `reorders` does the same, but at the cut most of the cache is saved, without its
+order.
 
-`present` is what reads see, `durable` what is certain; between them lie the writes in the cache, in their order.
-"""
+`present` is what reads see, `durable` what is certain; between them lie the writes in the cache, in
+their order."""
 
 from __future__ import annotations
 
@@ -39,7 +44,8 @@ DESTAGE_AFTER_S = 0.4
 #: Share of a reordering cache that is not saved.
 FORGOTTEN_SHARE = 0.05
 SECTOR_BYTES, BLOCK_BYTES = 512, 4096
-#: A cut waits until so many writes are at risk, drawn anew for each, or for so long unless told otherwise.
+#: A cut waits until so many writes are at risk, drawn anew for each, or for so long unless told
+#: otherwise.
 AT_RISK_MAX, CUT_PATIENCE_S = 16, 1.0
 
 
@@ -86,7 +92,12 @@ class VolatileDisk:
         """What a liar does in its own time."""
         if self._is_on and self._behaviour in LIARS:
             before = time.monotonic() - DESTAGE_AFTER_S
-            self._destage(next((i for i, cached in enumerate(self._cache) if cached.at > before), len(self._cache)))
+            self._destage(
+                next(
+                    (i for i, cached in enumerate(self._cache) if cached.at > before),
+                    len(self._cache),
+                )
+            )
 
     def want_cut(self, patience_s: float) -> None:
         """The power is to go as soon as enough is at risk, or when this was waited for in vain."""
@@ -198,7 +209,9 @@ def main() -> None:
             return
         if disk.is_time_for_cut():
             print(disk.cut(), flush=True)
-        if input_descriptor in ready and not _obey(disk, ruled, file, sys.stdin.readline().split(maxsplit=1)):
+        if input_descriptor in ready and not _obey(
+            disk, ruled, file, sys.stdin.readline().split(maxsplit=1)
+        ):
             return
 
 

@@ -1,4 +1,6 @@
-"""A strict reader of the YAML that the manifests here are written in: mappings and lists by indentation, scalars, lists in brackets.
+"""A strict reader of the YAML that the manifests here are written in.
+
+Mappings and lists by indentation, scalars, lists in brackets.
 
 Anything else is an error, so a manifest cannot say something that its test does not see.
 """

@@ -119,7 +119,9 @@ class Databases(RuleBasedStateMachine):
         paths = [self.disk / name / "database001.edb" for name in self.names]
         _, text = self.run("verify", "--deep", "--json", *paths, codes=[PASS])
         files = {Path(file["path"]).parent.name: file for file in json.loads(text)["files"]}
-        assert all(file["verdict"] == "sound" and not file["deep"]["findings"] for file in files.values()), text
+        assert all(
+            file["verdict"] == "sound" and not file["deep"]["findings"] for file in files.values()
+        ), text
         return {name: files[name]["deep"]["records"] for name in self.names}
 
     # How commands are given.
@@ -136,16 +138,21 @@ class Databases(RuleBasedStateMachine):
 
     def plan(self, load: str, seconds: int, *, seed: int = 1, source: str = "") -> Path:
         instances = [
-            f'[[instance]]\nname = "{name}"\ndatabase_size_mib = {SIZE_MIB}\ncache_mib_max = {CACHE_MIB}'
+            f'[[instance]]\nname = "{name}"\ndatabase_size_mib = {SIZE_MIB}\ncache_mib_max = '
+            f"{CACHE_MIB}"
             for name in self.names
         ]
         path = self.new_path("plan").with_suffix(".toml")
         path.write_text(
             PLAN.format(
-                seed=seed, source=source, path=self.disk, instances="\n".join(instances),
-                load=LOADS[load], seconds=seconds,
+                seed=seed,
+                source=source,
+                path=self.disk,
+                instances="\n".join(instances),
+                load=LOADS[load],
+                seconds=seconds,
             )
-        )  # fmt: skip
+        )
         return path
 
     def options(self, out: Path) -> tuple[object, ...]:
@@ -165,7 +172,9 @@ class Databases(RuleBasedStateMachine):
                 f"FROM {parquet.rows_of(out / folder.SAMPLES)} GROUP BY instance"
             ).fetchall()
         return totals | {
-            name: (int(inserts or 0), int(deletes or 0)) for name, inserts, deletes in rows if name in totals
+            name: (int(inserts or 0), int(deletes or 0))
+            for name, inserts, deletes in rows
+            if name in totals
         }
 
     def book(self, out: Path, *, unsure: int = 0, crashed: bool = False) -> None:
@@ -215,7 +224,9 @@ class Databases(RuleBasedStateMachine):
         prepared = self.place / f"prepared-{self.count}"
         if not prepared.exists():
             out = self.new_path("run")
-            self.run("prepare", self.plan("sessions", 1), "--yes", "--quiet", "--out", out, codes=[PASS])
+            self.run(
+                "prepare", self.plan("sessions", 1), "--yes", "--quiet", "--out", out, codes=[PASS]
+            )
             shutil.copytree(self.disk, prepared)
             return
         shutil.copytree(prepared, self.disk)
@@ -254,10 +265,14 @@ class Databases(RuleBasedStateMachine):
     @rule()
     def prepare_with_another_plan(self) -> None:
         """Databases of another seed are not made in the place of those that are there."""
-        before = {name: (self.disk / name / "database001.edb").stat().st_mtime_ns for name in self.names}
+        before = {
+            name: (self.disk / name / "database001.edb").stat().st_mtime_ns for name in self.names
+        }
         plan = self.plan("sessions", 1, seed=2)
         self.run("prepare", plan, "--yes", "--quiet", "--out", self.new_path("run"), codes=[USAGE])
-        assert {name: (self.disk / name / "database001.edb").stat().st_mtime_ns for name in self.names} == before
+        assert {
+            name: (self.disk / name / "database001.edb").stat().st_mtime_ns for name in self.names
+        } == before
 
     @precondition(lambda self: self.saved is None and self.exist() and self.closed() and self.least)
     @rule()
@@ -323,9 +338,12 @@ class Databases(RuleBasedStateMachine):
                 lines = answer.read().decode().splitlines()
         except OSError:
             return {}
-        rows = [line for line in lines if line.startswith('plimsoll_time_seconds_count{of="insert",')]
+        rows = [
+            line for line in lines if line.startswith('plimsoll_time_seconds_count{of="insert",')
+        ]
         return {
-            name: sum(int(float(row.split()[-1])) for row in rows if f'instance="{name}"' in row) for name in self.names
+            name: sum(int(float(row.split()[-1])) for row in rows if f'instance="{name}"' in row)
+            for name in self.names
         }
 
     @precondition(lambda self: self.killed is not None or self.ended is not None)
@@ -359,7 +377,10 @@ class Databases(RuleBasedStateMachine):
         """Of two runs on the same databases one is refused, or comes when the other has ended."""
         runs = [self.new_path("run"), self.new_path("run")]
         plan = self.plan("sessions", 1)
-        both = [Command(("run", plan, "--yes", "--quiet", "--out", out), self.new_path("said")) for out in runs]
+        both = [
+            Command(("run", plan, "--yes", "--quiet", "--out", out), self.new_path("said"))
+            for out in runs
+        ]
         ends = [command.end() for command in both]
         for command, (code, text) in zip(both, ends, strict=True):
             no_fault_of_ours(command.arguments, code, text, (*ENDED, USAGE))

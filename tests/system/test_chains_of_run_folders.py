@@ -1,9 +1,10 @@
-"""Run folders live long: chains of commands on a few of them, drawn by chance, and what must hold after each.
+"""Run folders live long: chains of commands on a few of them, drawn by chance, and what must hold
+after each.
 
-Every command ends with an exit code that is right for the folder's state and never with a fault of ours; what was measured is never
-changed by anything but the damage that a rule does; a sound folder is judged as before, and the next command works. A sequence that
-fails is made as short as it can be.
-"""
+Every command ends with an exit code that is right for the folder's state and never with a fault of
+ours; what was measured is never changed by anything but the damage that a rule does; a sound folder
+is judged as before, and the next command works. A sequence that fails is made as short as it can
+be."""
 
 import contextlib
 import io
@@ -33,7 +34,14 @@ from plimsoll.files import folder
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 #: What a stage after the measuring must never touch.
-MEASURED = (folder.PLAN, folder.ENVIRONMENT, folder.EVENTS, folder.SAMPLES, folder.HISTOGRAMS, folder.OUTCOME)
+MEASURED = (
+    folder.PLAN,
+    folder.ENVIRONMENT,
+    folder.EVENTS,
+    folder.SAMPLES,
+    folder.HISTOGRAMS,
+    folder.OUTCOME,
+)
 SOUND, KILLED, DAMAGED = "sound", "killed", "damaged"
 PASS, FAIL, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
@@ -94,7 +102,9 @@ class RunFolders(RuleBasedStateMachine):
             shutil.copy(GOLDEN / file, self.home / name)
         # Its storage is not mounted.
         plan = (GOLDEN / folder.PLAN).read_text(encoding="utf-8")
-        folder.write_text(self.home / name / folder.PLAN, plan.replace("/srv/array", str(self.home / "unmounted")))
+        folder.write_text(
+            self.home / name / folder.PLAN, plan.replace("/srv/array", str(self.home / "unmounted"))
+        )
         folder.write_json(self.home / name / folder.PROGRESS, {"process_id": 2**22 + 1})
         return self.added(name, KILLED)
 
@@ -126,7 +136,10 @@ class RunFolders(RuleBasedStateMachine):
 
     @rule(name=folders)
     def resume(self, name: str) -> None:
-        """What ended does not go on, and the storage of what was killed is not on this machine: nothing is put aside."""
+        """What ended does not go on, and the storage of what was killed is not on this machine.
+
+        Nothing is put aside.
+        """
         present = sorted(path.name for path in (self.home / name).iterdir())
         code, text = self.run("resume", self.home / name, "--quiet")
         assert code == USAGE, text
@@ -162,12 +175,16 @@ class RunFolders(RuleBasedStateMachine):
     @rule(target=folders, name=folders, redact=st.booleans())
     def pack_and_unpack(self, name: str, redact: bool) -> str | MultipleResults[str]:
         archive, other = self.home / f"{self.new_name()}.tar.gz", self.new_name()
-        code, text = self.run("pack", self.home / name, "--out", archive, *(["--redact"] if redact else []))
+        code, text = self.run(
+            "pack", self.home / name, "--out", archive, *(["--redact"] if redact else [])
+        )
         if code != PASS:
             assert self.states[name] != SOUND and not archive.exists(), text
             # Not the name again: a folder that is deleted would still be drawn by its second entry.
             return multiple()
-        assert self.run("pack", self.home / name, "--out", archive)[0] == USAGE, "an archive is not overwritten"
+        assert self.run("pack", self.home / name, "--out", archive)[0] == USAGE, (
+            "an archive is not overwritten"
+        )
         assert self.run("unpack", archive, "--check")[0] == PASS
         code, text = self.run("unpack", archive, "--to", self.home / other)
         assert code == PASS, text
@@ -212,13 +229,19 @@ def nothing_is_agreed_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def chains(count: int, steps: int) -> None:
     quick = settings(
-        max_examples=count, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=count,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(RunFolders, settings=quick)
 
 
 def test_ten_chains_of_commands_on_run_folders() -> None:
-    """Single commands were tested, and what broke in use were chains: `--out` on a run that had been resumed wiped both halves."""
+    """Single commands were tested, and what broke in use were chains.
+
+    `--out` on a run that had been resumed wiped both halves.
+    """
     chains(10, 8)
 
 

@@ -1,8 +1,9 @@
-"""Programs written by others read what the engine leaves, after it has changed a database at random and stopped cleanly.
+"""Programs written by others read what the engine leaves, after it has changed a database at random
+and stopped cleanly.
 
-A prepared database is regular; one that was worked on has split and merged pages, removed nodes, moved extents and values of every length. The
-rows it must hold are told by the program that changed it, from its own account; readers are those of `test_prepared_databases.py`.
-"""
+A prepared database is regular; one that was worked on has split and merged pages, removed nodes,
+moved extents and values of every length. The rows it must hold are told by the program that changed
+it, from its own account; readers are those of `test_prepared_databases.py`."""
 
 import csv
 import json
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.support import prepared_content as content
+from tests.support.rust_examples import example
 
 ROOT = Path(__file__).parents[2]
 SEED = 11
@@ -41,37 +43,52 @@ class Changed:
 
 
 @pytest.fixture(scope="module", params=CHANGED)
-def changed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changed]:
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        pytest.skip("cargo is not installed, so there is nothing to make a database with")
+def changed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Changed]:
     page_bytes, changes = request.param
     folder = tmp_path_factory.mktemp("changed")
-    command = [cargo, "run", "-q", "-p", "plimsoll-engine", "--example", "changed_file"]
     # Without optimization the many take ten minutes.
-    command += ["--release", "--"] if changes > 10_000 else ["--"]
-    command += [str(folder / "changed.edb"), str(page_bytes), f"changes={changes}", f"seed={SEED}"]
-    done = subprocess.run([*command, f"database={DATABASE}"], cwd=ROOT, check=True, capture_output=True, text=True)
+    program = example("changed_file", *(["--release"] if changes > 10_000 else []))
+    command = [program, folder / "changed.edb", str(page_bytes)]
+    command += [f"changes={changes}", f"seed={SEED}"]
+    done = subprocess.run(
+        [*command, f"database={DATABASE}"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     told = json.loads(done.stdout)
     versions = {int(number): version for number, version in told["versions"].items()}
     assert any(versions.values()), "some records were replaced"
-    yield Changed(folder / "changed.edb", versions, sorted(told["messages"], key=lambda message: int(message["id"])))
+    yield Changed(
+        folder / "changed.edb",
+        versions,
+        sorted(told["messages"], key=lambda message: int(message["id"])),
+    )
     shutil.rmtree(folder)
 
 
 def check_records(rows: Iterator[tuple[Any, ...]], changed: Changed) -> None:
-    """Every record is there in its last version, with the content that follows from seed, number and version."""
+    """Every record is there in its last version, with the content that follows from seed, number
+    and version.
+    """
     found = {}
     for number, _, version, size, check, short_pad, long_pad in rows:
         found[number] = version
         assert size == len(short_pad) + len(long_pad)
         assert check == content.check_sum(short_pad, long_pad), f"record {number}"
-        assert long_pad == content.long_pad(SEED, DATABASE, number, version, len(long_pad)), f"record {number}"
+        assert long_pad == content.long_pad(SEED, DATABASE, number, version, len(long_pad)), (
+            f"record {number}"
+        )
     assert found == changed.versions
 
 
 def message(number: int, folder: int, name: str, body: bytes) -> dict[str, Any]:
-    return {"id": number, "folder": folder, "name": name, "bytes": len(body), "crc": zlib.crc32(body)}
+    return {
+        "id": number,
+        "folder": folder,
+        "name": name,
+        "bytes": len(body),
+        "crc": zlib.crc32(body),
+    }
 
 
 def test_dissect_reads_what_the_engine_left(changed: Changed) -> None:
@@ -79,9 +96,14 @@ def test_dissect_reads_what_the_engine_left(changed: Changed) -> None:
     with changed.path.open("rb") as file:
         database = esedb.EseDB(file)
         records = database.table("PlimsollMail").records()
-        check_records((tuple(record.get(name) for name in RECORD_COLUMNS) for record in records), changed)
+        check_records(
+            (tuple(record.get(name) for name in RECORD_COLUMNS) for record in records), changed
+        )
         columns = ("Id", "Folder", "Name", "Body")
-        rows = [tuple(record.get(name) for name in columns) for record in database.table("Messages").records()]
+        rows = [
+            tuple(record.get(name) for name in columns)
+            for record in database.table("Messages").records()
+        ]
     found = [message(number, folder, name, body or b"") for number, folder, name, body in rows]
     assert found == changed.messages
 
@@ -100,12 +122,19 @@ def test_libesedb_reads_what_the_engine_left(changed: Changed) -> None:
     file.open(str(changed.path))
     try:
         tables = [file.get_table_by_name(name) for name in ("PlimsollMail", "Messages")]
-        records, rows = ([table.get_record(at) for at in range(table.number_of_records)] for table in tables)
+        records, rows = (
+            [table.get_record(at) for at in range(table.number_of_records)] for table in tables
+        )
         numbers = [tuple(number_of(record, column) for column in range(5)) for record in records]
         pads = [(data_of(record, 5) or b"", data_of(record, 6) or b"") for record in records]
         check_records((left + right for left, right in zip(numbers, pads, strict=True)), changed)
         found = [
-            message(number_of(row, 0), number_of(row, 1), (data_of(row, 2) or b"").decode(), data_of(row, 3) or b"")
+            message(
+                number_of(row, 0),
+                number_of(row, 1),
+                (data_of(row, 2) or b"").decode(),
+                data_of(row, 3) or b"",
+            )
             for row in rows
         ]
         assert found == changed.messages
@@ -138,14 +167,19 @@ def test_esedbexport_reads_what_the_engine_left(changed: Changed, tmp_path: Path
     checks = [int(row["Check"]) - (1 << 64 if int(row["Check"]) >> 63 else 0) for row in records]
     rows = zip(records, checks, pads, strict=True)
     numbers = ("Number", "Scatter", "Version", "Size")
-    check_records(((*(int(row[name]) for name in numbers), check, *pad) for row, check, pad in rows), changed)
+    check_records(
+        ((*(int(row[name]) for name in numbers), check, *pad) for row, check, pad in rows), changed
+    )
     found = [
         message(int(row["Id"]), int(row["Folder"]), row["Name"], bytes.fromhex(row["Body"]))
         for row in exported(tmp_path / "out.export", "Messages")
     ]
-    # It prints values that lie in the record and leaves those out that lie apart, so they count as empty here.
+    # It prints values that lie in the record and leaves those out that lie apart, so they count as
+    # empty here.
     in_record = [message if message["bytes"] else {"bytes": 0, "crc": 0} for message in found]
-    assert found == [expected | seen for expected, seen in zip(changed.messages, in_record, strict=True)]
+    assert found == [
+        expected | seen for expected, seen in zip(changed.messages, in_record, strict=True)
+    ]
     assert sum(1 for seen in found if seen["bytes"]) > len(found) // 3
 
 

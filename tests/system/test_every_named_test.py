@@ -31,7 +31,10 @@ def plan_of(home: Path, *command: str) -> dict[str, object]:
     ],
 )
 def test_what_a_named_test_does(tmp_path: Path, name: str, kinds: list[str], limits: str) -> None:
-    """The phases and limits that the published tests of these names had; nothing is written to say so."""
+    """The phases and limits that the published tests of these names had.
+
+    Nothing is written to say so.
+    """
     found = plan_of(tmp_path, name)
     assert [phase["action"]["kind"] for phase in found["run"]["phases"]] == kinds  # type: ignore[index]
     assert found["judgement"]["limits"] == limits  # type: ignore[index]
@@ -39,7 +42,9 @@ def test_what_a_named_test_does(tmp_path: Path, name: str, kinds: list[str], lim
 
 
 def test_a_day_of_stress_is_what_it_takes(tmp_path: Path) -> None:
-    """JST-02: 24 hours unless told otherwise, and a recovery holds its checkpoint without being told."""
+    """JST-02: 24 hours unless told otherwise, and a recovery holds its checkpoint without being
+    told.
+    """
     measure = plan_of(tmp_path, "stress")["run"]["phases"][2]  # type: ignore[index]
     assert measure["action"]["duration_s"] == 86400
     held = [
@@ -63,7 +68,9 @@ def test_JST_03_a_maximum_is_compared_with_the_rate_of_a_performance_run() -> No
 def test_JST_04_the_highest_rate_is_found_and_measured(tmp_path: Path) -> None:
     """Every rate tried is on record, and what is judged ran at the highest that passed."""
     minutes = ["--minutes", "0.05", "--search-minutes", "0.25"]
-    result = plimsoll("test", "max", tmp_path / "disk", *SMALL, *minutes, "--out", tmp_path / "run", cwd=tmp_path)
+    result = plimsoll(
+        "test", "max", tmp_path / "disk", *SMALL, *minutes, "--out", tmp_path / "run", cwd=tmp_path
+    )
     assert result.returncode in (0, 1, 3), result.stderr
     found = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
     assert found["ending"] == "complete", found["error"]
@@ -75,7 +82,15 @@ def test_JST_04_the_highest_rate_is_found_and_measured(tmp_path: Path) -> None:
 def test_JST_02_stress_in_short(tmp_path: Path) -> None:
     """All layers are looked at, and hours that were not spent are not claimed."""
     result = plimsoll(
-        "test", "stress", tmp_path / "disk", *SMALL, "--hours", "0.001", "--out", tmp_path / "run", cwd=tmp_path
+        "test",
+        "stress",
+        tmp_path / "disk",
+        *SMALL,
+        "--hours",
+        "0.001",
+        "--out",
+        tmp_path / "run",
+        cwd=tmp_path,
     )
     assert result.returncode in (0, 1, 3), result.stderr
     assert (tmp_path / "run" / folder.DEVICE_ERRORS).exists()

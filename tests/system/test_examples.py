@@ -1,4 +1,7 @@
-"""Every example plan is valid, fits the published schema, and runs: in a short form, with everything but its sizes kept."""
+"""Every example plan is valid, fits the published schema, and runs.
+
+In a short form, with everything but its sizes kept.
+"""
 
 import json
 import re
@@ -15,7 +18,9 @@ from plimsoll.plan.json_schema import plan_schema
 from tests.support.places import plimsoll
 
 ROOT = Path(__file__).parents[2]
-PLANS = sorted(path for path in (ROOT / "examples").glob("*.toml") if 'kind = "plan"' in path.read_text())
+PLANS = sorted(
+    path for path in (ROOT / "examples").glob("*.toml") if 'kind = "plan"' in path.read_text()
+)
 #: What makes a run short; all else stays as the example has it.
 SHORTER = [
     (r"database_size_mib = \d+", "database_size_mib = 64"),
@@ -33,7 +38,9 @@ def short_form(plan: Path, home: Path) -> Path:
     text = plan.read_text()
     for pattern, shorter in SHORTER:
         text = re.sub(pattern, shorter, text)
-    text = re.sub(r'path = "/?([^"]+)"', lambda match: f'path = "{home}/{match[1].replace("/", "_")}"', text)
+    text = re.sub(
+        r'path = "/?([^"]+)"', lambda match: f'path = "{home}/{match[1].replace("/", "_")}"', text
+    )
     path = home / plan.name
     path.write_text(text)
     return path

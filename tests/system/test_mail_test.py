@@ -44,10 +44,17 @@ def read(run: Path, name: str):
     return json.loads((run / name).read_text(encoding="utf-8"))
 
 
-def test_LG_01_LG_15_users_work_are_judged_audited_and_shown(tmp_path: Path, server: Dovecot) -> None:
-    """The first run fills the accounts, the second one finds them; tasks are due as planned and every accepted mail is there."""
+def test_LG_01_LG_15_users_work_are_judged_audited_and_shown(
+    tmp_path: Path, server: Dovecot
+) -> None:
+    """The first run fills the accounts, the second one finds them.
+
+    Tasks are due as planned and every accepted mail is there.
+    """
     run = tmp_path / "run"
-    done = plimsoll(*options(server, 1, "--init", "--minutes", "0.1", "--out", str(run)), cwd=tmp_path)
+    done = plimsoll(
+        *options(server, 1, "--init", "--minutes", "0.1", "--out", str(run)), cwd=tmp_path
+    )
     # Of so few tasks one that is under way at the end is more than one in a hundred.
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = read(run, folder.SUMMARY)
@@ -55,12 +62,17 @@ def test_LG_01_LG_15_users_work_are_judged_audited_and_shown(tmp_path: Path, ser
     rows = {row["task"]: row for row in figures["tasks"]}
     # 6 s of a day of 36 s, 54 tasks a day: 108 are due, by chance within a third of it.
     assert 72 <= figures["planned_count"] <= 144
-    assert figures["refused_count"] == 0 and figures["done_count"] >= 0.95 * figures["planned_count"]
-    assert figures["score"]["ms"] == rows["ReadAndProcessMessages"]["ms_p95"], (
-        "SendMail has too few results, and says so"
+    assert (
+        figures["refused_count"] == 0 and figures["done_count"] >= 0.95 * figures["planned_count"]
     )
+    # SendMail has too few results, and says so; a mean of one task is that task but for rounding.
+    assert figures["score"]["ms"] == pytest.approx(rows["ReadAndProcessMessages"]["ms_p95"])
     assert figures["score"]["missing"][0].startswith("SendMail (weight 1) has ")
-    assert all(row["ms_p50"] <= row["ms_p95"] <= row["ms_max"] * 1.11 for row in rows.values() if row["done_count"])
+    assert all(
+        row["ms_p50"] <= row["ms_p95"] <= row["ms_max"] * 1.11
+        for row in rows.values()
+        if row["done_count"]
+    )
     assert {command["name"] for command in figures["commands"]} >= {
         "LOGIN",
         "FETCH of a body",
@@ -82,14 +94,22 @@ def test_LG_01_LG_15_users_work_are_judged_audited_and_shown(tmp_path: Path, ser
         assert text in page, text
     assert "score" in done.stdout
     everything = "".join(
-        path.read_text(errors="replace") for path in run.iterdir() if path.suffix in (".json", ".html", ".log")
+        path.read_text(errors="replace")
+        for path in run.iterdir()
+        if path.suffix in (".json", ".html", ".log")
     )
     assert PASSWORD not in everything + done.stdout + done.stderr, "a password is written nowhere"
 
     again = tmp_path / "again"
-    second = plimsoll(*options(server, 1, "--client", "online", "--minutes", "0.05", "--out", str(again)), cwd=tmp_path)
+    second = plimsoll(
+        *options(server, 1, "--client", "online", "--minutes", "0.05", "--out", str(again)),
+        cwd=tmp_path,
+    )
     assert second.returncode in (0, 1, 3), second.stdout + second.stderr
-    assert "0 of them new" in second.stderr and read(again, folder.SUMMARY)["mail_audits"][0]["findings"] == []
+    assert (
+        "0 of them new" in second.stderr
+        and read(again, folder.SUMMARY)["mail_audits"][0]["findings"] == []
+    )
 
 
 def test_TLS_by_both_ways_with_a_certificate_of_its_own(tmp_path: Path, server: Dovecot) -> None:
@@ -106,21 +126,33 @@ def test_TLS_by_both_ways_with_a_certificate_of_its_own(tmp_path: Path, server: 
 
 
 def test_accounts_that_are_not_ours_are_never_touched(tmp_path: Path, server: Dovecot) -> None:
-    """Neither without --init, nor with it where mail of others lies: the mail is there as before, unread."""
-    without = plimsoll(*options(server, 201, "--minutes", "0.05", "--out", str(tmp_path / "a")), cwd=tmp_path)
+    """Neither without --init, nor with it where mail of others lies.
+
+    The mail is there as before, unread.
+    """
+    without = plimsoll(
+        *options(server, 201, "--minutes", "0.05", "--out", str(tmp_path / "a")), cwd=tmp_path
+    )
     assert without.returncode == 2 and "--init" in without.stdout, without.stdout + without.stderr
     with smtplib.LMTP(HOST, server.lmtp_port) as client:
         client.sendmail(f"u1@{DOMAIN}", [f"u203@{DOMAIN}"], "Subject: of others\r\n\r\ntext\r\n")
-    refused = plimsoll(*options(server, 201, "--init", "--minutes", "0.05", "--out", str(tmp_path / "b")), cwd=tmp_path)
+    refused = plimsoll(
+        *options(server, 201, "--init", "--minutes", "0.05", "--out", str(tmp_path / "b")),
+        cwd=tmp_path,
+    )
     assert refused.returncode == 2 and "u203" in refused.stdout, refused.stdout + refused.stderr
     with imaplib.IMAP4(HOST, server.port) as client:
         client.login("u203", PASSWORD)
         assert client.select("INBOX", readonly=True) == ("OK", [b"1"])
         assert client.search(None, "UNSEEN")[1] == [b"1"]
-        assert b"Plimsoll" not in b"".join(line for line in client.list()[1] if isinstance(line, bytes))
+        assert b"Plimsoll" not in b"".join(
+            line for line in client.list()[1] if isinstance(line, bytes)
+        )
 
 
-def test_a_wrong_password_says_whose_it_is_and_not_what_it_is(tmp_path: Path, server: Dovecot) -> None:
+def test_a_wrong_password_says_whose_it_is_and_not_what_it_is(
+    tmp_path: Path, server: Dovecot
+) -> None:
     passwords = tmp_path / "passwords"
     passwords.write_text(f"u302:wrong-secret\n*:{PASSWORD}\n", encoding="utf-8")
     command = options(server, 301, "--init", "--minutes", "0.05", "--out", str(tmp_path / "run"))
@@ -132,7 +164,9 @@ def test_a_wrong_password_says_whose_it_is_and_not_what_it_is(tmp_path: Path, se
 
 
 def test_a_server_that_is_killed_in_the_middle_is_no_pass(tmp_path: Path, server: Dovecot) -> None:
-    """What was lost is counted, users come back when it does, and mail that it accepted before is there."""
+    """What was lost is counted, users come back when it does, and mail that it accepted before is
+    there.
+    """
     run = tmp_path / "run"
     command = options(server, 401, "--init", "--minutes", "0.2", "--out", str(run))
     # Slow enough that a second without a server leaves no more unfinished than a run bears.
@@ -140,8 +174,12 @@ def test_a_server_that_is_killed_in_the_middle_is_no_pass(tmp_path: Path, server
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         [sys.executable, "-m", "plimsoll.cli", *command],
-        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stderr and process.stdout
         guard = threading.Timer(120, process.kill)
         guard.start()

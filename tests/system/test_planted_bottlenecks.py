@@ -1,8 +1,10 @@
-"""Real bottlenecks on this machine: quotas and limits of control groups, and a neighbour on the same disk.
+"""Real bottlenecks on this machine.
 
-The arithmetic is tested without a machine in `test_guilt.py` and `test_doubts.py`; here the kernel's own counters have to
-show what was planted. Needs root, control groups and a directory on a block device; skipped with a reason elsewhere.
-"""
+Quotas and limits of control groups, and a neighbour on the same disk.
+
+The arithmetic is tested without a machine in `test_guilt.py` and `test_doubts.py`; here the
+kernel's own counters have to show what was planted. Needs root, control groups and a directory on a
+block device; skipped with a reason elsewhere."""
 
 import json
 import os
@@ -81,9 +83,22 @@ def join(folder: Path) -> Callable[[], None]:
     return lambda: (folder / "cgroup.procs").write_text("0") and None
 
 
-def verdict(home: Path, *options: str, start_in: Path | None = None, measure_in: Path | None = None) -> dict[str, Any]:
-    """The verdict on a short run, moved into a control group from its start or when it begins to measure."""
-    command = [*COMMAND, str(home / "disk"), "--databases", "1", "--out", str(home / "run"), "--quiet", *options]
+def verdict(
+    home: Path, *options: str, start_in: Path | None = None, measure_in: Path | None = None
+) -> dict[str, Any]:
+    """The verdict on a short run, moved into a control group from its start or when it begins to
+    measure.
+    """
+    command = [
+        *COMMAND,
+        str(home / "disk"),
+        "--databases",
+        "1",
+        "--out",
+        str(home / "run"),
+        "--quiet",
+        *options,
+    ]
     process = subprocess.Popen(
         command,
         preexec_fn=join(start_in) if start_in else None,
@@ -105,14 +120,29 @@ def verdict(home: Path, *options: str, start_in: Path | None = None, measure_in:
 
 def accused(found: dict[str, Any], check: str) -> tuple[str, str, str]:
     """Layer, cause and evidence for a check."""
-    entry = next(entry for entry in found["bottlenecks"] if entry["what"] == "check" and entry["check"] == check)
+    entry = next(
+        entry
+        for entry in found["bottlenecks"]
+        if entry["what"] == "check" and entry["check"] == check
+    )
     return entry["layer"], entry["cause"], "; ".join(entry["evidence"])
 
 
-def test_reads_that_a_group_holds_back_wait_in_the_kernel(tmp_path: Path, group: Group, disk_number: str) -> None:
+def test_reads_that_a_group_holds_back_wait_in_the_kernel(
+    tmp_path: Path, group: Group, disk_number: str
+) -> None:
     """The device answers at once and is idle: the limit before it is guilty."""
     limit = group("blkio", {"blkio.throttle.read_iops_device": f"{disk_number} 40"})
-    options = ["--backend", "raw_files", "--size-mib", "64", "--minutes", "0.1", "--limit", "db_read_latency_ms_mean<5"]
+    options = [
+        "--backend",
+        "raw_files",
+        "--size-mib",
+        "64",
+        "--minutes",
+        "0.1",
+        "--limit",
+        "db_read_latency_ms_mean<5",
+    ]
     found = verdict(tmp_path, *options, measure_in=limit)
     layer, cause, evidence = accused(found, "database_read_latency_ms_mean<5")
     assert (found["result"], layer, cause) == ("fail", "kernel_queue", "queue"), evidence
@@ -120,10 +150,21 @@ def test_reads_that_a_group_holds_back_wait_in_the_kernel(tmp_path: Path, group:
     assert stalls[0]["layer"] == "kernel_queue", stalls[0]
 
 
-def test_commits_that_wait_for_a_slow_log_are_laid_to_the_log(tmp_path: Path, group: Group, disk_number: str) -> None:
+def test_commits_that_wait_for_a_slow_log_are_laid_to_the_log(
+    tmp_path: Path, group: Group, disk_number: str
+) -> None:
     """Reads are fast, log writes are held back: what users lack is log."""
     limit = group("blkio", {"blkio.throttle.write_iops_device": f"{disk_number} 20"})
-    options = ["--size-mib", "128", "--cache-mib", "32", "--minutes", "0.15", "--required-iops", "1000000"]
+    options = [
+        "--size-mib",
+        "128",
+        "--cache-mib",
+        "32",
+        "--minutes",
+        "0.15",
+        "--required-iops",
+        "1000000",
+    ]
     found = verdict(tmp_path, *options, measure_in=limit)
     layer, cause, evidence = accused(found, "required_iops")
     assert (layer, cause) == ("log_flush", "log"), evidence
@@ -134,7 +175,16 @@ def test_commits_that_wait_for_a_slow_log_are_laid_to_the_log(tmp_path: Path, gr
 def test_a_processor_quota_makes_a_failure_inconclusive(tmp_path: Path, group: Group) -> None:
     """The generator stood still nine tenths of the time: that says nothing of the storage."""
     quota = group("cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "10000"})
-    options = ["--backend", "raw_files", "--size-mib", "64", "--minutes", "0.1", "--required-iops", "1000000"]
+    options = [
+        "--backend",
+        "raw_files",
+        "--size-mib",
+        "64",
+        "--minutes",
+        "0.1",
+        "--required-iops",
+        "1000000",
+    ]
     found = verdict(tmp_path, *options, start_in=quota)
     layer, cause, evidence = accused(found, "required_iops")
     assert (found["result"], layer, cause) == ("inconclusive", "engine", "cpu"), evidence
@@ -151,7 +201,16 @@ def test_a_neighbour_on_the_same_disk_is_named(tmp_path: Path, disk_number: str)
         os.fsync(file.fileno())
     neighbour = subprocess.Popen([sys.executable, "-c", NEIGHBOUR, str(neighbour_file)])
     try:
-        options = ["--backend", "raw_files", "--size-mib", "64", "--minutes", "0.1", "--sessions", "1"]
+        options = [
+            "--backend",
+            "raw_files",
+            "--size-mib",
+            "64",
+            "--minutes",
+            "0.1",
+            "--sessions",
+            "1",
+        ]
         found = verdict(tmp_path, *options, "--limit", "db_read_latency_ms_mean<0.001")
     finally:
         neighbour.kill()

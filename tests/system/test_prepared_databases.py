@@ -1,8 +1,8 @@
 """Programs written by others read prepared databases of every page size fully.
 
-The format is only real if somebody else's reader agrees, row by row and byte by byte. Each reader runs in a process of its own
-where it is a program, and is skipped with a message where it is not installed.
-"""
+The format is only real if somebody else's reader agrees, row by row and byte by byte. Each reader
+runs in a process of its own where it is a program, and is skipped with a message where it is not
+installed."""
 
 import csv
 import hashlib
@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import prepared_content as content
+from tests.support.rust_examples import example
 
 ROOT = Path(__file__).parents[2]
 RECORDS = 400
@@ -48,17 +49,17 @@ class Row:
 
 @pytest.fixture(scope="module", params=[4096, 8192, 16384, 32768])
 def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        pytest.skip("cargo is not installed, so there is nothing to make a database with")
     page_bytes: int = request.param
     path = tmp_path_factory.mktemp("prepared") / "prepared.edb"
     # A small fan-out makes trees of several levels without large files.
     wishes = [f"records={RECORDS}", f"seed={SEED}", f"database={DATABASE}", "branch_fill=2"]
     wishes += [f"every={EVERY}", f"value_bytes={VALUE_BYTES}"]
-    command = [cargo, "run", "-q", "-p", "plimsoll-prepare", "--example", "prepare_file", "--"]
     done = subprocess.run(
-        [*command, str(path), str(page_bytes), *wishes], cwd=ROOT, check=True, capture_output=True, text=True
+        [example("prepare_file"), path, str(page_bytes), *wishes],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     facts = json.loads(done.stdout)
     assert facts["bytes"] == path.stat().st_size
@@ -76,10 +77,14 @@ def check_rows(rows: Iterator[Row], page_bytes: int) -> None:
         assert row.check == content.check_sum(row.short_pad, row.long_pad), f"record {row.number}"
         assert (row.body is not None) == (row.number % EVERY == 0)
         if row.number % 10 == 0:
-            assert row.long_pad == content.long_pad(SEED, DATABASE, row.number, 0, len(row.long_pad))
+            assert row.long_pad == content.long_pad(
+                SEED, DATABASE, row.number, 0, len(row.long_pad)
+            )
         if row.body is not None:
             expected = content.long_value(SEED, DATABASE, row.number, 0, VALUE_BYTES, page_bytes)
-            assert hashlib.sha256(row.body).digest() == hashlib.sha256(expected).digest(), f"value of {row.number}"
+            assert hashlib.sha256(row.body).digest() == hashlib.sha256(expected).digest(), (
+                f"value of {row.number}"
+            )
     assert numbers == list(range(RECORDS))
     assert scatters == set(range(RECORDS)), "the secondary key is a permutation"
 
@@ -90,11 +95,17 @@ def test_dissect_reads_every_row(prepared: Prepared) -> None:
         database = esedb.EseDB(file)
         tables = {table.name for table in database.tables()}
         assert tables == SYSTEM_TABLES | {"PlimsollMail"}
-        catalog = [sum(1 for _ in database.table(name).records()) for name in ("MSysObjects", "MSysObjectsShadow")]
+        catalog = [
+            sum(1 for _ in database.table(name).records())
+            for name in ("MSysObjects", "MSysObjectsShadow")
+        ]
         assert catalog[0] == catalog[1] > 0
         columns = ("Number", "Scatter", "Version", "Size", "Check", "ShortPad", "LongPad", "Body")
         records = database.table("PlimsollMail").records()
-        check_rows((Row(*(record.get(name) for name in columns)) for record in records), prepared.page_bytes)
+        check_rows(
+            (Row(*(record.get(name) for name in columns)) for record in records),
+            prepared.page_bytes,
+        )
 
 
 def test_dissect_finds_records_by_both_indexes(prepared: Prepared) -> None:
@@ -104,7 +115,10 @@ def test_dissect_finds_records_by_both_indexes(prepared: Prepared) -> None:
         for number in (0, 1, 255, 256, RECORDS - 1):
             found = table.search(Number=number)
             assert found.get("Number") == number
-            assert table.index("ByScatter").search(Scatter=found.get("Scatter")).get("Number") == number
+            assert (
+                table.index("ByScatter").search(Scatter=found.get("Scatter")).get("Number")
+                == number
+            )
 
 
 def test_libesedb_reads_every_row(prepared: Prepared) -> None:
@@ -114,7 +128,10 @@ def test_libesedb_reads_every_row(prepared: Prepared) -> None:
     try:
         table = file.get_table_by_name("PlimsollMail")
         assert {table.name for table in file.tables} == SYSTEM_TABLES | {"PlimsollMail"}
-        check_rows((libesedb_row(table.get_record(at)) for at in range(table.number_of_records)), prepared.page_bytes)
+        check_rows(
+            (libesedb_row(table.get_record(at)) for at in range(table.number_of_records)),
+            prepared.page_bytes,
+        )
     finally:
         file.close()
 

@@ -1,4 +1,7 @@
-"""`plimsoll test store` on databases that are not ours, as a user runs it: SQLite, PostgreSQL, MariaDB, and what can become of them."""
+"""`plimsoll test store` on databases that are not ours, as a user runs it.
+
+SQLite, PostgreSQL, MariaDB, and what can become of them.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,12 @@ from plimsoll.files import folder
 from tests.servers.at_hand import at_hand
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PASSWORD, PostgreSQL
+from tests.support.harm import wait_for
 from tests.support.places import file_system, plimsoll
 
 SHORT = ["--scale", "1MB", "--yes", "--quiet"]
-#: Passed, failed, or nothing concluded: a run of some seconds qualifies nothing, but it came to its end.
+#: Passed, failed, or nothing concluded: a run of some seconds qualifies nothing, but it came to its
+#: end.
 ENDED = (0, 1, 3)
 SCHEMES = {PostgreSQL: "postgresql", MariaDB: "mysql"}
 
@@ -31,7 +36,9 @@ def password_file(home: Path, word: str = PASSWORD) -> Path:
     return path
 
 
-def store_test(home: Path, address: str, *arguments: str | Path, out: str = "run") -> subprocess.CompletedProcess[str]:
+def store_test(
+    home: Path, address: str, *arguments: str | Path, out: str = "run"
+) -> subprocess.CompletedProcess[str]:
     return plimsoll("test", "store", address, *SHORT, *arguments, "--out", home / out, cwd=home)
 
 
@@ -57,17 +64,31 @@ def check_counted(run: Path, orders_min: int = 20) -> None:
     found = summary_of(run)
     figures, audit = found["store"][0], found["store_audits"][0]
     assert figures["orders_count"] >= orders_min
-    assert [step["step"] for step in figures["steps"]] == ["order", "login", "new customer", "search", "prices", "purchase"]  # fmt: skip
-    assert audit["findings"] == [] and audit["counts"]["units_sold"] == audit["counts"]["units_ordered"] > 0
+    assert [step["step"] for step in figures["steps"]] == [
+        "order",
+        "login",
+        "new customer",
+        "search",
+        "prices",
+        "purchase",
+    ]
+    assert (
+        audit["findings"] == []
+        and audit["counts"]["units_sold"] == audit["counts"]["units_ordered"] > 0
+    )
 
 
 def test_a_store_in_sqlite_is_made_driven_and_used_again(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     for number, seconds in ((1, "0.05"), (2, "0.03")):
-        done = store_test(tmp_path, f"sqlite:{file}", "--minutes", seconds, "--sessions", "4", out=f"run{number}")
+        done = store_test(
+            tmp_path, f"sqlite:{file}", "--minutes", seconds, "--sessions", "4", out=f"run{number}"
+        )
         assert done.returncode in ENDED, done.stderr
         check_counted(tmp_path / f"run{number}")
-    first, second = (summary_of(tmp_path / f"run{number}")["store_audits"][0]["counts"] for number in (1, 2))
+    first, second = (
+        summary_of(tmp_path / f"run{number}")["store_audits"][0]["counts"] for number in (1, 2)
+    )
     assert second["orders"] > first["orders"]
     page = page_of(tmp_path / "run1")
     assert f"sqlite:{file}" in page and "page cache" in page
@@ -92,7 +113,9 @@ def test_a_store_on_a_server_is_made_driven_and_shown_without_the_password(
         done = store_test(tmp_path, address_of(server), *named, "--sessions", "4")
         assert done.returncode in ENDED, done.stderr
         check_counted(tmp_path / "run")
-        arriving = store_test(tmp_path, address_of(server), *named, "--orders-per-s", "20", out="arriving")
+        arriving = store_test(
+            tmp_path, address_of(server), *named, "--orders-per-s", "20", out="arriving"
+        )
         assert arriving.returncode in ENDED, arriving.stderr
         check_counted(tmp_path / "arriving")
     said = done.stdout + done.stderr
@@ -108,17 +131,36 @@ def test_who_is_not_let_in_and_what_is_not_ours_ends_before_anything_is_done(
 ) -> None:
     with at_hand(kind) as server:
         wrong = password_file(tmp_path, "wrong-word")
-        done = store_test(tmp_path, address_of(server), "--password-file", wrong, "--minutes", "0.03")
-        assert done.returncode == 2 and "password_file" in done.stderr and "wrong-word" not in done.stderr, done.stderr
+        done = store_test(
+            tmp_path, address_of(server), "--password-file", wrong, "--minutes", "0.03"
+        )
+        assert (
+            done.returncode == 2
+            and "password_file" in done.stderr
+            and "wrong-word" not in done.stderr
+        ), done.stderr
         right = password_file(tmp_path)
         right.chmod(0o644)
-        done = store_test(tmp_path, address_of(server), "--password-file", right, "--minutes", "0.03", out="open")
+        done = store_test(
+            tmp_path, address_of(server), "--password-file", right, "--minutes", "0.03", out="open"
+        )
         assert done.returncode == 2 and "chmod 600" in done.stderr, done.stderr
         right.chmod(0o600)
         server.sql("CREATE TABLE precious (id INTEGER)")
-        done = store_test(tmp_path, address_of(server), "--password-file", right, "--minutes", "0.03", out="theirs")
+        done = store_test(
+            tmp_path,
+            address_of(server),
+            "--password-file",
+            right,
+            "--minutes",
+            "0.03",
+            out="theirs",
+        )
         assert done.returncode == 2 and "precious" in done.stderr, done.stderr
-        count = "SELECT count(*) FROM information_schema.tables WHERE table_schema IN ('public', 'shop')"
+        count = (
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema IN ('public', "
+            "'shop')"
+        )
         assert server.sql(count) == "1"
 
 
@@ -126,19 +168,36 @@ def test_who_is_not_let_in_and_what_is_not_ours_ends_before_anything_is_done(
 def test_a_server_killed_and_started_again_is_counted_and_loses_nothing(
     tmp_path: Path, kind: type[PostgreSQL | MariaDB]
 ) -> None:
-    """Orders without a connection are no result of the storage: nothing is concluded, and the audit still adds up."""
+    """Orders without a connection are no result of the storage.
+
+    Nothing is concluded, and the audit still adds up.
+    """
     with at_hand(kind) as server:
         address = address_of(server)
         made = store_test(
-            tmp_path, address, "--password-file", password_file(tmp_path), "--minutes", "0.02", out="made"
+            tmp_path,
+            address,
+            "--password-file",
+            password_file(tmp_path),
+            "--minutes",
+            "0.02",
+            out="made",
         )
         assert made.returncode in ENDED, made.stderr
 
         # The server ends with the thread that starts it, so that is this one.
         with ThreadPoolExecutor(1) as beside:
-            named = ("--password-file", tmp_path / "password", "--minutes", "0.2", "--sessions", "4")
+            named = (
+                "--password-file",
+                tmp_path / "password",
+                "--minutes",
+                "0.2",
+                "--sessions",
+                "4",
+            )
             running = beside.submit(store_test, tmp_path, address, *named)
-            time.sleep(5)
+            wait_for(tmp_path / "run" / folder.EVENTS, "measure started")
+            time.sleep(2)
             server.kill()
             server.start()
             done = running.result()
@@ -155,7 +214,7 @@ target = [{{ name = "server" }}]
 instance = [{{ name = "shop", store_address = "{address}", password_file = "{password}", store_size = "1MB", lost_after_s = 2 }}]
 workload = [{{ name = "orders", load = {{ sessions = 2 }} }}]
 phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 40 }}, {{ kind = "audit" }}, {{ kind = "stop" }}]
-"""
+"""  # noqa: E501
     with at_hand(PostgreSQL) as server:
         path = tmp_path / "plan.toml"
         text = plan.format(address=address_of(server), password=password_file(tmp_path))
@@ -166,15 +225,18 @@ phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 40 }}, {{ kin
         timer.join()
     assert done.returncode == 3, done.stderr
     outcome = json.loads((tmp_path / "run" / folder.OUTCOME).read_text(encoding="utf-8"))
-    assert outcome["error"]["family"] == "service" and "no order has come to an end" in outcome["error"]["text"]
+    assert (
+        outcome["error"]["family"] == "service"
+        and "no order has come to an end" in outcome["error"]["text"]
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system needs root")
 def test_orders_without_room_are_counted_and_fail(tmp_path: Path) -> None:
     """The store itself stays whole: what had no room was taken back.
 
-    SQLite shares memory through a mapped file. Where blocks are smaller than pages, a full file system may end the process there.
-    """
+    SQLite shares memory through a mapped file. Where blocks are smaller than pages, a full file
+    system may end the process there."""
     with file_system(tmp_path, 24, block_bytes=4096) as disk:
         address = f"sqlite:{disk / 'store.db'}"
         made = store_test(tmp_path, address, "--minutes", "0.02", out="made")

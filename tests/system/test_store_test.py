@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from plimsoll.files import folder
 from tests.support.places import plimsoll
 
@@ -10,7 +12,9 @@ SHORT = ["--scale", "1MB", "--minutes", "0.05", "--yes", "--quiet"]
 
 
 def store_test(home: Path, *arguments: str, out: str = "run"):
-    return plimsoll("test", "store", home / "disk", *SHORT, *arguments, "--out", home / out, cwd=home)
+    return plimsoll(
+        "test", "store", home / "disk", *SHORT, *arguments, "--out", home / out, cwd=home
+    )
 
 
 def summary_of(run: Path):
@@ -18,18 +22,28 @@ def summary_of(run: Path):
 
 
 def test_DS_01_orders_are_counted_audited_and_shown(tmp_path: Path):
-    """Every step has its percentiles, the audit adds up, and the next run goes on with the store that is there."""
+    """Every step has its percentiles, the audit adds up, and the next run goes on with the store
+    that is there.
+    """
     done = store_test(tmp_path, "--sessions", "4", "--think-s", "0.01", "--verbose")
     assert done.returncode in (0, 1, 3), done.stderr
     found = summary_of(tmp_path / "run")
     figures, audit = found["store"][0], found["store_audits"][0]
     assert figures["opm"] == int(60 * figures["orders_count"] / found["window"]["seconds"]) > 100
     assert [step["step"] for step in figures["steps"]] == [
-        "order", "login", "new customer", "search", "prices", "purchase",
-    ]  # fmt: skip
+        "order",
+        "login",
+        "new customer",
+        "search",
+        "prices",
+        "purchase",
+    ]
     assert all(step["ms_p50"] <= step["ms_p95"] <= step["ms_max"] for step in figures["steps"])
     assert figures["ceiling_opm"] <= figures["think_bound_opm"] == 60 * 4 / 0.01
-    assert audit["findings"] == [] and audit["counts"]["units_sold"] == audit["counts"]["units_ordered"]
+    assert (
+        audit["findings"] == []
+        and audit["counts"]["units_sold"] == audit["counts"]["units_ordered"]
+    )
     page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
     for text in ("Orders: orders", "Steps: orders", "Audit: store", "as DVD Store counts them"):
         assert text in page, text
@@ -43,6 +57,20 @@ def test_DS_01_orders_are_counted_audited_and_shown(tmp_path: Path):
     assert other.returncode == 2, other.stdout
     cleaned = plimsoll("clean", tmp_path / "disk", "--yes", cwd=tmp_path)
     assert cleaned.returncode == 0 and not list((tmp_path / "disk").iterdir())
+
+
+@pytest.mark.slow
+def test_DS_06_sessions_that_think_follow_the_formula_in_real_time(tmp_path: Path):
+    """Twenty sessions for two minutes.
+
+    The standard error of 1,600 cycles that are uniform is 1.4 %."""
+    think = ["--sessions", "20", "--think-s", "1.5", "--ramp-s", "10"]
+    place = [tmp_path / "disk", "--scale", "1MB", "--minutes", "2", "--yes", "--quiet"]
+    done = plimsoll("test", "store", *place, *think, "--out", tmp_path / "run", cwd=tmp_path)
+    assert done.returncode in (0, 1, 3), done.stderr
+    figures = summary_of(tmp_path / "run")["store"][0]
+    assert figures["think_bound_opm"] == 800
+    assert figures["opm"] == pytest.approx(figures["ceiling_opm"], rel=0.035)
 
 
 def test_the_options_name_one_storage_and_a_size(tmp_path: Path):

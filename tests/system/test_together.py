@@ -28,7 +28,7 @@ event = [
   { name = "drive 2", after_s = 70, do = "drive fails", number = 2 },
   { name = "drive 3", after_s = 80, do = "drive fails", number = 3, judge = { pause_s_max = 5 } },
 ]
-"""
+"""  # noqa: E501
 
 REAL = """
 kind = "plan"
@@ -50,10 +50,14 @@ judge = {{ pause_s_max = 5, errors_max = 0 }}
 
 
 def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "plimsoll.cli", *arguments], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "plimsoll.cli", *arguments], capture_output=True, text=True
+    )
 
 
-def test_ORC_01_HA_01_three_kinds_of_load_share_a_modelled_array_whose_drives_fail(tmp_path: Path) -> None:
+def test_ORC_01_HA_01_three_kinds_of_load_share_a_modelled_array_whose_drives_fail(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "plan.toml").write_text(MODELLED)
     done = plimsoll("run", str(tmp_path / "plan.toml"), "--yes", "--out", str(tmp_path / "run"))
     assert done.returncode in (0, 1, 3), done.stderr
@@ -89,5 +93,9 @@ def test_ORC_02_an_event_wants_consent_and_is_done_and_undone(tmp_path: Path) ->
     began = json.loads((tmp_path / "run" / folder.OUTCOME).read_text())["phases"][1]["start_ns"]
     assert abs(found["begun_s"] - began / 1e9 - 6) < 0.5
     verdict = json.loads((tmp_path / "run" / folder.VERDICT).read_text())
-    checks = {check["name"]: check["status"] for check in verdict["checks"] if check["name"].startswith("event")}
+    checks = {
+        check["name"]: check["status"]
+        for check in verdict["checks"]
+        if check["name"].startswith("event")
+    }
     assert checks == {"event_staged": "pass", "event_pause": "pass", "event_errors": "pass"}

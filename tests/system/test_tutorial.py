@@ -1,7 +1,9 @@
-"""The tutorial is followed as it is written: each command in its order, with what the page says that it prints.
+"""The tutorial is followed as it is written.
 
-The checkout is a copy whose native part is built already, so that `make setup` has nothing left to do; `/mnt/array` is a directory.
-"""
+Each command in its order, with what the page says that it prints.
+
+The checkout is a copy whose native part is built already, so that `make setup` has nothing left to
+do; `/mnt/array` is a directory."""
 
 import os
 import re
@@ -16,7 +18,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
 ARRAY = "/mnt/array"
-MADE = ("Makefile", "Cargo.toml", "Cargo.lock", "pyproject.toml", "requirements.txt", "requirements-tools.txt")
+MADE = (
+    "Makefile",
+    "Cargo.toml",
+    "Cargo.lock",
+    "pyproject.toml",
+    "requirements.txt",
+    "requirements-tools.txt",
+)
 
 
 def steps(text: str) -> list[tuple[str, list[str]]]:
@@ -35,7 +44,10 @@ def steps(text: str) -> list[tuple[str, list[str]]]:
 
 
 def prints(expected: list[str], said: str) -> bool:
-    """Whether an output reads as the page says: `...` alone is any number of lines, within a line any text."""
+    """Whether an output reads as the page says.
+
+    `...` alone is any number of lines, within a line any text.
+    """
     pattern = ""
     for line in expected:
         within = ".*".join(map(re.escape, line.split("...")))
@@ -72,7 +84,10 @@ def test_the_page_is_read_as_a_reader_does() -> None:
 
 @pytest.mark.slow
 def test_the_tutorial_works_as_it_is_written(checkout: Path, tmp_path: Path) -> None:
-    """A new user copies each line; one that fails or prints something else is where they give up."""
+    """A new user copies each line.
+
+    One that fails or prints something else is where they give up.
+    """
     array = tmp_path / "array"
     array.mkdir()
     for command, expected in steps(PAGE.read_text(encoding="utf-8")):
@@ -87,7 +102,9 @@ def test_the_tutorial_works_as_it_is_written(checkout: Path, tmp_path: Path) -> 
             stdin=subprocess.DEVNULL,
         )
         told = f"$ {command}\n{done.stdout}\n{done.stderr}"
-        assert done.returncode in ((0, 1, 3) if "watch" in command or "report" in command else (0,)), told
+        assert done.returncode in (
+            (0, 1, 3) if "watch" in command or "report" in command else (0,)
+        ), told
         if expected:
             assert prints([line.replace(ARRAY, str(array)) for line in expected], done.stdout), told
     assert (checkout / "results" / "first" / "report.html").exists()

@@ -23,14 +23,18 @@ SHORT = ["--seconds", "3", "--size-mib", "256"]
 
 def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [*PLIMSOLL, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """The demo, once, with its databases kept."""
     home = tmp_path_factory.mktemp("demo")
-    return home, run("demo", home / "disk", *SHORT, "--keep", "--verbose", "--out", home / "run", cwd=home)
+    return home, run(
+        "demo", home / "disk", *SHORT, "--keep", "--verbose", "--out", home / "run", cwd=home
+    )
 
 
 def content(home: Path, name: str) -> Any:
@@ -55,12 +59,26 @@ def test_the_run_folder_is_complete(demo: tuple[Path, subprocess.CompletedProces
     home, _ = demo
     names = {path.name for path in (home / "run").iterdir()}
     assert names == {
-        "plan.json", "environment.json", "events.log", "samples.parquet", "histograms.parquet", "kernel-log.json", "device-errors.json",
-        "log-check.json", "outcome.json", "content.json", "counters.parquet", "summary.json", "verdict.json", "report.html",
-    }  # fmt: skip
+        "plan.json",
+        "environment.json",
+        "events.log",
+        "samples.parquet",
+        "histograms.parquet",
+        "kernel-log.json",
+        "device-errors.json",
+        "log-check.json",
+        "outcome.json",
+        "content.json",
+        "counters.parquet",
+        "summary.json",
+        "verdict.json",
+        "report.html",
+    }
     for name in names:
         if name.endswith(".json"):
-            assert content(home, name)["schema_version"] == (2 if name == "verdict.json" else 1), name
+            assert content(home, name)["schema_version"] == (2 if name == "verdict.json" else 1), (
+                name
+            )
     events = folder.read_events(home / "run")
     kinds = [event["kind"] for event in events]
     assert kinds.count("phase_started") == kinds.count("phase_ended") == 5
@@ -68,8 +86,12 @@ def test_the_run_folder_is_complete(demo: tuple[Path, subprocess.CompletedProces
     assert times == sorted(times)
 
 
-def test_JST_16_a_run_says_what_made_it_on_what_and_when(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    """Two results can be compared only by those who know the versions, the machine and the window of both."""
+def test_JST_16_a_run_says_what_made_it_on_what_and_when(
+    demo: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    """Two results can be compared only by those who know the versions, the machine and the window
+    of both.
+    """
     home, _ = demo
     environment, summary = content(home, "environment.json"), content(home, "summary.json")
     assert environment["plimsoll"] == importlib.metadata.version("plimsoll")
@@ -82,15 +104,20 @@ def test_JST_16_a_run_says_what_made_it_on_what_and_when(demo: tuple[Path, subpr
     assert datetime.fromisoformat(environment["collected_utc"]) < start < end < datetime.now(UTC)
 
 
-def test_samples_have_the_columns_of_the_dictionary(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_samples_have_the_columns_of_the_dictionary(
+    demo: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
     """Names in files, not codes; one row for each metric in every interval."""
     home, _ = demo
     samples = str(home / "run" / folder.SAMPLES)
     described = duckdb.sql(f"DESCRIBE SELECT * FROM '{samples}'").fetchall()
     assert [row[0] for row in described] == [name for name, _, _, _ in _native.columns()]
-    query = f"SELECT instance, database, count(*), count(DISTINCT end_ns), sum(count) FROM '{samples}'"
+    query = (
+        f"SELECT instance, database, count(*), count(DISTINCT end_ns), sum(count) FROM '{samples}'"
+    )
     rows = duckdb.sql(
-        f"{query} WHERE phase = 'measure' AND metric = 'database_read' GROUP BY ALL HAVING sum(count) > 0"
+        f"{query} WHERE phase = 'measure' AND metric = 'database_read' GROUP BY ALL HAVING "
+        f"sum(count) > 0"
     ).fetchall()
     assert [(row[0], row[1]) for row in sorted(rows)] == [("instance1", 1), ("instance2", 1)]
     assert all(row[2] == row[3] >= 3 and row[4] > 0 for row in rows)
@@ -102,10 +129,13 @@ def test_the_summary_is_the_samples(demo: tuple[Path, subprocess.CompletedProces
     total = content(home, folder.SUMMARY)["total"]
     samples = home / "run" / folder.SAMPLES
     count, latency_ns = duckdb.sql(
-        f"SELECT sum(count), sum(latency_ns_sum) FROM '{samples}' WHERE phase = 'measure' AND metric = 'log_write'"
+        f"SELECT sum(count), sum(latency_ns_sum) FROM '{samples}' WHERE phase = 'measure' AND "
+        f"metric = 'log_write'"
     ).fetchall()[0]
     assert total["log_write"]["count"] == count
-    assert total["log_write"]["latency_ms_mean"] == pytest.approx(float(latency_ns) / float(count) / 1e6)
+    assert total["log_write"]["latency_ms_mean"] == pytest.approx(
+        float(latency_ns) / float(count) / 1e6
+    )
 
 
 def test_a_report_can_be_written_again_without_the_disk(
@@ -143,12 +173,25 @@ def test_the_demo_removes_its_databases(tmp_path: Path) -> None:
 
 def test_nohup_keeps_a_run_alive_when_the_terminal_goes_away(tmp_path: Path) -> None:
     """Long tests are begun over a connection that is closed for the night."""
-    arguments = ["test", "performance", str(tmp_path / "disk"), "--size-mib", "64", "--backend", "raw_files", "--yes"]
+    arguments = [
+        "test",
+        "performance",
+        str(tmp_path / "disk"),
+        "--size-mib",
+        "64",
+        "--backend",
+        "raw_files",
+        "--yes",
+    ]
     command = ["nohup", *PLIMSOLL, *arguments, "--minutes", "10", "--out", str(tmp_path / "run")]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     deadline = time.monotonic() + 60
     log = tmp_path / "run" / folder.EVENTS
-    while time.monotonic() < deadline and not (log.exists() and "measure started" in log.read_text()):
+    while time.monotonic() < deadline and not (
+        log.exists() and "measure started" in log.read_text()
+    ):
         time.sleep(0.1)
     process.send_signal(signal.SIGHUP)
     with pytest.raises(subprocess.TimeoutExpired):
@@ -159,14 +202,29 @@ def test_nohup_keeps_a_run_alive_when_the_terminal_goes_away(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_cleanly_and_keeps_the_partial_run(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_cleanly_and_keeps_the_partial_run(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     """Closing the terminal must not leave torn databases or lose what was measured."""
-    arguments = ["test", "performance", str(tmp_path / "disk"), "--size-mib", "64", "--backend", "raw_files", "--yes"]
+    arguments = [
+        "test",
+        "performance",
+        str(tmp_path / "disk"),
+        "--size-mib",
+        "64",
+        "--backend",
+        "raw_files",
+        "--yes",
+    ]
     command = [*PLIMSOLL, *arguments, "--minutes", "10", "--out", str(tmp_path / "run")]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 60
     log = tmp_path / "run" / folder.EVENTS
-    while time.monotonic() < deadline and not (log.exists() and "measure started" in log.read_text()):
+    while time.monotonic() < deadline and not (
+        log.exists() and "measure started" in log.read_text()
+    ):
         time.sleep(0.1)
     time.sleep(1.0)
     process.send_signal(number)
@@ -179,7 +237,10 @@ def test_a_signal_stops_cleanly_and_keeps_the_partial_run(tmp_path: Path, number
     assert content(tmp_path, folder.VERDICT)["result"] == "inconclusive"
     assert "Inconclusive" in output
     assert (tmp_path / "run" / folder.REPORT).exists()
-    assert json.loads((tmp_path / "disk/instance1/plimsoll-instance.json").read_text())["state"] == "closed"
+    assert (
+        json.loads((tmp_path / "disk/instance1/plimsoll-instance.json").read_text())["state"]
+        == "closed"
+    )
 
 
 def test_a_bad_plan_is_a_usage_error_with_lines(tmp_path: Path) -> None:
@@ -194,7 +255,16 @@ def test_a_bad_plan_is_a_usage_error_with_lines(tmp_path: Path) -> None:
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     """It shows files, space, bytes, endurance and time; with --json the whole completed plan."""
-    command = ["test", "performance", tmp_path / "disk", "--dry-run", "--minutes", "3", "--size-mib", "4096"]
+    command = [
+        "test",
+        "performance",
+        tmp_path / "disk",
+        "--dry-run",
+        "--minutes",
+        "3",
+        "--size-mib",
+        "4096",
+    ]
     shown = run(*command, cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     for phrase in (
@@ -224,7 +294,9 @@ def test_memory_is_tested_only_with_a_warning(tmp_path: Path) -> None:
     """A pass measured in memory must say so wherever it is read."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200m", "none", str(disk)], check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1200m", "none", str(disk)], check=False
+    )
     if mounted.returncode != 0:
         pytest.skip("mounting is not allowed here")
     try:

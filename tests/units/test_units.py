@@ -1,10 +1,21 @@
-"""Reading values with units: the two bases, and everything that must be refused rather than guessed."""
+"""Reading values with units.
+
+The two bases, and everything that must be refused rather than guessed.
+"""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.units import SCALES, UNIT_SUFFIXES, Dimension, UnitError, format_value, parse, unit_of_name
+from plimsoll.units import (
+    SCALES,
+    UNIT_SUFFIXES,
+    Dimension,
+    UnitError,
+    format_value,
+    parse,
+    unit_of_name,
+)
 from tests.support.sizing_designs import several
 
 SIZE, CAPACITY, RATE = Dimension.SIZE, Dimension.CAPACITY, Dimension.BIT_RATE
@@ -25,7 +36,9 @@ SIZE, CAPACITY, RATE = Dimension.SIZE, Dimension.CAPACITY, Dimension.BIT_RATE
         ("20 %", Dimension.FRACTION, 0.2),
     ],
 )
-def test_sizes_are_1024_based_and_drives_decimal(text: str, dimension: Dimension, value: float) -> None:
+def test_sizes_are_1024_based_and_drives_decimal(
+    text: str, dimension: Dimension, value: float
+) -> None:
     """Mixing the bases up costs 7 % at GB and 10 % at TB, enough to run out of space."""
     assert parse(text, dimension) == pytest.approx(value, rel=1e-12)
 
@@ -49,7 +62,9 @@ def test_sizes_are_1024_based_and_drives_decimal(text: str, dimension: Dimension
         (None, SIZE, "is not a size"),
     ],
 )
-def test_missing_and_ambiguous_units_are_refused_with_a_hint(text: object, dimension: Dimension, problem: str) -> None:
+def test_missing_and_ambiguous_units_are_refused_with_a_hint(
+    text: object, dimension: Dimension, problem: str
+) -> None:
     """A guess would be right most of the time, and the other time nobody would notice."""
     with pytest.raises(UnitError, match=problem) as caught:
         parse(text, dimension)
@@ -58,7 +73,9 @@ def test_missing_and_ambiguous_units_are_refused_with_a_hint(text: object, dimen
 
 @several
 @given(
-    st.sampled_from([(dimension, unit) for dimension in Dimension for unit in SCALES[dimension].factors]),
+    st.sampled_from(
+        [(dimension, unit) for dimension in Dimension for unit in SCALES[dimension].factors]
+    ),
     st.floats(min_value=1e-6, max_value=1e12),
 )
 def test_what_is_written_reads_back(where: tuple[Dimension, str], value: float) -> None:

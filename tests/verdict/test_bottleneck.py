@@ -1,4 +1,5 @@
-"""Who is guilty: processor, log, device, neighbour and queue are planted one at a time, and each must be named.
+"""Who is guilty: processor, log, device, neighbour and queue are planted one at a time, and each
+must be named.
 
 The splits are computed by hand from the rows of `planted_run`.
 """
@@ -40,7 +41,10 @@ BUSY = {
     ("reap_gap", 0): {"latency_ns_p99": 9.0 * MS, "latency_ns_max": 9.0 * MS},
 }
 #: Another program reads as much from the disk as the run does.
-NEIGHBOUR = {("device_reads", 1): {"value": 200.0}, ("device_read_bytes", 1): {"value": 200 * 32768.0}}
+NEIGHBOUR = {
+    ("device_reads", 1): {"value": 200.0},
+    ("device_read_bytes", 1): {"value": 200 * 32768.0},
+}
 
 
 @pytest.mark.parametrize(
@@ -67,12 +71,21 @@ NEIGHBOUR = {("device_reads", 1): {"value": 200.0}, ("device_read_bytes", 1): {"
             "neighbour that leaves the device idle",
             reads(15, 14.5)
             | NEIGHBOUR
-            | {("device_read_time", 1): {"value": 200 * 14.5 * MS}, ("device_busy", 1): {"value": 0.4}},
+            | {
+                ("device_read_time", 1): {"value": 200 * 14.5 * MS},
+                ("device_busy", 1): {"value": 0.4},
+            },
             READS_BROKEN,
             "device",
             "device",
         ),
-        ("no processor, by the rate", BUSY | {("read", 1): {"each_ns": 30 * MS}}, RATE_BROKEN, "engine", "cpu"),
+        (
+            "no processor, by the rate",
+            BUSY | {("read", 1): {"each_ns": 30 * MS}},
+            RATE_BROKEN,
+            "engine",
+            "cpu",
+        ),
         ("completions nobody looked at", BUSY | reads(15, 0.5), READS_BROKEN, "engine", "cpu"),
         (
             "slow log, by the rate",
@@ -83,7 +96,10 @@ NEIGHBOUR = {("device_reads", 1): {"value": 200.0}, ("device_read_bytes", 1): {"
         ),
         (
             "slow log, by its writes",
-            {("log_write", 0): {"each_ns": 8 * MS}, ("device_write_time", 0): {"value": 90 * 7.0 * MS}},
+            {
+                ("log_write", 0): {"each_ns": 8 * MS},
+                ("device_write_time", 0): {"value": 90 * 7.0 * MS},
+            },
             LOG_BROKEN,
             "device",
             "log",
@@ -149,24 +165,42 @@ def test_a_pass_accuses_nobody(tmp_path: Path) -> None:
 
 
 def test_the_split_of_a_read_is_the_arithmetic_that_is_documented(tmp_path: Path) -> None:
-    """5 ms of which 4.8 in the block layer, looks 0.02 ms apart: handed over after 0.05, seen late by half a gap."""
+    """5 ms of which 4.8 in the block layer, looks 0.02 ms apart.
+
+    Handed over after 0.05, seen late by half a gap.
+    """
     summary = summarize(run_folder(tmp_path / "run", {}))
     split = next(
-        row for row in summary["time_splits"] if row["scope"] == "one/database001" and row["window"] == "whole"
+        row
+        for row in summary["time_splits"]
+        if row["scope"] == "one/database001" and row["window"] == "whole"
     )
     # The mean square of the gaps is about their median squared, in 1000 gaps of every second.
     late = (0.98 * 0.02**2 + 0.02 * 0.04**2 + 0.02**2 / 1000) * 1000 / (2 * 1000)
     assert split["split_ms"] == pytest.approx(
-        {"engine": late, "log_flush": 0.0, "submission": 0.05, "device": 4.8, "kernel_queue": 0.2 - late}
+        {
+            "engine": late,
+            "log_flush": 0.0,
+            "submission": 0.05,
+            "device": 4.8,
+            "kernel_queue": 0.2 - late,
+        }
     )
     assert split["device"]["others_share"] == 0.0
     assert split["device"]["read_latency_ms_mean"] == pytest.approx(4.8)
 
 
 def test_a_log_write_is_a_write_and_the_flush_behind_it(tmp_path: Path) -> None:
-    """Of 1 ms the block layer counted 0.7 for a write and 0.2 for a flush: a durable write takes both."""
+    """Of 1 ms the block layer counted 0.7 for a write and 0.2 for a flush.
+
+    A durable write takes both.
+    """
     summary = summarize(run_folder(tmp_path / "run", {}))
-    split = next(row for row in summary["time_splits"] if row["metric"] == "log_write" and row["window"] == "whole")
+    split = next(
+        row
+        for row in summary["time_splits"]
+        if row["metric"] == "log_write" and row["window"] == "whole"
+    )
     assert split["split_ms"]["device"] == pytest.approx(0.9)
     assert sum(split["split_ms"].values()) == pytest.approx(1.05)
 
@@ -186,7 +220,9 @@ def test_waiting_for_a_free_session_counts_for_what_sessions_wait_for(tmp_path: 
         (kind, 1): {"each_ns": 100 * MS} for kind in ("read", "replace")
     }
     split = next(
-        row for row in summarize(run_folder(tmp_path / "run", waiting))["transaction_splits"] if row["scope"] == "run"
+        row
+        for row in summarize(run_folder(tmp_path / "run", waiting))["transaction_splits"]
+        if row["scope"] == "run"
     )
     assert sum(split["split_ms"].values()) == pytest.approx(100.0)
     assert split["split_ms"]["device"] == pytest.approx(4.8 / 11 * 100)
@@ -199,7 +235,9 @@ def test_without_block_counters_queue_and_device_are_one(tmp_path: Path) -> None
     outcome = folder_path / "outcome.json"
     outcome.write_text(outcome.read_text().replace('"vda"', "null"))
     summary = summarize(folder_path)
-    split = next(row for row in summary["time_splits"] if row["scope"] == "one/database001")["split_ms"]
+    split = next(row for row in summary["time_splits"] if row["scope"] == "one/database001")[
+        "split_ms"
+    ]
     assert split["kernel_queue"] is None
     assert split["device"] == pytest.approx(15.0, abs=0.01)
     assert summary["devices"] == []
@@ -211,7 +249,13 @@ def test_without_block_counters_queue_and_device_are_one(tmp_path: Path) -> None
         ("log", {}, {"page_ms": 5, "flush_ms": 800}, "log_flush", "log"),
         ("device", {}, {"page_ms": 800, "flush_ms": 5}, "device", "device"),
         ("queue", reads(15, 0.5), {"page_ms": 800, "flush_ms": 5}, "kernel_queue", "queue"),
-        ("neighbour", reads(15, 29.0) | NEIGHBOUR, {"page_ms": 800, "flush_ms": 5}, "device", "neighbour"),
+        (
+            "neighbour",
+            reads(15, 29.0) | NEIGHBOUR,
+            {"page_ms": 800, "flush_ms": 5},
+            "device",
+            "neighbour",
+        ),
         ("engine", {}, {"page_ms": 5, "flush_ms": 5, "engine_ms": 800}, "engine", "engine"),
         (
             "processor lost",
@@ -230,7 +274,9 @@ def test_a_planted_stall_is_laid_at_the_right_door(
     assert accused(found, "stall") == (layer, cause), title
     entry = next(entry for entry in found["bottlenecks"] if entry["what"] == "stall")
     assert entry["length_ms"] == pytest.approx(sum(parts.values()))
-    assert sum(value or 0.0 for value in entry["split_ms"].values()) == pytest.approx(entry["length_ms"])
+    assert sum(value or 0.0 for value in entry["split_ms"].values()) == pytest.approx(
+        entry["length_ms"]
+    )
 
 
 def test_only_the_ten_longest_stalls_of_the_measured_phase_are_listed(tmp_path: Path) -> None:
@@ -245,14 +291,20 @@ def test_only_the_ten_longest_stalls_of_the_measured_phase_are_listed(tmp_path: 
 def test_the_worst_sample_is_split_by_its_own_figures(tmp_path: Path) -> None:
     """A check on the worst quarter of a minute must not be explained by the rest of the run."""
     summary = summarize(run_folder(tmp_path / "run", {}))
-    windows = {row["window"]: row["seconds"] for row in summary["time_splits"] if row["scope"] == "one"}
+    windows = {
+        row["window"]: row["seconds"] for row in summary["time_splits"] if row["scope"] == "one"
+    }
     assert windows == {"whole": 10.0, "worst_sample": 10.0}
 
 
 def engine_share(path: Path, planted: Planted) -> float:
     """The engine's share of the latency of database reads in "Time by layer"."""
     summary = summarize(run_folder(path, planted))
-    split = next(row for row in summary["time_splits"] if (row["metric"], row["window"]) == ("database_read", "whole"))
+    split = next(
+        row
+        for row in summary["time_splits"]
+        if (row["metric"], row["window"]) == ("database_read", "whole")
+    )
     parts = {layer: value or 0.0 for layer, value in split["split_ms"].items()}
     return float(parts["engine"] / sum(parts.values()))
 
@@ -260,16 +312,27 @@ def engine_share(path: Path, planted: Planted) -> float:
 def test_what_the_device_measured_is_not_the_engines(tmp_path: Path) -> None:
     """The table said 100 % engine where the block layer had counted two thirds of each read."""
     long_gaps = {
-        ("reap_gap", 0): {"latency_ns_p50": 4.0 * MS, "latency_ns_p99": 60.0 * MS, "latency_ns_max": 90.0 * MS}
+        ("reap_gap", 0): {
+            "latency_ns_p50": 4.0 * MS,
+            "latency_ns_p99": 60.0 * MS,
+            "latency_ns_max": 90.0 * MS,
+        }
     }
     share = engine_share(tmp_path / "run", reads(15, 10) | long_gaps)
     assert share == pytest.approx(1 / 3, abs=0.01)
 
 
 @pytest.mark.parametrize("gap_ms", [10.0, 100.0, 400.0])
-def test_a_long_gap_moves_the_split_by_no_more_than_its_own_time(tmp_path: Path, gap_ms: float) -> None:
-    """One gap of a thousand in each second: no more can complete in it than was in flight, however long it is."""
+def test_a_long_gap_moves_the_split_by_no_more_than_its_own_time(
+    tmp_path: Path, gap_ms: float
+) -> None:
+    """One gap of a thousand in each second.
+
+    No more can complete in it than was in flight, however long it is.
+    """
     slow = reads(15, 0.5)
     before = engine_share(tmp_path / "before", slow)
-    after = engine_share(tmp_path / "after", slow | {("reap_gap", 0): {"latency_ns_max": gap_ms * MS}})
+    after = engine_share(
+        tmp_path / "after", slow | {("reap_gap", 0): {"latency_ns_max": gap_ms * MS}}
+    )
     assert 0 < after - before <= gap_ms / 1000 + 1e-6

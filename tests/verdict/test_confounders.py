@@ -1,8 +1,10 @@
-"""Inconclusive only where the load generator's own delay could have changed a check: each cause planted, both directions.
+"""Inconclusive only where the load generator's own delay could have changed a check.
 
-Every case is planted three times: into a run that fails a limit (then the verdict must be inconclusive), just below the
-cause's threshold into the same run (then it must be a fail), and into a run inside its limits (then it must be a pass).
-"""
+Each cause planted, both directions.
+
+Every case is planted three times: into a run that fails a limit (then the verdict must be
+inconclusive), just below the cause's threshold into the same run (then it must be a fail), and into
+a run inside its limits (then it must be a pass)."""
 
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,12 @@ import pytest
 from plimsoll import settings
 from tests.support.planted_run import MS, judged
 
-#: Reads of 25 ms instead of 5, of which the block layer saw only 15: the published limit of 20 ms is broken.
-SLOW_READS = {("database_read", 1): {"each_ns": 25 * MS}, ("device_read_time", 1): {"value": 100 * 15.0 * MS}}
+#: Reads of 25 ms instead of 5, of which the block layer saw only 15: the published limit of 20 ms
+#: is broken.
+SLOW_READS = {
+    ("database_read", 1): {"each_ns": 25 * MS},
+    ("device_read_time", 1): {"value": 100 * 15.0 * MS},
+}
 STALLING = {("page_fault_stall", 0): {"count": 2}}
 NEEDED = {"required_iops": 1000.0}
 RESPONSE = {"stated_limits": ["replace_response_ms_mean<10"]}
@@ -37,11 +43,13 @@ def still(share: float) -> Planted:
     return {("clock_gap", 0): {"count": 1, "each_ns": share * 1000 * MS}}
 
 
-#: name, what breaks a limit, further keys of the plan, the cause just beyond its threshold, just below it.
+#: name, what breaks a limit, further keys of the plan, the cause just beyond its threshold, just
+#: below it.
 CASES: list[tuple[str, Planted, dict[str, Any], Planted, Planted]] = [
     ("executor_busy", SLOW_READS, {}, level("executor_busy", 0.91), level("executor_busy", 0.89)),
     ("executor_busy", {}, NEEDED, level("executor_busy", 0.91), level("executor_busy", 0.89)),
-    # 25 ms less 5 are 20; 100 reads of 5 ms and 50 writes are 150 a second, and of 1000 in 5 ms 4.25 would have to be the gap's.
+    # 25 ms less 5 are 20; 100 reads of 5 ms and 50 writes are 150 a second, and of 1000 in 5 ms
+    # 4.25 would have to be the gap's.
     ("reap_gap", SLOW_READS, {}, gap(5.1 * MS), gap(4.9 * MS)),
     ("reap_gap", {}, NEEDED, gap(4.3 * MS), gap(4.2 * MS)),
     ("arrival_lag", {}, RESPONSE, lag(1.1), lag(0.9)),
@@ -65,7 +73,12 @@ TITLES = [f"{name} {'with a rate' if plan else 'with a latency'}" for name, _, p
 
 @pytest.mark.parametrize(("name", "broken", "plan", "beyond", "below"), CASES, ids=TITLES)
 def test_a_failed_check_is_doubted_beyond_the_threshold_only(
-    tmp_path: Path, name: str, broken: Planted, plan: dict[str, Any], beyond: Planted, below: Planted
+    tmp_path: Path,
+    name: str,
+    broken: Planted,
+    plan: dict[str, Any],
+    beyond: Planted,
+    below: Planted,
 ) -> None:
     """The storage must not be blamed for the generator, nor excused by it."""
     doubted = judged(tmp_path / "beyond", broken | beyond, **plan)
@@ -78,7 +91,12 @@ def test_a_failed_check_is_doubted_beyond_the_threshold_only(
 
 @pytest.mark.parametrize(("name", "broken", "plan", "beyond", "below"), CASES, ids=TITLES)
 def test_a_run_inside_its_limits_is_a_pass_however_late_the_generator_was(
-    tmp_path: Path, name: str, broken: Planted, plan: dict[str, Any], beyond: Planted, below: Planted
+    tmp_path: Path,
+    name: str,
+    broken: Planted,
+    plan: dict[str, Any],
+    beyond: Planted,
+    below: Planted,
 ) -> None:
     """Delays only make figures worse, so figures within their limits are true."""
     found = judged(tmp_path / "run", beyond)
@@ -86,7 +104,10 @@ def test_a_run_inside_its_limits_is_a_pass_however_late_the_generator_was(
 
 
 #: Reads a little beyond the limit of 20 ms, which a small delay could make up.
-NEARLY = {("database_read", 1): {"each_ns": 20.1 * MS}, ("device_read_time", 1): {"value": 100 * 15.0 * MS}}
+NEARLY = {
+    ("database_read", 1): {"each_ns": 20.1 * MS},
+    ("device_read_time", 1): {"value": 100 * 15.0 * MS},
+}
 SMALL: list[tuple[str, Planted, Planted]] = [
     ("reap_gap", gap(1.1 * MS), gap(0.9 * MS)),
     ("cpu_throttled", level("cpu_throttled", 0.011), level("cpu_throttled", 0.009)),
@@ -100,7 +121,9 @@ def test_a_delay_that_is_nothing_unusual_excuses_nothing(
     tmp_path: Path, name: str, beyond: Planted, below: Planted
 ) -> None:
     """Every machine takes a little of the time; below the threshold that is no reason."""
-    assert [doubt["name"] for doubt in _doubts(judged(tmp_path / "beyond", NEARLY | beyond))] == [name]
+    assert [doubt["name"] for doubt in _doubts(judged(tmp_path / "beyond", NEARLY | beyond))] == [
+        name
+    ]
     assert judged(tmp_path / "below", NEARLY | below)["result"] == "fail"
 
 
@@ -109,8 +132,13 @@ def _doubts(verdict: Any) -> list[Any]:
 
 
 def test_a_delay_excuses_no_more_than_its_largest_share(tmp_path: Path) -> None:
-    """On fast storage a gap of 0.05 ms was more than a twentieth of a read, and a storage that made a seventh of its rate got away."""
-    fast = {("database_read", 1): {"each_ns": 0.1 * MS}, ("device_read_time", 1): {"value": 100 * 0.09 * MS}}
+    """On fast storage a gap of 0.05 ms was more than a twentieth of a read, and a storage that made
+    a seventh of its rate got away.
+    """
+    fast = {
+        ("database_read", 1): {"each_ns": 0.1 * MS},
+        ("device_read_time", 1): {"value": 100 * 0.09 * MS},
+    }
     found = judged(tmp_path / "much", fast | gap(0.05 * MS), **NEEDED)
     assert (found["result"], found["doubts"]) == ("fail", [])
     found = judged(tmp_path / "little", fast | gap(0.05 * MS), required_iops=290.0)
@@ -119,19 +147,26 @@ def test_a_delay_excuses_no_more_than_its_largest_share(tmp_path: Path) -> None:
         "; 150 in 50.0% of the time are 300 in all of it, which is within the 290 required"
     )
     found = judged(tmp_path / "latency", SLOW_READS | level("executor_wait", 0.5))
-    assert found["doubts"][0].endswith("; 25 ms less 50.0% are 12.5 ms, which is within the limit of 20")
+    assert found["doubts"][0].endswith(
+        "; 25 ms less 50.0% are 12.5 ms, which is within the limit of 20"
+    )
 
 
 def test_all_of_a_longest_transfer_can_be_a_delays_doing(tmp_path: Path) -> None:
     """A share of the time says nothing of how it was spread; only a mean is bounded by it."""
     longest = {"stated_limits": ["database_read_latency_ms_max<4"]}
-    assert judged(tmp_path / "max", level("executor_wait", 0.11), **longest)["result"] == "inconclusive"
+    assert (
+        judged(tmp_path / "max", level("executor_wait", 0.11), **longest)["result"]
+        == "inconclusive"
+    )
     mean = {"stated_limits": ["database_read_latency_ms_mean<4"]}
     assert judged(tmp_path / "mean", level("executor_wait", 0.11), **mean)["result"] == "fail"
 
 
 def test_a_processor_bound_run_that_met_its_rate_is_a_true_pass(tmp_path: Path) -> None:
-    """The rate was reached: that the generator could do no more says nothing against the storage, but must be said."""
+    """The rate was reached: that the generator could do no more says nothing against the storage,
+    but must be said.
+    """
     found = judged(tmp_path / "run", level("executor_busy", 0.99), required_iops=140.0)
     assert (found["result"], found["doubts"]) == ("pass", [])
     assert "at work 99%" in found["generator_limited"][0]
@@ -139,11 +174,19 @@ def test_a_processor_bound_run_that_met_its_rate_is_a_true_pass(tmp_path: Path) 
 
 
 def test_what_the_block_layer_counted_itself_is_not_doubted(tmp_path: Path) -> None:
-    """Reads of 22 ms inside the block layer are the storage's, whatever the generator added to them."""
+    """Reads of 22 ms inside the block layer are the storage's, whatever the generator added to
+    them.
+    """
     busy = level("executor_busy", 0.99)
-    slow = {("database_read", 1): {"each_ns": 25 * MS}, ("device_read_time", 1): {"value": 100 * 22.0 * MS}}
+    slow = {
+        ("database_read", 1): {"each_ns": 25 * MS},
+        ("device_read_time", 1): {"value": 100 * 22.0 * MS},
+    }
     assert judged(tmp_path / "ours", slow | busy)["result"] == "fail"
-    others = {("device_reads", 1): {"value": 150.0}, ("device_read_time", 1): {"value": 150 * 22.0 * MS}}
+    others = {
+        ("device_reads", 1): {"value": 150.0},
+        ("device_read_time", 1): {"value": 150 * 22.0 * MS},
+    }
     assert judged(tmp_path / "others", slow | busy | others)["result"] == "inconclusive"
 
 
@@ -161,5 +204,5 @@ def test_disk_latency_is_not_doubted_for_late_arrivals(tmp_path: Path) -> None:
 
 def test_every_doubt_can_be_explained_and_is_planted() -> None:
     """A new doubt without a case here would be a new excuse that nobody tested."""
-    names = {row["name"] for row in settings.doubts()["doubt"]}
+    names = {row["name"] for row in settings.doubts()}
     assert names == {name for name, *_ in CASES}

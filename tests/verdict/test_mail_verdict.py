@@ -1,4 +1,7 @@
-"""What mail users are judged by: the published limits at their edges, what was not measured, and how a run may end."""
+"""What mail users are judged by.
+
+The published limits at their edges, what was not measured, and how a run may end.
+"""
 
 import pytest
 
@@ -10,14 +13,22 @@ from tests.support.plain_stages import judge, summarize
 def verdict_of(path, run=None, **plan):
     made = make_mail_folder(path / "run", run, **plan)
     whole = summarize(made)
-    found = judge(folder.read_json(made / folder.PLAN), whole, folder.read_json(made / folder.ENVIRONMENT))
+    found = judge(
+        folder.read_json(made / folder.PLAN), whole, folder.read_json(made / folder.ENVIRONMENT)
+    )
     return found, {check["name"]: check for check in found["checks"]}
 
 
 def steady(read_ms=50.0, send_ms=60.0, **further):
     """A run in which every task takes the same time."""
     further.setdefault(
-        "levels", {"mail_open": [1.0], "mail_waiting": [0.0], "mail_queued": [1.0], "mail_commands_open": [1.0]}
+        "levels",
+        {
+            "mail_open": [1.0],
+            "mail_waiting": [0.0],
+            "mail_queued": [1.0],
+            "mail_commands_open": [1.0],
+        },
     )
     tasks = {"mail_read_and_process_messages": [read_ms] * 400, "mail_send_mail": [send_ms] * 40}
     return MailRun(tasks=tasks, **further)
@@ -26,7 +37,10 @@ def steady(read_ms=50.0, send_ms=60.0, **further):
 def test_LG_08_below_a_second_passes_and_a_second_fails(tmp_path):
     """The limit is strict; the figure shows enough digits to be told from it."""
     found, checks = verdict_of(tmp_path / "a", steady(990.0, 990.0))
-    assert found["result"] == "pass" and checks["mail_score"]["status"] == checks["mail_task_p95"]["status"] == "pass"
+    assert (
+        found["result"] == "pass"
+        and checks["mail_score"]["status"] == checks["mail_task_p95"]["status"] == "pass"
+    )
     found, checks = verdict_of(tmp_path / "b", steady(1000.0, 1000.0))
     assert found["result"] == "fail" and checks["mail_score"]["status"] == "fail"
     assert "not below the limit of 1000 ms" in checks["mail_score"]["reason"]
@@ -65,7 +79,9 @@ def test_too_few_results_are_no_score(tmp_path):
         ("mail_queued", 50.0, "mail_queued_max", "fail"),
     ],
 )
-def test_LG_09_MON_04_limits_at_all_times_hold_at_every_sample(tmp_path, level, value, check, status):
+def test_LG_09_MON_04_limits_at_all_times_hold_at_every_sample(
+    tmp_path, level, value, check, status
+):
     levels = {"mail_waiting": [0.0] * 3, "mail_commands_open": [1.0] * 3, "mail_queued": [1.0] * 3}
     run = steady(levels={**levels, level: [1.0, value, 1.0]}, commands={"mail_body": [9.0] * 100})
     _, checks = verdict_of(tmp_path, run, limits="s1")
@@ -74,11 +90,14 @@ def test_LG_09_MON_04_limits_at_all_times_hold_at_every_sample(tmp_path, level, 
 
 def test_LG_09_service_latency_and_the_volume(tmp_path):
     _, checks = verdict_of(
-        tmp_path / "a", steady(commands={"mail_body": [9.9] * 10, "mail_connect": [900.0] * 10}), limits="s1"
+        tmp_path / "a",
+        steady(commands={"mail_body": [9.9] * 10, "mail_connect": [900.0] * 10}),
+        limits="s1",
     )
     assert checks["mail_service_mean"]["status"] == "pass", "opening a connection is no request"
     assert (
-        checks["mail_volume_mean"]["status"] == "not_evaluated" and "data_path" in checks["mail_volume_mean"]["reason"]
+        checks["mail_volume_mean"]["status"] == "not_evaluated"
+        and "data_path" in checks["mail_volume_mean"]["reason"]
     )
     _, checks = verdict_of(tmp_path / "b", steady(commands={"mail_body": [10.0] * 10}), limits="s1")
     assert checks["mail_service_mean"]["status"] == "fail"
@@ -86,15 +105,22 @@ def test_LG_09_service_latency_and_the_volume(tmp_path):
 
 
 def test_delivery_and_errors_of_the_set_like_spec(tmp_path):
-    run = steady(commands={"mail_delivery": [900.0] * 30, "mail_body": [20.0] * 30}, refused={"mail_send_mail": 3})
+    run = steady(
+        commands={"mail_delivery": [900.0] * 30, "mail_body": [20.0] * 30},
+        refused={"mail_send_mail": 3},
+    )
     _, checks = verdict_of(tmp_path / "a", run, limits="spec-like")
-    assert [checks[name]["status"] for name in ("mail_command_p95", "mail_delivery_p95", "mail_errors")] == ["pass"] * 3
+    assert [
+        checks[name]["status"] for name in ("mail_command_p95", "mail_delivery_p95", "mail_errors")
+    ] == ["pass"] * 3
     lost = steady(
         commands={"mail_delivery": [900.0] * 30, "mail_body": [20.0]},
         counters={"mail_probes_sent": 40, "mail_probes_lost": 10},
     )
     _, checks = verdict_of(tmp_path / "b", lost, limits="spec-like")
-    assert checks["mail_delivery_p95"]["status"] == "fail", "a probe that never came is no quick one"
+    assert checks["mail_delivery_p95"]["status"] == "fail", (
+        "a probe that never came is no quick one"
+    )
     _, checks = verdict_of(tmp_path / "c", run)
     assert checks["mail_errors"]["status"] == "fail", "three of 443 are above one in a thousand"
     _, checks = verdict_of(tmp_path / "d", steady(), limits="vmware")
@@ -102,7 +128,9 @@ def test_delivery_and_errors_of_the_set_like_spec(tmp_path):
 
 
 def test_tasks_that_pile_up_fail_however_quick_those_that_were_done_are(tmp_path):
-    run = steady(planned={"mail_read_and_process_messages": 500}, levels={"mail_waiting": [0.0, 50.0, 60.0]})
+    run = steady(
+        planned={"mail_read_and_process_messages": 500}, levels={"mail_waiting": [0.0, 50.0, 60.0]}
+    )
     found, checks = verdict_of(tmp_path, run)
     assert found["result"] == "fail"
     assert checks["mail_achieved"]["status"] == checks["mail_queue_end"]["status"] == "fail"
@@ -111,10 +139,13 @@ def test_tasks_that_pile_up_fail_however_quick_those_that_were_done_are(tmp_path
 def test_an_overloaded_run_fails_and_a_lost_server_is_no_verdict(tmp_path):
     """Too much load is a result; a server that went away says nothing of its speed."""
     found, _ = verdict_of(
-        tmp_path / "a", steady(error=("overloaded", "too much load: 80 tasks of 50 users are unfinished"))
+        tmp_path / "a",
+        steady(error=("overloaded", "too much load: 80 tasks of 50 users are unfinished")),
     )
     assert found["result"] == "fail" and "too much load" in found["reasons"][0]
-    found, _ = verdict_of(tmp_path / "b", steady(error=("service", "127.0.0.1:10143 was lost for 60 s")))
+    found, _ = verdict_of(
+        tmp_path / "b", steady(error=("service", "127.0.0.1:10143 was lost for 60 s"))
+    )
     assert found["result"] == "inconclusive" and "was lost" in found["reasons"][0]
 
 
@@ -128,10 +159,14 @@ def test_mail_that_is_gone_fails_whatever_was_quick(tmp_path):
 
 def test_a_late_generator_excuses_a_response_and_never_an_audit(tmp_path):
     """Responses run from the intended start: who is late himself makes them long."""
-    made = make_mail_folder(tmp_path / "run", steady(1005.0, 1005.0, findings=["1 mail is doubled"]))
+    made = make_mail_folder(
+        tmp_path / "run", steady(1005.0, 1005.0, findings=["1 mail is doubled"])
+    )
     whole = summarize(made)
     whole["generator"]["arrival_lag_ms_p99"] = 400.0
-    found = judge(folder.read_json(made / folder.PLAN), whole, folder.read_json(made / folder.ENVIRONMENT))
+    found = judge(
+        folder.read_json(made / folder.PLAN), whole, folder.read_json(made / folder.ENVIRONMENT)
+    )
     checks = {check["name"]: check for check in found["checks"]}
     assert [doubt["name"] for doubt in checks["mail_score"]["doubts"]] == ["arrival_lag"]
     assert checks["mail_audit"]["doubts"] == [] and found["result"] == "fail"

@@ -1,4 +1,6 @@
-"""The verdict: every limit fails on its own side of the line, and doubt is never turned into a pass."""
+"""The verdict: every limit fails on its own side of the line, and doubt is never turned into a
+pass.
+"""
 
 import copy
 from typing import Any
@@ -26,7 +28,12 @@ ENVIRONMENT = {
 
 
 def transfer(mean: float | None, sample_max: float | None) -> dict[str, Any]:
-    return {"latency_ms_mean": mean, "latency_ms_sample_mean_max": sample_max, "count": 1, "per_s": 1.0}
+    return {
+        "latency_ms_mean": mean,
+        "latency_ms_sample_mean_max": sample_max,
+        "count": 1,
+        "per_s": 1.0,
+    }
 
 
 def summary() -> dict[str, Any]:
@@ -37,13 +44,25 @@ def summary() -> dict[str, Any]:
         "window": {"seconds": 7200.0},
         "total": {"database_iops": 300.0, "errors_in_run": 0, "hung_in_run": 0},
         "databases": [{"name": "one/database001", "database_read": transfer(12.774, 40.0)}],
-        "instances": [{"name": "one", "log_write": transfer(3.553, 9.0), "page_fault_stalls_per_s": 0.0}],
-        "checksums": [{"name": "one/database001", "bad": 0, "correctable": 0, "wrong_page_number": 0}],
+        "instances": [
+            {"name": "one", "log_write": transfer(3.553, 9.0), "page_fault_stalls_per_s": 0.0}
+        ],
+        "checksums": [
+            {"name": "one/database001", "bad": 0, "correctable": 0, "wrong_page_number": 0}
+        ],
         "generator": {"executor_busy_mean": 0.1, "executor_busy_max": 0.2, "reap_gap_ms_p99": 0.05},
         "io": {"method": "io_uring", "remarks": []},
         "machine": {},
         "operations": [],
-        "phases": [{"name": "warm_up", "kind": "warm_up", "start_utc": None, "seconds": 9.0, "complete": True}],
+        "phases": [
+            {
+                "name": "warm_up",
+                "kind": "warm_up",
+                "start_utc": None,
+                "seconds": 9.0,
+                "complete": True,
+            }
+        ],
         "kernel_log": {"readable": True, "reason": None, "lines": []},
         "debug_build": False,
         "virtual_time": False,
@@ -65,7 +84,10 @@ def test_the_published_result_passes_and_qualifies() -> None:
     """JST-01: The latencies of the published two-hour run must be judged as they were."""
     found = judge(PLAN, summary(), ENVIRONMENT)
     assert (found["result"], found["qualifying"], found["headline"]) == ("pass", True, "Pass")
-    assert all(check["status"] == "pass" and check["reason"] and check["source"] for check in found["checks"])
+    assert all(
+        check["status"] == "pass" and check["reason"] and check["source"]
+        for check in found["checks"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,8 +95,18 @@ def test_the_published_result_passes_and_qualifies() -> None:
     [
         ("databases.0.database_read.latency_ms_mean", 20.0, 20.01, "database_read_latency_mean"),
         ("instances.0.log_write.latency_ms_mean", 10.0, 10.01, "log_write_latency_mean"),
-        ("databases.0.database_read.latency_ms_sample_mean_max", 100.0, 100.1, "database_read_latency_sample_max"),
-        ("instances.0.log_write.latency_ms_sample_mean_max", 100.0, 100.1, "log_write_latency_sample_max"),
+        (
+            "databases.0.database_read.latency_ms_sample_mean_max",
+            100.0,
+            100.1,
+            "database_read_latency_sample_max",
+        ),
+        (
+            "instances.0.log_write.latency_ms_sample_mean_max",
+            100.0,
+            100.1,
+            "log_write_latency_sample_max",
+        ),
         ("instances.0.page_fault_stalls_per_s", 0.0, 0.05, "page_fault_stalls"),
         ("checksums.0.bad", 0, 1, "bad_pages"),
         ("checksums.0.wrong_page_number", 0, 1, "bad_pages"),
@@ -85,7 +117,9 @@ def test_the_published_result_passes_and_qualifies() -> None:
     ],
 )
 def test_each_limit_fails_alone(path: str, at_limit: float, beyond: float, check: str) -> None:
-    """JST-01, JST-14: A limit that nothing can break, or that breaks with another, would make the test worthless."""
+    """JST-01, JST-14: A limit that nothing can break, or that breaks with another, would make the
+    test worthless.
+    """
     assert judge(PLAN, changed(path, at_limit), ENVIRONMENT)["result"] == "pass"
     found = judge(PLAN, changed(path, beyond), ENVIRONMENT)
     failed = [item["name"] for item in found["checks"] if item["status"] == "fail"]
@@ -133,13 +167,18 @@ def test_damage_beside_pages_is_named() -> None:
     assert "first copy of its header" in " ".join(judge(PLAN, broken, ENVIRONMENT)["reasons"])
 
 
-@pytest.mark.parametrize("found", [{"correctable": 1, "headers_bad": 0}, {"correctable": 0, "headers_bad": 1}])
+@pytest.mark.parametrize(
+    "found", [{"correctable": 1, "headers_bad": 0}, {"correctable": 0, "headers_bad": 1}]
+)
 def test_what_a_backup_put_right_fails_as_a_checksum_would(found: dict[str, int]) -> None:
     """The copy is whole, the storage that flipped the bit is not."""
     summary = changed("checksums", [])
     for number, place in enumerate(summary["databases"], start=1):
         place |= {"instance": "one", "database": number}
-    named = [{"instance": "one", "database": place["database"], "pages_count": 9} for place in summary["databases"]]
+    named = [
+        {"instance": "one", "database": place["database"], "pages_count": 9}
+        for place in summary["databases"]
+    ]
     summary["backups"] = named
     assert judge(PLAN, summary, ENVIRONMENT)["result"] == "pass"
     summary["backups"] = [named[0] | found, *named[1:]]
@@ -148,7 +187,9 @@ def test_what_a_backup_put_right_fails_as_a_checksum_would(found: dict[str, int]
 
 def test_an_error_of_the_disk_fails_even_an_unfinished_run() -> None:
     """A run that a dying disk cut off is the clearest fail there is."""
-    broken = changed("error", {"family": "disk", "text": "read x failed: the medium reported an error"})
+    broken = changed(
+        "error", {"family": "disk", "text": "read x failed: the medium reported an error"}
+    )
     broken["ending"] = "failed"
     found = judge(PLAN, broken, ENVIRONMENT)
     assert found["result"] == "fail"
@@ -186,15 +227,23 @@ def test_rehearsals_say_that_they_are(path: str, value: Any, phrase: str) -> Non
 @pytest.mark.parametrize(
     ("place", "value", "phrases"),
     [
-        ("targets", [{"file_system": {"mount_point": "/data", "size_bytes": 161 * GIB}}], ["fill 39.8%"]),
+        (
+            "targets",
+            [{"file_system": {"mount_point": "/data", "size_bytes": 161 * GIB}}],
+            ["fill 39.8%"],
+        ),
         ("targets", [{"file_system": {"mount_point": "/data", "size_bytes": 159 * GIB}}], []),
         ("targets", [{"file_system": None}], []),
         ("machine", {"memory_kib": 65 * 1024**2}, ["memory"]),
         ("machine", {"memory_kib": 63 * 1024**2}, []),
     ],
 )
-def test_databases_must_be_large_for_storage_and_memory(place: str, value: Any, phrases: list[str]) -> None:
-    """JST-19: 64 GiB on a large array use its fastest part only, and in a large memory they never reach it."""
+def test_databases_must_be_large_for_storage_and_memory(
+    place: str, value: Any, phrases: list[str]
+) -> None:
+    """JST-19: 64 GiB on a large array use its fastest part only, and in a large memory they never
+    reach it.
+    """
     found = judge(PLAN, summary(), {**ENVIRONMENT, place: value})["not_qualifying_because"]
     assert len(found) == len(phrases)
     assert all(phrase in obstacle for phrase, obstacle in zip(phrases, found, strict=True))
@@ -212,7 +261,10 @@ def test_databases_that_fit_their_cache_do_not_qualify() -> None:
 
 
 def test_samples_with_stalls_are_counted_and_a_stress_test_forgives_some() -> None:
-    """Published passes have none in any sample; an average of less than one a second passed here."""
+    """Published passes have none in any sample.
+
+    An average of less than one a second passed here.
+    """
     found = changed("instances.0.page_fault_stalls_per_s", 0.05)
     found["page_fault_stalls"] = {
         "mean": 0.05,
@@ -221,16 +273,25 @@ def test_samples_with_stalls_are_counted_and_a_stress_test_forgives_some() -> No
         "samples_count": 480,
         "samples_above_zero_count": 12,
     }
-    check = next(row for row in judge(PLAN, found, ENVIRONMENT)["checks"] if row["name"] == "page_fault_stalls")
+    check = next(
+        row
+        for row in judge(PLAN, found, ENVIRONMENT)["checks"]
+        if row["name"] == "page_fault_stalls"
+    )
     assert check["status"] == "fail"
-    assert check["reason"].endswith("above the limit of 0 per second; 12 of 480 samples are higher than 0")
+    assert check["reason"].endswith(
+        "above the limit of 0 per second; 12 of 480 samples are higher than 0"
+    )
     plan = copy.deepcopy(PLAN)
     plan["judgement"]["limits"] = "lenient"
     assert judge(plan, found, ENVIRONMENT)["result"] == "pass"
 
 
 def test_required_iops_are_reached_or_not() -> None:
-    """Required 240 and reached 234 was a pass: the margin of the 2013 test tool was granted without a word."""
+    """Required 240 and reached 234 was a pass.
+
+    The margin of the 2013 test tool was granted without a word.
+    """
     plan = copy.deepcopy(PLAN)
     for required, result in ((300.0, "pass"), (300.1, "fail"), (315.0, "fail")):
         plan["judgement"]["required_iops"] = required
@@ -238,6 +299,43 @@ def test_required_iops_are_reached_or_not() -> None:
         assert found["result"] == result, required
         assert found["headroom"] == pytest.approx(300.0 / required)
         assert "margin" not in found["headline"] + found["reasons"][0]
+
+
+@pytest.mark.parametrize(
+    ("measured", "reason"),
+    [
+        (20.0, "20 ms is within the limit of 20 ms"),
+        (20.04, "20.04 ms is above the limit of 20 ms"),
+        (20.00049, "20.0005 ms is above the limit of 20 ms"),
+        (31.0, "31 ms is above the limit of 20 ms"),
+    ],
+)
+def test_a_check_has_as_many_digits_as_decide(measured: float, reason: str) -> None:
+    """It said that 20 ms are above the limit of 20 ms."""
+    found = judge(PLAN, changed("databases.0.database_read.latency_ms_mean", measured), ENVIRONMENT)
+    reasons = [row["reason"] for row in found["checks"] if row["unit"] == "ms"]
+    assert reason in reasons
+
+
+def test_a_rate_has_as_many_digits_as_decide() -> None:
+    """Of 300 required 300 were reached with a headroom of 1.00, and the check failed."""
+    plan = copy.deepcopy(PLAN)
+    plan["judgement"]["required_iops"] = 300.3
+    found = judge(plan, summary(), ENVIRONMENT)
+    check = next(check for check in found["checks"] if check["name"] == "required_iops")
+    assert check["reason"] == "300.0 of 300.3 required per second, headroom 0.999"
+    plan["judgement"]["required_iops"] = 240.0
+    found = judge(plan, summary(), ENVIRONMENT)
+    assert "300 database IOPS of 240 required, headroom 1.25" in found["reasons"][0]
+
+
+def test_stated_limits_have_as_many_digits_as_decide() -> None:
+    """A limit of a person's own is told from what was measured, too."""
+    plan = copy.deepcopy(PLAN)
+    plan["judgement"]["stated_limits"] = ["database_read_latency_ms_mean<12.77"]
+    found = judge(plan, summary(), ENVIRONMENT)
+    check = next(check for check in found["checks"] if check["statistic"] == "stated")
+    assert (check["status"], check["reason"]) == ("fail", "12.774 ms; stated: < 12.77 ms")
 
 
 def test_a_stated_margin_stands_in_the_headline() -> None:
@@ -256,7 +354,10 @@ def test_a_stated_margin_stands_in_the_headline() -> None:
 
 
 def test_the_published_headroom_and_users_are_printed() -> None:
-    """JST-22: 329.489 of 240 IOPS is the published headroom of 1.37; 0.12 IOPS is a heavy user of 2010 without copies."""
+    """JST-22: 329.489 of 240 IOPS is the published headroom of 1.37.
+
+    0.12 IOPS is a heavy user of 2010 without copies.
+    """
     plan = copy.deepcopy(PLAN)
     plan["judgement"]["required_iops"] = 240.0
     found = judge(plan, changed("total.database_iops", 329.489), ENVIRONMENT)
@@ -275,7 +376,10 @@ def test_a_failed_rehearsal_is_called_one_too() -> None:
     found["databases"][0]["database_read"] = transfer(21.0, 40.0)
     assert judge(PLAN, found, ENVIRONMENT)["headline"] == "Fail (rehearsal, not a qualification)"
     found["ending"], found["databases"][0]["database_read"] = "interrupted", transfer(12.0, 40.0)
-    assert judge(PLAN, found, ENVIRONMENT)["headline"] == "Inconclusive (rehearsal, not a qualification)"
+    assert (
+        judge(PLAN, found, ENVIRONMENT)["headline"]
+        == "Inconclusive (rehearsal, not a qualification)"
+    )
 
 
 def capped(plan: dict[str, Any]) -> None:
@@ -295,8 +399,13 @@ def cold(plan: dict[str, Any]) -> None:
         ("ending", "complete", capped),
     ],
 )
-def test_only_complete_uncapped_warm_runs_are_worth_users(path: str, value: Any, change: Any) -> None:
-    """A run under --max-iops 200 was worth 1,666 users, as if the storage had not more to give; one of cold caches as many as it read."""
+def test_only_complete_uncapped_warm_runs_are_worth_users(
+    path: str, value: Any, change: Any
+) -> None:
+    """A run under --max-iops 200 was worth 1,666 users, as if the storage had not more to give.
+
+    One of cold caches as many as it read.
+    """
     plan = copy.deepcopy(PLAN)
     assert judge(plan, summary(), ENVIRONMENT)["user_equivalents"] != []
     change(plan)
@@ -307,8 +416,18 @@ def test_only_complete_uncapped_warm_runs_are_worth_users(path: str, value: Any,
 
 def search(**found: Any) -> dict[str, Any]:
     """What a search came to that found the storage's own limit."""
-    usual = {"workload": "mix", "end": "narrow", "passed_per_s": 9.0, "passed_iops": 300.0, "confirmed": True, "failed_per_s": 9.5,
-             "limited_by": "database_read_latency_mean", "confidence_percent": 95, "tolerance_percent": 5.0, "steps_count": 9}  # fmt: skip
+    usual = {
+        "workload": "mix",
+        "end": "narrow",
+        "passed_per_s": 9.0,
+        "passed_iops": 300.0,
+        "confirmed": True,
+        "failed_per_s": 9.5,
+        "limited_by": "database_read_latency_mean",
+        "confidence_percent": None,
+        "tolerance_percent": 5.0,
+        "steps_count": 9,
+    }
     outstanding = {"database_read": None, "database_write": None, "log_write": None}
     return {"outstanding_mean": outstanding, "workloads": [], "searches": [usual | found]}
 
@@ -339,7 +458,9 @@ def test_why_a_rate_may_not_be_the_storages_stands_beside_the_verdict(
 def test_without_a_requirement_the_pass_says_so() -> None:
     """A pass at any rate must not read like a pass at the rate somebody needs."""
     found = judge(PLAN, summary(), ENVIRONMENT)
-    assert found["reasons"][0].startswith("within limits at 300 database IOPS, no requirement stated")
+    assert found["reasons"][0].startswith(
+        "within limits at 300 database IOPS, no requirement stated"
+    )
     assert found["headroom"] is None
 
 

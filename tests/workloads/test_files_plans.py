@@ -59,21 +59,41 @@ def test_IO_06_users_make_a_rate_and_a_window():
     found = plan(workload={"load": {"users": 200, "iops_per_user": 0.70}})
     load = found["run"]["workloads"][0]["load"]
     assert load["transactions_per_s"] == pytest.approx(140) and load["spacing"] == "regular"
-    assert found["judgement"]["files"]["users"]["window_iops_per_user"] == pytest.approx([0.60, 0.75])
-    stated = plan(workload={"load": {"users": 200, "iops_per_user": 0.70}, "window_iops_per_user": [0.5, 0.9]})
+    assert found["judgement"]["files"]["users"]["window_iops_per_user"] == pytest.approx(
+        [0.60, 0.75]
+    )
+    stated = plan(
+        workload={"load": {"users": 200, "iops_per_user": 0.70}, "window_iops_per_user": [0.5, 0.9]}
+    )
     assert stated["judgement"]["files"]["users"]["window_iops_per_user"] == [0.5, 0.9]
 
 
 def test_a_rate_counts_transfers_and_requires_them():
     """A request that is answered is two transfers, so half as many transactions arrive."""
-    line = {"size_bytes": 4096, "share_percent": 100, "read_percent": 100, "random_percent": 100, "reply_bytes": 512}
+    line = {
+        "size_bytes": 4096,
+        "share_percent": 100,
+        "read_percent": 100,
+        "random_percent": 100,
+        "reply_bytes": 512,
+    }
     found = plan(workload={"access": [line], "load": {"target_iops": 500}, "outstanding": 8})
-    assert found["run"]["workloads"][0]["load"] == {"transactions_per_s": 250, "spacing": "regular", "sessions_max": 8}
+    assert found["run"]["workloads"][0]["load"] == {
+        "transactions_per_s": 250,
+        "spacing": "regular",
+        "sessions_max": 8,
+    }
     assert found["judgement"]["required_iops"] == 497.5
 
 
 def test_every_mistake_is_reported_at_once():
-    line = {"size_bytes": 4096, "share_percent": 60, "read_percent": 100, "random_percent": 100, "delay_ms": 5}
+    line = {
+        "size_bytes": 4096,
+        "share_percent": 60,
+        "read_percent": 100,
+        "random_percent": 100,
+        "delay_ms": 5,
+    }
     found = mistakes(
         {"page_kib": 4, "databases": 2},
         {
@@ -87,7 +107,7 @@ def test_every_mistake_is_reported_at_once():
     assert found["instance[1].page_kib"] == "means nothing for files"
     assert found["instance[1].databases"] == "means nothing for files"
     assert found["workload[1].sluggish"] == "means nothing for files"
-    assert found["workload[1].pattern"] == "stands beside `access`"
+    assert found["workload[1].pattern"] == "cannot be combined with `access`"
     assert found["workload[1].access"] == "has shares that add up to 60 %"
     assert found["workload[1].load"] == "needs what a user makes"
     assert found["workload[1].load.sessions"] == "means nothing for files"
@@ -102,7 +122,12 @@ def test_records_and_files_keep_to_themselves():
         plan_of_options({"target": [{"name": "disk", "path": "/nowhere"}], "instance": both})
     assert "works on files and on databases" in str(found.value)
     with pytest.raises(InputError) as found:
-        plan_of_options({"target": [{"name": "disk", "path": "/nowhere"}], "instance": [{**databases, "file_mib": 5}]})
+        plan_of_options(
+            {
+                "target": [{"name": "disk", "path": "/nowhere"}],
+                "instance": [{**databases, "file_mib": 5}],
+            }
+        )
     assert "means something only for files" in str(found.value)
     with pytest.raises(InputError) as found:
         plan(phase=[{"kind": "prepare"}, {"kind": "backup"}])
@@ -113,8 +138,14 @@ def test_both_families_can_stand_in_one_plan():
     found = plan_of_options(
         {
             "target": [{"name": "disk", "path": "/nowhere"}],
-            "instance": [{"name": "mail", "backend": "engine"}, {"name": "share", "backend": "files"}],
-            "workload": [{"name": "mix", "instances": ["mail"]}, {"name": "users", "instances": ["share"]}],
+            "instance": [
+                {"name": "mail", "backend": "engine"},
+                {"name": "share", "backend": "files"},
+            ],
+            "workload": [
+                {"name": "mix", "instances": ["mail"]},
+                {"name": "users", "instances": ["share"]},
+            ],
         }
     ).plain()
     assert [workload.get("family") for workload in found["run"]["workloads"]] == [None, "files"]

@@ -1,4 +1,6 @@
-"""Plans of mail users: what they become, and that every mistake is reported at once with its place and what to do."""
+"""Plans of mail users: what they become, and that every mistake is reported at once with its place
+and what to do.
+"""
 
 import pytest
 
@@ -27,16 +29,27 @@ def test_LG_03_LG_04_a_profile_becomes_tasks_and_what_the_server_cannot_do_is_na
     load, server = found["run"]["workloads"][0], found["run"]["instances"][0]
     assert load["family"] == "mail" and load["load"] == {"sessions": 50, "shared": True}
     assert {row["task"]: row["per_day"] for row in load["tasks"]} == {
-        "ReadAndProcessMessages": 52, "SendMail": 1, "RequestMeeting": 1,
-    }  # fmt: skip
+        "ReadAndProcessMessages": 52,
+        "SendMail": 1,
+        "RequestMeeting": 1,
+    }
     assert (load["client"], load["day_h"], load["dispatch"]) == ("cached", 0.5, "poisson")
     assert [row["imap"] for row in server["databases"]] == ["127.0.0.1:10143", "127.0.0.2:10143"]
     assert {row["deliver"] for row in server["databases"]} == {"127.0.0.1:10024"}
     assert server["init"] is None and server["accounts"] == 50 and server["login"] == "u{n}"
     asked = found["judgement"]["mail"]["mail"]
-    assert asked["left_out"] == ["BrowseCalendar", "MakeAppointment", "CreateContact", "CreateTask", "PostFreeBusy"]
+    assert asked["left_out"] == [
+        "BrowseCalendar",
+        "MakeAppointment",
+        "CreateContact",
+        "CreateTask",
+        "PostFreeBusy",
+    ]
     assert asked["score_weights"] == {"SendMail": 1, "ReadAndProcessMessages": 52}
-    assert (asked["sent_per_day"], asked["received_per_day"]) == (pytest.approx(10), pytest.approx(40))
+    assert (asked["sent_per_day"], asked["received_per_day"]) == (
+        pytest.approx(10),
+        pytest.approx(40),
+    )
     assert found["judgement"]["test"] == "mail" and found["judgement"]["limits"] == "s4"
     assert "a-word-of-tests" not in str(found), "no password in a plan"
 
@@ -50,7 +63,9 @@ def test_LG_10_filling_reaches_the_stated_size(passwords):
 
 def test_LG_11_no_search_unless_asked_for(passwords):
     def tasks(**workload):
-        load = plan_of_options(mail_plan(passwords, workload=workload)).plain()["run"]["workloads"][0]
+        load = plan_of_options(mail_plan(passwords, workload=workload)).plain()["run"]["workloads"][
+            0
+        ]
         return {row["task"]: row["per_day"] for row in load["tasks"]}
 
     assert "Search" not in tasks() and tasks(searches_per_day=4)["Search"] == 4
@@ -115,10 +130,15 @@ def test_every_mistake_is_reported_at_once(tmp_path):
 
 
 def test_users_and_instances_must_be_there(passwords):
-    assert "say how many users" in mistakes(mail_plan(passwords, workload={"load": {}}))["workload[1].load.users"]
+    assert (
+        "say how many users"
+        in mistakes(mail_plan(passwords, workload={"load": {}}))["workload[1].load.users"]
+    )
     none = mistakes(mail_plan(passwords, workload={"load": {"users": 0}}))
     assert "workload[1].load.users" in none
-    assert "workload[1].instances" in mistakes(mail_plan(passwords, workload={"instances": ["other"]}))
+    assert "workload[1].instances" in mistakes(
+        mail_plan(passwords, workload={"instances": ["other"]})
+    )
     modelled = mail_plan(passwords, target=[{"name": "server", "modelled": "emc-vnxe3300"}])
     assert "means nothing for a mail server" in mistakes(modelled)["target[1].modelled"]
     without = mail_plan(passwords)
@@ -135,7 +155,9 @@ def test_keys_of_mail_mean_nothing_to_databases(tmp_path):
         }
     )
     assert "only for mail" in found["instance[1].endpoints"]
-    assert "workload[1].client" in found and "only for a mail server" in found["target[1].data_path"]
+    assert (
+        "workload[1].client" in found and "only for a mail server" in found["target[1].data_path"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
-"""Evaluating rules over subjects: findings, what is met, what does not apply, and what could not be decided.
+"""Evaluating rules over subjects.
 
-A subject is one thing a file describes (a host, a volume, a run) with the facts known about it. A fact that is not
-stated is not in the table, and a rule that needs it is reported as not evaluated with the names it missed: silence about
-a rule always means that it was looked at and held.
+Findings, what is met, what does not apply, and what could not be decided.
+
+A subject is one thing a file describes (a host, a volume, a run) with the facts known about it. A
+fact that is not stated is not in the table, and a rule that needs it is reported as not evaluated
+with the names it missed: silence about a rule always means that it was looked at and held.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from plimsoll.inputs.expression import ExpressionError, Fact, UnknownFactError, 
 
 #: Stated with every result, as every paper states it of its own figures.
 LIMITS_OF_THE_RESULT = (
-    "Rules are general practice; they do not replace a test of the own design with the own profile.",
+    "Rules are general practice; they do not replace a test of the own design with the own "
+    "profile.",
     "Findings rest on what the files state; nothing was measured or looked up for them.",
     "Published results and test reports are no benchmarks and do not compare products.",
 )
@@ -42,7 +45,9 @@ class Subject:
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that does not hold for a subject, the facts that show it, and the rules that say the same."""
+    """A rule that does not hold for a subject, the facts that show it, and the rules that say the
+    same.
+    """
 
     rule: Rule
     subject: Subject
@@ -57,7 +62,11 @@ class Finding:
     @property
     def place(self) -> str:
         """File and line of the subject, as far as known."""
-        return f"{self.subject.file_name}:{self.subject.line}" if self.subject.line else self.subject.file_name
+        return (
+            f"{self.subject.file_name}:{self.subject.line}"
+            if self.subject.line
+            else self.subject.file_name
+        )
 
 
 @dataclass(frozen=True)
@@ -133,17 +142,25 @@ def advise(
         for each in (rule, *also):
             if outcome.met and not outcome.findings:
                 met[each.id] = outcome.met
-            not_evaluated += [NotEvaluated(each, tuple(names), reason) for reason, names in outcome.reasons.items()]
+            not_evaluated += [
+                NotEvaluated(each, tuple(names), reason)
+                for reason, names in outcome.reasons.items()
+            ]
             if outcome.suggested:
                 to_weigh.append(each)
             elif not (outcome.findings or outcome.met or outcome.reasons):
                 not_applicable.append(each)
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Advice(tuple(findings), met, tuple(to_weigh), tuple(not_applicable), tuple(not_evaluated))
+    return Advice(
+        tuple(findings), met, tuple(to_weigh), tuple(not_applicable), tuple(not_evaluated)
+    )
 
 
 def _outcome(
-    rule: Rule, subjects: Sequence[Subject], described: frozenset[str], keys_behind: Mapping[str, str]
+    rule: Rule,
+    subjects: Sequence[Subject],
+    described: frozenset[str],
+    keys_behind: Mapping[str, str],
 ) -> _Outcome:
     outcome = _Outcome(suggested=not rule.checks)
     for check in rule.checks:
@@ -154,12 +171,16 @@ def _outcome(
             if subject.scope == check.scope:
                 _apply(rule, check, subject, outcome, keys_behind)
     if rule.checks and not outcome.looked_at:
-        needed = " or ".join(dict.fromkeys(kind for check in rule.checks for kind in SCOPES[check.scope]))
+        needed = " or ".join(
+            dict.fromkeys(kind for check in rule.checks for kind in SCOPES[check.scope])
+        )
         outcome.reasons[f"needs {needed}, which was not given"] = []
     return outcome
 
 
-def _apply(rule: Rule, check: Check, subject: Subject, outcome: _Outcome, keys_behind: Mapping[str, str]) -> None:
+def _apply(
+    rule: Rule, check: Check, subject: Subject, outcome: _Outcome, keys_behind: Mapping[str, str]
+) -> None:
     """Decide one rule for one subject."""
     try:
         if check.when_tree is not None and not evaluate(check.when_tree, subject.facts):
@@ -196,8 +217,13 @@ def _evidence(check: Check, subject: Subject) -> dict[str, Fact]:
     evidence = {
         name: subject.facts[name]
         for name in names
-        if name in subject.facts and (name in checked or subject.facts[name] not in (0, True, False))
+        if name in subject.facts
+        and (name in checked or subject.facts[name] not in (0, True, False))
     }
     shown = {name.removesuffix("_count") for name in evidence}
-    listed = {name: fact for name, fact in subject.facts.items() if isinstance(fact, list) and fact and name in shown}
+    listed = {
+        name: fact
+        for name, fact in subject.facts.items()
+        if isinstance(fact, list) and fact and name in shown
+    }
     return evidence | listed

@@ -1,10 +1,13 @@
-"""What is left after the loss of one host: do the machines fit, and do the surviving servers and arrays carry the load?
+"""What is left after the loss of one host.
 
-Machines of the lost host move to hosts they may run on, largest memory first, each to the host with the most memory
-left; the rule of the published tests is that memory must fit and that more virtual processors than hardware threads are
-worth a warning (36 GB fitted in 48 GB there, with 22 virtual processors on 16 threads). Databases whose active copy was
-on the lost host become active on the surviving server with the least load. Limits: one host at a time; placement is a
-plain greedy one, so "does not fit" means that this placement does not, which no cleverer one is likely to change.
+Do the machines fit, and do the surviving servers and arrays carry the load?
+
+Machines of the lost host move to hosts they may run on, largest memory first, each to the host with
+the most memory left; the rule of the published tests is that memory must fit and that more virtual
+processors than hardware threads are worth a warning (36 GB fitted in 48 GB there, with 22 virtual
+processors on 16 threads). Databases whose active copy was on the lost host become active on the
+surviving server with the least load. Limits: one host at a time; placement is a plain greedy one,
+so "does not fit" means that this placement does not, which no cleverer one is likely to change.
 """
 
 from __future__ import annotations
@@ -20,16 +23,19 @@ class HostLoss:
 
     Attributes:
         host: the lost host.
-        moved: machines that found another host.
+        moved: machines that found another host, with that host.
         stranded: machines that may run elsewhere but fit nowhere.
-        memory_fullest_pct: memory use of the fullest surviving host; None when memory is not stated.
-        vcpus_per_thread_max: virtual processors per hardware thread on the busiest survivor; None when not stated.
-        active_iops_by_host: database IOPS of each surviving host; None when a database states no IOPS.
+        memory_fullest_pct: memory use of the fullest surviving host; None when memory is not
+            stated.
+        vcpus_per_thread_max: virtual processors per hardware thread on the busiest survivor; None
+            when not stated.
+        active_iops_by_host: database IOPS of each surviving host; None when a database states no
+            IOPS.
         active_iops_by_array: likewise for arrays.
     """
 
     host: str
-    moved: tuple[str, ...]
+    moved: dict[str, str]
     stranded: tuple[str, ...]
     memory_fullest_pct: float | None
     vcpus_per_thread_max: float | None
@@ -39,7 +45,11 @@ class HostLoss:
 
 def host_losses(topology: Topology) -> list[HostLoss]:
     """The loss of each host that others could cover for, in the order of the file."""
-    return [_loss(topology, host) for host in topology.entries("hosts") if len(topology.entries("hosts")) > 1]
+    return [
+        _loss(topology, host)
+        for host in topology.entries("hosts")
+        if len(topology.entries("hosts")) > 1
+    ]
 
 
 def _loss(topology: Topology, lost: Entry) -> HostLoss:
@@ -53,7 +63,9 @@ def _loss(topology: Topology, lost: Entry) -> HostLoss:
                 free_gb[machine["host"]] -= machine["memory_gb"]
     moved: dict[str, str] = {}
     stranded: list[str] = []
-    homeless = [machine for machine in topology.entries("machines") if machine["host"] == lost["name"]]
+    homeless = [
+        machine for machine in topology.entries("machines") if machine["host"] == lost["name"]
+    ]
     for machine in sorted(homeless, key=lambda machine: (-machine["memory_gb"], machine["name"])):
         places = [name for name in machine["can_run_on"] if name in free_gb]
         known = [name for name in places if free_gb[name] is not None]
@@ -70,10 +82,12 @@ def _loss(topology: Topology, lost: Entry) -> HostLoss:
     by_host, by_array = _active_iops(topology, lost["name"], moved)
     return HostLoss(
         host=lost["name"],
-        moved=tuple(moved),
+        moved=moved,
         stranded=tuple(stranded),
         memory_fullest_pct=_fullest_pct(survivors, free_gb),
-        vcpus_per_thread_max=max((vcpus[h["name"]] / h["threads"] for h in survivors if h["threads"]), default=None),
+        vcpus_per_thread_max=max(
+            (vcpus[h["name"]] / h["threads"] for h in survivors if h["threads"]), default=None
+        ),
         active_iops_by_host=by_host,
         active_iops_by_array=by_array,
     )
@@ -103,7 +117,11 @@ def _active_iops(
         host = topology.host_of(copy["server"])
         return moved.get(copy["server"], "") if host == lost else host
 
-    stays = [database for database in databases if any(copy["active"] and place(copy) for copy in database["copies"])]
+    stays = [
+        database
+        for database in databases
+        if any(copy["active"] and place(copy) for copy in database["copies"])
+    ]
     moves = [database for database in databases if database not in stays]
     for database in stays + moves:
         able = [copy for copy in database["copies"] if place(copy)]
@@ -112,5 +130,7 @@ def _active_iops(
         active = next((copy for copy in able if copy["active"]), None)
         copy = active or min(able, key=lambda copy: (by_host[place(copy)], place(copy)))
         by_host[place(copy)] += database["iops"]
-        by_array[groups[volumes[copy["database_volume"]]["disk_group"]]["array"]] += database["iops"]
+        by_array[groups[volumes[copy["database_volume"]]["disk_group"]]["array"]] += database[
+            "iops"
+        ]
     return by_host, by_array

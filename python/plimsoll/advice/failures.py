@@ -1,13 +1,17 @@
-"""Single points of failure: take each component away in turn and see which services stop and which paths are cut.
+"""Single points of failure.
 
-The topology becomes a graph of ports, switches and controllers; hosts and arrays are the components the ports belong to,
-power feeds the components that others depend on. Two questions are asked for every component that can fail alone:
-which *services* stop (a database none of whose copies is left, a volume none of whose users can reach it, a network no
-host can reach), and which *accesses* are cut (one host to one volume or one network) although both ends still stand.
-Limits: one failure at a time; software failures, cabling ducts and buildings are not described; a machine that may run
-elsewhere counts as surviving the loss of its host if one of those hosts remains; a link with several cables does not
-fail as a whole. A port takes one cable and passes nothing on, so its loss divides nothing else; only where a switch or a
-cable between switches is lost is the graph walked again, so that large installations are answered quickly, too.
+Take each component away in turn and see which services stop and which paths are cut.
+
+The topology becomes a graph of ports, switches and controllers; hosts and arrays are the components
+the ports belong to, power feeds the components that others depend on. Two questions are asked for
+every component that can fail alone: which *services* stop (a database none of whose copies is left,
+a volume none of whose users can reach it, a network no host can reach), and which *accesses* are
+cut (one host to one volume or one network) although both ends still stand. Limits: one failure at a
+time; software failures, cabling ducts and buildings are not described; a machine that may run
+elsewhere counts as surviving the loss of its host if one of those hosts remains; a link with
+several cables does not fail as a whole. A port takes one cable and passes nothing on, so its loss
+divides nothing else; only where a switch or a cable between switches is lost is the graph walked
+again, so that large installations are answered quickly, too.
 """
 
 from __future__ import annotations
@@ -23,12 +27,13 @@ class Failure:
     """What the loss of one component does.
 
     Attributes:
-        kind: "switch", "power feed", "adapter", "port", "link", "controller", "host", "array" or "disk group".
+        kind: "switch", "power feed", "adapter", "port", "link", "controller", "host", "array" or
+            "disk group".
         name: the component.
         services_lost: services that stop.
         accesses_cut: accesses that are cut while both ends still stand.
-        part_of: components that contain this one, whose loss does at least as much: the adapter of a port, the port of a
-            link.
+        part_of: components that contain this one, whose loss does at least as much: the adapter of
+            a port, the port of a link.
     """
 
     kind: str
@@ -95,7 +100,9 @@ class Plant:
                     card = (f"{array['name']}.{controller['name']}",)
                     self._add_port(array["name"], port["name"], card, frozenset({"storage"}))
 
-    def _add_port(self, owner: str, port: str, card: tuple[str, ...], networks: frozenset[str]) -> None:
+    def _add_port(
+        self, owner: str, port: str, card: tuple[str, ...], networks: frozenset[str]
+    ) -> None:
         name = f"{owner}.{port}"
         self.owners[name] = (name, owner, *card)
         self.networks[name] = networks
@@ -111,9 +118,15 @@ class Plant:
             for copy in database["copies"]:
                 for volume_name in (copy["database_volume"], copy["log_volume"]):
                     found[Access(self.topology.host_of(copy["server"]), volume_name, True)] = None
-        switched = {network for switch in self.topology.entries("switches") for network in switch["networks"]}
+        switched = {
+            network
+            for switch in self.topology.entries("switches")
+            for network in switch["networks"]
+        }
         for host in self.topology.entries("hosts"):
-            for network in sorted({network for port in host["ports"] for network in port["networks"]} - {"storage"}):
+            for network in sorted(
+                {network for port in host["ports"] for network in port["networks"]} - {"storage"}
+            ):
                 if network in switched:
                     found[Access(host["name"], network, False)] = None
         return list(found)
@@ -124,17 +137,26 @@ class Plant:
         return name
 
     def ends_of(self, access: Access) -> tuple[str, ...]:
-        """What an access needs besides a path: its host and, for a volume, the array and disk group."""
+        """What an access needs besides a path.
+
+        Its host and, for a volume, the array and disk group.
+        """
         if not access.is_volume:
             return (access.host,)
-        return (access.host, self.array_of(access.target), self.volumes[access.target]["disk_group"])
+        return (
+            access.host,
+            self.array_of(access.target),
+            self.volumes[access.target]["disk_group"],
+        )
 
     def dead(self, lost: str) -> frozenset[str]:
         """The components that stop with the loss of one: itself, and what has no other power."""
         unpowered = {name for name, feeds in self.feeds.items() if feeds and set(feeds) <= {lost}}
         return frozenset({lost, *unpowered})
 
-    def islands(self, network: str, dead: frozenset[str], cut: frozenset[str] = frozenset()) -> dict[str, int]:
+    def islands(
+        self, network: str, dead: frozenset[str], cut: frozenset[str] = frozenset()
+    ) -> dict[str, int]:
         """Which ports and switches of a network hang together: the number of its island by node."""
         island: dict[str, int] = {}
         for start, networks in self.networks.items():
@@ -146,7 +168,11 @@ class Plant:
                 node = pending.pop()
                 for next_node in self.edges.get(node, ()):
                     usable = network in self.networks[next_node] and next_node not in island
-                    if usable and {node, next_node} != cut and not dead.intersection(self.owners[next_node]):
+                    if (
+                        usable
+                        and {node, next_node} != cut
+                        and not dead.intersection(self.owners[next_node])
+                    ):
                         island[next_node] = number
                         pending.append(next_node)
         return island
@@ -175,7 +201,9 @@ class Plant:
 class View:
     """The plant with some components dead, or one cable cut: what can be reached in it."""
 
-    def __init__(self, plant: Plant, dead: frozenset[str] = frozenset(), cut: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, plant: Plant, dead: frozenset[str] = frozenset(), cut: frozenset[str] = frozenset()
+    ) -> None:
         self.plant = plant
         self.dead = dead
         self.cut = cut
@@ -185,15 +213,24 @@ class View:
 
     @classmethod
     def after(cls, whole: View, dead: frozenset[str], cut: frozenset[str]) -> View:
-        """The view after a loss; where it divides nothing, the islands stay and few accesses are affected."""
+        """The view after a loss; where it divides nothing, the islands stay and few accesses are
+        affected.
+        """
         plant = whole.plant
         view = cls(plant, dead, cut)
-        nodes = {node for name in dead for node in (name, *plant.ports.get(name, ())) if node in plant.owners}
+        nodes = {
+            node
+            for name in dead
+            for node in (name, *plant.ports.get(name, ()))
+            if node in plant.owners
+        }
         nodes |= {node for node, owners in plant.owners.items() if dead.intersection(owners[2:])}
         if not cut and all(len(plant.owners[node]) > 1 for node in nodes):
             view.walked = whole
             touched = {*dead, *(owner for node in nodes for owner in plant.owners[node][1:2])}
-            found = (access for name in sorted(touched) for access in plant.accesses_by_end.get(name, ()))
+            found = (
+                access for name in sorted(touched) for access in plant.accesses_by_end.get(name, ())
+            )
             view.affected = list(dict.fromkeys(found))
         return view
 
@@ -205,7 +242,9 @@ class View:
             return False
         network = "storage" if access.is_volume else access.target
         island = self.walked.island_of(network)
-        mine = {island[port] for port in self._alive(plant.ports.get(access.host, ())) if port in island}
+        mine = {
+            island[port] for port in self._alive(plant.ports.get(access.host, ())) if port in island
+        }
         goals = plant.ports.get(ends[1], ()) if access.is_volume else self._switches(network)
         return any(island[goal] in mine for goal in self._alive(goals) if goal in island)
 
@@ -226,7 +265,8 @@ class View:
 def failures(topology: Topology) -> list[Failure]:
     """What the loss of each component and each single cable does, in the order of the file.
 
-    Accesses that do not work even with everything in place are left out here; `unreachable` lists them.
+    Accesses that do not work even with everything in place are left out here; `unreachable` lists
+    them.
     """
     plant = Plant(topology)
     whole = View(plant)
@@ -245,7 +285,9 @@ def failures(topology: Topology) -> list[Failure]:
         if link["count"] > 1:
             found.append(Failure("link", name, (), (), ports))
         else:
-            found.append(_failure("link", name, ports, View.after(whole, dead, cut), working, services))
+            found.append(
+                _failure("link", name, ports, View.after(whole, dead, cut), working, services)
+            )
     return found
 
 
@@ -256,7 +298,12 @@ def unreachable(topology: Topology) -> list[str]:
 
 
 def _failure(
-    kind: str, name: str, part_of: tuple[str, ...], view: View, working: set[Access], services: set[str]
+    kind: str,
+    name: str,
+    part_of: tuple[str, ...],
+    view: View,
+    working: set[Access],
+    services: set[str],
 ) -> Failure:
     """Compare a view with the whole."""
     plant = view.plant

@@ -1,8 +1,8 @@
 """The facts rules may refer to, drawn from a requirements file and the sizing that follows from it.
 
-Every key of the file is a fact by its dotted name (`copies.count`, `network.flow_control`), unless it was left out and
-has no default; every figure of the sizing is one by its own name (`database_iops`, `log_space_days`). The same figures
-feed the array choice and the suggestions.
+Every key of the file is a fact by its dotted name (`copies.count`, `network.flow_control`), unless
+it was left out and has no default; every figure of the sizing is one by its own name
+(`database_iops`, `log_space_days`). The same figures feed the array choice and the suggestions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,17 @@ from plimsoll.sizing.requirements import Requirements, read_requirements
 from plimsoll.sizing.selection import GB_PER_GIB, Need
 
 DESCRIBED = frozenset({"requirements"})
-TABLES = ("users", "transactions", "copies", "databases", "logs", "backup", "storage", "network", "server")
+TABLES = (
+    "users",
+    "transactions",
+    "copies",
+    "databases",
+    "logs",
+    "backup",
+    "storage",
+    "network",
+    "server",
+)
 
 
 def sized(path: Path) -> Sizing:
@@ -35,7 +45,9 @@ def requirement_subject(sizing: Sizing, file_name: str) -> Subject:
     """The requirements and their sizing as one subject."""
     facts: dict[str, Fact] = {step.name: step.value for step in sizing.steps}
     facts |= _table_facts(sizing.requirements)
-    return Subject("requirements", sizing.requirements.title or Path(file_name).name, facts, file_name)
+    return Subject(
+        "requirements", sizing.requirements.title or Path(file_name).name, facts, file_name
+    )
 
 
 def _table_facts(requirements: Requirements) -> dict[str, Fact]:
@@ -49,7 +61,10 @@ def _table_facts(requirements: Requirements) -> dict[str, Fact]:
 
 
 def need_of(sizing: Sizing) -> Need:
-    """What the arrays of one copy must hold and carry; reserves are part of the capacity the sizing gives."""
+    """What the arrays of one copy must hold and carry.
+
+    Reserves are part of the capacity the sizing gives.
+    """
     figures = sizing.results
     raid = sizing.requirements.storage.raid
     return Need(
@@ -65,4 +80,6 @@ def need_of(sizing: Sizing) -> Need:
 def figures_of(sizing: Sizing) -> Figures:
     """What the suggestions rest on."""
     memory = sizing.results.get("server_memory_gb")
-    return Figures(need_of(sizing), memory.value if memory else None, sizing.requirements.server.memory_gb)
+    return Figures(
+        need_of(sizing), memory.value if memory else None, sizing.requirements.server.memory_gb
+    )

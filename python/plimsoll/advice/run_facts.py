@@ -1,8 +1,9 @@
 """The facts rules may refer to, drawn from a completed plan or from the folder of a finished run.
 
-A completed plan is what `plan.json` holds: its `run` part and its `judgement`. From a run folder this module takes
-`plan.json`, `verdict.json`, `summary.json` and `environment.json`, whichever exist; a fact whose file or key is missing
-stays unknown, so that folders of other versions are looked at as far as they go.
+A completed plan is what `plan.json` holds: its `run` part and its `judgement`. From a run folder
+this module takes `plan.json`, `verdict.json`, `summary.json` and `environment.json`, whichever
+exist; a fact whose file or key is missing stays unknown, so that folders of other versions are
+looked at as far as they go.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def run_subjects(run_folder: Path) -> list[Subject]:
     if not present:
         hint = "a run folder holds plan.json, summary.json and verdict.json"
         raise InputError(
-            str(run_folder), [Mistake(0, "", "is not the folder of a run: none of its files is there", hint)]
+            str(run_folder),
+            [Mistake(0, "", "is not the folder of a run: none of its files is there", hint)],
         )
     contents = {name: read_object(run_folder / name) for name in present}
     subjects = []
@@ -79,11 +81,15 @@ def read_object(path: Path) -> dict[str, Any]:
     try:
         content = parse_json(folder.read_text(path))
     except OSError as error:
-        raise InputError(str(path), [Mistake(0, "", f"cannot be read: {system_reason(error)}")]) from error
+        raise InputError(
+            str(path), [Mistake(0, "", f"cannot be read: {system_reason(error)}")]
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(str(path), [Mistake(0, "", "is not UTF-8 text")]) from error
     except json.JSONDecodeError as error:
-        raise InputError(str(path), [Mistake(error.lineno, "", f"is not valid JSON: {error.msg}")]) from error
+        raise InputError(
+            str(path), [Mistake(error.lineno, "", f"is not valid JSON: {error.msg}")]
+        ) from error
     except ValueError as error:
         raise InputError(str(path), [Mistake(0, "", f"cannot be read: {error}")]) from error
     if not isinstance(content, dict):
@@ -116,12 +122,18 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
     judgement = judgement if isinstance(judgement, dict) else {}
     instances = _tables(run, "instances")
     engines = [instance for instance in instances if instance.get("backend", "engine") == "engine"]
-    actions = [phase["action"] for phase in _tables(run, "phases") if isinstance(phase.get("action"), dict)]
+    actions = [
+        phase["action"] for phase in _tables(run, "phases") if isinstance(phase.get("action"), dict)
+    ]
     kinds = [str(action.get("kind")) for action in actions]
     databases = [database for instance in instances for database in _tables(instance, "databases")]
-    measured_s = _sum([_number(action.get("duration_s")) for action in actions if action.get("kind") == "measure"])
+    measured_s = _sum(
+        [_number(action.get("duration_s")) for action in actions if action.get("kind") == "measure"]
+    )
     beside = [
-        str(i.get("name")) for i in instances if i.get("directory") and i.get("directory") == i.get("log_directory")
+        str(i.get("name"))
+        for i in instances
+        if i.get("directory") and i.get("directory") == i.get("log_directory")
     ]
     return {
         "test": judgement.get("test"),
@@ -133,7 +145,9 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
         "database_bytes": _sum([_number(database.get("size_bytes")) for database in databases]),
         "maintenance_enabled": all(states) if (states := _maintenance(engines)) else None,
         "circular_log": all(i.get("circular_log") is True for i in engines) if engines else None,
-        "copies_count": max((n for i in engines if (n := _number(i.get("copies_count"))) is not None), default=None),
+        "copies_count": max(
+            (n for i in engines if (n := _number(i.get("copies_count"))) is not None), default=None
+        ),
         "measured_h": None if measured_s is None else measured_s / SECONDS_PER_HOUR,
         "phases": kinds or None,
         "verifies_checksums": "checksum" in kinds if kinds else None,
@@ -144,7 +158,10 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def _maintenance(engines: list[dict[str, Any]]) -> list[bool]:
-    """Whether maintenance runs, for the instances that say so; a plan of a version without it says nothing."""
+    """Whether maintenance runs, for the instances that say so.
+
+    A plan of a version without it says nothing.
+    """
     return [engine["maintenance"] is not None for engine in engines if "maintenance" in engine]
 
 
@@ -164,14 +181,21 @@ def _summary_facts(summary: dict[str, Any]) -> dict[str, Any]:
         "kernel_errors_count": _kernel_errors(summary.get("kernel_log")),
         "processors_busy_fraction": _busy(summary.get("machine")),
         "virtual_time": summary.get("virtual_time"),
-        "database_bytes": _sum([_number(entry.get("final_bytes")) for entry in _tables(summary, "databases")]),
+        "database_bytes": _sum(
+            [_number(entry.get("final_bytes")) for entry in _tables(summary, "databases")]
+        ),
     }
     return _known(facts)
 
 
 def _log_faults(checked: Any) -> int | None:
-    """Findings in the logs, checkpoints and flush maps of all instances; None where one of them was not read."""
-    instances = [entry for entry in checked if isinstance(entry, dict)] if isinstance(checked, list) else []
+    """Findings in the logs, checkpoints and flush maps of all instances.
+
+    None where one of them was not read.
+    """
+    instances = (
+        [entry for entry in checked if isinstance(entry, dict)] if isinstance(checked, list) else []
+    )
     if not instances or any(entry.get("unread") for entry in instances):
         return None
     return sum(len(entry.get("findings") or []) for entry in instances)
@@ -179,7 +203,11 @@ def _log_faults(checked: Any) -> int | None:
 
 def _kernel_errors(log: Any) -> int | None:
     """Lines of the kernel about the disks under test; None where its log could not be read."""
-    if not isinstance(log, dict) or log.get("readable") is not True or not isinstance(log.get("lines"), list):
+    if (
+        not isinstance(log, dict)
+        or log.get("readable") is not True
+        or not isinstance(log.get("lines"), list)
+    ):
         return None
     return len(log["lines"])
 
@@ -197,7 +225,9 @@ def _environment_facts(environment: dict[str, Any], database_bytes: Any) -> dict
     unknown = any(target.get("holds_system") is None for target in targets.values())
     kinds = {target.get("rotational") for target in targets.values()}
     return {
-        "capacity_utilisation_fraction": stored / capacity_bytes if stored and capacity_bytes else None,
+        "capacity_utilisation_fraction": stored / capacity_bytes
+        if stored and capacity_bytes
+        else None,
         "solid_state": False in kinds if kinds and None not in kinds else None,
         "targets_with_system": with_system if targets and not unknown else None,
         "targets_with_system_count": len(with_system) if targets and not unknown else None,
@@ -216,7 +246,13 @@ def _verdict_facts(verdict: dict[str, Any]) -> dict[str, Any]:
         facts["obstacles_count"] = len(facts["obstacles"])
     if isinstance(verdict.get("checks"), list):
         for status, name in (("fail", "checks_failed"), ("not_evaluated", "checks_not_evaluated")):
-            checks = [check for check in _tables(verdict, "checks") if check.get("status") == status]
+            checks = [
+                check for check in _tables(verdict, "checks") if check.get("status") == status
+            ]
             facts[name] = [f"{check.get('name')} ({check.get('scope')})" for check in checks]
             facts[f"{name}_count"] = len(checks)
-    return {name: fact for name, fact in facts.items() if isinstance(fact, (bool, int, float, str, list))}
+    return {
+        name: fact
+        for name, fact in facts.items()
+        if isinstance(fact, (bool, int, float, str, list))
+    }

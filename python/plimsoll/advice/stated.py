@@ -1,4 +1,7 @@
-"""Small questions about entries of a file in which anything may be left out: what is stated, and for how many."""
+"""Small questions about entries of a file in which anything may be left out.
+
+What is stated, and for how many.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ def listed(name: str, items: Sequence[str]) -> dict[str, Any]:
 
 
 def all_stated(entries: list[Entry], key: str) -> bool | None:
-    """Whether a flag holds for all entries; None while it is not stated for some and none denies it."""
+    """Whether a flag holds for all entries.
+
+    None while it is not stated for some and none denies it.
+    """
     values = [entry[key] for entry in entries]
     if False in values:
         return False

@@ -1,6 +1,7 @@
 """The facts rules may refer to about arrays, disk groups, volumes and databases of a topology.
 
-A fact exists only where the file states what it rests on; None marks one that does not and is dropped by the caller.
+A fact exists only where the file states what it rests on; None marks one that does not and is
+dropped by the caller.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def array_facts(topology: Topology, array: Entry) -> dict[str, Any]:
     twice = [
         database["name"]
         for database in topology.entries("databases")
-        if sum(array_name(topology, volumes[copy["database_volume"]]) == array["name"] for copy in database["copies"])
+        if sum(
+            array_name(topology, volumes[copy["database_volume"]]) == array["name"]
+            for copy in database["copies"]
+        )
         > 1
     ]
     return {
@@ -31,7 +35,9 @@ def array_facts(topology: Topology, array: Entry) -> dict[str, Any]:
         "disk_group_count": len(groups),
         "groups_per_controller_max": None if None in owners or not owners else max(counts),
         "groups_per_controller_min": None if None in owners or not owners else min(counts),
-        "storage_mtu_bytes_min": lowest(ports, "mtu_bytes") if is_stated(ports, "mtu_bytes") else None,
+        "storage_mtu_bytes_min": lowest(ports, "mtu_bytes")
+        if is_stated(ports, "mtu_bytes")
+        else None,
         "jumbo_frames_wanted": topology.content["jumbo_frames_wanted"],
         **listed("databases_with_two_copies", twice),
     }
@@ -45,14 +51,18 @@ def array_name(topology: Topology, volume: Entry) -> str:
 
 def disk_group_facts(topology: Topology, group: Entry) -> dict[str, Any]:
     """Facts of a disk group and of what lies on it."""
-    volumes = [volume for volume in topology.entries("volumes") if volume["disk_group"] == group["name"]]
+    volumes = [
+        volume for volume in topology.entries("volumes") if volume["disk_group"] == group["name"]
+    ]
     uses = {volume["use"] for volume in volumes}
     names = {volume["name"] for volume in volumes}
     single = any(
         len(database["copies"]) == 1 and database["copies"][0]["database_volume"] in names
         for database in topology.entries("databases")
     )
-    foreign = [volume["name"] for volume in volumes if volume["use"] in ("other", "system", "backup")]
+    foreign = [
+        volume["name"] for volume in volumes if volume["use"] in ("other", "system", "backup")
+    ]
     return {
         "raid": group["raid"],
         "drives": group["drives"],
@@ -88,16 +98,28 @@ def volume_facts(topology: Topology, volume: Entry) -> dict[str, Any]:
 def database_facts(topology: Topology, database: Entry) -> dict[str, Any]:
     """Facts of a database and of how its copies lie to each other."""
     volumes, copies = topology.by_name("volumes"), database["copies"]
-    groups = [{volumes[c["database_volume"]]["disk_group"], volumes[c["log_volume"]]["disk_group"]} for c in copies]
+    groups = [
+        {volumes[c["database_volume"]]["disk_group"], volumes[c["log_volume"]]["disk_group"]}
+        for c in copies
+    ]
     shared = sorted(
-        {name for index, mine in enumerate(groups) for other in groups[index + 1 :] for name in mine & other}
+        {
+            name
+            for index, mine in enumerate(groups)
+            for other in groups[index + 1 :]
+            for name in mine & other
+        }
     )
     arrays = [array_name(topology, volumes[copy["database_volume"]]) for copy in copies]
-    same_volume = [copy["server"] for copy in copies if copy["database_volume"] == copy["log_volume"]]
+    same_volume = [
+        copy["server"] for copy in copies if copy["database_volume"] == copy["log_volume"]
+    ]
     same_group = [
-        copy["server"] for copy in copies
-        if volumes[copy["database_volume"]]["disk_group"] == volumes[copy["log_volume"]]["disk_group"]
-    ]  # fmt: skip
+        copy["server"]
+        for copy in copies
+        if volumes[copy["database_volume"]]["disk_group"]
+        == volumes[copy["log_volume"]]["disk_group"]
+    ]
     return {
         "copy_count": len(copies),
         "size_gb": database["size_gb"],

@@ -1,9 +1,12 @@
-"""Suggestions with their reasoning: RAID level, drives, memory and copies, worked out from the figures of a sizing.
+"""Suggestions with their reasoning.
 
-Each suggestion is what the calculators of this project give when asked the question, with the figures in the text; the
-same figures always give the same text. Sources: the RAID and drive rules of the Dell EqualLogic Exchange 2010 sizing
-paper (sections 3.1 and 3.4.1) applied to its catalogue, its rule for copies (5.6), and the memory of the sizing itself.
-Limits: drives and RAID are weighed over the catalogue given, which by default is the EqualLogic one of 2010.
+RAID level, drives, memory and copies, worked out from the figures of a sizing.
+
+Each suggestion is what the calculators of this project give when asked the question, with the
+figures in the text; the same figures always give the same text. Sources: the RAID and drive rules
+of the Dell EqualLogic Exchange 2010 sizing paper (sections 3.1 and 3.4.1) applied to its catalogue,
+its rule for copies (5.6), and the memory of the sizing itself. Limits: drives and RAID are weighed
+over the catalogue given, which by default is the EqualLogic one of 2010.
 """
 
 from __future__ import annotations
@@ -68,11 +71,14 @@ def _raid_and_drives(need: Need, rows: Sequence[ArrayRow]) -> list[Suggestion]:
             levels[level] = chosen
     if not levels:
         text = "no row of the catalogue holds the capacity and carries the IOPS"
-        return [Suggestion("RAID", "none of this catalogue", text, "array choice over the catalogue")]
+        return [
+            Suggestion("RAID", "none of this catalogue", text, "array choice over the catalogue")
+        ]
     best = min(levels.values(), key=lambda c: (c.arrays_total, c.unused_gb))
     compared = "; ".join(
         f"{level}: {c.arrays_total} x {c.row.model} with {c.row.drive_capacity_gb:g} GB drives, "
-        f"{c.iops_per_copy or 0:,.0f} IOPS and {c.unused_gb:,.0f} GB spare a copy, {write_penalty(level)} disk I/Os a write"
+        f"{c.iops_per_copy or 0:,.0f} IOPS and {c.unused_gb:,.0f} GB spare a copy, "
+        f"{write_penalty(level)} disk I/Os a write"
         for level, c in levels.items()
     )
     density = need.database_iops / (need.volumes_gb / 1000)
@@ -80,25 +86,33 @@ def _raid_and_drives(need: Need, rows: Sequence[ArrayRow]) -> list[Suggestion]:
     bound = "capacity" if best.arrays_for_capacity >= (best.arrays_for_iops or 0) else "IOPS"
     return [
         Suggestion(
-            "RAID", best.row.raid, f"fewest arrays, then least unused space: {compared}",
+            "RAID",
+            best.row.raid,
+            f"fewest arrays, then least unused space: {compared}",
             "Dell EqualLogic Exchange 2010 sizing paper, sections 3.1.3 and 3.4.1",
         ),
         Suggestion(
-            "drives", f"{best.row.drive_capacity_gb:g} GB {best.row.drive_class}",
-            f"the load asks for {density:,.0f} IOPS a TB; this array gives {iops_per_tb:,.0f}, and {bound} decides the number",
+            "drives",
+            f"{best.row.drive_capacity_gb:g} GB {best.row.drive_class}",
+            f"the load asks for {density:,.0f} IOPS a TB; this array gives {iops_per_tb:,.0f}, and "
+            f"{bound} decides the number",
             "Dell EqualLogic Exchange 2010 sizing paper, sections 3.1.1 and 3.4.1",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _copies(need: Need) -> Suggestion:
     source = "Dell EqualLogic Exchange 2010 sizing paper, section 5.6"
     if need.copies == 1:
         reasoning = (
-            f"one copy has no protection against the loss of its array; a second takes {need.volumes_gb:,.0f} GB more"
+            f"one copy has no protection against the loss of its array; a second takes "
+            f"{need.volumes_gb:,.0f} GB more"
         )
         return Suggestion("copies", "2", reasoning, source)
-    reasoning = f"{need.copies} copies survive the loss of {need.copies - 1}; each takes {need.volumes_gb:,.0f} GB"
+    reasoning = (
+        f"{need.copies} copies survive the loss of {need.copies - 1}; each takes "
+        f"{need.volumes_gb:,.0f} GB"
+    )
     return Suggestion("copies", f"keep {need.copies}", reasoning, source)
 
 
@@ -108,8 +122,12 @@ def _memory(figures: Figures) -> Suggestion | None:
     needed, stated = figures.memory_needed_gb, figures.memory_stated_gb
     source = "memory of the sizing: database cache of the users a server carries after a failure"
     if stated is None:
-        return Suggestion("memory", f"{needed:,.1f} GB in each server", "the requirements state no memory", source)
+        return Suggestion(
+            "memory", f"{needed:,.1f} GB in each server", "the requirements state no memory", source
+        )
     if stated < needed:
-        reasoning = f"{stated:g} GB are planned; the database cache of the users asks for {needed:,.1f} GB"
+        reasoning = (
+            f"{stated:g} GB are planned; the database cache of the users asks for {needed:,.1f} GB"
+        )
         return Suggestion("memory", f"{needed:,.1f} GB in each server", reasoning, source)
     return Suggestion("memory", f"keep {stated:g} GB", f"{needed:,.1f} GB are needed", source)

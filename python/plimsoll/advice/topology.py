@@ -1,8 +1,11 @@
-"""A topology file, read and checked: every component by name, and every reference between them resolved.
+"""A topology file, read and checked.
 
-Names are unique across the file, because links and findings refer to components by name alone; a port is named
-`owner.port` (`esx1.nic2`, `array-a.controller-0.port-1` as `array-a.port-1`). Plain dictionaries keep the content; this
-module guarantees that each reference leads somewhere, so that nothing later needs to check.
+Every component by name, and every reference between them resolved.
+
+Names are unique across the file, because links and findings refer to components by name alone; a
+port is named `owner.port` (`esx1.nic2`, `array-a.controller-0.port-1` as `array-a.port-1`). Plain
+dictionaries keep the content; this module guarantees that each reference leads somewhere, so that
+nothing later needs to check.
 """
 
 from __future__ import annotations
@@ -22,12 +25,23 @@ from plimsoll.sizing.raid import data_drive_count
 
 Entry = dict[str, Any]
 
-LISTS = ("power_feeds", "hosts", "machines", "switches", "arrays", "disk_groups", "volumes", "databases")
+LISTS = (
+    "power_feeds",
+    "hosts",
+    "machines",
+    "switches",
+    "arrays",
+    "disk_groups",
+    "volumes",
+    "databases",
+)
 
-#: Servers of one database availability group; EMC VNXe3300 ESRP report and Dell EqualLogic sizing paper.
+#: Servers of one database availability group; EMC VNXe3300 ESRP report and Dell EqualLogic sizing
+#: paper.
 SERVERS_PER_GROUP_MAX = 16
 
-#: More than this is no installation one file describes; the analysis of single failures grows with its square.
+#: More than this is no installation one file describes; the analysis of single failures grows with
+#: its square.
 COMPONENTS_MAX = 5_000
 
 
@@ -99,23 +113,35 @@ def port_names(content: Entry) -> Iterator[tuple[str, KeyPath]]:
     for index, array in enumerate(content["arrays"]):
         for number, controller in enumerate(array["controllers"] or []):
             for place, port in enumerate(controller["ports"] or []):
-                yield f"{array['name']}.{port['name']}", ("arrays", index, "controllers", number, "ports", place)
+                yield (
+                    f"{array['name']}.{port['name']}",
+                    ("arrays", index, "controllers", number, "ports", place),
+                )
 
 
 def _unique_names(content: Entry, collector: Collector) -> dict[str, int]:
     """Note repeated names; return the line of every component."""
     lines: dict[str, int] = {}
     named: list[tuple[str, KeyPath]] = [
-        (entry["name"], (kind, index)) for kind in LISTS for index, entry in enumerate(content[kind]) if entry["name"]
+        (entry["name"], (kind, index))
+        for kind in LISTS
+        for index, entry in enumerate(content[kind])
+        if entry["name"]
     ]
     named += list(port_names(content))
     for name, path in named:
         line = collector.document.line_of((*path, "name"))
         if name in lines:
-            collector.add((*path, "name"), f'repeats "{name}", first used on line {lines[name]}', "names must differ")
+            collector.add(
+                (*path, "name"),
+                f'repeats "{name}", first used on line {lines[name]}',
+                "names must differ",
+            )
         lines.setdefault(name, line)
     if len(lines) > COMPONENTS_MAX:
-        collector.add((), f"describes {len(lines)} components, more than {COMPONENTS_MAX}", "split the design")
+        collector.add(
+            (), f"describes {len(lines)} components, more than {COMPONENTS_MAX}", "split the design"
+        )
     return lines
 
 
@@ -137,15 +163,27 @@ def _check_references(content: Entry, collector: Collector) -> None:
         ports = [port["name"] for port in host["ports"] if port["name"]]
         for number, virtual in enumerate(host["virtual_switches"]):
             for place, uplink in enumerate(virtual["uplinks"] or []):
-                check(uplink, ports, ("hosts", index, "virtual_switches", number, "uplinks", place), "port of the host")
+                check(
+                    uplink,
+                    ports,
+                    ("hosts", index, "virtual_switches", number, "uplinks", place),
+                    "port of the host",
+                )
     for index, machine in enumerate(content["machines"]):
         path: KeyPath = ("machines", index)
         check(machine["host"], names["hosts"], (*path, "host"), "host")
         for number, host_name in enumerate(machine["can_run_on"] or []):
             check(host_name, names["hosts"], (*path, "can_run_on", number), "host")
-        check(machine["system_volume"], [*names["volumes"], "local"], (*path, "system_volume"), "volume")
+        check(
+            machine["system_volume"],
+            [*names["volumes"], "local"],
+            (*path, "system_volume"),
+            "volume",
+        )
         host = next((host for host in content["hosts"] if host["name"] == machine["host"]), None)
-        virtual_names = [entry["name"] for entry in host["virtual_switches"] if entry["name"]] if host else []
+        virtual_names = (
+            [entry["name"] for entry in host["virtual_switches"] if entry["name"]] if host else []
+        )
         for number, nic in enumerate(machine["nics"]):
             if host:
                 check(
@@ -160,36 +198,53 @@ def _check_references(content: Entry, collector: Collector) -> None:
     for index, link in enumerate(content["links"]):
         given = link["between"] or []
         if len(given) > 2:
-            collector.add(("links", index, "between"), f"names {len(given)} ends, but a link has two")
+            collector.add(
+                ("links", index, "between"), f"names {len(given)} ends, but a link has two"
+            )
         for number, end in enumerate(given):
             cable_path: KeyPath = ("links", index, "between", number)
             check(end, ends, cable_path, "port or switch")
             line = collector.document.line_of(cable_path)
             if end in cabled and end not in names["switches"]:
                 collector.add(
-                    cable_path, f'is "{end}", which has a cable already on line {cabled[end]}', "a port takes one cable"
+                    cable_path,
+                    f'is "{end}", which has a cable already on line {cabled[end]}',
+                    "a port takes one cable",
                 )
             cabled.setdefault(end, line)
     check(content["witness"], servers, ("witness",), "host or machine")
 
 
 def _check_storage_references(
-    content: Entry, collector: Collector, names: dict[str, list[str]], servers: list[str], check: Any
+    content: Entry,
+    collector: Collector,
+    names: dict[str, list[str]],
+    servers: list[str],
+    check: Any,
 ) -> None:
     for index, group in enumerate(content["disk_groups"]):
         path: KeyPath = ("disk_groups", index)
         check(group["array"], names["arrays"], (*path, "array"), "array")
-        array = next((array for array in content["arrays"] if array["name"] == group["array"]), None)
+        array = next(
+            (array for array in content["arrays"] if array["name"] == group["array"]), None
+        )
         if array:
             controllers = [entry["name"] for entry in array["controllers"] or [] if entry["name"]]
-            check(group["controller"], controllers, (*path, "controller"), "controller of the array")
+            check(
+                group["controller"], controllers, (*path, "controller"), "controller of the array"
+            )
         if group["raid"] and group["drives"]:
             try:
                 data_drive_count(group["raid"], int(group["drives"]))
             except ValueError as error:
                 collector.add((*path, "raid"), f"is impossible: {error}")
     for index, volume in enumerate(content["volumes"]):
-        check(volume["disk_group"], names["disk_groups"], ("volumes", index, "disk_group"), "disk group")
+        check(
+            volume["disk_group"],
+            names["disk_groups"],
+            ("volumes", index, "disk_group"),
+            "disk group",
+        )
         for number, user in enumerate(volume["used_by"] or []):
             check(user, servers, ("volumes", index, "used_by", number), "host or machine")
     for index, database in enumerate(content["databases"]):
@@ -209,12 +264,15 @@ def _check_storage_references(
             holders.append(copy["server"])
         if sum(copy["active"] for copy in database["copies"]) > 1:
             collector.add(
-                ("databases", index, "copies"), "has more than one active copy", "one copy serves users at a time"
+                ("databases", index, "copies"),
+                "has more than one active copy",
+                "one copy serves users at a time",
             )
     for group in _server_groups(content):
         if len(group) > SERVERS_PER_GROUP_MAX:
             message = (
-                f"tie {len(group)} servers together by shared copies, but a group has at most {SERVERS_PER_GROUP_MAX}"
+                f"tie {len(group)} servers together by shared copies, but a group has at most "
+                f"{SERVERS_PER_GROUP_MAX}"
             )
             collector.add(("databases",), message, "make several groups that share no database")
 

@@ -1,7 +1,10 @@
-"""The facts rules may refer to, drawn from a topology: one subject per component, failure, network and lost host.
+"""The facts rules may refer to, drawn from a topology.
 
-A fact exists only where the file states what it rests on; every key left out of the file leaves its facts out here.
-Names ending in `_count` that have a list beside them (without the ending) bring that list into the evidence.
+One subject per component, failure, network and lost host.
+
+A fact exists only where the file states what it rests on; every key left out of the file leaves its
+facts out here. Names ending in `_count` that have a list beside them (without the ending) bring
+that list into the evidence.
 """
 
 from __future__ import annotations
@@ -12,13 +15,30 @@ from plimsoll.advice.engine import Subject
 from plimsoll.advice.failover import HostLoss, host_losses
 from plimsoll.advice.failures import Failure, failures, unreachable
 from plimsoll.advice.stated import all_stated, is_stated, listed, lowest
-from plimsoll.advice.storage_facts import array_facts, data_groups, database_facts, disk_group_facts, volume_facts
+from plimsoll.advice.storage_facts import (
+    array_facts,
+    data_groups,
+    database_facts,
+    disk_group_facts,
+    volume_facts,
+)
 from plimsoll.advice.topology import Entry, Topology
 from plimsoll.inputs.expression import Fact
 
 #: The scopes a topology describes, also where it has no entry in them.
 DESCRIBED = frozenset(
-    {"design", "host", "machine", "virtual_switch", "switch", "array", "disk_group", "volume", "database", "component"}
+    {
+        "design",
+        "host",
+        "machine",
+        "virtual_switch",
+        "switch",
+        "array",
+        "disk_group",
+        "volume",
+        "database",
+        "component",
+    }
     | {"network", "host_loss"}
 )
 JUMBO_MTU_BYTES = 9000
@@ -54,23 +74,44 @@ KEYS_BEHIND = {
 def topology_subjects(topology: Topology) -> list[Subject]:
     """Every subject of a topology, in the order of the file."""
     lost = failures(topology)
-    found: list[tuple[str, str, dict[str, Any]]] = [("design", topology.content["name"], _design(topology, lost))]
+    found: list[tuple[str, str, dict[str, Any]]] = [
+        ("design", topology.content["name"], _design(topology, lost))
+    ]
     for host in topology.entries("hosts"):
         found.append(("host", host["name"], _host(topology, host)))
         found += [
             ("virtual_switch", f"{host['name']}.{virtual['name']}", _virtual_switch(virtual, host))
             for virtual in host["virtual_switches"]
         ]
-    found += [("machine", machine["name"], _machine(topology, machine)) for machine in topology.entries("machines")]
-    found += [("switch", switch["name"], _switch(topology, switch)) for switch in topology.entries("switches")]
-    found += [("array", array["name"], array_facts(topology, array)) for array in topology.entries("arrays")]
     found += [
-        ("disk_group", group["name"], disk_group_facts(topology, group)) for group in topology.entries("disk_groups")
+        ("machine", machine["name"], _machine(topology, machine))
+        for machine in topology.entries("machines")
     ]
-    found += [("volume", volume["name"], volume_facts(topology, volume)) for volume in topology.entries("volumes")]
-    found += [("database", entry["name"], database_facts(topology, entry)) for entry in topology.entries("databases")]
+    found += [
+        ("switch", switch["name"], _switch(topology, switch))
+        for switch in topology.entries("switches")
+    ]
+    found += [
+        ("array", array["name"], array_facts(topology, array))
+        for array in topology.entries("arrays")
+    ]
+    found += [
+        ("disk_group", group["name"], disk_group_facts(topology, group))
+        for group in topology.entries("disk_groups")
+    ]
+    found += [
+        ("volume", volume["name"], volume_facts(topology, volume))
+        for volume in topology.entries("volumes")
+    ]
+    found += [
+        ("database", entry["name"], database_facts(topology, entry))
+        for entry in topology.entries("databases")
+    ]
     found += [("network", name, facts) for name, facts in _networks(topology)]
-    found += [("host_loss", f"loss of {loss.host}", _host_loss(topology, loss)) for loss in host_losses(topology)]
+    found += [
+        ("host_loss", f"loss of {loss.host}", _host_loss(topology, loss))
+        for loss in host_losses(topology)
+    ]
     found += [
         (
             "component",
@@ -82,7 +123,8 @@ def topology_subjects(topology: Topology) -> list[Subject]:
         for failure in lost
     ]
     return [
-        Subject(scope, name, _known(facts), topology.file_name, _line(topology, name)) for scope, name, facts in found
+        Subject(scope, name, _known(facts), topology.file_name, _line(topology, name))
+        for scope, name, facts in found
     ]
 
 
@@ -92,7 +134,12 @@ def _known(facts: dict[str, Any]) -> dict[str, Fact]:
 
 def _line(topology: Topology, name: str) -> int:
     """The line of the component a subject is named after."""
-    for candidate in (name, name.removeprefix("loss of "), name.split(".")[0], name.split(" - ")[0]):
+    for candidate in (
+        name,
+        name.removeprefix("loss of "),
+        name.split(".")[0],
+        name.split(" - ")[0],
+    ):
         if candidate in topology.lines:
             return topology.lines[candidate]
     return 0
@@ -101,7 +148,9 @@ def _line(topology: Topology, name: str) -> int:
 def _design(topology: Topology, lost: list[Failure]) -> dict[str, Any]:
     content = topology.content
     databases, backups = topology.entries("databases"), content["backups"]
-    active: dict[str, int] = {copy["server"]: 0 for database in databases for copy in database["copies"]}
+    active: dict[str, int] = {
+        copy["server"]: 0 for database in databases for copy in database["copies"]
+    }
     for database in databases:
         for copy in database["copies"]:
             active[copy["server"]] += copy["active"]
@@ -116,15 +165,30 @@ def _design(topology: Topology, lost: list[Failure]) -> dict[str, Any]:
         "active_databases_min": min(active.values(), default=None),
         "active_databases": [f"{server}: {count}" for server, count in active.items()],
         "array_count": len(topology.entries("arrays")),
-        "array_port_count": sum(len(c["ports"]) for array in topology.entries("arrays") for c in array["controllers"]),
+        "array_port_count": sum(
+            len(c["ports"]) for array in topology.entries("arrays") for c in array["controllers"]
+        ),
         "backup_stated": None if backups is None else True,
-        "backup_elsewhere_count": None if backups is None else sum(entry["target"] == "elsewhere" for entry in backups),
-        "backup_interval_h_min": min((entry["interval_h"] for entry in backups or []), default=None),
-        "votes_odd": (members + bool(content["witness"] or content["quorum_disk"])) % 2 == 1 if members > 1 else None,
-        "storage_host_count": sum(bool(_ports(host, "storage")) for host in topology.entries("hosts")),
+        "backup_elsewhere_count": None
+        if backups is None
+        else sum(entry["target"] == "elsewhere" for entry in backups),
+        "backup_interval_h_min": min(
+            (entry["interval_h"] for entry in backups or []), default=None
+        ),
+        "votes_odd": (members + bool(content["witness"] or content["quorum_disk"])) % 2 == 1
+        if members > 1
+        else None,
+        "storage_host_count": sum(
+            bool(_ports(host, "storage")) for host in topology.entries("hosts")
+        ),
         **listed("accesses_without_path", unreachable(topology)),
-        **listed("single_points_of_failure", [f"{f.kind} {f.name}" for f in lost if f.services_lost and not f.part_of]),
-        **listed("cut_points", [f"{f.kind} {f.name}" for f in lost if f.accesses_cut and not f.part_of]),
+        **listed(
+            "single_points_of_failure",
+            [f"{f.kind} {f.name}" for f in lost if f.services_lost and not f.part_of],
+        ),
+        **listed(
+            "cut_points", [f"{f.kind} {f.name}" for f in lost if f.accesses_cut and not f.part_of]
+        ),
     }
 
 
@@ -136,7 +200,9 @@ def _host(topology: Topology, host: Entry) -> dict[str, Any]:
     storage, client = _ports(host, "storage"), _ports(host, "client")
     shared = [port["name"] for port in storage if len(port["networks"]) > 1]
     adapters = {port["adapter"] for port in storage}
-    members = {topology.host_of(c["server"]) for d in topology.entries("databases") for c in d["copies"]}
+    members = {
+        topology.host_of(c["server"]) for d in topology.entries("databases") for c in d["copies"]
+    }
     speeds = [port["speed_gbit_per_s"] for port in storage]
     bandwidth = None if None in speeds or not speeds else sum(speeds) * 1000 / 8
     slowest_left = None if bandwidth is None else bandwidth - max(speeds) * 1000 / 8
@@ -159,12 +225,15 @@ def _host(topology: Topology, host: Entry) -> dict[str, Any]:
         ),
         "holds_copies": host["name"] in members,
         "replicates": any(
-            len(d["copies"]) > 1 and host["name"] in {topology.host_of(c["server"]) for c in d["copies"]}
+            len(d["copies"]) > 1
+            and host["name"] in {topology.host_of(c["server"]) for c in d["copies"]}
             for d in topology.entries("databases")
         ),
         "hosts_total": len(topology.entries("hosts")),
         "storage_flow_control": all_stated(storage, "flow_control"),
-        "storage_mtu_bytes_min": lowest(storage, "mtu_bytes") if is_stated(storage, "mtu_bytes") else None,
+        "storage_mtu_bytes_min": lowest(storage, "mtu_bytes")
+        if is_stated(storage, "mtu_bytes")
+        else None,
         "storage_bandwidth_mb_per_s": bandwidth,
         "storage_bandwidth_after_port_loss_mb_per_s": slowest_left,
         "storage_demand_mb_per_s": host["storage_demand_mb_per_s"],
@@ -187,8 +256,14 @@ def _storage_vlan_separate(host: Entry) -> bool | None:
 
 
 def _mixed_virtual_switches(host: Entry) -> list[str]:
-    """Virtual switches that carry storage together with something else, or share an uplink with one that does not."""
-    mixed = [v["name"] for v in host["virtual_switches"] if "storage" in v["networks"] and len(v["networks"]) > 1]
+    """Virtual switches that carry storage together with something else, or share an uplink with one
+    that does not.
+    """
+    mixed = [
+        v["name"]
+        for v in host["virtual_switches"]
+        if "storage" in v["networks"] and len(v["networks"]) > 1
+    ]
     uplinks: dict[str, list[Entry]] = {}
     for virtual in host["virtual_switches"]:
         for uplink in virtual["uplinks"]:
@@ -216,15 +291,26 @@ def _machine(topology: Topology, machine: Entry) -> dict[str, Any]:
     virtual = {entry["name"]: entry for entry in host["virtual_switches"]}
     storage_nics = [nic for nic in machine["nics"] if "storage" in nic["networks"]]
     uplinks = {
-        uplink for nic in storage_nics if nic["virtual_switch"] for uplink in virtual[nic["virtual_switch"]]["uplinks"]
+        uplink
+        for nic in storage_nics
+        if nic["virtual_switch"]
+        for uplink in virtual[nic["virtual_switch"]]["uplinks"]
     }
     system = machine["system_volume"]
     groups_used = data_groups(topology, machine["name"])
     volumes = topology.by_name("volumes")
-    shared = None if system is None else system != "local" and volumes[system]["disk_group"] in groups_used
+    shared = (
+        None
+        if system is None
+        else system != "local" and volumes[system]["disk_group"] in groups_used
+    )
     features = machine["hypervisor_features"]
     adapters = [nic["adapter"] for nic in storage_nics]
-    others = [f"{nic['name']} ({nic['adapter']})" for nic in storage_nics if str(nic["adapter"]).lower() != "vmxnet3"]
+    others = [
+        f"{nic['name']} ({nic['adapter']})"
+        for nic in storage_nics
+        if str(nic["adapter"]).lower() != "vmxnet3"
+    ]
     return {
         "role": machine["role"],
         "hypervisor": host["hypervisor"],
@@ -249,12 +335,15 @@ def _machine(topology: Topology, machine: Entry) -> dict[str, Any]:
 
 def _switch(topology: Topology, switch: Entry) -> dict[str, Any]:
     used = sum(
-        link["count"] * sum(end == switch["name"] for end in link["between"]) for link in topology.entries("links")
+        link["count"] * sum(end == switch["name"] for end in link["between"])
+        for link in topology.entries("links")
     )
     neighbours = [
-        link for link in topology.entries("links")
-        if switch["name"] in link["between"] and set(link["between"]) <= set(topology.by_name("switches"))
-    ]  # fmt: skip
+        link
+        for link in topology.entries("links")
+        if switch["name"] in link["between"]
+        and set(link["between"]) <= set(topology.by_name("switches"))
+    ]
     return {
         "networks": switch["networks"],
         "carries_storage": "storage" in switch["networks"],
@@ -277,7 +366,10 @@ def _networks(topology: Topology) -> list[tuple[str, dict[str, Any]]]:
     for network in ("storage", "replication"):
         stations: dict[str, float | None] = {}
         for host in topology.entries("hosts"):
-            stations |= {f"{host['name']}.{port['name']}": port["mtu_bytes"] for port in _ports(host, network)}
+            stations |= {
+                f"{host['name']}.{port['name']}": port["mtu_bytes"]
+                for port in _ports(host, network)
+            }
             stations |= {
                 f"{host['name']}.{virtual['name']}": virtual["mtu_bytes"]
                 for virtual in host["virtual_switches"]
@@ -289,19 +381,31 @@ def _networks(topology: Topology) -> list[tuple[str, dict[str, Any]]]:
                 for nic in machine["nics"]
                 if network in nic["networks"]
             }
-        stations |= {s["name"]: s["mtu_bytes"] for s in topology.entries("switches") if network in s["networks"]}
+        stations |= {
+            s["name"]: s["mtu_bytes"]
+            for s in topology.entries("switches")
+            if network in s["networks"]
+        }
         if network == "storage":
             stations |= {
                 f"{array['name']}.{port['name']}": port["mtu_bytes"]
-                for array in topology.entries("arrays") for c in array["controllers"] for port in c["ports"]
-            }  # fmt: skip
+                for array in topology.entries("arrays")
+                for c in array["controllers"]
+                for port in c["ports"]
+            }
         if stations:
             found.append((f"the {network} network", _frame_facts(topology, network, stations)))
     return found
 
 
-def _frame_facts(topology: Topology, network: str, stations: dict[str, float | None]) -> dict[str, Any]:
-    small = [f"{name} ({mtu:g})" for name, mtu in stations.items() if mtu is not None and mtu < JUMBO_MTU_BYTES]
+def _frame_facts(
+    topology: Topology, network: str, stations: dict[str, float | None]
+) -> dict[str, Any]:
+    small = [
+        f"{name} ({mtu:g})"
+        for name, mtu in stations.items()
+        if mtu is not None and mtu < JUMBO_MTU_BYTES
+    ]
     stated = [mtu for mtu in stations.values() if mtu is not None]
     silent = [name for name, mtu in stations.items() if mtu is None]
     large = [mtu for mtu in stated if mtu >= JUMBO_MTU_BYTES]

@@ -1,7 +1,9 @@
-"""The keys of a topology file: hosts, virtual machines, switches, arrays, links, volumes, databases and power.
+"""The keys of a topology file.
 
-One table serves the reader, the hints and the reference page. What a file leaves out stays unknown: a rule that needs it
-is then listed as not evaluated, never taken as met.
+Hosts, virtual machines, switches, arrays, links, volumes, databases and power.
+
+One table serves the reader, the hints and the reference page. What a file leaves out stays unknown:
+a rule that needs it is then listed as not evaluated, never taken as met.
 """
 
 from __future__ import annotations
@@ -14,8 +16,12 @@ VOLUME_USES = ("database", "log", "system", "backup", "other")
 
 _NAME = Field(Text(), required=True, meaning="a name no other component of the file has")
 _POWER = Field(ListOf(Text()), default=None, meaning="the [[power_feeds]] it is connected to")
-_MTU = Field(Number(576, 65_536, whole=True), meaning="largest frame in bytes; 9000 with jumbo frames")
-_NETWORKS = Field(ListOf(Text(NETWORKS), 1), required=True, meaning="one or more of " + ", ".join(NETWORKS))
+_MTU = Field(
+    Number(576, 65_536, whole=True), meaning="largest frame in bytes; 9000 with jumbo frames"
+)
+_NETWORKS = Field(
+    ListOf(Text(NETWORKS), 1), required=True, meaning="one or more of " + ", ".join(NETWORKS)
+)
 _GBPS = Field(Number(0.001, 10_000), meaning="speed in Gbit/s")
 _VLAN = Field(Number(1, 4094, whole=True), meaning="VLAN number")
 _GB = Number(1e-3, 1e9)
@@ -42,10 +48,18 @@ HOST = {
     "power": _POWER,
     "memory_gb": Field(Number(0.1, 1e6), meaning="memory"),
     "threads": Field(Number(1, 1e5, whole=True), meaning="hardware threads"),
-    "hypervisor": Field(Text(("none", "esx", "hyper-v", "kvm")), default="none", meaning="the hypervisor, if any"),
-    "initiator": Field(Text(("host", "guest", "both", "hardware")), meaning="where iSCSI sessions are made"),
-    "vendor_multipath": Field(Flag(), meaning="whether the array vendor's multipath module is installed"),
-    "sessions_per_array_port": Field(Number(0, 64, whole=True), meaning="iSCSI sessions to each port of an array"),
+    "hypervisor": Field(
+        Text(("none", "esx", "hyper-v", "kvm")), default="none", meaning="the hypervisor, if any"
+    ),
+    "initiator": Field(
+        Text(("host", "guest", "both", "hardware")), meaning="where iSCSI sessions are made"
+    ),
+    "vendor_multipath": Field(
+        Flag(), meaning="whether the array vendor's multipath module is installed"
+    ),
+    "sessions_per_array_port": Field(
+        Number(0, 64, whole=True), meaning="iSCSI sessions to each port of an array"
+    ),
     "storage_demand_mb_per_s": Field(Number(0, 1e6), meaning="storage traffic at the busiest time"),
     "iops_max": Field(Number(0, 1e9), meaning="database IOPS it can serve, for the failover check"),
     "ports": Field(Tables(HOST_PORT), default=[], meaning="network ports"),
@@ -64,7 +78,9 @@ MACHINE = {
     "host": Field(Text(), required=True, meaning="the host it runs on"),
     "can_run_on": Field(ListOf(Text()), default=[], meaning="hosts that may take it over"),
     "role": Field(
-        Text(("mailbox", "hub", "database", "file", "directory", "other")), default="other", meaning="its work"
+        Text(("mailbox", "hub", "database", "file", "directory", "other")),
+        default="other",
+        meaning="its work",
     ),
     "memory_gb": Field(Number(0.01, 1e5), required=True, meaning="memory"),
     "vcpus": Field(Number(1, 1024, whole=True), required=True, meaning="virtual processors"),
@@ -76,7 +92,9 @@ MACHINE = {
     ),
     "initiator": Field(Text(("guest", "host")), meaning="who makes its iSCSI sessions"),
     "vendor_multipath": Field(Flag(), meaning="whether the vendor's DSM is installed in the guest"),
-    "needs_array_snapshots": Field(Flag(), default=False, meaning="whether array-consistent snapshots are wanted"),
+    "needs_array_snapshots": Field(
+        Flag(), default=False, meaning="whether array-consistent snapshots are wanted"
+    ),
     "nics": Field(Tables(NIC), default=[], meaning="virtual NICs"),
 }
 SWITCH = {
@@ -88,7 +106,9 @@ SWITCH = {
     "flow_control": Field(Flag(), meaning="whether flow control is on"),
     "portfast": Field(Flag(), meaning="whether edge ports skip the spanning tree"),
     "spanning_tree": Field(Text(("off", "stp", "rstp")), meaning="spanning tree on its ports"),
-    "iscsi_optimisation": Field(Flag(), meaning="whether the switch's own iSCSI optimisation is on"),
+    "iscsi_optimisation": Field(
+        Flag(), meaning="whether the switch's own iSCSI optimisation is on"
+    ),
 }
 ARRAY_PORT = {"name": _NAME, "speed_gbit_per_s": _GBPS, "mtu_bytes": _MTU}
 CONTROLLER = {
@@ -101,7 +121,9 @@ ARRAY = {
     "model": Field(Text(), meaning="model"),
     "power": _POWER,
     "hot_spares": Field(_COUNT, meaning="spare drives"),
-    "iops_max": Field(Number(0, 1e9), meaning="IOPS it carries within limits, for the failover check"),
+    "iops_max": Field(
+        Number(0, 1e9), meaning="IOPS it carries within limits, for the failover check"
+    ),
     "controllers": Field(Tables(CONTROLLER, 1), required=True, meaning="controllers"),
 }
 DISK_GROUP = {
@@ -117,7 +139,9 @@ VOLUME = {
     "disk_group": Field(Text(), required=True, meaning="the disk group it is on"),
     "use": Field(Text(VOLUME_USES), required=True, meaning="one of " + ", ".join(VOLUME_USES)),
     "size_gb": Field(_GB, meaning="size"),
-    "used_by": Field(ListOf(Text()), default=[], meaning="hosts or machines that use it besides database copies"),
+    "used_by": Field(
+        ListOf(Text()), default=[], meaning="hosts or machines that use it besides database copies"
+    ),
     "allocation_unit_kb": Field(Number(0.5, 65_536), meaning="file system allocation unit"),
     "partition_offset_bytes": Field(Number(0, 1e12, whole=True), meaning="start of the partition"),
     "partition_style": Field(Text(("gpt", "mbr")), meaning="partition table"),
@@ -135,7 +159,9 @@ DATABASE = {
     "copies": Field(Tables(COPY, 1), required=True, meaning="where its copies are"),
 }
 LINK = {
-    "between": Field(ListOf(Text(), 2), required=True, meaning='two ends, such as ["esx1.nic2", "switch-a"]'),
+    "between": Field(
+        ListOf(Text(), 2), required=True, meaning='two ends, such as ["esx1.nic2", "switch-a"]'
+    ),
     "count": Field(Number(1, 1000, whole=True), default=1, meaning="cables in the link"),
     "speed_gbit_per_s": _GBPS,
 }
@@ -148,7 +174,9 @@ BACKUP = {
 TOPOLOGY = {
     "name": Field(Text(), required=True, meaning="what to call the design"),
     "application": Field(Text(), default="exchange", meaning="what runs on it"),
-    "jumbo_frames_wanted": Field(Flag(), default=True, meaning="whether storage frames should be large"),
+    "jumbo_frames_wanted": Field(
+        Flag(), default=True, meaning="whether storage frames should be large"
+    ),
     "power_feeds": Field(Tables({"name": _NAME}), default=[], meaning="independent power feeds"),
     "hosts": Field(Tables(HOST, 1), required=True, meaning="servers"),
     "machines": Field(Tables(MACHINE), default=[], meaning="virtual machines"),

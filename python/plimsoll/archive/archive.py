@@ -1,10 +1,13 @@
-"""One archive of a run folder, with a manifest of SHA-256 sums as its first member; and the check of a receiver.
+"""One archive of a run folder, with a manifest of SHA-256 sums as its first member.
 
-The archive is a gzipped tar. `MANIFEST.sha256` has the form of `sha256sum`, so that it can be checked without Plimsoll:
-`tar xf FILE && cd NAME && sha256sum -c MANIFEST.sha256`. The same folder makes the same bytes: members are sorted, and times, owners and
-permissions are not the sender's.
+And the check of a receiver.
 
-What comes in is not trusted: only plain files with relative names below one folder are unpacked, into an empty place.
+The archive is a gzipped tar. `MANIFEST.sha256` has the form of `sha256sum`, so that it can be
+checked without Plimsoll: `tar xf FILE && cd NAME && sha256sum -c MANIFEST.sha256`. The same folder
+makes the same bytes: members are sorted, and times, owners and permissions are not the sender's.
+
+What comes in is not trusted: only plain files with relative names below one folder are unpacked,
+into an empty place.
 """
 
 from __future__ import annotations
@@ -29,13 +32,17 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 #: Larger than any run folder; what claims to be more is not unpacked.
 UNPACKED_BYTES_MAX = 64 * 1024**3
 MEMBERS_MAX = 100_000
-#: What one member says of itself before its content, and what the manifest says of all: both are kept in memory.
+#: What one member says of itself before its content, and what the manifest says of all: both are
+#: kept in memory.
 HEADERS_BYTES_MAX, MANIFEST_BYTES_MAX = 4 << 20, 64 << 20
 _CHUNK = 1 << 20
 
 
 class PackError(RefusedError):
-    """A folder that cannot be packed, or an archive that cannot be trusted; one line for each problem."""
+    """A folder that cannot be packed, or an archive that cannot be trusted.
+
+    One line for each problem.
+    """
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,10 @@ class Packed:
 
 
 def files_below(home: Path) -> list[Path]:
-    """The plain files below a folder, in order; links are not followed, as they may lead out of it."""
+    """The plain files below a folder, in order.
+
+    Links are not followed, as they may lead out of it.
+    """
     return sorted(path for path in home.rglob("*") if path.is_file() and not path.is_symlink())
 
 
@@ -105,7 +115,8 @@ def unpack(source: Path, into: Path | None) -> Packed:
         into: an empty or new folder; None only to check.
 
     Raises:
-        PackError: it is no such archive, or its files are not those of the manifest. Nothing is left behind then.
+        PackError: it is no such archive, or its files are not those of the manifest. Nothing is
+            left behind then.
     """
     if into is not None and into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise PackError([f"{into} is not an empty folder; nothing is overwritten"])
@@ -124,12 +135,22 @@ def unpack(source: Path, into: Path | None) -> Packed:
 
 
 def _checked(source: Path, scratch: Path | None) -> dict[str, str]:
-    """Read an archive, writing its files into a new folder where one is named; answers the sums of files that are right."""
+    """Read an archive, writing its files into a new folder where one is named.
+
+    Answers the sums of files that are right.
+    """
     sums: dict[str, str] = {}
     try:
         with _Headers(source) as zipped, tarfile.open(fileobj=zipped, mode="r:") as archive:
             manifest = _read_members(zipped, archive, sums, scratch)
-    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, IndexError, ValueError) as error:
+    except (
+        tarfile.TarError,
+        gzip.BadGzipFile,
+        zlib.error,
+        EOFError,
+        IndexError,
+        ValueError,
+    ) as error:
         raise PackError([f"{source} is no whole archive of `plimsoll pack`: {error}"]) from error
     if manifest is None:
         raise PackError([f"{source} holds no {MANIFEST}; expected an archive of `plimsoll pack`"])
@@ -140,7 +161,9 @@ def _checked(source: Path, scratch: Path | None) -> dict[str, str]:
 
 
 class _Headers(gzip.GzipFile):
-    """An archive of which the library keeps only so much in memory: headers may claim any size, and this is read at once.
+    """An archive of which the library keeps only so much in memory.
+
+    Headers may claim any size, and this is read at once.
 
     Attributes:
         bytes_left: how much may still be read.
@@ -153,7 +176,12 @@ class _Headers(gzip.GzipFile):
     def read(self, size: int | None = -1) -> bytes:
         """As of any file, within the bounds."""
         if size is None or not 0 <= size <= self.bytes_left:
-            raise PackError(["a member of the archive says more of itself than any file of a run; it is refused"])
+            raise PackError(
+                [
+                    "a member of the archive says more of itself than any file of a run; it is "
+                    "refused"
+                ]
+            )
         self.bytes_left -= size
         return super().read(size)
 
@@ -168,11 +196,18 @@ def _read_members(
         # What a small archive unpacks to is counted before it is read.
         total += member.size
         if count > MEMBERS_MAX or total > UNPACKED_BYTES_MAX:
-            raise PackError(["the archive unpacks to more than any run folder holds; it is refused"])
+            raise PackError(
+                ["the archive unpacks to more than any run folder holds; it is refused"]
+            )
         first, *rest = PurePosixPath(member.name).parts or ("",)
         is_plain = member.isfile() and not member.issparse() and member.size >= 0
         if not is_plain or not rest or ".." in rest or first == "/" or (top and first != top):
-            raise PackError([f"the member {member.name!r} is no plain file below one folder; the archive is refused"])
+            raise PackError(
+                [
+                    f"the member {member.name!r} is no plain file below one folder; the archive is "
+                    f"refused"
+                ]
+            )
         top = first
         name = "/".join(rest)
         if name in sums or (name == MANIFEST and manifest is not None):
@@ -204,14 +239,21 @@ def _manifest(text: str) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         if not match:
             raise PackError(
-                [f"{MANIFEST}, line {number}: {line[:80]!r}; expected a SHA-256 sum, two blanks and a name"]
+                [
+                    f"{MANIFEST}, line {number}: {line[:80]!r}; expected a SHA-256 sum, two blanks "
+                    f"and a name"
+                ]
             )
         found[match.group(2)] = match.group(1)
     return found
 
 
 def _differences(manifest: dict[str, str], sums: dict[str, str]) -> list[str]:
-    problems = [f"{name} is in the manifest, but not in the archive" for name in manifest if name not in sums]
+    problems = [
+        f"{name} is in the manifest, but not in the archive"
+        for name in manifest
+        if name not in sums
+    ]
     problems += [f"{name} is not in the manifest" for name in sums if name not in manifest]
     problems += [
         f"{name} was changed: its SHA-256 is {sums[name]}, the manifest says {digest}"

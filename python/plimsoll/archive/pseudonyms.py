@@ -1,11 +1,15 @@
-"""The names that are taken out of a run folder, and what stands for them: the same name always by the same pseudonym.
+"""The names that are taken out of a run folder, and what stands for them.
 
-Known names come from the places where a run writes them: the host, serial numbers and other identities of disks, users out of home
-directories, hosts of a plan, file systems of a network. Paths, IP and MAC addresses are found by their form wherever they stand.
-A path keeps its shape: each of its parts has a pseudonym of its own, so that what lay in one directory still does; names that Plimsoll
-gave, and those of the kernel for disks, stay.
+The same name always by the same pseudonym.
 
-Limit: a serial number that somebody wrote into a note, under no such label and nowhere else, is a word like any other.
+Known names come from the places where a run writes them: the host, serial numbers and other
+identities of disks, users out of home directories, hosts of a plan, file systems of a network.
+Paths, IP and MAC addresses are found by their form wherever they stand. A path keeps its shape:
+each of its parts has a pseudonym of its own, so that what lay in one directory still does; names
+that Plimsoll gave, and those of the kernel for disks, stay.
+
+Limit: a serial number that somebody wrote into a note, under no such label and nowhere else, is a
+word like any other.
 """
 
 from __future__ import annotations
@@ -18,16 +22,34 @@ from typing import Any
 HOST, USER, SERIAL, DIRECTORY, IP, MAC = "host", "user", "serial", "dir", "ip", "mac"
 #: Keys under which somebody's identity stands, by what it is.
 _KEYS = {
-    "host_name": HOST, "machine_name": HOST, "host": HOST,
-    "serial": SERIAL, "wwn": SERIAL, "wwid": SERIAL, "uuid": SERIAL, "eui": SERIAL, "nguid": SERIAL, "by_id": SERIAL,
-    "consent_token": SERIAL, "destroy_serials": SERIAL, "label": SERIAL, "file_system_uuid": SERIAL, "serial_number": SERIAL,
-    "user": USER, "user_name": USER, "login": USER,
-    "mac": MAC, "mac_address": MAC, "hardware_address": MAC,
-}  # fmt: skip
+    "host_name": HOST,
+    "machine_name": HOST,
+    "host": HOST,
+    "serial": SERIAL,
+    "wwn": SERIAL,
+    "wwid": SERIAL,
+    "uuid": SERIAL,
+    "eui": SERIAL,
+    "nguid": SERIAL,
+    "by_id": SERIAL,
+    "consent_token": SERIAL,
+    "destroy_serials": SERIAL,
+    "label": SERIAL,
+    "file_system_uuid": SERIAL,
+    "serial_number": SERIAL,
+    "user": USER,
+    "user_name": USER,
+    "login": USER,
+    "mac": MAC,
+    "mac_address": MAC,
+    "hardware_address": MAC,
+}
 #: Words that stand under those keys and name nobody.
 _NOBODY = {"", "local", "localhost", "unknown", "none", "root", "example"}
 _HOME = re.compile(r"/(?:home|Users|export/home)/([^/\s\"']+)")
-_MAC = re.compile(r"(?<![0-9A-Fa-f:-])(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:-])")
+_MAC = re.compile(
+    r"(?<![0-9A-Fa-f:-])(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:-])"
+)
 _IPV4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 _IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:%\w+)?(?![\w:])")
 _NETWORK_SOURCE = re.compile(r"^(?://([^/\s]+)/|([A-Za-z0-9][A-Za-z0-9._-]*):/)")
@@ -46,7 +68,8 @@ class Names:
     """The names found so far and their pseudonyms.
 
     Attributes:
-        kept: words that are never replaced, such as the instances of a plan: Plimsoll's own names hang on them.
+        kept: words that are never replaced, such as the instances of a plan: Plimsoll's own names
+            hang on them.
     """
 
     def __init__(self) -> None:
@@ -112,11 +135,15 @@ class Names:
         """Known names as whole words; hosts also where their case differs."""
         if self._pattern is None:
             names = sorted(
-                (name for name, (kind, _) in self._known.items() if kind != DIRECTORY), key=len, reverse=True
+                (name for name, (kind, _) in self._known.items() if kind != DIRECTORY),
+                key=len,
+                reverse=True,
             )
             joined = "|".join(re.escape(name) for name in names)
             self._pattern = (
-                re.compile(rf"(?<![A-Za-z0-9])(?:{joined})(?![A-Za-z0-9])", re.IGNORECASE) if names else None
+                re.compile(rf"(?<![A-Za-z0-9])(?:{joined})(?![A-Za-z0-9])", re.IGNORECASE)
+                if names
+                else None
             )
         if self._pattern is None:
             return text
@@ -127,7 +154,14 @@ class Names:
         for key in (found, found.lower()):
             if key in self._known:
                 return self._known[key][1]
-        return next((pseudonym for name, (_, pseudonym) in self._known.items() if name.lower() == found.lower()), found)
+        return next(
+            (
+                pseudonym
+                for name, (_, pseudonym) in self._known.items()
+                if name.lower() == found.lower()
+            ),
+            found,
+        )
 
     def _path(self, path: str, separator: str) -> str:
         return separator.join(self._part(part) for part in path.split(separator))

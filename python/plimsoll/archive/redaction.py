@@ -1,8 +1,9 @@
 """A copy of a run folder without the names of hosts, users, disks, paths and addresses.
 
-Only kinds of files that are understood are copied: JSON, logs and notes as text, samples and distributions column by column. Pages are
-not rewritten but made again from the redacted files, because in a page a name may be broken in two; where that is not possible
-they are left out. What is left out is said.
+Only kinds of files that are understood are copied: JSON, logs and notes as text, samples and
+distributions column by column. Pages are not rewritten but made again from the redacted files,
+because in a page a name may be broken in two; where that is not possible they are left out. What is
+left out is said.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from plimsoll.archive.archive import PackError, files_below
 from plimsoll.archive.pseudonyms import Names
 from plimsoll.files import folder, parquet
 
-JSON_SUFFIXES, TEXT_SUFFIXES, TABLE_SUFFIXES = (".json",), (".log", ".toml", ".txt", ".md", ".csv"), (".parquet",)
+JSON_SUFFIXES, TEXT_SUFFIXES, TABLE_SUFFIXES = (
+    (".json",),
+    (".log", ".toml", ".txt", ".md", ".csv"),
+    (".parquet",),
+)
 PAGE = ".html"
 #: Columns that hold no names.
 PLAIN_KINDS = ("BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "UBIGINT", "UINTEGER")
@@ -45,7 +50,9 @@ def redacted_copy(home: Path, target: Path) -> tuple[Names, list[str]]:
             try:
                 trees[path] = folder.read_json(path)
             except folder.FolderError as error:
-                problems.append(f"{error}; what is in a damaged file cannot be redacted, so remove or repair it")
+                problems.append(
+                    f"{error}; what is in a damaged file cannot be redacted, so remove or repair it"
+                )
     if problems:
         raise PackError(problems)
     for path, tree in trees.items():
@@ -72,7 +79,12 @@ def _names_of_plan(plan: Any) -> set[str]:
     """Names of instances, targets and workloads: files, samples and figures hang on them."""
     run = plan.get("run", {}) if isinstance(plan, dict) else {}
     lists = (run.get(key) or [] for key in ("instances", "targets", "workloads", "phases"))
-    return {str(item["name"]) for items in lists for item in items if isinstance(item, dict) and item.get("name")}
+    return {
+        str(item["name"])
+        for items in lists
+        for item in items
+        if isinstance(item, dict) and item.get("name")
+    }
 
 
 def _redacted(tree: Any, names: Names) -> Any:
@@ -91,7 +103,9 @@ def _redacted_text(path: Path, names: Names) -> str:
             tree = json.loads(line) if line.startswith("{") else None
         except ValueError:
             tree = None
-        lines.append(json.dumps(_redacted(tree, names)) if tree is not None else names.redacted(line))
+        lines.append(
+            json.dumps(_redacted(tree, names)) if tree is not None else names.redacted(line)
+        )
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -104,7 +118,10 @@ def _redact_table(source: Path, target: Path, names: Names) -> None:
             for name, kind, *_ in columns:
                 if kind not in (*PLAIN_KINDS, "VARCHAR"):
                     raise PackError(
-                        [f"{source}: nobody knows what column {name!r} of kind {kind} holds, so it cannot be redacted"]
+                        [
+                            f"{source}: nobody knows what column {name!r} of kind {kind} holds, so "
+                            f"it cannot be redacted"
+                        ]
                     )
                 if kind != "VARCHAR":
                     continue
@@ -112,8 +129,12 @@ def _redact_table(source: Path, target: Path, names: Names) -> None:
                 for (value,) in database.execute(f"SELECT DISTINCT {column} FROM rows").fetchall():
                     new = names.redacted(value) if value else value
                     if new != value:
-                        database.execute(f"UPDATE rows SET {column} = ? WHERE {column} = ?", [new, value])
+                        database.execute(
+                            f"UPDATE rows SET {column} = ? WHERE {column} = ?", [new, value]
+                        )
             database.execute(f"COPY rows {parquet.into(target)}")
     except duckdb.Error as error:
         first = str(error).strip().splitlines()[0]
-        raise PackError([f"{source} cannot be read: {first}; expected a Parquet file as the run wrote it"]) from error
+        raise PackError(
+            [f"{source} cannot be read: {first}; expected a Parquet file as the run wrote it"]
+        ) from error

@@ -1,6 +1,9 @@
-"""The modelled rate of a catalogue's array, where a preset stands for it: what stands beside the formula in `select`.
+"""The modelled rate of a catalogue's array, where a preset stands for it.
 
-The figures are those of the papers' runs (`data/papers_results.json`): database IOPS of one array at reads of 18.5 ms.
+What stands beside the formula in `select`.
+
+The figures are those of the papers' runs (`data/papers_results.json`): database IOPS of one array
+at reads of 18.5 ms.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ _POINTS = {
 
 @dataclass(frozen=True)
 class ModelledRate:
-    """Database IOPS of one array by the model, the point they come from, and the band of the model."""
+    """Database IOPS of one array by the model, the point they come from, and the band of the
+    model.
+    """
 
     iops: float
     point: str

@@ -1,22 +1,25 @@
-"""From an array as people write it to the description that Rust simulates: bytes and nanoseconds, nothing left out."""
+"""From an array as people write it to the description that Rust simulates.
+
+Bytes and nanoseconds, nothing left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from plimsoll.arrays.faults import timed_faults
 from plimsoll.arrays.neighbours import native_neighbours
 from plimsoll.arrays.pools import DATABASES, LEVELS, LOGS, PLACES, Group, pools_of
 from plimsoll.arrays.presets import POLICIES, shipped_drives
 from plimsoll.documents import array_spec as spec
+from plimsoll.documents.array_sheet import ArraySheet, DriveSheet
 from plimsoll.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 KIB, MIB, GB = 1024, 1024 * 1024, 1_000_000_000
 
 
 def array_description(
-    array: Mapping[str, Any],
+    array: ArraySheet,
     volumes: Sequence[tuple[str, float]],
     measuring_from_s: float | None = None,
     log_volumes: Collection[str] = (),
@@ -27,12 +30,18 @@ def array_description(
         array: a preset or an array of the same fields.
         volumes: name and size in decimal GB, from the outer rim inward.
         log_volumes: the names of those on the drives of the logs, where the array has such drives.
-        measuring_from_s: when measuring begins; None where the faults of the measurement are told apart from the array.
+        measuring_from_s: when measuring begins; None where the faults of the measurement are told
+            apart from the array.
     """
     member_count = int(array["member_count"])
     pools = pools_of(array)
     # By pool and then by box, so that the first drives are those of the databases in the first box.
-    groups = [(pool, group, member) for pool in pools for group in pools[pool] for member in range(member_count)]
+    groups = [
+        (pool, group, member)
+        for pool in pools
+        for group in pools[pool]
+        for member in range(member_count)
+    ]
     sheets = {group.sheet["name"]: group.sheet for _, group, _ in groups}
     names = list(pools)
     logs = names.index(LOGS) if LOGS in pools else 0
@@ -42,21 +51,39 @@ def array_description(
         members=[_member(array) for _ in range(member_count)],
         groups=[_group(array, group, member) for _, group, member in groups],
         pools=[
-            _pool("pool" if name == DATABASES else name, array, [n for n, row in enumerate(groups) if row[0] == name])
+            _pool(
+                "pool" if name == DATABASES else name,
+                array,
+                [n for n, row in enumerate(groups) if row[0] == name],
+            )
             for name in names
         ],
-        volumes=[_volume(array, name, size_gb, logs if name in log_volumes else 0, "host") for name, size_gb in volumes]
+        volumes=[
+            _volume(array, name, size_gb, logs if name in log_volumes else 0, "host")
+            for name, size_gb in volumes
+        ]
         + [
-            _volume(array, row["name"], row["capacity_gb"], names.index(row["pool"]), PLACES[row["place"]])
+            _volume(
+                array,
+                row["name"],
+                row["capacity_gb"],
+                names.index(row["pool"]),
+                PLACES[row["place"]],
+            )
             for row in others
         ],
-        neighbours=native_neighbours(array, {row["name"]: len(volumes) + n for n, row in enumerate(others)}),
+        neighbours=native_neighbours(
+            array, {row["name"]: len(volumes) + n for n, row in enumerate(others)}
+        ),
         path=_path(array),
-        faults=timed_faults(array) + ([] if measuring_from_s is None else timed_faults(array, measuring_from_s)),
+        faults=timed_faults(array)
+        + ([] if measuring_from_s is None else timed_faults(array, measuring_from_s)),
     )
 
 
-def with_logs_on(array: spec.ArraySpec, drives: Mapping[str, Any], log_volumes: Collection[str]) -> spec.ArraySpec:
+def with_logs_on(
+    array: spec.ArraySpec, drives: ArraySheet, log_volumes: Collection[str]
+) -> spec.ArraySpec:
     """An array whose logs lie on the drives of another preset, in a pool of their own.
 
     Args:
@@ -73,12 +100,15 @@ def with_logs_on(array: spec.ArraySpec, drives: Mapping[str, Any], log_volumes: 
         groups=[*array.groups, *groups],
         pools=[*array.pools, log.pools[0].replace(name="log", groups=numbers)],
         volumes=[
-            volume.replace(pool=len(array.pools)) if volume.name in log_volumes else volume for volume in array.volumes
+            volume.replace(pool=len(array.pools)) if volume.name in log_volumes else volume
+            for volume in array.volumes
         ],
     )
 
 
-def _volume(array: Mapping[str, Any], name: str, size_gb: float, pool: int, tenant: spec.Tenant) -> spec.VolumeSpec:
+def _volume(
+    array: ArraySheet, name: str, size_gb: float, pool: int, tenant: spec.Tenant
+) -> spec.VolumeSpec:
     return spec.VolumeSpec(
         name=name,
         pool=pool,
@@ -88,7 +118,7 @@ def _volume(array: Mapping[str, Any], name: str, size_gb: float, pool: int, tena
     )
 
 
-def _pool(name: str, array: Mapping[str, Any], groups: list[int]) -> spec.PoolSpec:
+def _pool(name: str, array: ArraySheet, groups: list[int]) -> spec.PoolSpec:
     return spec.PoolSpec(
         name=name,
         groups=groups,
@@ -102,14 +132,20 @@ def drive_description(name: str, seek_scale: float = 1.0) -> spec.DriveSpec:
     return _drive(shipped_drives()[name], seek_scale)
 
 
-def _drive(drive: Mapping[str, Any], seek_scale: float) -> spec.DriveSpec:
+def _drive(drive: DriveSheet, seek_scale: float) -> spec.DriveSpec:
     """A drive from its sheet, with its seek times scaled."""
     is_hard = "rotation_rpm" in drive
-    kind = spec.HddKind(hdd=_hard_drive(drive, seek_scale)) if is_hard else spec.SsdKind(ssd=_flash_drive(drive))
-    return spec.DriveSpec(name=drive["name"], capacity_bytes=int(drive["capacity_gb"] * GB), kind=kind)
+    kind = (
+        spec.HddKind(hdd=_hard_drive(drive, seek_scale))
+        if is_hard
+        else spec.SsdKind(ssd=_flash_drive(drive))
+    )
+    return spec.DriveSpec(
+        name=drive["name"], capacity_bytes=int(drive["capacity_gb"] * GB), kind=kind
+    )
 
 
-def _hard_drive(drive: Mapping[str, Any], seek_scale: float) -> spec.HddSpec:
+def _hard_drive(drive: DriveSheet, seek_scale: float) -> spec.HddSpec:
     return spec.HddSpec(
         rotation_rpm=drive["rotation_rpm"],
         read_seek_ns=drive["read_seek_ms"] * NS_PER_MS * seek_scale,
@@ -124,7 +160,7 @@ def _hard_drive(drive: Mapping[str, Any], seek_scale: float) -> spec.HddSpec:
     )
 
 
-def _flash_drive(drive: Mapping[str, Any]) -> spec.SsdSpec:
+def _flash_drive(drive: DriveSheet) -> spec.SsdSpec:
     return spec.SsdSpec(
         die_count=int(drive["die_count"]),
         unit_bytes=int(drive["unit_kib"] * KIB),
@@ -140,7 +176,7 @@ def _flash_drive(drive: Mapping[str, Any]) -> spec.SsdSpec:
     )
 
 
-def _member(array: Mapping[str, Any]) -> spec.MemberSpec:
+def _member(array: ArraySheet) -> spec.MemberSpec:
     prefetch = spec.PrefetchSpec(
         chunk_bytes=int(array["chunk_kib"] * KIB),
         ahead_count=int(array["ahead_count"]),
@@ -170,7 +206,7 @@ def _member(array: Mapping[str, Any]) -> spec.MemberSpec:
     )
 
 
-def _group(array: Mapping[str, Any], group: Group, member: int) -> spec.GroupSpec:
+def _group(array: ArraySheet, group: Group, member: int) -> spec.GroupSpec:
     return spec.GroupSpec(
         name=f"group {member}",
         member=member,
@@ -183,12 +219,12 @@ def _group(array: Mapping[str, Any], group: Group, member: int) -> spec.GroupSpe
     )
 
 
-def _path(array: Mapping[str, Any]) -> spec.PathSpec:
-    cap = None
-    if array.get("cap_iops"):
+def _path(array: ArraySheet) -> spec.PathSpec:
+    cap, host_mb_per_s = None, array.get("host_mb_per_s")
+    if base := array.get("cap_iops"):
         cap = spec.CapSpec(
-            operations_per_second=float(array["cap_iops"]),
-            burst_operations_per_second=float(array.get("cap_burst_iops") or array["cap_iops"]),
+            operations_per_second=float(base),
+            burst_operations_per_second=float(array.get("cap_burst_iops") or base),
             credit_count_max=float(array.get("cap_credits") or 0),
             bytes_per_second=float(array.get("cap_mb_per_s") or 1e6) * 1e6,
         )
@@ -196,28 +232,27 @@ def _path(array: Mapping[str, Any]) -> spec.PathSpec:
         link_count=int(array["link_count"]),
         link_bytes_per_second=array["link_mb_per_s"] * 1e6,
         link_latency_ns=int(array["link_latency_ms"] * NS_PER_MS),
-        host_bytes_per_second=array["host_mb_per_s"] * 1e6 if array.get("host_mb_per_s") else None,
+        host_bytes_per_second=host_mb_per_s * 1e6 if host_mb_per_s else None,
         host_latency_ns=int(array["host_latency_ms"] * NS_PER_MS),
         policy=POLICIES[array.get("path_policy") or "round robin"],
-        path_timeout_ns=int((1 if array.get("path_timeout_s") is None else array["path_timeout_s"]) * NS_PER_S),
+        path_timeout_ns=int(
+            (1 if array.get("path_timeout_s") is None else array["path_timeout_s"]) * NS_PER_S
+        ),
         cap=cap,
         queue=_queue(array),
     )
 
 
-def _queue(array: Mapping[str, Any]) -> spec.QueueSpec | None:
+def _queue(array: ArraySheet) -> spec.QueueSpec | None:
     """The queue of a virtual disk; None where requests go straight to a link."""
-    if array.get("queue_request_us") is None:
+    request_us = array.get("queue_request_us")
+    if request_us is None:
         return None
-    us = {
-        key: array.get(f"queue_{key}") or 0
-        for key in ("notice_us", "read_us_per_kib", "write_us_per_kib", "flush_us", "durable_us")
-    }
     return spec.QueueSpec(
-        notice_ns=int(us["notice_us"] * NS_PER_US),
-        request_ns=int(array["queue_request_us"] * NS_PER_US),
-        read_ns_per_byte=us["read_us_per_kib"] * NS_PER_US / KIB,
-        write_ns_per_byte=us["write_us_per_kib"] * NS_PER_US / KIB,
-        flush_ns=int(us["flush_us"] * NS_PER_US),
-        durable_ns=int(us["durable_us"] * NS_PER_US),
+        notice_ns=int((array.get("queue_notice_us") or 0) * NS_PER_US),
+        request_ns=int(request_us * NS_PER_US),
+        read_ns_per_byte=(array.get("queue_read_us_per_kib") or 0) * NS_PER_US / KIB,
+        write_ns_per_byte=(array.get("queue_write_us_per_kib") or 0) * NS_PER_US / KIB,
+        flush_ns=int((array.get("queue_flush_us") or 0) * NS_PER_US),
+        durable_ns=int((array.get("queue_durable_us") or 0) * NS_PER_US),
     )

@@ -1,10 +1,12 @@
-"""The light workload: our engine as the storage sees it, by constants taken from a trace of the engine itself.
+"""The light workload: our engine as the storage sees it, by constants taken from a trace of the
+engine itself.
 
-A simulation with it takes a fraction of a second where the engine takes minutes, so that it serves sweeps. The constants
-(`data/engine_load.toml`) are ratios of counts and bytes that the engine made on a modelled array; `python -m
-tools.engine_trace` writes them anew. Between two reads a session stays away as its plan wants: it thinks as long as its
-transaction took (`sluggish` times), and its durable commits wait for the log. Limits: pages are read anywhere in the database,
-and what the engine writes beside pages and log records (headers, the checkpoint) is left out.
+A simulation with it takes a fraction of a second where the engine takes minutes, so that it serves
+sweeps. The constants (`data/engine_load.toml`) are ratios of counts and bytes that the engine made
+on a modelled array; `python -m tools.engine_trace` writes them anew. Between two reads a session
+stays away as its plan wants: it thinks as long as its transaction took (`sluggish` times), and its
+durable commits wait for the log. Limits: pages are read anywhere in the database, and what the
+engine writes beside pages and log records (headers, the checkpoint) is left out.
 """
 
 from __future__ import annotations
@@ -15,15 +17,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypedDict
 
 from plimsoll import _native, settings
 from plimsoll.arrays.description import GB, array_description
 from plimsoll.arrays.neighbours import neighbour_rows
-from plimsoll.arrays.plan_storage import TRANSACTION_PROCESSOR_US, filling_mib, log_volumes_of, volumes_of
+from plimsoll.arrays.plan_storage import (
+    TRANSACTION_PROCESSOR_US,
+    filling_mib,
+    log_volumes_of,
+    volumes_of,
+)
 from plimsoll.arrays.pools import DATABASES, pools_of
 from plimsoll.arrays.sources import DATA_FOLDER
 from plimsoll.arrays.streams import BURST_PAGES, LOG_BYTES, Place, Stream, scan
+from plimsoll.documents.array_sheet import ArraySheet
 from plimsoll.units import NS_PER_US
 
 ENGINE_LOAD = DATA_FOLDER / "engine_load.toml"
@@ -35,7 +43,10 @@ MEASURE_S, WARM_UP_S = 60, 20
 
 @dataclass(frozen=True)
 class Point:
-    """What a load made of an array: sessions on each database, rates, mean latencies, and the busiest stage."""
+    """What a load made of an array.
+
+    Sessions on each database, rates, mean latencies, and the busiest stage.
+    """
 
     sessions: int
     iops: float
@@ -53,12 +64,14 @@ class Point:
 @cache
 def engine_load(edition: str) -> dict[str, float]:
     """What the engine makes for each page read, in the habits of an edition."""
-    found: dict[str, float] = tomllib.loads(ENGINE_LOAD.read_text(encoding="utf-8"))["editions"][edition]
+    found: dict[str, float] = tomllib.loads(ENGINE_LOAD.read_text(encoding="utf-8"))["editions"][
+        edition
+    ]
     return found
 
 
 def run_light(
-    array: Mapping[str, Any],
+    array: ArraySheet,
     database_count: int,
     session_count: int,
     edition: str = "2010",
@@ -72,7 +85,7 @@ def run_light(
 
 
 def light_spec(
-    array: Mapping[str, Any],
+    array: ArraySheet,
     database_count: int,
     session_count: int,
     edition: str = "2010",
@@ -80,7 +93,10 @@ def light_spec(
     warm_up_s: float = WARM_UP_S,
     measure_s: float = MEASURE_S,
 ) -> dict[str, object]:
-    """What the native side simulates: the array, and for each database its sessions and maintenance."""
+    """What the native side simulates.
+
+    The array, and for each database its sessions and maintenance.
+    """
     size_mib = size_mib or filling_mib(array, database_count)
     stored = {f"instance{number}": size_mib * 2**20 for number in range(1, database_count + 1)}
     habits = settings.editions()[edition]
@@ -90,9 +106,13 @@ def light_spec(
         streams.append(_sessions(place, size_mib, session_count, edition))
         if habits["maintenance"]:
             read_bytes = settings.INSTANCE_DEFAULTS["maintenance_read_kib"] * 1024
-            streams.append(scan("maintenance", place, read_bytes, 1, habits["maintenance_throttle_ms"]))
+            streams.append(
+                scan("maintenance", place, read_bytes, 1, habits["maintenance_throttle_ms"])
+            )
     return {
-        "array": array_description(array, volumes_of(stored), warm_up_s, log_volumes_of(stored)).plain(),
+        "array": array_description(
+            array, volumes_of(stored), warm_up_s, log_volumes_of(stored)
+        ).plain(),
         "streams": streams,
         "seed": 1,
         "warm_up_ns": int(warm_up_s * 10**9),
@@ -127,7 +147,19 @@ def _sessions(place: Place, size_mib: int, session_count: int, edition: str) -> 
     }
 
 
-def _point(session_count: int, outcome: dict[str, Any]) -> Point:
+ClassOutcome = TypedDict(
+    "ClassOutcome", {"class": str, "per_second": float, "latency_ms_mean": float}
+)
+
+
+class _Outcome(TypedDict):
+    """What the native side answers to a simulation."""
+
+    classes: list[ClassOutcome]
+    array: Mapping[str, Any]
+
+
+def _point(session_count: int, outcome: _Outcome) -> Point:
     rows = {row["class"]: row for row in outcome["classes"]}
     first = outcome["array"]["stages"][0]
     reads, writes = rows["database_read"], rows["database_write"]
@@ -146,9 +178,14 @@ def _point(session_count: int, outcome: dict[str, Any]) -> Point:
 
 
 def sweep(
-    array: Mapping[str, Any], database_count: int, edition: str = "2010", size_mib: int | None = None
+    array: ArraySheet,
+    database_count: int,
+    edition: str = "2010",
+    size_mib: int | None = None,
 ) -> list[Point]:
-    """The curve: sessions are doubled until reads take longer than the limit allows, or more sessions bring nothing."""
+    """The curve: sessions are doubled until reads take longer than the limit allows, or more
+    sessions bring nothing.
+    """
     points: list[Point] = []
     count = 1
     while count <= SESSIONS_MAX:
@@ -161,8 +198,13 @@ def sweep(
 
 
 def iops_at_limit(points: list[Point], limit_ms: float = LIMIT_MS) -> float | None:
-    """The rate at a read latency, between two points of a curve; None where the curve does not reach it."""
+    """The rate at a read latency, between two points of a curve.
+
+    None where the curve does not reach it.
+    """
     for low, high in pairwise(points):
         if low.read_ms <= limit_ms <= high.read_ms and high.read_ms > low.read_ms:
-            return low.iops + (high.iops - low.iops) * (limit_ms - low.read_ms) / (high.read_ms - low.read_ms)
+            return low.iops + (high.iops - low.iops) * (limit_ms - low.read_ms) / (
+                high.read_ms - low.read_ms
+            )
     return None

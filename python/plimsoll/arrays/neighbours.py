@@ -1,4 +1,6 @@
-"""Other applications on the same array: the load they put on volumes of theirs, as people write it and as the native side is told.
+"""Other applications on the same array.
+
+The load they put on volumes of theirs, as people write it and as the native side is told.
 
     [[arrays.volumes]]
     name = "erp"
@@ -10,8 +12,9 @@
     read_percent = 70
     block_kib = 8
 
-A neighbour makes its requests from beginning to end, whatever becomes of them, but has no more than `outstanding_count` on their way; what it
-left out is counted and said. Where nothing else is written it shares the links of the host.
+A neighbour makes its requests from beginning to end, whatever becomes of them, but has no more than
+`outstanding_count` on their way; what it left out is counted and said. Where nothing else is
+written it shares the links of the host.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from plimsoll.documents.array_sheet import ArraySheet
 from plimsoll.documents.array_spec import NeighbourSpec
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.schema import Field, Flag, Number, Text
@@ -32,18 +36,28 @@ LEFT_OUT_SHARE = 0.02
 NEIGHBOUR = {
     "name": Field(Text(), required=True, meaning="what it is called"),
     "volume": Field(Text(), meaning="one of `volumes`; that of its own name if left out"),
-    "iops": Field(Number(0, 1e7), required=True, meaning="requests per second, from beginning to end; 0 for none"),
-    "read_percent": Field(Number(0, 100), required=True, meaning="how many of a hundred requests read"),
+    "iops": Field(
+        Number(0, 1e7),
+        required=True,
+        meaning="requests per second, from beginning to end; 0 for none",
+    ),
+    "read_percent": Field(
+        Number(0, 100), required=True, meaning="how many of a hundred requests read"
+    ),
     "block_kib": Field(Number(1, 16_384, whole=True), required=True, meaning="size of a request"),
     "pattern": Field(Text(PATTERNS), default="random", meaning="random or sequential"),
     "outstanding_count": Field(
-        Number(1, 4096, whole=True), default=32, meaning="requests on their way at most; more are not made, and counted"
+        Number(1, 4096, whole=True),
+        default=32,
+        meaning="requests on their way at most; more are not made, and counted",
     ),
-    "shares_links": Field(Flag(), default=True, meaning="whether they come over the links of the host"),
+    "shares_links": Field(
+        Flag(), default=True, meaning="whether they come over the links of the host"
+    ),
 }
 
 
-def native_neighbours(array: Mapping[str, Any], volume_numbers: Mapping[str, int]) -> list[NeighbourSpec]:
+def native_neighbours(array: ArraySheet, volume_numbers: Mapping[str, int]) -> list[NeighbourSpec]:
     """Neighbours as the native side is told them.
 
     Args:
@@ -66,7 +80,7 @@ def native_neighbours(array: Mapping[str, Any], volume_numbers: Mapping[str, int
     ]
 
 
-def impossible_neighbours(array: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, str]]:
+def impossible_neighbours(array: ArraySheet) -> Iterator[tuple[KeyPath, str, str]]:
     """Key, message and hint of each neighbour that cannot do what it is to do."""
     if "volumes" not in array:
         return
@@ -77,14 +91,16 @@ def impossible_neighbours(array: Mapping[str, Any]) -> Iterator[tuple[KeyPath, s
             continue
         if wanted not in sizes:
             own = f'volumes = [{{ name = "{wanted}", capacity_gb = 100 }}]'
-            hint = nearest_names(wanted, sizes) if row["volume"] and sizes else f"describe it: {own}"
+            hint = (
+                nearest_names(wanted, sizes) if row["volume"] and sizes else f"describe it: {own}"
+            )
             yield ("neighbours", number, "volume"), f'is "{wanted}", no volume of `volumes`', hint
         elif row["block_kib"] and sizes[wanted] and row["block_kib"] * KIB > sizes[wanted] * GB:
             message = f"is {row['block_kib']} KiB, more than its volume holds"
             yield ("neighbours", number, "block_kib"), message, "use a larger volume"
 
 
-def neighbour_words(array: Mapping[str, Any]) -> list[str]:
+def neighbour_words(array: ArraySheet) -> list[str]:
     """Each neighbour in words.
 
     >>> row = {"name": "erp", "iops": 200, "block_kib": 8, "read_percent": 70, "pattern": "random"}
@@ -92,7 +108,8 @@ def neighbour_words(array: Mapping[str, Any]) -> list[str]:
     ['erp: 200 IOPS, random, 8 KiB, 70 % reads']
     """
     return [
-        f"{row['name']}: {row['iops']:,g} IOPS, {row['pattern']}, {row['block_kib']} KiB, {row['read_percent']:g} % reads"
+        f"{row['name']}: {row['iops']:,g} IOPS, {row['pattern']}, {row['block_kib']} KiB, "
+        f"{row['read_percent']:g} % reads"
         for row in array.get("neighbours") or []
     ]
 
@@ -104,8 +121,9 @@ def neighbour_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         report: what the array counted.
 
     Returns:
-        For each: `name`, `volume`, `wanted_iops`, `iops`, `left_out_count`, `request_percent` (its share of all requests of the array),
-        `read_latency_ms` and `write_latency_ms` (None without such requests), and the counts.
+        For each: `name`, `volume`, `wanted_iops`, `iops`, `left_out_count`, `request_percent` (its
+        share of all requests of the array), `read_latency_ms` and `write_latency_ms` (None without
+        such requests), and the counts.
     """
     rows = []
     neighbours = report.get("neighbours") or []
@@ -136,18 +154,21 @@ def neighbour_sentences(report: Mapping[str, Any]) -> list[str]:
     sentences = []
     for row in rows:
         sentences.append(
-            f"neighbour {row['name']} made {row['iops']:,.0f} IOPS, {row['request_percent']:.0f} % of the array's requests"
+            f"neighbour {row['name']} made {row['iops']:,.0f} IOPS, {row['request_percent']:.0f} % "
+            f"of the array's requests"
         )
         wanted = row["read_count"] + row["write_count"] + row["left_out_count"]
         if wanted and row["left_out_count"] / wanted > LEFT_OUT_SHARE:
             sentences[-1] += (
-                f"; it wanted {row['wanted_iops']:,.0f} and left the rest out, as the array does not carry them"
+                f"; it wanted {row['wanted_iops']:,.0f} and left the rest out, as the array does "
+                f"not carry them"
             )
     if rows:
         first = report["stages"][0]
         share = first["neighbour_utilisation"]
         sentences.append(
-            f"of the time of the busiest stage, {first['stage']}, {share:.0%} went to neighbours; no published result had any, so "
+            f"of the time of the busiest stage, {first['stage']}, {share:.0%} went to neighbours; "
+            f"no published result had any, so "
             "that the error band says nothing of them"
         )
     return sentences

@@ -1,39 +1,48 @@
-"""The storage of a plan that names a modelled array: its volumes, what lies on which, and what the run is given.
+"""The storage of a plan that names a modelled array.
 
-Each instance has a volume for its databases, a quarter larger than they are as the published tests reserved, and one for
-its logs; they lie one behind the other from the outer rim inward. What other applications have on the same drives, the
-array says itself (`pools`, `neighbours`); it takes its space first.
+Its volumes, what lies on which, and what the run is given.
+
+Each instance has a volume for its databases, a quarter larger than they are as the published tests
+reserved, and one for its logs; they lie one behind the other from the outer rim inward. What other
+applications have on the same drives, the array says itself (`pools`, `neighbours`); it takes its
+space first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from plimsoll.arrays.description import GB, array_description
 from plimsoll.arrays.faults import timed_faults
 from plimsoll.arrays.pools import LOGS, ROOM_GB, free_gb, has_log_pool
+from plimsoll.documents.array_sheet import ArraySheet
 from plimsoll.documents.run_spec import InstanceSpec, ModelledSpec, PlaceSpec
 from plimsoll.units import NS_PER_US
 
 #: Volume over databases: the published tests reserved a quarter for growth.
 VOLUME_SHARE = 1.25
-#: Log volume over databases: 80 GB for 1,044 in the EMC report; enough for the live generations in any case.
+#: Log volume over databases: 80 GB for 1,044 in the EMC report; enough for the live generations in
+#: any case.
 LOG_SHARE, LOG_GB_MIN = 0.08, 4.0
-#: Databases over usable capacity where nobody says how large they are: the published tests filled 46 to 80 %.
+#: Databases over usable capacity where nobody says how large they are: the published tests filled
+#: 46 to 80 %.
 USED_SHARE = 0.6
 #: A file of the modelled disk ends at 16 TiB; a database grows by up to a quarter.
 DATABASE_MIB_MAX = 12 * 1024 * 1024
-#: Processors of the modelled host, and what one transaction of the engine occupies one of them for: 13 us for each
-#: I/O on a disk that answers at once (docs/benchmarks.md), and a 2010 transaction makes about one and a half.
+#: Processors of the modelled host, and what one transaction of the engine occupies one of them for:
+#: 13 us for each I/O on a disk that answers at once (docs/benchmarks.md), and a 2010 transaction
+#: makes about one and a half.
 PROCESSOR_COUNT, TRANSACTION_PROCESSOR_US = 4, 20
-#: Its page writes and log writes, whose processor time nobody waits for in line; that of a read is part of its latency.
+#: Its page writes and log writes, whose processor time nobody waits for in line; that of a read is
+#: part of its latency.
 BACKGROUND_IO_COUNT = 0.6
 
 
 def stored_bytes(instances: Sequence[InstanceSpec]) -> dict[str, int]:
     """What the databases of each instance take, by its name."""
-    return {item.name: sum(database.size_bytes for database in item.databases) for item in instances}
+    return {
+        item.name: sum(database.size_bytes for database in item.databases) for item in instances
+    }
 
 
 def volumes_of(stored: Mapping[str, int]) -> list[tuple[str, float]]:
@@ -51,7 +60,7 @@ def log_volumes_of(stored: Mapping[str, int]) -> set[str]:
     return {f"{name} log" for name in stored}
 
 
-def lacking_gb(array: Mapping[str, Any], stored: Mapping[str, int]) -> tuple[float, float] | None:
+def lacking_gb(array: ArraySheet, stored: Mapping[str, int]) -> tuple[float, float] | None:
     """What the volumes need and the array holds, when that is too little."""
     volumes, logs = volumes_of(stored), log_volumes_of(stored)
     if has_log_pool(array):
@@ -65,13 +74,13 @@ def lacking_gb(array: Mapping[str, Any], stored: Mapping[str, int]) -> tuple[flo
     return (needed, held) if needed > held else None
 
 
-def filling_mib(array: Mapping[str, Any], database_count: int) -> int:
+def filling_mib(array: ArraySheet, database_count: int) -> int:
     """The size of a database when so many fill the array as far as a design does."""
     share = free_gb(array) * GB * USED_SHARE / database_count
     return max(int(min(share / 2**20, DATABASE_MIB_MAX)), 64)
 
 
-def modelled_storage(array: Mapping[str, Any], instances: Sequence[InstanceSpec]) -> ModelledSpec:
+def modelled_storage(array: ArraySheet, instances: Sequence[InstanceSpec]) -> ModelledSpec:
     """What the run is given in the place of real storage."""
     places, stored = [], stored_bytes(instances)
     for index, instance in enumerate(instances):
@@ -82,13 +91,17 @@ def modelled_storage(array: Mapping[str, Any], instances: Sequence[InstanceSpec]
         places=places,
         processor_count=_processor_count(array, len(instances)),
         transaction_processor_ns=int(
-            (TRANSACTION_PROCESSOR_US + BACKGROUND_IO_COUNT * (array.get("host_io_us") or 0)) * NS_PER_US
+            (TRANSACTION_PROCESSOR_US + BACKGROUND_IO_COUNT * (array.get("host_io_us") or 0))
+            * NS_PER_US
         ),
         faults_while_measuring=timed_faults(array, 0.0),
     )
 
 
-def _processor_count(array: Mapping[str, Any], instance_count: int) -> int:
-    """An instance works on one processor of the host; a host that nobody described has enough of them."""
+def _processor_count(array: ArraySheet, instance_count: int) -> int:
+    """An instance works on one processor of the host.
+
+    A host that nobody described has enough of them.
+    """
     stated = array.get("host_processor_count")
     return min(int(stated), instance_count) if stated else PROCESSOR_COUNT

@@ -1,7 +1,8 @@
 """Drives and arrays with the source of every figure.
 
-The shipped files are read with the same checks as a user's own: every unknown key, missing key, wrong type, number out
-of range and figure without a source is reported at once, with its line. A name that is not known gets the nearest ones.
+The shipped files are read with the same checks as a user's own: every unknown key, missing key,
+wrong type, number out of range and figure without a source is reported at once, with its line. A
+name that is not known gets the nearest ones.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from plimsoll.arrays.neighbours import NEIGHBOUR
 from plimsoll.arrays.pools import GROUP, LEVELS, VOLUME, with_group_sheets
 from plimsoll.arrays.sources import DATA_FOLDER, Shipped, collect_sourced, read_sourced
 from plimsoll.arrays.validation import Impossible, impossibilities, overfilled
+from plimsoll.documents.array_sheet import ArraySheet, Drives, DriveSheet, sheet_of
 from plimsoll.documents.array_spec import Policy
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.schema import Collector, Field, Flag, ListOf, Number, Tables, Text
@@ -27,7 +29,11 @@ from plimsoll.inputs.toml_lines import LocatedFile, read_located
 SHIPPED_DRIVES = DATA_FOLDER / "modelled_drives.toml"
 SHIPPED_ARRAYS = DATA_FOLDER / "modelled_arrays.toml"
 
-POLICIES: dict[str, Policy] = {"round robin": "round_robin", "least busy": "least_busy", "one at a time": "failover"}
+POLICIES: dict[str, Policy] = {
+    "round robin": "round_robin",
+    "least busy": "least_busy",
+    "one at a time": "failover",
+}
 
 
 def _need(minimum: float, maximum: float, meaning: str, whole: bool = False) -> Field:
@@ -67,7 +73,9 @@ _ARRAY = {
     "title": Field(Text(), required=True, meaning="what it is"),
     "drive": Field(Text(), required=True, meaning="the name of a drive"),
     "level": Field(Text(tuple(LEVELS)), required=True, meaning="one of " + ", ".join(LEVELS)),
-    "sets": Field(ListOf(Number(1, 1000, whole=True), 1), required=True, meaning="drives of each set"),
+    "sets": Field(
+        ListOf(Number(1, 1000, whole=True), 1), required=True, meaning="drives of each set"
+    ),
     "spare_count": _need(0, 100, "drives that wait to replace a failed one", whole=True),
     "slot_count": _need(1, 10000, "slots for drives in one box", whole=True),
     "member_count": _need(1, 64, "boxes in the pool", whole=True),
@@ -78,7 +86,9 @@ _ARRAY = {
     "read_latency_ms": _need(0, 1000, "latency of a read beside the work below"),
     "write_latency_ms": _need(0, 1000, "latency of a write beside the work below"),
     "us_per_kib": _need(0, 10000, "latency for each KiB, for boxes that store and forward"),
-    "write_back": Field(Flag(), required=True, meaning="whether a write is done when it is in the cache"),
+    "write_back": Field(
+        Flag(), required=True, meaning="whether a write is done when it is in the cache"
+    ),
     "dirty_mib": _need(1, 1e6, "dirty data the cache holds"),
     "destage_start": _need(0, 1, "dirty share below which nothing is destaged"),
     "destage_full": _need(0, 1, "dirty share at which most is destaged"),
@@ -93,7 +103,11 @@ _ARRAY = {
     "element_kib": _need(1, 1e6, "consecutive KiB on one drive"),
     "shift_kib": _need(0, 1e6, "granularity by which volumes are off the elements; 0 for aligned"),
     "page_mib": _need(1, 1e6, "what is put on one member before the next"),
-    "spread_volumes": Field(Flag(), default=False, meaning="whether volumes share what is in use page by page, not one after the other"),
+    "spread_volumes": Field(
+        Flag(),
+        default=False,
+        meaning="whether volumes share what is in use page by page, not one after the other",
+    ),
     "rebuild_mb_per_s": _need(0, 10000, "how fast a spare is filled; 0 for no rebuild"),
     "seek_scale": _need(0.1, 10, "multiplies the seek times: the constant fitted for this array"),
     "link_count": _need(1, 1024, "links between host and array", whole=True),
@@ -101,56 +115,108 @@ _ARRAY = {
     "link_latency_ms": _need(0, 10000, "latency one way"),
     "host_latency_ms": _need(0, 10000, "latency of the host's own storage stack"),
     "log_sets": Field(
-        ListOf(Number(1, 1000, whole=True), 1), meaning="drives of each set for the logs alone; logs share the others if left out"
+        ListOf(Number(1, 1000, whole=True), 1),
+        meaning="drives of each set for the logs alone; logs share the others if left out",
     ),
     "log_drive": Field(Text(), meaning="the drive of these sets, if it is another"),
     "log_level": Field(Text(tuple(LEVELS)), meaning="their RAID level, if it is another"),
-    "link": Field(Text(), meaning="a link by its name, which states rate and latency where they are not written"),
-    "path_policy": Field(
-        Text(tuple(POLICIES)), default="round robin", meaning="how the host chooses among links: " + ", ".join(POLICIES)
+    "link": Field(
+        Text(),
+        meaning="a link by its name, which states rate and latency where they are not written",
     ),
-    "path_timeout_s": Field(Number(0, 3600), default=1, meaning="how long a request on a lost path waits before another is tried"),
+    "path_policy": Field(
+        Text(tuple(POLICIES)),
+        default="round robin",
+        meaning="how the host chooses among links: " + ", ".join(POLICIES),
+    ),
+    "path_timeout_s": Field(
+        Number(0, 3600),
+        default=1,
+        meaning="how long a request on a lost path waits before another is tried",
+    ),
     "host_mb_per_s": Field(
-        Number(0.001, 1e6), meaning="rate at which the host itself takes data in, over all links; no limit if left out"
+        Number(0.001, 1e6),
+        meaning="rate at which the host itself takes data in, over all links; no limit if left out",
     ),
     "queue_request_us": Field(
-        Number(0, 1e5), meaning="virtual disk: work of its one queue for each request; requests do not queue there if left out"
+        Number(0, 1e5),
+        meaning="virtual disk: work of its one queue for each request; requests do not queue there "
+        "if left out",
     ),
-    "queue_notice_us": Field(Number(0, 1e6), default=0, meaning="until an idle queue is looked at, and until its end is noticed"),
-    "queue_read_us_per_kib": Field(Number(0, 1e4), default=0, meaning="work of the queue for each KiB that is read"),
-    "queue_write_us_per_kib": Field(Number(0, 1e4), default=0, meaning="work of the queue for each KiB that is written"),
-    "queue_flush_us": Field(Number(0, 1e6), default=0, meaning="work of the queue for the flush behind a durable write"),
-    "queue_durable_us": Field(Number(0, 1e6), default=0, meaning="what a durable write waits for besides, in the host's kernel"),
+    "queue_notice_us": Field(
+        Number(0, 1e6),
+        default=0,
+        meaning="until an idle queue is looked at, and until its end is noticed",
+    ),
+    "queue_read_us_per_kib": Field(
+        Number(0, 1e4), default=0, meaning="work of the queue for each KiB that is read"
+    ),
+    "queue_write_us_per_kib": Field(
+        Number(0, 1e4), default=0, meaning="work of the queue for each KiB that is written"
+    ),
+    "queue_flush_us": Field(
+        Number(0, 1e6), default=0, meaning="work of the queue for the flush behind a durable write"
+    ),
+    "queue_durable_us": Field(
+        Number(0, 1e6),
+        default=0,
+        meaning="what a durable write waits for besides, in the host's kernel",
+    ),
     "host_processor_count": Field(
-        Number(1, 4096, whole=True), meaning="processors of the host, of which each instance uses one; 4 for all if left out"
+        Number(1, 4096, whole=True),
+        meaning="processors of the host, of which each instance uses one; 4 for all if left out",
     ),
-    "host_io_us": Field(Number(0, 1e5), default=0, meaning="processor time of the host for each request, beside the engine's own"),
-    "cap_iops": Field(Number(1, 1e9), meaning="requests per second in the long run, for a capped volume"),
+    "host_io_us": Field(
+        Number(0, 1e5),
+        default=0,
+        meaning="processor time of the host for each request, beside the engine's own",
+    ),
+    "cap_iops": Field(
+        Number(1, 1e9), meaning="requests per second in the long run, for a capped volume"
+    ),
     "cap_burst_iops": Field(Number(1, 1e9), meaning="requests per second while there are credits"),
     "cap_credits": Field(Number(0, 1e12), meaning="credits saved up at most"),
     "cap_mb_per_s": Field(Number(0.001, 1e9), meaning="bytes per second of a capped volume"),
     "reserve_share": Field(
-        Number(0, 0.95), default=0, meaning="share of the usable capacity kept for snapshots, clones and replicas"
+        Number(0, 0.95),
+        default=0,
+        meaning="share of the usable capacity kept for snapshots, clones and replicas",
     ),
     "failed_drive_count": Field(
-        Number(0, 100, whole=True), default=0, meaning="drives of the first group that have failed from the start"
+        Number(0, 100, whole=True),
+        default=0,
+        meaning="drives of the first group that have failed from the start",
     ),
     "own_error_percent": Field(
-        Number(0, 1e9), meaning="mean error on points held out, where it was fitted to measured storage: its band is never less"
+        Number(0, 1e9),
+        meaning="mean error on points held out, where it was fitted to measured storage: its band "
+        "is never less",
     ),
     "faults": Field(Tables(FAULT), default=[], meaning="what else breaks or returns, and when"),
-    "groups": Field(Tables(GROUP), default=[], meaning="further drives in each box, for a pool that is there or one of their own"),
-    "volumes": Field(Tables(VOLUME, unique="name"), default=[], meaning="volumes of other applications"),
-    "neighbours": Field(Tables(NEIGHBOUR, unique="name"), default=[], meaning="what other applications do on theirs"),
-}  # fmt: skip
+    "groups": Field(
+        Tables(GROUP),
+        default=[],
+        meaning="further drives in each box, for a pool that is there or one of their own",
+    ),
+    "volumes": Field(
+        Tables(VOLUME, unique="name"), default=[], meaning="volumes of other applications"
+    ),
+    "neighbours": Field(
+        Tables(NEIGHBOUR, unique="name"), default=[], meaning="what other applications do on theirs"
+    ),
+}
 #: What a plan may change of an array: every figure but its name, none of them required.
-CHANGES = {key: replace(field, required=False, default=None) for key, field in _ARRAY.items() if key != "name"}
+CHANGES = {
+    key: replace(field, required=False, default=None)
+    for key, field in _ARRAY.items()
+    if key != "name"
+}
 
 
 _DRIVES = {"hard_drives": _HARD_DRIVE, "flash_drives": _FLASH_DRIVE}
 
 
-def read_drives(path: Path) -> dict[str, dict[str, Any]]:
+def read_drives(path: Path) -> dict[str, DriveSheet]:
     """The drives of a file, by name.
 
     Raises:
@@ -160,10 +226,11 @@ def read_drives(path: Path) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for key in _DRIVES for row in content[key]}
 
 
-def read_arrays(path: Path) -> dict[str, dict[str, Any]]:
+def read_arrays(path: Path) -> dict[str, ArraySheet]:
     """The arrays of a file, by name; each has its drive's figures under `drive_sheet`.
 
-    A file may hold drives of its own, and say of an array or drive only what is other than in one that is known.
+    A file may hold drives of its own, and say of an array or drive only what is other than in one
+    that is known.
 
     Raises:
         InputError: every mistake of the file.
@@ -173,8 +240,12 @@ def read_arrays(path: Path) -> dict[str, dict[str, Any]]:
     lists = {"arrays": _ARRAY, **_DRIVES}
     shipped: Shipped = {
         "arrays": shipped_arrays,
-        "hard_drives": lambda: {name: row for name, row in shipped_drives().items() if "rotation_rpm" in row},
-        "flash_drives": lambda: {name: row for name, row in shipped_drives().items() if "die_count" in row},
+        "hard_drives": lambda: {
+            name: row for name, row in shipped_drives().items() if "rotation_rpm" in row
+        },
+        "flash_drives": lambda: {
+            name: row for name, row in shipped_drives().items() if "die_count" in row
+        },
     }
     content = collect_sourced(document, collector, "modelled_arrays", lists, shipped)
     drives = shipped_drives() | {row["name"]: row for key in _DRIVES for row in content[key]}
@@ -183,12 +254,15 @@ def read_arrays(path: Path) -> dict[str, dict[str, Any]]:
     return {row["name"]: _with_sheets(row, drives) for row in content["arrays"]}
 
 
-def _check_possible(rows: list[dict[str, Any]], written: Any, drives: dict[str, Any], collector: Collector) -> None:
+def _check_possible(
+    rows: list[ArraySheet], written: Any, drives: Drives, collector: Collector
+) -> None:
     """Tell what each array cannot be, as far as it is known.
 
     Args:
         rows: the arrays, with what `like` gave them.
-        written: the same as written in the file; of an array with an unknown `like` nothing else is known.
+        written: the same as written in the file; of an array with an unknown `like` nothing else is
+            known.
         drives: the drives that are known, by name.
         collector: takes the mistakes.
     """
@@ -197,7 +271,14 @@ def _check_possible(rows: list[dict[str, Any]], written: Any, drives: dict[str, 
     for index, row in enumerate(rows):
         place, own = f"arrays[{index + 1}]", written[index]
         is_stranger = bool({place, f"{place}.like"} & wrong)
-        found = list(impossibilities({key: row[key] for key in own if key in row} if is_stranger else row, drives))
+        found = list(
+            impossibilities(
+                sheet_of({key: value for key, value in row.items() if key in own})
+                if is_stranger
+                else row,
+                drives,
+            )
+        )
         if not found and not any(where.startswith(place) for where in wrong):
             found = list(overfilled(_with_sheets(row, drives)))
         for path, message, hint in found:
@@ -207,44 +288,60 @@ def _check_possible(rows: list[dict[str, Any]], written: Any, drives: dict[str, 
             told.add((path, message))
 
 
-def _with_sheets(row: dict[str, Any], drives: dict[str, Any]) -> dict[str, Any]:
+def _with_sheets(row: ArraySheet, drives: Drives) -> ArraySheet:
     """An array with the sheets of its drives, all of which are known."""
     logs = drives.get(row["log_drive"] or row["drive"])
-    return with_group_sheets(row | {"drive_sheet": drives[row["drive"]], "log_drive_sheet": logs}, drives)
+    sheets = {"drive_sheet": drives[row["drive"]], "log_drive_sheet": logs}
+    return with_group_sheets(sheet_of({**row, **sheets}), drives)
 
 
 def _with_links(document: LocatedFile) -> LocatedFile:
-    """The file with the figures of every link that is named, before those of a `like` could stand in their place."""
+    """The file with the figures of every link that is named, before those of a `like` could stand
+    in their place.
+    """
     rows = document.data.get("arrays")
-    if not isinstance(rows, list) or not any(isinstance(row, dict) and "link" in row for row in rows):
+    if not isinstance(rows, list) or not any(
+        isinstance(row, dict) and "link" in row for row in rows
+    ):
         return document
     written = [row | _link_figures(row) if isinstance(row, dict) else row for row in rows]
     return LocatedFile(document.name, document.data | {"arrays": written}, document.lines)
 
 
-def _link_figures(row: dict[str, Any]) -> dict[str, Any]:
-    """Rate and latency of the link that is named, as far as they are not written, with their sources."""
-    link = shipped_links().get(row["link"]) if isinstance(row.get("link"), str) else None
-    figures = {key: link[key] for key in ("link_mb_per_s", "link_latency_ms") if link and row.get(key) is None}
+def _link_figures(row: Mapping[str, object]) -> dict[str, object]:
+    """Rate and latency of the link that is named, as far as they are not written, with their
+    sources.
+    """
+    name = row.get("link")
+    link = shipped_links().get(name) if isinstance(name, str) else None
+    if link is None:
+        return {}
+    stated: dict[str, float] = {
+        "link_mb_per_s": link["link_mb_per_s"],
+        "link_latency_ms": link["link_latency_ms"],
+    }
+    figures: dict[str, object] = {
+        key: value for key, value in stated.items() if row.get(key) is None
+    }
     sources = row.get("sources", {})
-    if not figures or link is None or not isinstance(sources, dict):
+    if not figures or not isinstance(sources, dict):
         return figures
     return figures | {"sources": sources | {key: link["sources"][key] for key in figures}}
 
 
 @cache
-def shipped_drives() -> dict[str, dict[str, Any]]:
+def shipped_drives() -> dict[str, DriveSheet]:
     """The shipped drives."""
     return read_drives(SHIPPED_DRIVES)
 
 
 @cache
-def shipped_arrays() -> dict[str, dict[str, Any]]:
+def shipped_arrays() -> dict[str, ArraySheet]:
     """The shipped arrays."""
     return read_arrays(SHIPPED_ARRAYS)
 
 
-def array_preset(name: str, file_name: str = "options", line: int = 0) -> dict[str, Any]:
+def array_preset(name: str, file_name: str = "options", line: int = 0) -> ArraySheet:
     """A shipped array.
 
     Raises:
@@ -252,12 +349,17 @@ def array_preset(name: str, file_name: str = "options", line: int = 0) -> dict[s
     """
     arrays = shipped_arrays()
     if name not in arrays:
-        raise InputError(file_name, [Mistake(line, "array", f'is "{name}", no preset', nearest_names(name, arrays))])
+        raise InputError(
+            file_name,
+            [Mistake(line, "array", f'is "{name}", no preset', nearest_names(name, arrays))],
+        )
     return arrays[name]
 
 
-def wanted_array(text: str) -> dict[str, Any]:
-    """The array a person names: a preset, or a file of arrays, `FILE.toml` or `FILE.toml#NAME` where it holds several.
+def wanted_array(text: str) -> ArraySheet:
+    """The array a person names.
+
+    A preset, or a file of arrays, `FILE.toml` or `FILE.toml#NAME` where it holds several.
 
     Raises:
         InputError: every mistake of the file, or the nearest names.
@@ -270,36 +372,45 @@ def wanted_array(text: str) -> dict[str, Any]:
         if name in arrays:
             return arrays[name]
         message = f'is "{text}", and the file holds {len(arrays)} arrays'
-        raise InputError("options", [Mistake(0, "array", message, f"write {path}#NAME; {nearest_names(name, arrays)}")])
+        raise InputError(
+            "options",
+            [Mistake(0, "array", message, f"write {path}#NAME; {nearest_names(name, arrays)}")],
+        )
     return next(iter(arrays.values()))
 
 
-def changed_array(array: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """An array with some of its figures replaced; another drive brings its own sheet, None where there is no such drive."""
+def changed_array(array: ArraySheet, changes: Mapping[str, object]) -> ArraySheet:
+    """An array with some of its figures replaced.
+
+    Another drive brings its own sheet, None where there is no such drive.
+    """
     given = {key: value for key, value in changes.items() if value is not None}
     if not given:
         return array
     known = _known_drives(array)
-    drive = given.get("drive", array["drive"])
-    sheets = {
-        "drive_sheet": known.get(drive),
-        "log_drive_sheet": known.get(given.get("log_drive") or array.get("log_drive") or drive),
-    }
+    drive = str(given.get("drive", array["drive"]))
+    log_drive = str(given.get("log_drive") or array.get("log_drive") or drive)
+    sheets = {"drive_sheet": known.get(drive), "log_drive_sheet": known.get(log_drive)}
     sources = by_figure(array.get("sources") or {}) | dict.fromkeys(given, "changed by the plan")
     figures = {key: value for key, value in _link_figures(given).items() if key != "sources"}
     sources |= dict.fromkeys(figures, f"that of the link {given.get('link')}")
-    return with_group_sheets(array | given | figures | sheets | {"sources": sources}, known)
+    changed = {**array, **given, **figures, **sheets, "sources": sources}
+    return with_group_sheets(sheet_of(changed), known)
 
 
-def _known_drives(array: dict[str, Any]) -> dict[str, Any]:
+def _known_drives(array: ArraySheet) -> dict[str, DriveSheet]:
     """The drives that an array may be given: the shipped ones and its own."""
     groups = [group["drive_sheet"] for group in array.get("groups") or []]
     sheets = [array["drive_sheet"], array.get("log_drive_sheet"), *groups]
     return shipped_drives() | {sheet["name"]: sheet for sheet in sheets if sheet}
 
 
-def described_array(text: str, changes: dict[str, Any]) -> tuple[dict[str, Any], list[Impossible]]:
-    """The array a person names, changed as they want, and what it cannot be: key path, message and hint of each.
+def described_array(
+    text: str, changes: Mapping[str, object]
+) -> tuple[ArraySheet, list[Impossible]]:
+    """The array a person names, changed as they want, and what it cannot be.
+
+    Key path, message and hint of each.
 
     Nothing may be simulated, nor a capacity asked, while there is something that cannot be.
 

@@ -1,4 +1,7 @@
-"""Files of drives, arrays and links, in which every figure has its source: the reading that all of them share."""
+"""Files of drives, arrays and links, in which every figure has its source.
+
+The reading that all of them share.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,20 @@ _UNSOURCED = (
 _MEANING = "where each figure is from, by its key or by several with commas"
 
 Lists = Mapping[str, Mapping[str, Field]]
-Shipped = Mapping[str, Callable[[], dict[str, dict[str, Any]]]]
+Shipped = Mapping[str, Callable[[], Mapping[str, Mapping[str, object]]]]
 
 
-def read_sourced(path: Path, kind: str, lists: Lists, shipped: Shipped | None = None) -> dict[str, Any]:
+def read_sourced(
+    path: Path, kind: str, lists: Lists, shipped: Shipped | None = None
+) -> dict[str, Any]:
     """Read a file of such lists of tables.
 
     Args:
         path: the file.
         kind: the kind it must be.
         lists: the fields of each list.
-        shipped: for each list, what gives the rows that `like` may name; no `like` where it is left out.
+        shipped: for each list, what gives the rows that `like` may name; no `like` where it is left
+            out.
 
     Raises:
         InputError: every mistake of the file.
@@ -51,7 +57,11 @@ def read_sourced(path: Path, kind: str, lists: Lists, shipped: Shipped | None = 
 
 
 def collect_sourced(
-    document: LocatedFile, collector: Collector, kind: str, lists: Lists, shipped: Shipped | None = None
+    document: LocatedFile,
+    collector: Collector,
+    kind: str,
+    lists: Lists,
+    shipped: Shipped | None = None,
 ) -> dict[str, Any]:
     """The content of such a file; its mistakes go to the collector, all but a wrong kind.
 
@@ -76,7 +86,9 @@ def collect_sourced(
     content = collector.top(fields)
     for key in lists:
         given = document.data.get(key)
-        for row, written in zip(content[key], given if isinstance(given, list) else [], strict=False):
+        for row, written in zip(
+            content[key], given if isinstance(given, list) else [], strict=False
+        ):
             row["sources"] = written.get("sources")
     return content
 
@@ -93,7 +105,9 @@ def _check_sources(document: LocatedFile, collector: Collector, lists: Lists) ->
             named = [name.strip() for names in sources for name in names.split(",")]
             for name in named:
                 if name not in fields:
-                    collector.add((key, index, "sources"), f"names `{name}`, no figure of this table")
+                    collector.add(
+                        (key, index, "sources"), f"names `{name}`, no figure of this table"
+                    )
             for name in row:
                 if name not in _UNSOURCED and name in fields and name not in named:
                     hint = f'add {name} = "..." to its sources, beginning with "assumed" if it is'

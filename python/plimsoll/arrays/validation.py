@@ -1,18 +1,20 @@
-"""What an array cannot be, whatever its figures: found before anything is simulated, so that each mistake has its line.
+"""What an array cannot be, whatever its figures.
+
+Found before anything is simulated, so that each mistake has its line.
 
 What drives can form is the native side's answer, as everywhere else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from plimsoll import _native
 from plimsoll.arrays.faults import impossible_faults
 from plimsoll.arrays.links import shipped_links
 from plimsoll.arrays.neighbours import impossible_neighbours
 from plimsoll.arrays.pools import impossible_volumes, overfilled_pools
+from plimsoll.documents.array_sheet import ArraySheet, Drives
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.toml_lines import KeyPath
 
@@ -20,10 +22,11 @@ from plimsoll.inputs.toml_lines import KeyPath
 Impossible = tuple[KeyPath, str, str]
 
 
-def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
+def impossibilities(array: ArraySheet, drives: Drives) -> Iterator[Impossible]:
     """Key path, message and hint of everything an array cannot be.
 
-    Keys with a wrong value of their own are None and skipped; of keys that are not there at all nothing is known, and nothing said.
+    Keys with a wrong value of their own are None and skipped; of keys that are not there at all
+    nothing is known, and nothing said.
 
     Args:
         array: a row of a file of arrays, or what is known of one.
@@ -43,10 +46,18 @@ def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iter
         )
     base, burst = array.get("cap_iops"), array.get("cap_burst_iops")
     if base and burst and burst < base:
-        yield ("cap_burst_iops",), f"is {burst:g}, below cap_iops", "a burst is at least the base rate"
+        yield (
+            ("cap_burst_iops",),
+            f"is {burst:g}, below cap_iops",
+            "a burst is at least the base rate",
+        )
     sets, failed = array.get("sets"), array.get("failed_drive_count") or 0
     if sets and failed > sum(sets):
-        yield ("failed_drive_count",), f"is {failed}, but there are {sum(sets)} drives", "fail fewer drives"
+        yield (
+            ("failed_drive_count",),
+            f"is {failed}, but there are {sum(sets)} drives",
+            "fail fewer drives",
+        )
     link = array.get("link")
     if link is not None and link not in shipped_links():
         yield ("link",), f'is "{link}", no link', nearest_names(link, shipped_links())
@@ -55,13 +66,17 @@ def impossibilities(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iter
     yield from impossible_neighbours(array)
 
 
-def overfilled(array: Mapping[str, Any]) -> Iterator[Impossible]:
-    """What asks for more than there is, of an array that has all its drives and no other impossibility."""
+def overfilled(array: ArraySheet) -> Iterator[Impossible]:
+    """What asks for more than there is, of an array that has all its drives and no other
+    impossibility.
+    """
     yield from overfilled_pools(array)
 
 
-def _impossible_drives(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
-    """What the drives of databases, logs and further groups cannot be, and whether there are slots for them."""
+def _impossible_drives(array: ArraySheet, drives: Drives) -> Iterator[Impossible]:
+    """What the drives of databases, logs and further groups cannot be, and whether there are slots
+    for them.
+    """
     drive = array.get("drive")
     if drive is not None and drive not in drives:
         yield ("drive",), f'is "{drive}", no drive', nearest_names(drive, drives)
@@ -71,26 +86,38 @@ def _impossible_drives(array: Mapping[str, Any], drives: Mapping[str, Any]) -> I
     for number, group in enumerate(groups):
         drive = group["drive"]
         if drive is not None and drive not in drives:
-            yield ("groups", number, "drive"), f'is "{drive}", no drive', nearest_names(drive, drives)
+            yield (
+                ("groups", number, "drive"),
+                f'is "{drive}", no drive',
+                nearest_names(drive, drives),
+            )
         yield from _impossible_sets(
             ("groups", number, "sets"), group["level"] or array.get("level"), group["sets"] or []
         )
     sets, slots = array.get("sets"), array.get("slot_count")
     spares = (array.get("spare_count") or 0) + sum(group["spare_count"] or 0 for group in groups)
-    count = sum(sets or []) + sum(array.get("log_sets") or []) + sum(sum(group["sets"] or []) for group in groups)
+    count = (
+        sum(sets or [])
+        + sum(array.get("log_sets") or [])
+        + sum(sum(group["sets"] or []) for group in groups)
+    )
     if sets and slots is not None and count + spares > slots:
         message = f"is {slots}, but {count} drives and {spares} spares are placed there"
         yield ("slot_count",), message, "use fewer drives or a larger box"
 
 
-def _impossible_log_sets(array: Mapping[str, Any], drives: Mapping[str, Any]) -> Iterator[Impossible]:
+def _impossible_log_sets(array: ArraySheet, drives: Drives) -> Iterator[Impossible]:
     """What the drives of the logs cannot be."""
     drive = array.get("log_drive")
     if drive is not None and drive not in drives:
         yield ("log_drive",), f'is "{drive}", no drive', nearest_names(drive, drives)
     for key in ("log_drive", "log_level"):
         if array.get(key) is not None and "log_sets" in array and not array["log_sets"]:
-            yield (key,), "means nothing without log_sets", "say how many drives the logs have: log_sets = [2]"
+            yield (
+                (key,),
+                "means nothing without log_sets",
+                "say how many drives the logs have: log_sets = [2]",
+            )
     level = array.get("log_level") or array.get("level")
     yield from _impossible_sets(("log_sets",), level, array.get("log_sets") or [])
 

@@ -1,4 +1,7 @@
-"""`python -m plimsoll.cli`: the same program as `plimsoll`, for a checkout that is not installed."""
+"""`python -m plimsoll.cli`.
+
+The same program as `plimsoll`, for a checkout that is not installed.
+"""
 
 from plimsoll.cli import main
 

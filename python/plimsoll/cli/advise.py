@@ -1,4 +1,6 @@
-"""`plimsoll advise`: best-practice rules over a topology, requirements, a plan or a finished run, alone or together."""
+"""`plimsoll advise`: best-practice rules over a topology, requirements, a plan or a finished run,
+alone or together.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +25,30 @@ EXIT_FINDINGS = 1
 
 def advise(
     files: Annotated[
-        list[Path], typer.Argument(help="Topology, requirements or plan files, or folders of finished runs.")
+        list[Path],
+        typer.Argument(help="Topology, requirements or plan files, or folders of finished runs."),
     ],
     rules: Annotated[
-        list[str] | None, typer.Option(help='Rules file, repeatable; "shipped" is the built-in one.')
+        list[str] | None,
+        typer.Option(help='Rules file, repeatable; "shipped" is the built-in one.'),
     ] = None,
     fail_on: Annotated[
-        str, typer.Option(help="Exit with 1 for findings this serious: error, warning, info or never.")
+        str,
+        typer.Option(help="Exit with 1 for findings this serious: error, warning, info or never."),
     ] = NEVER,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Also write the result as an HTML page.")] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="List every rule that holds or does not apply, too.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole result as JSON.")
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write the result as an HTML page.")
+    ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="List every rule that holds or does not apply, too.")
+    ] = False,
 ) -> None:
-    """Check a design against best practice: findings with evidence and fix, single points of failure, open questions.
+    """Check a design against best practice.
+
+    Findings with evidence and fix, single points of failure, open questions.
 
     Example: plimsoll advise examples/topology_two_hosts.toml
     """
@@ -43,11 +56,20 @@ def advise(
     severities = (*plimsoll.SEVERITIES, NEVER)
     if fail_on not in severities:
         hint = nearest_names(fail_on, severities)
-        errors = [plimsoll.InputError("options", [Mistake(0, "--fail-on", f'is "{fail_on}", which is unknown', hint)])]
+        errors = [
+            plimsoll.InputError(
+                "options", [Mistake(0, "--fail-on", f'is "{fail_on}", which is unknown', hint)]
+            )
+        ]
     try:
         advised = plimsoll.advise(files, rules or [plimsoll.SHIPPED])
         if not errors and html:
-            write_html(html, "Advice", advice_sections(advised, show_all=True), " ".join(advised.advice.limits))
+            write_html(
+                html,
+                "Advice",
+                advice_sections(advised, show_all=True),
+                " ".join(advised.advice.limits),
+            )
     except plimsoll.SeveralInputsError as error:
         errors = [*error.errors, *errors]
     except plimsoll.InputError as error:
@@ -71,21 +93,40 @@ def advice_sections(advised: Advised, show_all: bool) -> list[Section]:
     unknown = len({entry.rule.id for entry in advice.not_evaluated})
     summary = [
         f"Findings: {counts}. {len(advice.met)} rules hold, {unknown} could not be evaluated, "
-        f"{len(advice.to_weigh)} are for a person to weigh, {len(advice.not_applicable)} do not apply."
+        f"{len(advice.to_weigh)} are for a person to weigh, {len(advice.not_applicable)} do not "
+        f"apply."
     ]
     sections = [Section("Summary", summary)]
-    sections += [_finding_section(rule_id, advice) for rule_id in dict.fromkeys(f.rule.id for f in advice.findings)]
+    sections += [
+        _finding_section(rule_id, advice)
+        for rule_id in dict.fromkeys(f.rule.id for f in advice.findings)
+    ]
     if suggestions:
         rows = [(s.subject, s.proposal, s.reasoning, s.source) for s in suggestions]
         sections.append(Section("Suggestions", (), ("For", "Proposal", "Because", "Source"), rows))
     sections.append(_not_evaluated_section(advice))
-    weigh = [(rule.id, rule.condition, rule.recommendation, rule.source) for rule in advice.to_weigh]
+    weigh = [
+        (rule.id, rule.condition, rule.recommendation, rule.source) for rule in advice.to_weigh
+    ]
     if show_all:
-        sections.append(Section("To weigh", (), ("Rule", "When", "Recommendation", "Source"), weigh))
         sections.append(
-            Section("Rules that hold", [", ".join(f"{rule} ({count})" for rule, count in advice.met.items())])
+            Section("To weigh", (), ("Rule", "When", "Recommendation", "Source"), weigh)
         )
-        sections.append(Section("Rules that do not apply", [", ".join(rule.id for rule in advice.not_applicable)]))
+        sections.append(
+            Section(
+                "Rules that hold",
+                [", ".join(f"{rule} ({count})" for rule, count in advice.met.items())],
+            )
+        )
+        sections.append(
+            Section(
+                "Rules that do not apply", [", ".join(rule.id for rule in advice.not_applicable)]
+            )
+        )
+    if advised.drawings:
+        drawn = [(drawing.caption, drawing.svg) for drawing in advised.drawings]
+        shown = [] if show_all else ["Drawings are in the page that --html writes."]
+        sections.append(Section("Drawings", shown, drawings=drawn))
     sections.append(Section("What this is not", [f"- {limit}" for limit in advice.limits]))
     return sections
 
@@ -94,8 +135,12 @@ def _finding_section(rule_id: str, advice: plimsoll.Advice) -> Section:
     """One rule with every subject it fails for."""
     findings = [finding for finding in advice.findings if finding.rule.id == rule_id]
     rule, also = findings[0].rule, findings[0].also
-    said_by = "; ".join([f"{rule.id}: {rule.source}", *(f"{other.id}: {other.source}" for other in also)])
-    rows = [(finding.subject.name, finding.place, _evidence(finding.evidence)) for finding in findings]
+    said_by = "; ".join(
+        [f"{rule.id}: {rule.source}", *(f"{other.id}: {other.source}" for other in also)]
+    )
+    rows = [
+        (finding.subject.name, finding.place, _evidence(finding.evidence)) for finding in findings
+    ]
     paragraphs = [f"Applies to: {rule.condition}", f"Fix: {rule.fix}", f"Source: {said_by}"]
     title = f"{rule.severity.upper()} {rule.id}: {rule.recommendation}"
     return Section(title, paragraphs, ("Where", "File", "Evidence"), rows)
@@ -106,11 +151,15 @@ def _not_evaluated_section(advice: plimsoll.Advice) -> Section:
     reasons: dict[str, list[str]] = {}
     for entry in advice.not_evaluated:
         names = (
-            f" ({', '.join(entry.subjects[:3])}{', ...' if len(entry.subjects) > 3 else ''})" if entry.subjects else ""
+            f" ({', '.join(entry.subjects[:3])}{', ...' if len(entry.subjects) > 3 else ''})"
+            if entry.subjects
+            else ""
         )
         reasons.setdefault(entry.reason, []).append(entry.rule.id + names)
     rows = [(reason, ", ".join(rules)) for reason, rules in reasons.items()]
-    return Section("Not evaluated", [] if rows else ["Nothing."], ("Why", "Rules") if rows else (), rows)
+    return Section(
+        "Not evaluated", [] if rows else ["Nothing."], ("Why", "Rules") if rows else (), rows
+    )
 
 
 def _evidence(evidence: dict[str, Fact]) -> str:

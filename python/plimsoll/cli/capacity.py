@@ -1,4 +1,6 @@
-"""`plimsoll capacity`: how many users the storage under a directory carries, in one command and a few minutes."""
+"""`plimsoll capacity`: how many users the storage under a directory carries, in one command and a
+few minutes.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,27 @@ from plimsoll.cli.terminal import reading_plan, refusing
 
 def capacity(
     path: Annotated[Path, typer.Argument(help="A directory on the storage to be tested.")],
-    users: Annotated[str, typer.Option(help="Kind of user: light, average, heavy, very heavy.")] = "heavy",
+    users: Annotated[
+        str, typer.Option(help="Kind of user: light, average, heavy, very heavy.")
+    ] = "heavy",
     minutes: Annotated[float, typer.Option(min=0.2, help="How long it may take, about.")] = 15.0,
-    iops_per_user: Annotated[float | None, typer.Option(help="Database I/O of one user, if known.")] = None,
-    edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
-    size_mib: Annotated[int | None, typer.Option(help="Database size; by free space and time if left out.")] = None,
-    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(settings.INSTANCE_DEFAULTS["backend"]),
+    iops_per_user: Annotated[
+        float | None, typer.Option(help="Database I/O of one user, if known.")
+    ] = None,
+    edition: Annotated[
+        str,
+        typer.Option(help="Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013."),
+    ] = "2010",
+    size_mib: Annotated[
+        int | None, typer.Option(help="Database size; by free space and time if left out.")
+    ] = None,
+    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(
+        settings.INSTANCE_DEFAULTS["backend"]
+    ),
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the database for the next run.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the database for the next run.")
+    ] = False,
     out: options.Out = None,
     yes: options.Yes = False,
     dry_run: options.DryRun = False,
@@ -38,10 +53,11 @@ def capacity(
         bool, typer.Option("--json", help="Print the answer (or the plan of a dry run) as JSON.")
     ] = False,
 ) -> None:
-    """Prepare a database, look for the highest rate that keeps the limits, and say how many users that is.
+    """Prepare a database, look for the highest rate that keeps the limits, and say how many users
+    that is.
 
-    Exits with 0 when a number was found, 1 when the storage carries no load at all, 3 when nothing can be said, or when the load
-    generator was the first limit.
+    Exits with 0 when a number was found, 1 when the storage carries no load at all, 3 when nothing
+    can be said, or when the load generator was the first limit.
 
     Example: plimsoll capacity /mnt/array --users heavy --minutes 15
     """
@@ -49,7 +65,13 @@ def capacity(
         plimsoll.check_user(users, edition, iops_per_user)
     with reading_plan():
         plan = plimsoll.build_capacity_plan(
-            path, minutes, edition, size_mib=size_mib, backend=backend, io_method=io_method, stop_if=stop_if or []
+            path,
+            minutes,
+            edition,
+            size_mib=size_mib,
+            backend=backend,
+            io_method=io_method,
+            stop_if=stop_if or [],
         )
     with refusing():
         plan = plimsoll.bounded(plan, max_iops=max_iops, max_mib_per_s=max_mib_per_s)
@@ -66,7 +88,9 @@ def capacity(
         options.show_forecast(plan, found, as_json=as_json)
         return
     # Who says how many minutes has agreed to them, but to no space.
-    options.ask_before_much(plan, found, agreed=yes, time_agreed=minutes <= settings.CAPACITY_MINUTES_AGREED)
+    options.ask_before_much(
+        plan, found, agreed=yes, time_agreed=minutes <= settings.CAPACITY_MINUTES_AGREED
+    )
     made_directory = not path.exists()
     with refusing():
         result = plimsoll.qualify(plan, out, found=found, listener=listener)

@@ -18,7 +18,9 @@ KEPT_SHOWN = 5
 
 
 def clean(
-    paths: Annotated[list[Path], typer.Argument(help="Directories given to earlier tests, or instances in them.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Directories given to earlier tests, or instances in them.")
+    ],
     destroy: options.Destroy = None,
     allow_commands: options.AllowCommands = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -27,7 +29,8 @@ def clean(
 
     In the folder of a run that was killed while something was degraded, undo that.
     """
-    if _undone([path for path in paths if plimsoll.pending_undos(path)], allowed=allow_commands):
+    degraded = [path for path in paths if plimsoll.pending_undos(path)]
+    if _undone(degraded, allowed=allow_commands, by_hand=yes):
         paths = [path for path in paths if plimsoll.find_databases(path)]
         if not paths:
             return
@@ -55,20 +58,28 @@ def clean(
             )
             stop_with(exit_codes.USAGE, text + (f" ({number} deleted before)" if number else ""))
         if directory.is_dir():
-            kept = ", ".join(sorted(printable(Path(path.name)) for path in directory.iterdir())[:KEPT_SHOWN])
+            kept = ", ".join(
+                sorted(printable(Path(path.name)) for path in directory.iterdir())[:KEPT_SHOWN]
+            )
             say(f"  {directory} keeps {kept}, which is no part of the databases")
-    typer.echo(f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed")
+    typer.echo(
+        f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed"
+    )
 
 
-def _undone(run_folders: list[Path], *, allowed: bool) -> bool:
+def _undone(run_folders: list[Path], *, allowed: bool, by_hand: bool) -> bool:
     """Undo what killed runs left degraded; whether there was anything."""
     for run_folder in run_folders:
-        for item in plimsoll.pending_undos(run_folder):
+        pending = plimsoll.pending_undos(run_folder)
+        for item in pending:
             say(f"  {plimsoll.pending_undo_in_words(item)}")
-        if not allowed:
-            stop_with(exit_codes.USAGE, "nothing was undone; look at the commands, then give --allow-commands")
+        if not allowed and any(item.manual is None for item in pending):
+            stop_with(
+                exit_codes.USAGE,
+                "nothing was undone; look at the commands, then give --allow-commands",
+            )
         with refusing():
-            failed = plimsoll.undo_pending(run_folder)
+            failed = plimsoll.undo_pending(run_folder, done_by_hand=by_hand)
         if failed:
             stop_with(exit_codes.FAIL, *failed)
         typer.echo(f"{run_folder}: everything is undone")
@@ -83,4 +94,7 @@ def _agreed(count: int) -> bool:
     except typer.Abort:
         if sys.stdin.isatty():
             raise
-        stop_with(exit_codes.USAGE, "nothing was deleted, because nobody answered; give --yes to agree")
+        stop_with(
+            exit_codes.USAGE,
+            "nothing was deleted, because there was no answer; give --yes to agree",
+        )

@@ -16,28 +16,42 @@ from plimsoll.cli.terminal import stop_with
 from plimsoll.errors.system_errors import system_reason
 
 Hosts = Annotated[
-    list[str], typer.Argument(help="A run folder of each host; NAME=DIR calls the host so.", metavar="[NAME=]DIR...")
+    list[str],
+    typer.Argument(
+        help="A run folder of each host; NAME=DIR calls the host so.", metavar="[NAME=]DIR..."
+    ),
 ]
 
 
 def combine(
     hosts: Hosts,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The new folder; one below runs/ if left out.", metavar="DIR")
+        Path | None,
+        typer.Option("--out", help="The new folder; one below runs/ if left out.", metavar="DIR"),
     ] = None,
     overlap_percent: Annotated[
         float,
-        typer.Option(min=1, max=100, help="How much of the longest measured time must be common to all hosts."),
+        typer.Option(
+            min=1,
+            max=100,
+            help="How much of the longest measured time must be common to all hosts.",
+        ),
     ] = plimsoll.OVERLAP_PERCENT,
     different_plans: Annotated[
-        bool, typer.Option("--different-plans", help="Add up runs of different pages, editions, tests or limits too.")
+        bool,
+        typer.Option(
+            "--different-plans",
+            help="Add up runs of different pages, editions, tests or limits too.",
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
-    """Add up the runs of several hosts against one storage: rates as sums, percentiles from merged distributions, worst result.
+    """Add up the runs of several hosts against one storage.
 
-    Each host carries out its own run; copy the run folders to one place first. Exits with 0, 1 or 3 as the worst host did, 2
-    when the runs cannot be added up.
+    Rates as sums, percentiles from merged distributions, worst result.
+
+    Each host carries out its own run; copy the run folders to one place first. Exits with 0, 1 or 3
+    as the worst host did, 2 when the runs cannot be added up.
 
     Example: plimsoll combine runs/alpha runs/beta --out runs/both
     """

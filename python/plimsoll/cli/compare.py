@@ -1,4 +1,6 @@
-"""`plimsoll compare`: runs beside each other, with the confidence of each difference and an exit code for scripts."""
+"""`plimsoll compare`: runs beside each other, with the confidence of each difference and an exit
+code for scripts.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from plimsoll.errors.system_errors import system_reason
 Sides = Annotated[
     list[Path],
     typer.Argument(
-        help="Run folders, or results of papers: published:netapp-2007; the first is the baseline.", metavar="A B..."
+        help="Run folders, or results of papers: published:netapp-2007; the first is the baseline.",
+        metavar="A B...",
     ),
 ]
 
@@ -28,22 +31,33 @@ def compare(
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
-            help="Exit with 1 when this holds: 'database_iops_change_percent<-5'. May be repeated.", metavar="EXPR"
+            help="Exit with 1 when this holds: 'database_iops_change_percent<-5'. May be repeated.",
+            metavar="EXPR",
         ),
     ] = None,
     confident: Annotated[
-        bool, typer.Option("--confident", help="Let --fail-if count only what 95 % intervals leave no doubt about.")
+        bool,
+        typer.Option(
+            "--confident", help="Let --fail-if count only what 95 % intervals leave no doubt about."
+        ),
     ] = False,
     across_page_sizes: Annotated[
-        bool, typer.Option("--across-page-sizes", help="Compare runs of different page sizes all the same.")
+        bool,
+        typer.Option(
+            "--across-page-sizes", help="Compare runs of different page sizes all the same."
+        ),
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page with charts.", metavar="FILE")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with charts.", metavar="FILE")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> None:
-    """Compare runs with the first of them: improvement factors, how sure they are, and what else differs.
+    """Compare runs with the first of them.
 
-    A folder of a repeated run (--repeat) is one side. Exits with 0, 1 when a condition holds, 2 when the runs cannot be
-    compared, 3 when a condition could not be evaluated.
+    Improvement factors, how sure they are, and what else differs.
+
+    A folder of a repeated run (--repeat) is one side. Exits with 0, 1 when a condition holds, 2
+    when the runs cannot be compared, 3 when a condition could not be evaluated.
 
     Example: plimsoll compare runs/before runs/after --fail-if 'database_iops_change_percent<-5'
     """
@@ -69,7 +83,9 @@ def compare(
 def _say_conditions(findings: Sequence[Any]) -> None:
     words = {True: "HOLDS", False: "does not hold", None: "could not be evaluated"}
     for finding in findings:
-        typer.echo(f"condition {finding.text} {words[finding.holds]} for {finding.side}: {finding.words}")
+        typer.echo(
+            f"condition {finding.text} {words[finding.holds]} for {finding.side}: {finding.words}"
+        )
 
 
 def _write_page(path: Path, found: plimsoll.Comparison) -> None:

@@ -1,4 +1,6 @@
-"""`plimsoll edb`: what is in a database of the format, whoever made it, and mending pages with flipped bits."""
+"""`plimsoll edb`: what is in a database of the format, whoever made it, and mending pages with
+flipped bits.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,19 @@ edb = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="List or export the tables of a database, or mend its pages.",
+    help="List or export the tables of a database, or repair its pages.",
 )
 _HELP = {"help_option_names": ["-h", "--help"]}
 _PAGES_SHOWN_MAX = 20
 
-Database = Annotated[Path, typer.Argument(metavar="FILE", help="The database; whoever made it.")]
+Database = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The database; any program may have made it.")
+]
 Dirty = Annotated[
     bool,
     typer.Option(
-        "--dirty", help="Also read a database that was not shut down cleanly; its pages may not fit together."
+        "--dirty",
+        help="Also read a database that was not shut down cleanly; its pages may not fit together.",
     ),
 ]
 
@@ -46,7 +51,7 @@ class Format(StrEnum):
 
 @edb.callback()
 def callback() -> None:
-    """List or export the tables of a database, or mend its pages."""
+    """List or export the tables of a database, or repair its pages."""
 
 
 def _stop(error: Exception) -> NoReturn:
@@ -58,14 +63,19 @@ def _stop(error: Exception) -> NoReturn:
 @edb.command("ls", context_settings=_HELP)
 def ls(
     file: Database,
-    count: Annotated[bool, typer.Option("--count", help="Also count the rows, which reads all of them.")] = False,
+    count: Annotated[
+        bool, typer.Option("--count", help="Also count the rows, which reads all of them.")
+    ] = False,
     columns: Annotated[bool, typer.Option("--columns", help="Also list the columns.")] = False,
     dirty: Dirty = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything that is known as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print everything that is known as JSON.")
+    ] = False,
 ) -> None:
     """List the tables of a database. Never writes.
 
-    Exits with 1 when something damaged is met; of a table that cannot be counted for it the rest is listed.
+    Exits with 1 when something damaged is met; of a table that cannot be counted for it the rest is
+    listed.
     """
     try:
         found = plimsoll.list_tables(file, dirty=dirty, count=count)
@@ -79,7 +89,8 @@ def ls(
     state = "clean" if found["is_clean"] else "not shut down cleanly"
     version, update = found["format"]
     typer.echo(
-        f"{printable(file)}: format {version:#x},{update:#x}; {found['pages']:,} pages of {found['page_bytes']} bytes; {state}"
+        f"{printable(file)}: format {version:#x},{update:#x}; {found['pages']:,} pages of "
+        f"{found['page_bytes']} bytes; {state}"
     )
     for table in found["tables"]:
         typer.echo("  " + _line(table))
@@ -87,7 +98,10 @@ def ls(
             for number, name, kind in table["columns"]:
                 typer.echo(f"    {number:>5}  {kind:<18}  {name}")
     if found["pages_corrected"]:
-        typer.echo(f"  {found['pages_corrected']} pages have a flipped bit; `plimsoll edb repair` mends them on a copy")
+        typer.echo(
+            f"  {found['pages_corrected']} pages have a flipped bit; `plimsoll edb repair` repairs "
+            f"them on a copy"
+        )
     raise typer.Exit(code)
 
 
@@ -115,29 +129,43 @@ def export(
         str | None, typer.Option("--table", "-t", help="Which table; `plimsoll edb ls` names them.")
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Every table, each into a file of the directory that --out names.")
+        bool,
+        typer.Option(
+            "--all", help="Every table, each into a file of the directory that --out names."
+        ),
     ] = False,
-    form: Annotated[Format, typer.Option("--format", help="CSV with a heading, or a JSON object a line.")] = Format.CSV,
+    form: Annotated[
+        Format, typer.Option("--format", help="CSV with a heading, or a JSON object a line.")
+    ] = Format.CSV,
     out: Annotated[
         Path | None,
-        typer.Option(help="The file to write, with --all the directory; it must not exist. Otherwise the output."),
+        typer.Option(
+            help="The file to write, with --all the directory; it must not exist. Otherwise the "
+            "output."
+        ),
     ] = None,
     dirty: Dirty = False,
 ) -> None:
-    """Write a table as CSV or JSON lines, in the order of its primary key, or with --all every table. Never writes to the database.
+    """Write a table as CSV or JSON lines, in the order of its primary key, or with --all every
+    table. Never writes to the database.
 
-    Binary values are hexadecimal, dates are days since 1899-12-30, currency is in ten-thousandths. Damage ends the export of a table with what
-    was read before it and exit code 1.
+    Binary values are hexadecimal, dates are days since 1899-12-30, currency is in ten-thousandths.
+    Damage ends the export of a table with what was read before it and exit code 1.
     """
     if every == (table is not None):
         stop_with(exit_codes.USAGE, "name one table with --table, or all of them with --all")
     if every:
         if out is None:
-            stop_with(exit_codes.USAGE, "--all writes a file for each table; name a directory for them with --out")
+            stop_with(
+                exit_codes.USAGE,
+                "--all writes a file for each table; name a directory for them with --out",
+            )
         _export_all(file, form, out, dirty)
         return
     if unusable := unusable_name(table):
-        stop_with(exit_codes.USAGE, f"the database has no table {unusable}; names of tables are text")
+        stop_with(
+            exit_codes.USAGE, f"the database has no table {unusable}; names of tables are text"
+        )
     try:
         _export_one(file, str(table), form, out, dirty)
     except plimsoll.EngineError as error:
@@ -157,7 +185,9 @@ def _export_one(file: Path, table: str, form: Format, out: Path | None, dirty: b
             with out.open("xb") as target:
                 _pour(first, pieces, target)
     except FileExistsError:
-        stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
+        stop_with(
+            exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten"
+        )
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -165,11 +195,16 @@ def _export_one(file: Path, table: str, form: Format, out: Path | None, dirty: b
     rows, encrypted = text.counts()
     say(f"{rows:,} rows of {table}")
     if encrypted:
-        say(f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes")
+        say(
+            f"note: {encrypted:,} values are encrypted and written as `encrypted:` with their bytes"
+        )
 
 
 def _export_all(file: Path, form: Format, out: Path, dirty: bool) -> None:
-    """Write every table into a new directory. One that cannot be read is named, and does not keep the others from being written."""
+    """Write every table into a new directory.
+
+    One that cannot be read is named, and does not keep the others from being written.
+    """
     try:
         tables = [table["name"] for table in plimsoll.list_tables(file, dirty=dirty)["tables"]]
     except plimsoll.EngineError as error:
@@ -177,7 +212,10 @@ def _export_all(file: Path, form: Format, out: Path, dirty: bool) -> None:
     try:
         out.mkdir()
     except FileExistsError:
-        stop_with(exit_codes.USAGE, f"{out} exists; name another directory with --out, nothing is overwritten")
+        stop_with(
+            exit_codes.USAGE,
+            f"{out} exists; name another directory with --out, nothing is overwritten",
+        )
     except OSError as error:
         stop_with(exit_codes.USAGE, f"{out}: {system_reason(error)}")
     lost: list[Exception] = []
@@ -196,7 +234,9 @@ def _export_all(file: Path, form: Format, out: Path, dirty: bool) -> None:
 
 
 def file_names(tables: Sequence[str], ending: str) -> list[str]:
-    """A file name for each table: its own, without what a file name cannot have and without being another's.
+    """A file name for each table.
+
+    Its own, without what a file name cannot have and without being another's.
 
     >>> file_names(["Mail", "mail", "../x", "{5C8C}LT"], "csv")
     ['Mail.csv', 'mail-2.csv', '.._x.csv', '{5C8C}LT.csv']
@@ -227,14 +267,19 @@ def _pour(first: bytes, others: Iterator[bytes], target: BinaryIO) -> None:
 def repair(
     file: Database,
     out: Annotated[
-        Path | None, typer.Option(help="The copy to mend; it must not exist. FILE with .repaired otherwise.")
+        Path | None,
+        typer.Option(help="The copy to repair; it must not exist. FILE with .repaired otherwise."),
     ] = None,
-    in_place: Annotated[bool, typer.Option("--in-place", help="Mend the database itself and make no copy.")] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Repair the database itself and make no copy.")
+    ] = False,
 ) -> None:
-    """Mend the pages of a database in which a bit has flipped, and a damaged header whose other copy is sound; on a copy unless told otherwise.
+    """Repair the pages of a database in which a bit has flipped, and a damaged header whose other
+    copy is sound; on a copy unless told otherwise.
 
-    Only of a database that was shut down cleanly and that nobody has open. Exits with 0 when nothing damaged is left, 1 when there are pages beyond
-    repair, which are as they were, or when part of the file is missing.
+    Only of a database that was shut down cleanly and that no other process has open. Exits with 0
+    when nothing damaged is left, 1 when there are pages beyond repair, which are as they were, or
+    when part of the file is missing.
     """
     if in_place and out is not None:
         stop_with(exit_codes.USAGE, "--in-place makes no copy; leave out --out or --in-place")
@@ -251,16 +296,21 @@ def repair(
     except KeyboardInterrupt:
         if not in_place:
             target.unlink()
-        stop_with(exit_codes.INTERRUPTED, "stopped before the end; pages are mended or as they were")
+        stop_with(
+            exit_codes.INTERRUPTED, "stopped before the end; pages are repaired or as they were"
+        )
     typer.echo(
-        f"{printable(target)}: {report['pages_seen']:,} pages, {report['pages_mended']} mended, "
+        f"{printable(target)}: {report['pages_seen']:,} pages, {report['pages_mended']} repaired, "
         f"{report['pages_beyond_repair']} beyond repair"
     )
-    for words, pages in (("mended", report["mended"]), ("beyond repair", report["beyond_repair"])):
+    for words, pages in (
+        ("repaired", report["mended"]),
+        ("beyond repair", report["beyond_repair"]),
+    ):
         for page in pages[:_PAGES_SHOWN_MAX]:
             typer.echo(f"  page {page}: {words}")
     if report["header_copy_mended"] is not None:
-        typer.echo(f"  copy {report['header_copy_mended']} of the header: mended from the other")
+        typer.echo(f"  copy {report['header_copy_mended']} of the header: repaired from the other")
     lost = _lost(report)
     for line in lost:
         typer.echo(f"  {line}")
@@ -271,7 +321,9 @@ def _lost(report: dict[str, Any]) -> list[str]:
     """What no page can be mended for, in sentences."""
     found = []
     if report["pages_missing"]:
-        found.append(f"{report['pages_missing']:,} pages are missing at its end; restore the database")
+        found.append(
+            f"{report['pages_missing']:,} pages are missing at its end; restore the database"
+        )
     if report["trailing_bytes"]:
         found.append(f"{report['trailing_bytes']} bytes follow its last whole page")
     if not report["pages_seen"]:

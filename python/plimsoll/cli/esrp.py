@@ -1,4 +1,7 @@
-"""`plimsoll esrp`: a description of a solution and its runs to a document: HTML, PDF, DOCX and XLSX."""
+"""`plimsoll esrp`: a description of a solution and its runs to a document.
+
+HTML, PDF, DOCX and XLSX.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,21 @@ from plimsoll.cli.terminal import refusing, stop_with, warn
 
 
 def esrp(
-    solution_file: Annotated[Path, typer.Argument(metavar="SOLUTION.toml", help="The description of the solution.")],
+    solution_file: Annotated[
+        Path, typer.Argument(metavar="SOLUTION.toml", help="The description of the solution.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="The folder to write into; that of the description if left out.")
+        Path | None,
+        typer.Option(help="The folder to write into; that of the description if left out."),
     ] = None,
     formats: Annotated[
-        str, typer.Option("--formats", help="Which of html, pdf, docx and xlsx, with commas between.")
+        str,
+        typer.Option("--formats", help="Which of html, pdf, docx and xlsx, with commas between."),
     ] = "html,pdf,docx,xlsx",
 ) -> None:
-    """Write the document of a tested solution: tables 1 to 9, drawings, sizing, and the reports as appendices.
+    """Write the document of a tested solution.
+
+    Tables 1 to 9, drawings, sizing, and the reports as appendices.
 
     Example: plimsoll esrp examples/esrp/solution.toml --out /tmp/solution
     """

@@ -1,18 +1,29 @@
-"""Showing a run while it goes on: a few lines that stay in place on a terminal, plain lines anywhere else.
+"""Showing a run while it goes on.
 
-Everything here goes to the error stream; the output is kept for the result. Colour only helps: each figure that is above its
-limit also says so, and NO_COLOR is heeded.
+A few lines that stay in place on a terminal, plain lines anywhere else.
+
+Everything here goes to the error stream; the output is kept for the result. Colour only helps: each
+figure that is above its limit also says so, and NO_COLOR is heeded.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import plimsoll
-from plimsoll import SHOWN_METRICS, Figures, Listener, duration_in_words, event_line, figures_line, metric_title
+from plimsoll import (
+    SHOWN_METRICS,
+    Figures,
+    Listener,
+    duration_in_words,
+    event_line,
+    figures_line,
+    metric_title,
+)
 from plimsoll.cli.terminal import say, warn
 
 if TYPE_CHECKING:
@@ -54,11 +65,24 @@ class PlainListener(Listener):
         if self._figures is not None:
             self._show(self._figures)
 
+    @property
+    def can_confirm(self) -> bool:
+        return sys.stdin is not None and sys.stdin.isatty()
+
+    def confirmed(self) -> bool:
+        if not self.can_confirm or not select.select([sys.stdin], [], [], 0)[0]:
+            return False
+        return bool(sys.stdin.readline())
+
     def _print(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
     def _show(self, figures: Figures) -> None:
-        if self._quiet or time.monotonic() - self._said < PLAIN_EVERY_S or figures.now_ns == self._said_ns:
+        if (
+            self._quiet
+            or time.monotonic() - self._said < PLAIN_EVERY_S
+            or figures.now_ns == self._said_ns
+        ):
             return
         self._print(figures_line(figures.snapshot()))
         self._said, self._said_ns = time.monotonic(), figures.now_ns
@@ -115,14 +139,25 @@ def _panel(shown: dict[str, Any], limits_ms: dict[str, float]) -> Group:
     head.append(f"  {duration_in_words(shown['phase_elapsed_s'])} so far", style="not bold")
     if shown["phase_remaining_s"] is not None:
         head.append(f", {duration_in_words(shown['phase_remaining_s'])} left", style="not bold")
-        head.append(f" (the whole run: {duration_in_words(shown['total_remaining_s'])})", style="not bold")
+        head.append(
+            f" (the whole run: {duration_in_words(shown['total_remaining_s'])})", style="not bold"
+        )
     if shown["worked_mib"] is not None:
-        done = f"  {shown['worked_mib']:,} MiB, {shown['worked_mib_per_s']:,} MiB/s   {shown['errors']} errors"
+        done = (
+            f"  {shown['worked_mib']:,} MiB, {shown['worked_mib_per_s']:,} MiB/s   "
+            f"{shown['errors']} errors"
+        )
         return Group(head, Text(done))
     if shown.get("mail"):
         return Group(head, Text(f"  {shown['mail']}"), Text(f"  {shown['errors']} errors"))
     table = Table(box=None, padding=(0, 2), show_edge=True, header_style="dim")
-    for title, side in (("", "left"), ("per second", "right"), ("mean", "right"), ("limit", "right"), ("", "left")):
+    for title, side in (
+        ("", "left"),
+        ("per second", "right"),
+        ("mean", "right"),
+        ("limit", "right"),
+        ("", "left"),
+    ):
         table.add_column(title, justify="right" if side == "right" else "left")
     for name in SHOWN_METRICS:
         latency, limit = shown[f"{name}_latency_ms_mean"], limits_ms.get(name)

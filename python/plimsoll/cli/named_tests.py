@@ -1,8 +1,11 @@
-"""What all named tests have in common: where the databases lie, how many and how large, and how the run is carried out.
+"""What all named tests have in common.
 
-A named test is a function that answers the options of a plan: of the layout and of options of its own (`named_test`), or of options which
-are all its own (`planned_test`). Either gives it every option that says how a run is carried out, completes the plan and carries it out,
-so that an option means the same in each.
+Where the databases lie, how many and how large, and how the run is carried out.
+
+A named test is a function that answers the options of a plan: of the layout and of options of its
+own (`named_test`), or of options which are all its own (`planned_test`). Either gives it every
+option that says how a run is carried out, completes the plan and carries it out, so that an option
+means the same in each.
 """
 
 from __future__ import annotations
@@ -39,21 +42,33 @@ class Layout:
     """The databases of a test: one instance for each, as the published tool laid them out."""
 
     path: Annotated[Path, typer.Argument(help="A directory on the storage to be tested.")]
-    databases: Annotated[int, typer.Option(help="Databases, each an instance with its own log and cache.")] = 2
+    databases: Annotated[
+        int, typer.Option(help="Databases, each an instance with its own log and cache.")
+    ] = 2
     size_mib: Annotated[int, typer.Option(help="Size of each database.")] = 1024
-    edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010"
+    edition: Annotated[
+        str,
+        typer.Option(help="Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013."),
+    ] = "2010"
     cache_mib: Annotated[int | None, typer.Option(help="Most cache of each instance.")] = None
-    log_path: Annotated[Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")] = None
+    log_path: Annotated[
+        Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")
+    ] = None
     source: Annotated[
         str,
-        typer.Option(help="any: what is there, or new; new: always new; existing: only what is there, as it is."),
+        typer.Option(
+            help="any: what is there, or new; new: always new; existing: only what is there, as it "
+            "is."
+        ),
     ] = "any"
-    restore_from: Annotated[Path | None, typer.Option(help="A saved set to restore before the run.", metavar="DIR")] = (
-        None
-    )
+    restore_from: Annotated[
+        Path | None, typer.Option(help="A saved set to restore before the run.", metavar="DIR")
+    ] = None
     stated_limits: Annotated[
         list[str] | None,
-        typer.Option("--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."),
+        typer.Option(
+            "--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."
+        ),
     ] = None
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto"
     seed: Annotated[int, typer.Option(help="Decides keys and content.")] = 1
@@ -74,10 +89,18 @@ class Layout:
             target = {**plimsoll.existing_target(self.path)}
             instances = [instance | there for there in plimsoll.existing_instances(self.path)]
         else:
-            target = {"name": "target", "path": str(self.path), **stated(log_path=_text(self.log_path))}
+            target = {
+                "name": "target",
+                "path": str(self.path),
+                **stated(log_path=_text(self.log_path)),
+            }
             names = [f"instance{number}" for number in range(1, self.databases + 1)]
             instances = [{"name": name, **instance, **size} for name in names]
-        source = {"source": self.source} if self.restore_from is None else {"restore_from": str(self.restore_from)}
+        source = (
+            {"source": self.source}
+            if self.restore_from is None
+            else {"restore_from": str(self.restore_from)}
+        )
         return {
             "name": test,
             "test": test,
@@ -118,7 +141,10 @@ RUN_HEADINGS = dict.fromkeys((*(key for key, _, _ in _RUN_OPTIONS), "help"), CAR
 
 
 def named_test(app: typer.Typer, name: str) -> Callable[[MakePlan], MakePlan]:
-    """Make a function of a layout and further options a command of `app`; the function answers the options of a plan."""
+    """Make a function of a layout and further options a command of `app`.
+
+    The function answers the options of a plan.
+    """
 
     def register(make_plan: MakePlan) -> MakePlan:
         own = _own_parameters(make_plan)[1:]
@@ -144,7 +170,9 @@ def named_test(app: typer.Typer, name: str) -> Callable[[MakePlan], MakePlan]:
 
 
 def planned_test(app: typer.Typer, name: str) -> Callable[[MakePlan], MakePlan]:
-    """Make a function a command of `app` that answers the options of a plan from options which are all its own."""
+    """Make a function a command of `app` that answers the options of a plan from options which are
+    all its own.
+    """
 
     def register(make_plan: MakePlan) -> MakePlan:
         own = _own_parameters(make_plan)
@@ -205,7 +233,9 @@ def _of(parameters: list[inspect.Parameter], given: Given) -> Any:
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
+    )
 
 
 def phase(kind: str, **values: object) -> Options:
@@ -223,9 +253,15 @@ def stated(**values: object) -> Options:
 
 
 def storage_options(
-    path: Path | None, modelled: str | None, change: list[str] | None, log_path: Path | None, what: str
+    path: Path | None,
+    modelled: str | None,
+    change: list[str] | None,
+    log_path: Path | None,
+    what: str,
 ) -> Options:
-    """The target of a plan: a path, or a modelled array with what is changed of it. Leaves when it is neither.
+    """The target of a plan: a path, or a modelled array with what is changed of it.
+
+    Leaves when it is neither.
 
     Args:
         path: where the test works.
@@ -240,12 +276,19 @@ def storage_options(
         stop_with(exit_codes.USAGE, "--change is for arrays named with --modelled")
     return {
         "name": "target",
-        **stated(path=_text(path), modelled=modelled, changes=changes_of(change), log_path=_text(log_path)),
+        **stated(
+            path=_text(path),
+            modelled=modelled,
+            changes=changes_of(change),
+            log_path=_text(log_path),
+        ),
     }
 
 
 def changes_of(change: list[str] | None) -> Options | None:
-    """Figures of a modelled array as they are given with `--change`. Leaves when they cannot be read.
+    """Figures of a modelled array as they are given with `--change`.
+
+    Leaves when they cannot be read.
 
     >>> changes_of(["level='RAID 10'", "sets=[8]"])
     {'level': 'RAID 10', 'sets': [8]}
@@ -253,7 +296,10 @@ def changes_of(change: list[str] | None) -> Options | None:
     try:
         return tomllib.loads("\n".join(change or [])) or None
     except tomllib.TOMLDecodeError as error:
-        hint = "write it as in a file of arrays, such as --change \"level='RAID 10'\" --change 'sets=[8]'"
+        hint = (
+            "write it as in a file of arrays, such as --change \"level='RAID 10'\" --change "
+            "'sets=[8]'"
+        )
         stop_with(exit_codes.USAGE, f"--change cannot be read: {error}\n    hint: {hint}")
 
 

@@ -1,6 +1,8 @@
-"""The options that all commands share which carry out a run, declared once, and what follows from them.
+"""The options that all commands share which carry out a run, declared once, and what follows from
+them.
 
-`perform` is the whole way from a completed plan to an exit code: check, ask, run, judge, report, print.
+`perform` is the whole way from a completed plan to an exit code: check, ask, run, judge, report,
+print.
 """
 
 from __future__ import annotations
@@ -27,48 +29,88 @@ Destroy = Annotated[
     typer.Option(
         "--destroy",
         metavar="SERIAL",
-        help="Agree that everything on the block device with this serial is lost. Once for each device.",
+        help="Agree that everything on the block device with this serial is lost. Once for each "
+        "device.",
     ),
 ]
 
-Create = Annotated[bool, typer.Option("--create", help="Make the directory of the target if it does not exist.")]
+Create = Annotated[
+    bool, typer.Option("--create", help="Make the directory of the target if it does not exist.")
+]
 AllowSystemDisk = Annotated[
-    bool, typer.Option("--allow-system-disk", help="Let the target lie on the root file system, the system disk.")
+    bool,
+    typer.Option(
+        "--allow-system-disk", help="Let the target lie on the root file system, the system disk."
+    ),
 ]
 
-AllowCommands = Annotated[bool, typer.Option("--allow-commands", help="Carry out the commands of the plan's events.")]
+AllowCommands = Annotated[
+    bool, typer.Option("--allow-commands", help="Carry out the commands of the plan's events.")
+]
 
 Out = Annotated[
-    Path | None, typer.Option("--out", help="Folder for this run; a new one below runs/ if left out.", metavar="DIR")
+    Path | None,
+    typer.Option(
+        "--out", help="Folder for this run; a new one below runs/ if left out.", metavar="DIR"
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Agree to long and large runs beforehand.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show files, space and time; write nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show files, space and time; write nothing.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only warnings and the result.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Print every check, stall and figure of the load.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the verdict (or the plan of a dry run) as JSON.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Go on in the background; see `status` and `watch`.")]
-MaxIops = Annotated[float | None, typer.Option(help="Reads and writes per second at most, on shared storage.", min=1)]
-MaxMibPerS = Annotated[float | None, typer.Option("--max-mib-per-s", help="MiB per second at most.", min=1)]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Print every check, stall and figure of the load.")
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the verdict (or the plan of a dry run) as JSON.")
+]
+Detach = Annotated[
+    bool, typer.Option("--detach", help="Go on in the background; see `status` and `watch`.")
+]
+MaxIops = Annotated[
+    float | None,
+    typer.Option(help="Reads and writes per second at most, on shared storage.", min=1),
+]
+MaxMibPerS = Annotated[
+    float | None, typer.Option("--max-mib-per-s", help="MiB per second at most.", min=1)
+]
 Threads = Annotated[
     str | None,
-    typer.Option(help="Threads that carry the instances, or auto: one for each, at most the processors less one."),
+    typer.Option(
+        help="Threads that carry the instances, or auto: one for each, at most the processors less "
+        "one."
+    ),
 ]
 StopIf = Annotated[
     list[str] | None,
-    typer.Option(help="Stop when this holds, such as 'db_read_latency_ms_p99>50 for 30s'.", metavar="CONDITION"),
+    typer.Option(
+        help="Stop when this holds, such as 'db_read_latency_ms_p99>50 for 30s'.",
+        metavar="CONDITION",
+    ),
 ]
 Repeat = Annotated[
-    int, typer.Option("--repeat", min=1, max=1000, help="Carry it out so many times; median, spread and worst result.")
+    int,
+    typer.Option(
+        "--repeat",
+        min=1,
+        max=1000,
+        help="Carry it out so many times; median, spread and worst result.",
+    ),
 ]
 
 Host = Annotated[
     str | None,
-    typer.Option("--host", help="Which host of the plan this is; the one called like this machine if left out."),
+    typer.Option(
+        "--host",
+        help="Which host of the plan this is; the one called like this machine if left out.",
+    ),
 ]
 Metrics = Annotated[
     str | None,
     typer.Option(
-        help="Offer OpenMetrics at /metrics while the run goes on; without a value at 127.0.0.1:17611.",
+        help="Offer OpenMetrics at /metrics while the run goes on; without a value at "
+        "127.0.0.1:17611.",
         metavar="[ADDRESS:PORT]",
     ),
 ]
@@ -107,7 +149,10 @@ def checked(
     allow_commands: bool = False,
     shows_forecast: bool = False,
 ) -> plimsoll.Preflight:
-    """What preflight finds, or leave; a dry run tells what the run would take even where space is missing."""
+    """What preflight finds, or leave.
+
+    A dry run tells what the run would take even where space is missing.
+    """
     try:
         return plimsoll.check(
             plan,
@@ -132,9 +177,15 @@ def show_forecast(plan: plimsoll.Plan, found: plimsoll.Preflight, *, as_json: bo
 
 
 def ask_before_much(
-    plan: plimsoll.Plan, found: plimsoll.Preflight, *, agreed: bool, times: int = 1, time_agreed: bool = False
+    plan: plimsoll.Plan,
+    found: plimsoll.Preflight,
+    *,
+    agreed: bool,
+    times: int = 1,
+    time_agreed: bool = False,
 ) -> None:
-    """A run that takes long or much space needs a yes, and so does one that is repeated until it takes long.
+    """A run that takes long or much space needs a yes, and so does one that is repeated until it
+    takes long.
 
     Whoever stated the time has agreed to it, and to nothing else.
     """
@@ -144,7 +195,9 @@ def ask_before_much(
     where = ", ".join(dict.fromkeys(target.path for target in found.run.targets))
     sentence = f"this run writes to {where}, and {' and '.join(reasons)}"
     if not sys.stdin.isatty():
-        stop_with(exit_codes.USAGE, f"{sentence}; look at it with --dry-run, and give --yes to agree")
+        stop_with(
+            exit_codes.USAGE, f"{sentence}; look at it with --dry-run, and give --yes to agree"
+        )
     if not typer.confirm(f"{sentence}; go on?", err=True):
         raise typer.Exit(exit_codes.INTERRUPTED)
 
@@ -165,7 +218,10 @@ def leave_to_background(run_folder: Path) -> None:
 
 
 def offer_metrics(address: str | None) -> plimsoll.MetricsServer | None:
-    """Take the address that `--metrics` names, before anything is written; leave when it cannot be had."""
+    """Take the address that `--metrics` names, before anything is written.
+
+    Leave when it cannot be had.
+    """
     if address is None:
         return None
     with refusing():
@@ -176,7 +232,9 @@ def offer_metrics(address: str | None) -> plimsoll.MetricsServer | None:
 
 
 def perform(plan: plimsoll.Plan, choices: Choices) -> None:
-    """Carry out a completed plan as the user chose, and leave with the exit code that says how it ended."""
+    """Carry out a completed plan as the user chose, and leave with the exit code that says how it
+    ended.
+    """
     listener = showing(quiet=choices.quiet)
     with refusing():
         plan = plimsoll.bounded(
@@ -199,6 +257,10 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
     if choices.dry_run:
         show_forecast(plan, found, as_json=choices.as_json)
         return
+    by_hand = [event for event in plan.events if event.manual and not event.confirm_file]
+    if choices.detach and by_hand:
+        text = f'--detach leaves nobody who could confirm event "{by_hand[0].name}"'
+        stop_with(exit_codes.USAGE, f"{text}; write its confirm_file, or leave out --detach")
     ask_before_much(plan, found, agreed=choices.yes, times=choices.repeat)
     if choices.metrics is not None and choices.repeat > 1:
         stop_with(exit_codes.USAGE, "--metrics tells of one run; leave out --metrics or --repeat")
@@ -210,15 +272,23 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
         if choices.repeat > 1:
             from plimsoll.cli.series import show_series
 
-            series = plimsoll.repeat_into(plan, choices.repeat, run_folder, found=found, listener=listener)
+            series = plimsoll.repeat_into(
+                plan, choices.repeat, run_folder, found=found, listener=listener
+            )
             show_series(series, as_json=choices.as_json)
             raise typer.Exit(series.exit_code)
-        result = plimsoll.qualify_into(plan, run_folder, found=found, listener=listener, metrics=metrics)
+        result = plimsoll.qualify_into(
+            plan, run_folder, found=found, listener=listener, metrics=metrics
+        )
     show_result(result, as_json=choices.as_json, verbose=choices.verbose, told=listener.warnings)
 
 
 def show_result(
-    found: plimsoll.Result, *, as_json: bool = False, verbose: bool = False, told: Collection[str] = ()
+    found: plimsoll.Result,
+    *,
+    as_json: bool = False,
+    verbose: bool = False,
+    told: Collection[str] = (),
 ) -> NoReturn:
     """The verdict on the output; leaves with the exit code that says how the run ended."""
     if as_json:
@@ -228,8 +298,12 @@ def show_result(
     raise typer.Exit(found.exit_code)
 
 
-def print_result(found: plimsoll.Result, *, verbose: bool = False, told: Collection[str] = ()) -> None:
-    """The verdict first and last, what did not pass, and where the rest is; with `verbose` one reason for every check.
+def print_result(
+    found: plimsoll.Result, *, verbose: bool = False, told: Collection[str] = ()
+) -> None:
+    """The verdict first and last, what did not pass, and where the rest is.
+
+    With `verbose` one reason for every check.
 
     Args:
         found: what became of the run.

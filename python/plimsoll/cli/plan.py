@@ -59,7 +59,7 @@ kind = "stop"
 
 [[phase]]
 kind = "checksum"
-"""
+"""  # noqa: E501
 INSTANCE = """\
 [[instance]]
 name = "instance{number}"
@@ -82,12 +82,18 @@ def schema() -> None:
 
 @plan.command("init", context_settings={"help_option_names": ["-h", "--help"]})
 def init(
-    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")] = Path("plan.toml"),
-    ask: Annotated[bool, typer.Option("--ask", help="Ask for what matters instead of taking the usual.")] = False,
+    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")] = Path(
+        "plan.toml"
+    ),
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask for what matters instead of taking the usual.")
+    ] = False,
 ) -> None:
     """Write a plan file with comments, to be changed and then given to `plimsoll run`."""
     if file.exists():
-        stop_with(exit_codes.USAGE, f"{file} exists already; name another file, nothing is overwritten")
+        stop_with(
+            exit_codes.USAGE, f"{file} exists already; name another file, nothing is overwritten"
+        )
     text = _asked() if ask else _text("/mnt/storage", 2, 65536, "2010", None, 3, 120)
     try:
         file.write_text(text, encoding="utf-8")
@@ -100,13 +106,31 @@ def _asked() -> str:
     """The plan as the answers say; each question has a usual answer."""
     path = typer.prompt("Directory or block device to be tested", default="/mnt/storage", err=True)
     device = plimsoll.is_device(Path(path))
-    log_path = typer.prompt("Directory for its logs", default="/mnt/logs", err=True) if device else None
-    edition = typer.prompt("Whose habits: 2003, 2007, 2010 or 2013", default="2010", err=True)
-    count = 1 if device else typer.prompt("How many databases", default=2, type=typer_range(1, 250), err=True)
-    size_gib = typer.prompt("GiB of each, as large as the real ones", default=64.0, type=float, err=True)
-    iops = typer.prompt("Database IOPS the users need (0: not known)", default=0.0, type=float, err=True)
-    minutes = typer.prompt("Minutes to measure; a qualification takes 120", default=120.0, type=float, err=True)
-    return _text(path, count, max(64, round(size_gib * 1024)), edition, iops or None, 3, minutes, log_path)
+    log_path = (
+        typer.prompt("Directory for its logs", default="/mnt/logs", err=True) if device else None
+    )
+    edition = typer.prompt(
+        "Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013",
+        default="2010",
+        err=True,
+    )
+    count = (
+        1
+        if device
+        else typer.prompt("How many databases", default=2, type=typer_range(1, 250), err=True)
+    )
+    size_gib = typer.prompt(
+        "GiB of each, as large as the real ones", default=64.0, type=float, err=True
+    )
+    iops = typer.prompt(
+        "Database IOPS the users need (0: not known)", default=0.0, type=float, err=True
+    )
+    minutes = typer.prompt(
+        "Minutes to measure; a qualification takes 120", default=120.0, type=float, err=True
+    )
+    return _text(
+        path, count, max(64, round(size_gib * 1024)), edition, iops or None, 3, minutes, log_path
+    )
 
 
 def typer_range(low: int, high: int) -> type[int]:
@@ -134,14 +158,17 @@ def _text(
 ) -> str:
     """The plan as TOML; what was asked for is checked as a plan file is, before it is written."""
     instances = "".join(
-        INSTANCE.format(number=number, edition=edition, size_mib=size_mib) for number in range(1, count + 1)
+        INSTANCE.format(number=number, edition=edition, size_mib=size_mib)
+        for number in range(1, count + 1)
     )
     text = TEMPLATE.format(
         name="qualification" if minutes >= 120 else "rehearsal",
         description="Is this storage fit for what is planned on it?",
         required="# required_iops = 240" if iops is None else f"required_iops = {iops:g}",
         path=json.dumps(path),
-        log_path='# log_path = "/mnt/logs"' if log_path is None else f"log_path = {json.dumps(log_path)}",
+        log_path='# log_path = "/mnt/logs"'
+        if log_path is None
+        else f"log_path = {json.dumps(log_path)}",
         instances=instances,
         load=f"sessions = {sessions}",
         duration_s=f"{minutes * 60:g}",
@@ -166,7 +193,9 @@ def export(
     except plimsoll.InputError as error:
         stop_with(exit_codes.USAGE, str(error))
     except FileExistsError:
-        stop_with(exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten")
+        stop_with(
+            exit_codes.USAGE, f"{out} exists; name another file with --out, nothing is overwritten"
+        )
     except OSError as error:
         stop_with(exit_codes.USAGE, f"{out}: {system_reason(error)}")
     for remark in remarks:

@@ -1,4 +1,6 @@
-"""`plimsoll powercut` and `plimsoll witness`: durable work on the machine that loses its power, and who remembers on another.
+"""`plimsoll powercut` and `plimsoll witness`.
+
+Durable work on the machine that loses its power, and who remembers on another.
 
 What the difference means is said by `plimsoll audit`, when the power is back.
 """
@@ -26,9 +28,12 @@ IO_METHODS = ("auto", "io_uring", "libaio", "threads")
 
 def powercut(
     directory: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A directory on the storage that will lose its power.")
+        Path,
+        typer.Argument(metavar="PATH", help="A directory on the storage that will lose its power."),
     ],
-    witness: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where `plimsoll witness` listens.")],
+    witness: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where `plimsoll witness` listens.")
+    ],
     size_mib: Annotated[int, typer.Option(help="About what the database may hold.", min=1)] = 256,
     page_kib: Annotated[int, typer.Option(help="Page size of the database: 4, 8, 16 or 32.")] = 32,
     sessions: Annotated[int, typer.Option(help="How many commit at once.", min=1, max=256)] = 16,
@@ -37,19 +42,30 @@ def powercut(
     ] = None,
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     allow_system_disk: options.AllowSystemDisk = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print how the work ended as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print how the work ended as JSON.")
+    ] = False,
 ) -> None:
     """Commit durably and tell a witness of every commit, until the power is cut.
 
-    Cut the power while it runs: of the machine, the array, the enclosure. When it is back, `plimsoll audit PATH --witness-log FILE`
-    says what was lost, torn or reordered. Works in PATH/powercut, which must not be there or be empty.
+    Cut the power while it runs: of the machine, the array, the enclosure. When it is back,
+    `plimsoll audit PATH --witness-log FILE` says what was lost, torn or reordered. Works in
+    PATH/powercut, which must not be there or be empty.
 
     Example: plimsoll powercut /mnt/array --witness other-host:17613
     """
     mistakes = [
         *(["--page-kib must be 4, 8, 16 or 32"] if page_kib not in PAGE_KIB else []),
-        *([f"--io-method must be one of {', '.join(IO_METHODS)}"] if io_method not in IO_METHODS else []),
-        *(["--seconds must be a number"] if seconds is not None and not math.isfinite(seconds) else []),
+        *(
+            [f"--io-method must be one of {', '.join(IO_METHODS)}"]
+            if io_method not in IO_METHODS
+            else []
+        ),
+        *(
+            ["--seconds must be a number"]
+            if seconds is not None and not math.isfinite(seconds)
+            else []
+        ),
     ]
     if mistakes:
         stop_with(exit_codes.USAGE, *mistakes)
@@ -73,7 +89,10 @@ def powercut(
 
 def _show(progress: plimsoll.PowercutProgress) -> None:
     if sys.stderr.isatty():
-        text = f"{progress.commits:,} commits and {progress.marks:,} marks durable, {progress.confirmed:,} known to the witness"
+        text = (
+            f"{progress.commits:,} commits and {progress.marks:,} marks durable, "
+            f"{progress.confirmed:,} known to the witness"
+        )
         print(f"\r{text}", end="", file=sys.stderr, flush=True)
 
 
@@ -85,22 +104,31 @@ def _print(ended: plimsoll.WorkEnded, as_json: bool) -> None:
     for remark in outcome["remarks"]:
         say(f"note: {remark}")
     typer.echo(
-        f"stopped without a cut after {outcome['commits']:,} commits and {outcome['marks']:,} marks ({outcome['method']}); "
+        f"stopped without a cut after {outcome['commits']:,} commits and {outcome['marks']:,} "
+        f"marks ({outcome['method']}); "
         f"`plimsoll clean {place}` deletes the files"
     )
 
 
 def witness(
-    log: Annotated[Path, typer.Option("--log", metavar="FILE", help="The log; appended to, never overwritten.")],
+    log: Annotated[
+        Path, typer.Option("--log", metavar="FILE", help="The log; appended to, never overwritten.")
+    ],
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where to listen; only this machine reaches the loopback.")
+        str,
+        typer.Option(
+            metavar="HOST:PORT", help="Where to listen; only this machine reaches the loopback."
+        ),
     ] = plimsoll.WITNESS_ADDRESS,
-    once: Annotated[bool, typer.Option("--once", help="End with the first machine that was heard.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="End with the first machine that was heard.")
+    ] = False,
 ) -> None:
     """Listen for a machine under test and keep on stable storage what it says is durable.
 
-    Run it on a machine that keeps its power, before `plimsoll powercut` on the other. It listens on the loopback unless told
-    otherwise; whoever reaches the address can add to the log, and do nothing else.
+    Run it on a machine that keeps its power, before `plimsoll powercut` on the other. It listens on
+    the loopback unless told otherwise; any client that reaches the address can add to the log, and
+    do nothing else.
 
     Example: plimsoll witness --log witness.log --listen 0.0.0.0:17613
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +14,9 @@ from plimsoll.cli.terminal import refusing
 
 
 def probe(
-    path: Annotated[Path, typer.Argument(help="A directory, file or block device; it need not exist yet.")],
+    path: Annotated[
+        Path, typer.Argument(help="A directory, file or block device; it need not exist yet.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Name the file system, the device and what about them a test must know. Never writes."""
@@ -23,9 +26,19 @@ def probe(
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
         return
-    _lines("path", {key: facts[key] for key in ("path", "looked_at", "exists", "writable", "lockable_memory_bytes")})
-    for name in ("file_system", "device", "direct_io"):
-        _lines(name.replace("_", " "), facts[name] or {})
+    _lines(
+        "path",
+        {
+            "path": facts["path"],
+            "looked_at": facts["looked_at"],
+            "exists": facts["exists"],
+            "writable": facts["writable"],
+            "lockable_memory_bytes": facts["lockable_memory_bytes"],
+        },
+    )
+    _lines("file system", facts["file_system"] or {})
+    _lines("device", facts["device"] or {})
+    _lines("direct io", facts["direct_io"])
     kind = facts["storage_class"]
     _lines("class of storage", {"class": kind["title"], "means": kind["meaning"]})
     for layer in kind["layers"]:
@@ -37,7 +50,7 @@ def probe(
         typer.echo(f"  warning: {warning}")
 
 
-def _lines(title: str, values: dict[str, Any]) -> None:
+def _lines(title: str, values: Mapping[str, object]) -> None:
     """A group of names and values, unknown ones included."""
     typer.echo(title)
     for name, value in values.items():

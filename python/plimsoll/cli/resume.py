@@ -16,9 +16,14 @@ from plimsoll.cli.terminal import refusing, stop_with
 
 
 def resume(
-    run_folder: Annotated[Path, typer.Argument(help="The folder of the run that was cut off.", metavar="DIR")],
+    run_folder: Annotated[
+        Path, typer.Argument(help="The folder of the run that was cut off.", metavar="DIR")
+    ],
     again: Annotated[
-        bool, typer.Option("--again", help="Measure for the whole time once more, not only the rest of it.")
+        bool,
+        typer.Option(
+            "--again", help="Measure for the whole time once more, not only the rest of it."
+        ),
     ] = False,
     destroy: options.Destroy = None,
     quiet: options.Quiet = False,
@@ -26,10 +31,12 @@ def resume(
     verbose: options.Verbose = False,
     detach_it: options.Detach = False,
 ) -> None:
-    """Go on with a run after a crash of its process or of the host: find the storage, recover, do what was left to do.
+    """Go on with a run after a crash of its process or of the host.
 
-    The storage is known by the UUID of its file system or the serial of its device; another one is refused. What was
-    measured before the gap is kept and not judged.
+    Find the storage, recover, do what was left to do.
+
+    The storage is known by the UUID of its file system or the serial of its device; another one is
+    refused. What was measured before the gap is kept and not judged.
 
     Example: plimsoll resume runs/nightly-20260101T000000Z
     """
@@ -37,7 +44,9 @@ def resume(
     listener = showing(quiet=quiet)
     try:
         with reading(run_folder):
-            left = plimsoll.begin_resume(run_folder, again=again, destroy=destroy or [], listener=listener)
+            left = plimsoll.begin_resume(
+                run_folder, again=again, destroy=destroy or [], listener=listener
+            )
     except OSError as error:
         stop_with(exit_codes.USAGE, str(error))
     if detach_it:

@@ -1,4 +1,6 @@
-"""`plimsoll select`: which array, with which drives and RAID level, and how many, for a capacity and an IOPS need."""
+"""`plimsoll select`: which array, with which drives and RAID level, and how many, for a capacity
+and an IOPS need.
+"""
 
 from __future__ import annotations
 
@@ -18,48 +20,85 @@ from plimsoll.pages.sections import Section, write_html
 
 #: Options that are keys of the need under another or the same name.
 NEED_KEYS = {
-    "capacity_gb": "volumes_gb", "iops": "database_iops", "copies": "copies", "databases": "databases",
-    "snapshot_gb": "snapshot_gb", "clone_gb": "clone_gb", "replication_gb": "replication_gb", "extra_iops": "extra_iops",
-    "log_iops": "log_iops", "hot_spares_min": "hot_spares_minimum", "arrays_max": "arrays_per_copy_maximum", "rank": "ranking",
-}  # fmt: skip
+    "capacity_gb": "volumes_gb",
+    "iops": "database_iops",
+    "copies": "copies",
+    "databases": "databases",
+    "snapshot_gb": "snapshot_gb",
+    "clone_gb": "clone_gb",
+    "replication_gb": "replication_gb",
+    "extra_iops": "extra_iops",
+    "log_iops": "log_iops",
+    "hot_spares_min": "hot_spares_minimum",
+    "arrays_max": "arrays_per_copy_maximum",
+    "rank": "ranking",
+}
 RANKINGS = ("arrays", "drives", "price")
 EXIT_NOTHING_FITS = 1
 FOOTER = (
-    "Capacities are decimal GB, as drives are sold. The planner's formula (drives x IOPS per drive / write cost, half of "
-    f"the I/O reads) is off by 20 % on average against published arrays. Method: {plimsoll.SELECTION_SOURCE}."
+    "Capacities are decimal GB, as drives are sold. The planner's formula (drives x IOPS per drive "
+    "/ write cost, half of "
+    f"the I/O reads) is off by 20 % on average against published arrays. Method: "
+    f"{plimsoll.SELECTION_SOURCE}."
 )
 
 
 def select(
     requirements: Annotated[
-        Path | None, typer.Argument(metavar="REQUIREMENTS.toml", help="Size this file and choose for it; options win.")
+        Path | None,
+        typer.Argument(
+            metavar="REQUIREMENTS.toml", help="Size this file and choose for it; options win."
+        ),
     ] = None,
     capacity_gib: Annotated[
         float | None, typer.Option(help="Capacity of one copy, 1024-based as `size` prints it.")
     ] = None,
-    capacity_gb: Annotated[float | None, typer.Option(help="Capacity of one copy in decimal GB.")] = None,
-    iops: Annotated[float | None, typer.Option(help="Database IOPS of all users, log IOPS not counted.")] = None,
-    copies: Annotated[int | None, typer.Option(help="Copies of each database, the active one included.")] = None,
+    capacity_gb: Annotated[
+        float | None, typer.Option(help="Capacity of one copy in decimal GB.")
+    ] = None,
+    iops: Annotated[
+        float | None, typer.Option(help="Database IOPS of all users, log IOPS not counted.")
+    ] = None,
+    copies: Annotated[
+        int | None, typer.Option(help="Copies of each database, the active one included.")
+    ] = None,
     databases: Annotated[
         int | None, typer.Option(help="Number of databases, to warn beyond the measured range.")
     ] = None,
-    snapshot_gb: Annotated[float | None, typer.Option(help="Snapshot reserve of one copy, decimal GB.")] = None,
+    snapshot_gb: Annotated[
+        float | None, typer.Option(help="Snapshot reserve of one copy, decimal GB.")
+    ] = None,
     clone_gb: Annotated[float | None, typer.Option(help="Space for clones, decimal GB.")] = None,
-    replication_gb: Annotated[float | None, typer.Option(help="Space for array replication, decimal GB.")] = None,
-    extra_iops: Annotated[float | None, typer.Option(help="IOPS of mobile, search and other clients.")] = None,
+    replication_gb: Annotated[
+        float | None, typer.Option(help="Space for array replication, decimal GB.")
+    ] = None,
+    extra_iops: Annotated[
+        float | None, typer.Option(help="IOPS of mobile, search and other clients.")
+    ] = None,
     log_iops: Annotated[
         float | None, typer.Option(help="Log IOPS; added only where a catalogue excludes them.")
     ] = None,
-    raid: Annotated[list[str] | None, typer.Option(help='RAID level allowed, such as "RAID 50"; repeatable.')] = None,
-    drive_class: Annotated[list[str] | None, typer.Option(help='Drive class, such as "SAS 15k"; repeatable.')] = None,
+    raid: Annotated[
+        list[str] | None, typer.Option(help='RAID level allowed, such as "RAID 50"; repeatable.')
+    ] = None,
+    drive_class: Annotated[
+        list[str] | None, typer.Option(help='Drive class, such as "SAS 15k"; repeatable.')
+    ] = None,
     hot_spares_min: Annotated[int, typer.Option(help="Hot spares each array must have.")] = 1,
     arrays_max: Annotated[int | None, typer.Option(help="Most arrays one copy may span.")] = None,
-    rank: Annotated[str, typer.Option(help="Best means fewest: arrays, drives or price.")] = "arrays",
+    rank: Annotated[
+        str, typer.Option(help="Best means fewest: arrays, drives or price.")
+    ] = "arrays",
     catalogue: Annotated[
-        list[str] | None, typer.Option(help='Catalogue file, repeatable; "shipped" is the built-in one.')
+        list[str] | None,
+        typer.Option(help='Catalogue file, repeatable; "shipped" is the built-in one.'),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Also write the result as an HTML page.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole result as JSON.")
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write the result as an HTML page.")
+    ] = None,
 ) -> None:
     """Choose an array in six steps; every other one comes with the reason why not.
 
@@ -71,7 +110,9 @@ def select(
     for name in catalogue or [plimsoll.SHIPPED]:
         found, wrong = _gathered(plimsoll.read_catalogues, [name], [])
         rows, errors = rows + found, errors + wrong
-    sized, more = _gathered(plimsoll.need_of_requirements, requirements, None) if requirements else (None, [])
+    sized, more = (
+        _gathered(plimsoll.need_of_requirements, requirements, None) if requirements else (None, [])
+    )
     errors += more + _option_errors(options, rows, requirements)
     if errors:
         refuse(errors)
@@ -89,7 +130,9 @@ def select(
         raise typer.Exit(EXIT_NOTHING_FITS)
 
 
-def _gathered(read: Callable[[Any], Any], what: Any, otherwise: Any) -> tuple[Any, list[plimsoll.InputError]]:
+def _gathered(
+    read: Callable[[Any], Any], what: Any, otherwise: Any
+) -> tuple[Any, list[plimsoll.InputError]]:
     """What is read, or the mistakes in it, so that those of all inputs are told at once."""
     try:
         return read(what), []
@@ -103,39 +146,66 @@ def _need(options: dict[str, Any], sized: plimsoll.Need | None) -> plimsoll.Need
     """The need the options state, laid over the one the requirements give."""
     need = sized or plimsoll.Need(volumes_gb=0.0, database_iops=0.0)
     stated: dict[str, Any] = {
-        NEED_KEYS[key]: value for key, value in options.items() if key in NEED_KEYS and value is not None
+        NEED_KEYS[key]: value
+        for key, value in options.items()
+        if key in NEED_KEYS and value is not None
     }
     if options["capacity_gib"] is not None:
         stated["volumes_gb"] = options["capacity_gib"] * plimsoll.GB_PER_GIB
     if options["raid"]:
-        stated["raid_levels"] = tuple(level for level in plimsoll.RAID_LEVELS if level in options["raid"])
+        stated["raid_levels"] = tuple(
+            level for level in plimsoll.RAID_LEVELS if level in options["raid"]
+        )
     return replace(need, **stated, drive_classes=tuple(options["drive_class"] or ()))
 
 
-def _option_errors(options: dict[str, Any], rows: list[Any], requirements: Path | None) -> list[plimsoll.InputError]:
+def _option_errors(
+    options: dict[str, Any], rows: list[Any], requirements: Path | None
+) -> list[plimsoll.InputError]:
     """Every option out of range, at once."""
     mistakes: list[Mistake] = []
     capacities = (options["capacity_gb"] is not None) + (options["capacity_gib"] is not None)
     if capacities == 2 or (capacities == 0 and requirements is None):
         message = "is needed once" if options["capacity_gb"] is None else "is given in two units"
-        hint = "give a requirements file, --capacity-gib (1024-based, as `plimsoll size` prints it) or --capacity-gb (decimal)"
+        hint = (
+            "give a requirements file, --capacity-gib (1024-based, as `plimsoll size` prints it) "
+            "or --capacity-gb (decimal)"
+        )
         mistakes.append(Mistake(0, "--capacity-gib", message, hint))
     if options["iops"] is None and requirements is None:
-        mistakes.append(Mistake(0, "--iops", "is missing", "give the database IOPS, for instance --iops 900"))
+        mistakes.append(
+            Mistake(0, "--iops", "is missing", "give the database IOPS, for instance --iops 900")
+        )
     limits = {
-        "capacity_gib": (1e-3, 1e9), "capacity_gb": (1e-3, 1e9), "iops": (0, 1e8), "snapshot_gb": (0, 1e9),
-        "clone_gb": (0, 1e9), "replication_gb": (0, 1e9), "extra_iops": (0, 1e8), "log_iops": (0, 1e8), "copies": (1, 16),
-        "databases": (1, 100_000), "hot_spares_min": (0, 100), "arrays_max": (1, 10_000),
-    }  # fmt: skip
+        "capacity_gib": (1e-3, 1e9),
+        "capacity_gb": (1e-3, 1e9),
+        "iops": (0, 1e8),
+        "snapshot_gb": (0, 1e9),
+        "clone_gb": (0, 1e9),
+        "replication_gb": (0, 1e9),
+        "extra_iops": (0, 1e8),
+        "log_iops": (0, 1e8),
+        "copies": (1, 16),
+        "databases": (1, 100_000),
+        "hot_spares_min": (0, 100),
+        "arrays_max": (1, 10_000),
+    }
     for key, (low, high) in limits.items():
         value = options[key]
         if value is not None and not low <= value <= high:
             mistakes.append(
                 Mistake(
-                    0, _option(key), f"is {value}, but must lie between {low:g} and {high:g}", "check sign and unit"
+                    0,
+                    _option(key),
+                    f"is {value}, but must lie between {low:g} and {high:g}",
+                    "check sign and unit",
                 )
             )
-    known = {"raid": plimsoll.RAID_LEVELS, "drive_class": tuple({row.drive_class for row in rows}), "rank": RANKINGS}
+    known = {
+        "raid": plimsoll.RAID_LEVELS,
+        "drive_class": tuple({row.drive_class for row in rows}),
+        "rank": RANKINGS,
+    }
     for key, names in known.items():
         given = [options[key]] if isinstance(options[key], str) else options[key] or []
         mistakes += [
@@ -158,7 +228,12 @@ def selection_sections(selection: plimsoll.Selection) -> list[Section]:
         answer = [f"{chosen.arrays_total} x {chosen.row.title}{price}", chosen.reason]
     else:
         answer = ["No row of the catalogue can serve this need; the table says why for each."]
-    steps = Section("Steps", (), ("Step >", "What", "How"), [(str(s.number), s.title, s.text) for s in selection.steps])
+    steps = Section(
+        "Steps",
+        (),
+        ("Step >", "What", "How"),
+        [(str(s.number), s.title, s.text) for s in selection.steps],
+    )
     columns = ("", "Array", "Usable GB >", "Arrays >", "Published >", "Formula >", "Model >", "Why")
     rows = [
         (
@@ -176,15 +251,22 @@ def selection_sections(selection: plimsoll.Selection) -> list[Section]:
     candidates = Section(
         "Candidates",
         (
-            "Published, formula and model are IOPS of one copy's arrays. The formula is the planner's rule, which ignores caches.",
-            "No rule: the drive class has no planning figure. Model: MODELLED, not measured, where a preset stands for the "
-            f"array; for one that was never calibrated the band is {plimsoll.band_percent('database_iops'):.0f} % either way.",
+            "Published, formula and model are IOPS of one copy's arrays. The formula is the "
+            "planner's rule, which ignores caches.",
+            "No rule: the drive class has no planning figure. Model: MODELLED, not measured, where "
+            "a preset stands for the "
+            f"array; for one that was never calibrated the band is "
+            f"{plimsoll.band_percent('database_iops'):.0f} % either way.",
         ),
         columns,
         rows,
         frozenset({0} if chosen else ()),
     )
-    caveats = [Section("Mind", [f"- {caveat}" for caveat in selection.caveats])] if selection.caveats else []
+    caveats = (
+        [Section("Mind", [f"- {caveat}" for caveat in selection.caveats])]
+        if selection.caveats
+        else []
+    )
     return [Section("Choice", answer), *caveats, steps, candidates]
 
 

@@ -26,20 +26,28 @@ RunFolder = Annotated[Path, typer.Argument(help="The folder of a run.", metavar=
 
 
 def status(
-    run_folder: RunFolder, as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False
+    run_folder: RunFolder,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Say whether a run goes on, how far it is and how it does.
 
-    Exits with 0 while it runs and when it has ended, 3 when it was killed before it could write a result.
+    Exits with 0 while it runs and when it has ended, 3 when it was killed before it could write a
+    result.
     """
     with reading(run_folder):
         found = _state(run_folder)
-        typer.echo(json.dumps({"schema_version": 1, **found}, indent=2) if as_json else _in_words(run_folder, found))
+        typer.echo(
+            json.dumps({"schema_version": 1, **found}, indent=2)
+            if as_json
+            else _in_words(run_folder, found)
+        )
     raise typer.Exit(exit_codes.INCONCLUSIVE if found["state"] == "killed" else exit_codes.PASS)
 
 
 def watch(run_folder: RunFolder, verbose: options.Verbose = False) -> None:
-    """Show the events and figures of a run until it ends, then its result; leaves with the run's own exit code.
+    """Show the events and figures of a run until it ends, then its result.
+
+    Leaves with the run's own exit code.
 
     Ctrl-C ends the watching, not the run.
     """
@@ -61,7 +69,8 @@ def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
             continue
         if found["state"] == "ended":
             options.show_result(
-                replace(plimsoll.read_result(run_folder), folder=run_folder.absolute()), verbose=verbose
+                replace(plimsoll.read_result(run_folder), folder=run_folder.absolute()),
+                verbose=verbose,
             )
         if found["state"] == "killed":
             stop_with(exit_codes.INCONCLUSIVE, _in_words(run_folder, found))

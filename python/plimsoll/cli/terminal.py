@@ -1,4 +1,7 @@
-"""What goes to the error stream: progress, warnings and mistakes. The output is kept for the result."""
+"""What goes to the error stream: progress, warnings and mistakes.
+
+The output is kept for the result.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,14 @@ from typing import NoReturn
 
 import typer
 
-from plimsoll import CorruptionError, EngineError, InputError, PlimsollError, RefusedError, exit_codes
+from plimsoll import (
+    CorruptionError,
+    EngineError,
+    InputError,
+    PlimsollError,
+    RefusedError,
+    exit_codes,
+)
 from plimsoll.files.sanitize import plain
 
 
@@ -37,14 +47,19 @@ def problems_of(error: PlimsollError) -> Sequence[str]:
 
 @contextmanager
 def refusing(*kinds: type[PlimsollError]) -> Iterator[None]:
-    """Leave as for wrong usage, with what is wrong, where something cannot be done: any error of ours, or those named.
+    """Leave as for wrong usage, with what is wrong, where something cannot be done.
 
-    What the native part raises beside wrong requests and failed disks is a fault of Plimsoll, and no matter of usage.
+    Any error of ours, or those named.
+
+    What the native part raises beside wrong requests and failed disks is a fault of Plimsoll, and
+    no matter of usage.
     """
     try:
         yield
     except PlimsollError as error:
-        if type(error) in (CorruptionError, EngineError) or (kinds and not isinstance(error, kinds)):
+        if type(error) in (CorruptionError, EngineError) or (
+            kinds and not isinstance(error, kinds)
+        ):
             raise
         stop_with(exit_codes.USAGE, *problems_of(error))
 
@@ -56,4 +71,6 @@ def reading_plan() -> Iterator[None]:
         yield
     except InputError as error:
         count = len(error.mistakes)
-        stop_with(exit_codes.USAGE, f"{count} mistake{'s' if count > 1 else ''} in the plan\n{error}")
+        stop_with(
+            exit_codes.USAGE, f"{count} mistake{'s' if count > 1 else ''} in the plan\n{error}"
+        )

@@ -32,7 +32,8 @@ test = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, checksum, files, io, store.",
+    help="Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, "
+    "checksum, files, io, store.",
 )
 
 
@@ -44,20 +45,32 @@ def callback() -> None:
 Margin = Annotated[
     float,
     typer.Option(
-        "--margin-percent", min=0, max=50, help="How much of the required IOPS may be lacking; stands in the headline."
+        "--margin-percent",
+        min=0,
+        max=50,
+        help="How much of the required IOPS may be lacking; stands in the headline.",
     ),
 ]
 
 
-def instance_rows(databases: int, size_mib: int, backend: str, edition: str, cache_mib: int | None) -> list[Options]:
+def instance_rows(
+    databases: int, size_mib: int, backend: str, edition: str, cache_mib: int | None
+) -> list[Options]:
     """One instance for each database, as the published tool laid them out."""
-    row = {"edition": edition, "backend": backend, "database_size_mib": size_mib, **stated(cache_mib_max=cache_mib)}
+    row = {
+        "edition": edition,
+        "backend": backend,
+        "database_size_mib": size_mib,
+        **stated(cache_mib_max=cache_mib),
+    }
     return [{"name": f"instance{number}", **row} for number in range(1, databases + 1)]
 
 
 @planned_test(test, "performance")
 def performance(
-    path: Annotated[Path | None, typer.Argument(help="A directory on the storage to be tested.")] = None,
+    path: Annotated[
+        Path | None, typer.Argument(help="A directory on the storage to be tested.")
+    ] = None,
     modelled: Annotated[
         str | None,
         typer.Option(help="Simulate this array instead: a preset or FILE.toml.", metavar="ARRAY"),
@@ -65,34 +78,56 @@ def performance(
     change: Annotated[
         list[str] | None,
         typer.Option(
-            help="A figure of the modelled array: level='RAID 10', sets=[8]. May be repeated.", metavar="KEY=VALUE"
+            help="A figure of the modelled array: level='RAID 10', sets=[8]. May be repeated.",
+            metavar="KEY=VALUE",
         ),
     ] = None,
-    databases: Annotated[int, typer.Option(help="Databases, each an instance with its own log and cache.")] = 2,
+    databases: Annotated[
+        int, typer.Option(help="Databases, each an instance with its own log and cache.")
+    ] = 2,
     size_mib: Annotated[
-        int | None, typer.Option(help="Size of each database; 1024, or six tenths of a modelled array, if left out.")
+        int | None,
+        typer.Option(
+            help="Size of each database; 1024, or six tenths of a modelled array, if left out."
+        ),
     ] = None,
-    minutes: Annotated[float, typer.Option(min=0.02, help="How long to measure; a qualification takes 120.")] = 120.0,
-    edition: Annotated[str, typer.Option(help="Whose habits: 2003, 2007, 2010 or 2013.")] = "2010",
-    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(settings.INSTANCE_DEFAULTS["backend"]),
+    minutes: Annotated[
+        float, typer.Option(min=0.02, help="How long to measure; a qualification takes 120.")
+    ] = 120.0,
+    edition: Annotated[
+        str,
+        typer.Option(help="Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013."),
+    ] = "2010",
+    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(
+        settings.INSTANCE_DEFAULTS["backend"]
+    ),
     sessions: Annotated[int | None, typer.Option(help="Sessions for each database.")] = None,
-    sluggish: Annotated[float | None, typer.Option(help="Think time as a multiple of service time.")] = None,
+    sluggish: Annotated[
+        float | None, typer.Option(help="Think time as a multiple of service time.")
+    ] = None,
     cache_mib: Annotated[int | None, typer.Option(help="Most cache of each instance.")] = None,
-    log_path: Annotated[Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")] = None,
+    log_path: Annotated[
+        Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")
+    ] = None,
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
-    required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
+    required_iops: Annotated[
+        float | None, typer.Option(help="Database IOPS that must be reached.")
+    ] = None,
     margin_percent: Margin = 0.0,
     stated_limits: Annotated[
         list[str] | None,
-        typer.Option("--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."),
+        typer.Option(
+            "--limit", help="A further limit: 'log_write_latency_ms_p99<5'. May be repeated."
+        ),
     ] = None,
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     seed: Annotated[int, typer.Option(help="Decides keys and content.")] = 1,
 ) -> Options:
     """Put the storage under a directory to the test and judge it by the published limits.
 
-    The databases stay for the next test; `plimsoll clean` deletes them. With --modelled no storage is touched and every
-    figure is MODELLED: the same engine and load run on a simulated array, in virtual time.
+    The databases stay for the next test; `plimsoll clean` deletes them. With --modelled no storage
+    is touched and every figure is MODELLED: the same engine and load run on a simulated array, in
+    virtual time.
 
     Example: plimsoll test performance /mnt/array --databases 4 --size-mib 65536 --minutes 120 --yes
 
@@ -108,18 +143,24 @@ def performance(
         "instance": instance_rows(databases, size_mib, backend, edition, cache_mib),
         "workload": [{"name": "mix", **workload}],
         # What lies on a modelled array is as it was written.
-        "phase": [step for step in loaded(minutes * 60) if not modelled or step["kind"] != "checksum"],
+        "phase": [
+            step for step in loaded(minutes * 60) if not modelled or step["kind"] != "checksum"
+        ],
         "limits": limits,
         "io_method": io_method,
         "seed": seed,
         **stated(
-            stated_limits=stated_limits or None, required_iops=required_iops, margin_percent=margin_percent or None
+            stated_limits=stated_limits or None,
+            required_iops=required_iops,
+            margin_percent=margin_percent or None,
         ),
     }
 
 
 Sessions = Annotated[int | None, typer.Option(help="Sessions for each database.")]
-Minutes = Annotated[float, typer.Option(min=0.02, help="How long to measure; a qualification takes 120.")]
+Minutes = Annotated[
+    float, typer.Option(min=0.02, help="How long to measure; a qualification takes 120.")
+]
 Limits = Annotated[str, typer.Option(help="strict or lenient.")]
 
 
@@ -130,11 +171,16 @@ def backup(
     reads_in_flight: Annotated[
         int, typer.Option(help="Reads of each database at once.")
     ] = settings.BACKUP_READS_IN_FLIGHT,
-    under_load: Annotated[bool, typer.Option("--under-load", help="While transactions go on.")] = False,
+    under_load: Annotated[
+        bool, typer.Option("--under-load", help="While transactions go on.")
+    ] = False,
 ) -> Options:
-    """Read every database front to back, all at once, and keep nothing: MiB/s of each and of the server.
+    """Read every database front to back, all at once, and keep nothing.
 
-    Every page is verified. The published test read 256 KiB with two reads in flight; more show what the storage can do.
+    MiB/s of each and of the server.
+
+    Every page is verified. The published test read 256 KiB with two reads in flight; more show what
+    the storage can do.
 
     Example: plimsoll test backup /mnt/array --databases 4 --size-mib 65536 --yes
     """
@@ -152,10 +198,13 @@ def recovery(
         int, typer.Option(min=1, help="Logs of 1 MiB that every instance writes.")
     ] = settings.RECOVERY_LOGS,
     sessions: Sessions = None,
-    limits: Annotated[str, typer.Option(help="strict or lenient, for the load that writes the logs.")] = "strict",
+    limits: Annotated[
+        str, typer.Option(help="strict or lenient, for the load that writes the logs.")
+    ] = "strict",
     checksum: Annotated[bool, typer.Option(help="Read and verify every page afterwards.")] = True,
 ) -> Options:
-    """Write logs under load with the checkpoint held behind, drop everything as by a crash, and replay: seconds for each log.
+    """Write logs under load with the checkpoint held behind, drop everything as by a crash, and
+    replay: seconds for each log.
 
     Example: plimsoll test recovery /mnt/array --databases 2 --size-mib 65536 --yes
     """
@@ -173,7 +222,9 @@ def checksum(
         int, typer.Option(help="Reads of each database at once.")
     ] = settings.CHECKSUM_READS_IN_FLIGHT,
 ) -> Options:
-    """Read and verify every page of the databases that are there. Never writes to them; sizes and seeds need not be said.
+    """Read and verify every page of the databases that are there.
+
+    Never writes to them; sizes and seeds need not be said.
 
     Example: plimsoll test checksum /mnt/array
     """
@@ -184,30 +235,50 @@ def checksum(
 @named_test(test, "stress")
 def stress(
     layout: Layout,
-    hours: Annotated[float, typer.Option(min=0.001, help="How long to measure; a qualification takes 24.")] = 24.0,
+    hours: Annotated[
+        float, typer.Option(min=0.001, help="How long to measure; a qualification takes 24.")
+    ] = 24.0,
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "lenient",
     sessions: Sessions = None,
-    required_iops: Annotated[float | None, typer.Option(help="Database IOPS that must be reached.")] = None,
+    required_iops: Annotated[
+        float | None, typer.Option(help="Database IOPS that must be reached.")
+    ] = None,
     margin_percent: Margin = 0.0,
 ) -> Options:
-    """Load the storage for hours or days: one error in any layer that can be read fails it, the engine's, the kernel's or a device's.
+    """Load the storage for hours or days.
 
-    Example: plimsoll test stress /mnt/array --databases 4 --size-mib 65536 --hours 24 --yes --detach
+    One error in any layer that can be read fails it, the engine's, the kernel's or a device's.
+
+    Example: plimsoll test stress /mnt/array --databases 4 --size-mib 65536 --hours 24 --yes
+    --detach
     """
-    return layout.plan("stress", loaded(hours * 3600), limits=limits, **_load(sessions, required_iops, margin_percent))
+    return layout.plan(
+        "stress",
+        loaded(hours * 3600),
+        limits=limits,
+        **_load(sessions, required_iops, margin_percent),
+    )
 
 
 @named_test(test, "max")
 def maximum(
     layout: Layout,
-    minutes: Annotated[float, typer.Option(min=0.02, help="How long to measure at the rate found.")] = 120.0,
-    search_minutes: Annotated[float, typer.Option(min=0.02, help="How long to look for it at most.")] = 60.0,
+    minutes: Annotated[
+        float, typer.Option(min=0.02, help="How long to measure at the rate found.")
+    ] = 120.0,
+    search_minutes: Annotated[
+        float, typer.Option(min=0.02, help="How long to look for it at most.")
+    ] = 60.0,
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
     sessions: Sessions = None,
-    required_iops: Annotated[float | None, typer.Option(help="Rate to compare the maximum with.")] = None,
+    required_iops: Annotated[
+        float | None, typer.Option(help="Rate to compare the maximum with.")
+    ] = None,
     margin_percent: Margin = 0.0,
 ) -> Options:
-    """Look for the highest rate that keeps the limits, then measure at it: how many IOPS the storage makes at most.
+    """Look for the highest rate that keeps the limits, then measure at it.
+
+    How many IOPS the storage makes at most.
 
     Example: plimsoll test max /mnt/array --databases 2 --size-mib 65536 --yes
     """
@@ -225,16 +296,25 @@ def mailbox(
     layout: Layout,
     users: Annotated[int, typer.Option(help="Mailboxes.")],
     quota_mb: Annotated[float, typer.Option(help="Size of each in MiB.")],
-    iops_per_user: Annotated[float | None, typer.Option(help="Database I/O of one of them.")] = None,
-    profile: Annotated[str | None, typer.Option(help="What one of them does in a day: light, average, heavy.")] = None,
-    headroom_percent: Annotated[float, typer.Option(help="Room above that, which must be reached too.")] = 0.0,
+    iops_per_user: Annotated[
+        float | None, typer.Option(help="Database I/O of one of them.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="What one of them does in a day: light, average, heavy.")
+    ] = None,
+    headroom_percent: Annotated[
+        float, typer.Option(help="Room above that, which must be reached too.")
+    ] = 0.0,
     margin_percent: Margin = 0.0,
     minutes: Minutes = 120.0,
     limits: Limits = "strict",
 ) -> Options:
-    """The performance test for so many mailboxes: databases hold them, and their I/O must be carried within the limits.
+    """The performance test for so many mailboxes.
 
-    Example: plimsoll test mailbox /mnt/array --users 1000 --quota-mb 2048 --profile heavy --headroom-percent 20 --yes
+    Databases hold them, and their I/O must be carried within the limits.
+
+    Example: plimsoll test mailbox /mnt/array --users 1000 --quota-mb 2048 --profile heavy
+    --headroom-percent 20 --yes
     """
     scenario = {
         "users": users,
@@ -243,16 +323,26 @@ def mailbox(
         **stated(iops_per_user=iops_per_user, profile=profile),
     }
     return _scenario(
-        layout, "mailbox", loaded(minutes * 60), limits, mailbox_profile=scenario, **_load(None, None, margin_percent)
+        layout,
+        "mailbox",
+        loaded(minutes * 60),
+        limits,
+        mailbox_profile=scenario,
+        **_load(None, None, margin_percent),
     )
 
 
 @named_test(test, "throughput")
 def throughput(
     layout: Layout,
-    capacity_percent: Annotated[float, typer.Option(help="Share of the volume that is used, growth included.")] = 80.0,
+    capacity_percent: Annotated[
+        float, typer.Option(help="Share of the volume that is used, growth included.")
+    ] = 80.0,
     throughput_percent: Annotated[
-        float, typer.Option(help="Share of the highest rate that is loaded; below 100 it is searched for.")
+        float,
+        typer.Option(
+            help="Share of the highest rate that is loaded; below 100 it is searched for."
+        ),
     ] = 100.0,
     sessions: Sessions = None,
     minutes: Minutes = 120.0,
@@ -261,7 +351,9 @@ def throughput(
     ] = 60.0,
     limits: Limits = "strict",
 ) -> Options:
-    """The performance test of a disk subsystem: databases fill a share of the volume, the load is a share of what it carries.
+    """The performance test of a disk subsystem.
+
+    Databases fill a share of the volume, the load is a share of what it carries.
 
     Example: plimsoll test throughput /mnt/array --capacity-percent 80 --sessions 3 --yes
     """
@@ -274,7 +366,9 @@ def throughput(
     return _scenario(layout, "throughput", phases, limits, disk_throughput=scenario)
 
 
-def _scenario(layout: Layout, name: str, phases: list[Options], limits: str, **scenario: object) -> Options:
+def _scenario(
+    layout: Layout, name: str, phases: list[Options], limits: str, **scenario: object
+) -> Options:
     """The plan of a scenario: sizes follow from it unless databases are there or restored."""
     return layout.plan_without_sizes("performance", phases, limits=limits, name=name, **scenario)
 
@@ -283,7 +377,14 @@ def loaded(seconds: float, search_s: float | None = None) -> list[Options]:
     """The phases of a test under load."""
     searching = [] if search_s is None else [phase("search", duration_s=search_s)]
     measuring = phase("measure", duration_s=seconds)
-    return [phase("prepare"), phase("warm_up"), *searching, measuring, phase("stop"), phase("checksum")]
+    return [
+        phase("prepare"),
+        phase("warm_up"),
+        *searching,
+        measuring,
+        phase("stop"),
+        phase("checksum"),
+    ]
 
 
 def _load(sessions: int | None, required_iops: float | None, margin_percent: float) -> Options:

@@ -1,4 +1,6 @@
-"""`plimsoll test files`: files or a block device under an access specification, as Iometer loads them."""
+"""`plimsoll test files`: files or a block device under an access specification, as Iometer loads
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,55 +14,86 @@ from plimsoll import exit_codes
 from plimsoll.cli.named_tests import Options, phase, stated, storage_options
 from plimsoll.cli.terminal import stop_with
 
-Storage = Annotated[Path | None, typer.Argument(help="A directory on the storage to be tested, or a block device.")]
-Modelled = Annotated[
-    str | None, typer.Option(help="Simulate this array instead: a preset or FILE.toml.", metavar="ARRAY")
+Storage = Annotated[
+    Path | None, typer.Argument(help="A directory on the storage to be tested, or a block device.")
 ]
-Change = Annotated[list[str] | None, typer.Option(help="A figure of the modelled array.", metavar="KEY=VALUE")]
+Modelled = Annotated[
+    str | None,
+    typer.Option(help="Simulate this array instead: a preset or FILE.toml.", metavar="ARRAY"),
+]
+Change = Annotated[
+    list[str] | None, typer.Option(help="A figure of the modelled array.", metavar="KEY=VALUE")
+]
 
 
 def files_test(
     path: Storage = None,
-    pattern: Annotated[str | None, typer.Option(help="The access specification; file-server if left out.")] = None,
+    pattern: Annotated[
+        str | None, typer.Option(help="The access specification; file-server if left out.")
+    ] = None,
     icf: Annotated[
         Path | None,
-        typer.Option(help="Take the specification of this configuration of Iometer instead.", metavar="FILE"),
+        typer.Option(
+            help="Take the specification of this configuration of Iometer instead.", metavar="FILE"
+        ),
     ] = None,
-    specification: Annotated[str | None, typer.Option(help="Which one, where the file has several.")] = None,
+    specification: Annotated[
+        str | None, typer.Option(help="Which one, where the file has several.")
+    ] = None,
     files: Annotated[int, typer.Option(help="How many files.")] = 1,
-    size_mib: Annotated[int, typer.Option(help="Size of each, or what is used of a device.")] = 1024,
+    size_mib: Annotated[
+        int, typer.Option(help="Size of each, or what is used of a device.")
+    ] = 1024,
     workers: Annotated[int | None, typer.Option(help="Workers.")] = None,
-    depth: Annotated[int | None, typer.Option(help="Transfers each worker keeps under way on every file.")] = None,
-    iops: Annotated[
-        float | None, typer.Option(help="Let so many I/O per second arrive, whatever the storage does.")
+    depth: Annotated[
+        int | None, typer.Option(help="Transfers each worker keeps under way on every file.")
     ] = None,
-    users: Annotated[int | None, typer.Option(help="Users, each of whom makes --iops-per-user.")] = None,
+    iops: Annotated[
+        float | None,
+        typer.Option(help="Let so many I/O per second arrive, whatever the storage does."),
+    ] = None,
+    users: Annotated[
+        int | None, typer.Option(help="Users, each of whom makes --iops-per-user.")
+    ] = None,
     iops_per_user: Annotated[float | None, typer.Option(help="I/O per second of one user.")] = None,
-    spacing: Annotated[str | None, typer.Option(help="How they arrive: regular or poisson.")] = None,
-    minutes: Annotated[float, typer.Option(min=0.02, help="How long to measure; a qualification takes 30.")] = 30.0,
+    spacing: Annotated[
+        str | None, typer.Option(help="How they arrive: regular or poisson.")
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.02, help="How long to measure; a qualification takes 30.")
+    ] = 30.0,
     ramp_s: Annotated[float, typer.Option(min=0, help="Seconds of load before measuring.")] = 0.0,
     below_block: Annotated[
-        str | None, typer.Option(help="Transfers below the logical block: refuse, round or read_modify_write.")
+        str | None,
+        typer.Option(help="Transfers below the logical block: refuse, round or read_modify_write."),
     ] = None,
-    data_pattern: Annotated[int | None, typer.Option(help="What is written: 0 repeated, 1 or 2 random bytes.")] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Compare what is read with what was written.")] = False,
+    data_pattern: Annotated[
+        int | None, typer.Option(help="What is written: 0 repeated, 1 or 2 random bytes.")
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare what is read with what was written.")
+    ] = False,
     modelled: Modelled = None,
     change: Change = None,
     log_path: Annotated[
         Path | None, typer.Option(help="For a block device: where what is known of it is kept.")
     ] = None,
     stated_limits: Annotated[
-        list[str] | None, typer.Option("--limit", help="A limit: 'file_read_response_ms_p95<20'. May be repeated.")
+        list[str] | None,
+        typer.Option("--limit", help="A limit: 'file_read_response_ms_p95<20'. May be repeated."),
     ] = None,
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     seed: Annotated[int, typer.Option(help="Decides places and content.")] = 1,
 ) -> Options:
-    """Put files or a block device under an access specification: with a depth as Iometer does, or at a rate.
+    """Put files or a block device under an access specification.
 
-    With --iops, or --users and --iops-per-user, transfers arrive by a schedule: a stall is felt by all that arrive during it. The files
-    stay for the next test; `plimsoll clean` deletes them.
+    With a depth as Iometer does, or at a rate.
 
-    Example: plimsoll test files /mnt/share --pattern file-server --users 200 --iops-per-user 0.7 --minutes 30 --yes
+    With --iops, or --users and --iops-per-user, transfers arrive by a schedule: a stall is felt by
+    all that arrive during it. The files stay for the next test; `plimsoll clean` deletes them.
+
+    Example: plimsoll test files /mnt/share --pattern file-server --users 200 --iops-per-user 0.7
+    --minutes 30 --yes
 
     Example: plimsoll test files --modelled emc-vnxe3300 --depth 8
     """
@@ -69,8 +102,16 @@ def files_test(
     target = storage_options(path, modelled, change, log_path, "a directory or device")
     load = stated(target_iops=iops, users=users, iops_per_user=iops_per_user, spacing=spacing)
     asked = {} if icf is None else plimsoll.access_of_icf(icf, specification)
-    workload = stated(pattern=pattern, workers=workers, outstanding=depth, below_block=below_block, load=load or None)
-    instance = stated(files=files, file_mib=size_mib, data_pattern=data_pattern, verify=verify or None)
+    workload = stated(
+        pattern=pattern,
+        workers=workers,
+        outstanding=depth,
+        below_block=below_block,
+        load=load or None,
+    )
+    instance = stated(
+        files=files, file_mib=size_mib, data_pattern=data_pattern, verify=verify or None
+    )
     return {
         "name": "files",
         "test": "files",
@@ -87,4 +128,10 @@ def files_test(
 def _phases(minutes: float, ramp_s: float, *, verify: bool) -> list[Options]:
     ramp = [phase("soak", name="ramp up", duration_s=ramp_s, workloads=["files"])] if ramp_s else []
     checking = [phase("checksum")] if verify else []
-    return [phase("prepare"), *ramp, phase("measure", duration_s=minutes * 60), phase("stop"), *checking]
+    return [
+        phase("prepare"),
+        *ramp,
+        phase("measure", duration_s=minutes * 60),
+        phase("stop"),
+        *checking,
+    ]

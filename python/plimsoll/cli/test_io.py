@@ -1,4 +1,6 @@
-"""`plimsoll test io`: the curve of I/O per second against latency in one command, as users of fio think of it."""
+"""`plimsoll test io`: the curve of I/O per second against latency in one command, as users of fio
+think of it.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,28 @@ PATTERNS = ("random", "sequential")
 
 
 def io_test(
-    path: Annotated[Path, typer.Argument(help="A directory on the storage to be tested, or a block device.")],
+    path: Annotated[
+        Path, typer.Argument(help="A directory on the storage to be tested, or a block device.")
+    ],
     block: Annotated[str, typer.Option(help="Sizes of a transfer: 4k,32k.")] = "4k",
-    read: Annotated[int, typer.Option(min=0, max=100, help="How many of a hundred transfers read.")] = 70,
+    read: Annotated[
+        int, typer.Option(min=0, max=100, help="How many of a hundred transfers read.")
+    ] = 70,
     depth: Annotated[
         str, typer.Option(help="Transfers under way: 1..64 doubles each time, 1,4,16 names them.")
     ] = "1..64",
     pattern: Annotated[str, typer.Option(help="random or sequential.")] = "random",
-    size_mib: Annotated[int, typer.Option(help="Size of the file, or what is used of a device.")] = 1024,
+    size_mib: Annotated[
+        int, typer.Option(help="Size of the file, or what is used of a device.")
+    ] = 1024,
     seconds: Annotated[float, typer.Option(min=1, help="How long each point is measured.")] = 30.0,
-    ramp_s: Annotated[float, typer.Option(min=0, help="Seconds of load before each point is measured.")] = 3.0,
+    ramp_s: Annotated[
+        float, typer.Option(min=0, help="Seconds of load before each point is measured.")
+    ] = 3.0,
     percentiles: Annotated[str, typer.Option(help="Of latency, up to 99.999.")] = "50,99,99.9",
     stated_limits: Annotated[
-        list[str] | None, typer.Option("--limit", help="A limit: 'file_read_response_ms_p95<20'. May be repeated.")
+        list[str] | None,
+        typer.Option("--limit", help="A limit: 'file_read_response_ms_p95<20'. May be repeated."),
     ] = None,
     log_path: Annotated[
         Path | None, typer.Option(help="For a block device: where what is known of it is kept.")
@@ -47,12 +58,15 @@ def io_test(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Measure I/O per second against latency: every block size at every depth, with a chart, a table and a folder for each point.
+    """Measure I/O per second against latency.
 
-    There is no verdict but of limits that you state, and of I/O that failed. The file stays for the next test; `plimsoll clean`
-    deletes it.
+    Every block size at every depth, with a chart, a table and a folder for each point.
 
-    Example: plimsoll test io /mnt/array --block 4k,32k --read 70 --depth 1..64 --pattern random --yes
+    There is no verdict but of limits that you state, and of I/O that failed. The file stays for the
+    next test; `plimsoll clean` deletes it.
+
+    Example: plimsoll test io /mnt/array --block 4k,32k --read 70 --depth 1..64 --pattern random
+    --yes
     """
     if pattern not in PATTERNS:
         stop_with(exit_codes.USAGE, f"--pattern {pattern!r} is neither random nor sequential")
@@ -69,11 +83,15 @@ def io_test(
         **stated(stated_limits=stated_limits or None),
     }
     with reading_plan():
-        plans = plimsoll.curve_plans(tables, asked, read_percent=read, is_random=pattern == "random")
+        plans = plimsoll.curve_plans(
+            tables, asked, read_percent=read, is_random=pattern == "random"
+        )
     listener = showing(quiet=quiet or as_json)
 
     def check(plan: plimsoll.Plan) -> plimsoll.Preflight:
-        return options.checked(plan, destroy, listener, create=create, allow_system_disk=allow_system_disk)
+        return options.checked(
+            plan, destroy, listener, create=create, allow_system_disk=allow_system_disk
+        )
 
     first = plans[0][2]
     found = check(first)

@@ -18,15 +18,21 @@ FINDINGS_SHOWN_MAX = 20
 
 def verify(
     paths: Annotated[
-        list[Path], typer.Argument(help="Databases, logs, checkpoints, flush maps, or their directories.")
+        list[Path],
+        typer.Argument(help="Databases, logs, checkpoints, flush maps, or their directories."),
     ],
-    deep: Annotated[bool, typer.Option("--deep", help="Also check trees, space, indexes and catalog.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also check trees, space, indexes and catalog.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole report as JSON.")
+    ] = False,
 ) -> None:
-    """Check every page and both headers of database files, and whole logs, checkpoints and flush maps. Never writes.
+    """Check every page and both headers of database files, and whole logs, checkpoints and flush
+    maps. Never writes.
 
-    Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a file cannot be used, another program
-    wrote it, or something could not be looked at.
+    Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a
+    file cannot be used, another program wrote it, or something could not be looked at.
     """
     try:
         found = plimsoll.verify_files(paths, deep=deep)
@@ -38,7 +44,10 @@ def verify(
     if report is None and found.unseen:
         raise typer.Exit(exit_codes.USAGE)
     if report is None:
-        stop_with(exit_codes.USAGE, "there are no files of the format there; name a file to check it anyway")
+        stop_with(
+            exit_codes.USAGE,
+            "there are no files of the format there; name a file to check it anyway",
+        )
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
@@ -46,7 +55,9 @@ def verify(
             _show(file)
     verdicts = {file["verdict"] for file in report["files"]}
     unseen = found.unseen + [
-        file["path"] for file in report["files"] if file["deep_error"] and file["verdict"] == "sound"
+        file["path"]
+        for file in report["files"]
+        if file["deep_error"] and file["verdict"] == "sound"
     ]
     if "unusable" in verdicts or unseen:
         raise typer.Exit(exit_codes.USAGE)
@@ -63,12 +74,15 @@ def _show(file: dict[str, Any]) -> None:
     if file["kind"] == "log_prepared" and not file["bad"]:
         # There are no pages in it that could be sound.
         typer.echo(
-            f"{file['path']}: empty, as a log that is made ready or held in reserve is; {file['file_bytes']:,} bytes"
+            f"{file['path']}: empty, as a log that is made ready or held in reserve is; "
+            f"{file['file_bytes']:,} bytes"
         )
         return
     typer.echo(
-        f"{file['path']}: {file['verdict']}; {file['pages_seen']:,} pages of {file['page_bytes']} bytes, "
-        f"{file['bad']} bad, {file['correctable']} correctable, {file['wrong_page_number']} wrong page number, "
+        f"{file['path']}: {file['verdict']}; {file['pages_seen']:,} pages of {file['page_bytes']} "
+        f"bytes, "
+        f"{file['bad']} bad, {file['correctable']} correctable, {file['wrong_page_number']} wrong "
+        f"page number, "
         f"{file['uninitialized']} uninitialized, {file['unreadable']} unreadable; "
         f"{file['seconds']:.1f} s, {file['mib_per_s']:.0f} MiB/s"
     )
@@ -77,15 +91,20 @@ def _show(file: dict[str, Any]) -> None:
     if file.get("deep"):
         deep = file["deep"]
         typer.echo(
-            f"  deep: {deep['tables']} tables, {deep['records']:,} records, {deep['pages_reached']:,} pages reached, "
-            f"{deep['pages_free']:,} free, {len(deep['findings']) + deep['findings_unlisted']} findings"
+            f"  deep: {deep['tables']} tables, {deep['records']:,} records, "
+            f"{deep['pages_reached']:,} pages reached, "
+            f"{deep['pages_free']:,} free, {len(deep['findings']) + deep['findings_unlisted']} "
+            f"findings"
         )
         for finding in deep["findings"][:FINDINGS_SHOWN_MAX]:
             typer.echo(f"  {plain(finding)}")
         for left in deep["unchecked"][:FINDINGS_SHOWN_MAX]:
             typer.echo(f"  {plain(left)}")
         if len(deep["unchecked"]) > FINDINGS_SHOWN_MAX:
-            typer.echo(f"  and {len(deep['unchecked']) - FINDINGS_SHOWN_MAX} more not checked; --json lists them")
+            typer.echo(
+                f"  and {len(deep['unchecked']) - FINDINGS_SHOWN_MAX} more not checked; --json "
+                f"lists them"
+            )
     if file.get("deep_error"):
         typer.echo(f"  could not be checked deeply: {file['deep_error']}")
     for finding in file["findings"][:FINDINGS_SHOWN_MAX]:

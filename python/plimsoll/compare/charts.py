@@ -1,4 +1,7 @@
-"""The charts of a comparison: factors with their intervals, values side by side, distributions, and both runs over time."""
+"""The charts of a comparison.
+
+Factors with their intervals, values side by side, distributions, and both runs over time.
+"""
 
 from __future__ import annotations
 
@@ -58,27 +61,49 @@ def factor_chart(found: Comparison) -> Chart | None:
         return None
     points: list[dict[str, Any]] = [
         {
-            "f": title, "w": side, "v": _short(factor), "l": _short(max(against.low or factor, factor / 100)),
+            "f": title,
+            "w": side,
+            "v": _short(factor),
+            "l": _short(max(against.low or factor, factor / 100)),
             "h": _short(min(against.high or factor, factor * 100)),
         }
         for title, side, against, factor in rows
-    ]  # fmt: skip
+    ]
     order = list(dict.fromkeys(title for title, _, _, _ in rows))
     # Factors that are all nearly 1 must not fill the picture with noise.
     scale = alt.Scale(
-        type="log", domain=[min(0.8, *(point["l"] for point in points)), max(1.25, *(point["h"] for point in points))]
+        type="log",
+        domain=[
+            min(0.8, *(point["l"] for point in points)),
+            max(1.25, *(point["h"] for point in points)),
+        ],
     )
     base = alt.Chart().encode(y=alt.Y("f:N", title=None, sort=order, axis=alt.Axis(labelLimit=280)))
     offset = alt.YOffset("w:N", sort=labels)
-    x_axis = alt.X("v:Q", title="factor, more is better", scale=scale, axis=alt.Axis(format="~g", tickCount=6))
+    x_axis = alt.X(
+        "v:Q", title="factor, more is better", scale=scale, axis=alt.Axis(format="~g", tickCount=6)
+    )
     layers = [
-        base.mark_rule(strokeWidth=2).encode(x=alt.X("l:Q", scale=scale, title=None), x2="h:Q", yOffset=offset, color=place_colour(labels)),
-        base.mark_point(filled=True, size=60).encode(
-            x=x_axis, yOffset=offset, color=place_colour(labels),
-            tooltip=[alt.Tooltip("w:N", title="side"), alt.Tooltip("f:N", title="figure"), alt.Tooltip("v:Q", format=".3~g")],
+        base.mark_rule(strokeWidth=2).encode(
+            x=alt.X("l:Q", scale=scale, title=None),
+            x2="h:Q",
+            yOffset=offset,
+            color=place_colour(labels),
         ),
-        alt.Chart(alt.Data(values=[{}])).mark_rule(color="#333", strokeDash=[4, 3]).encode(x=alt.datum(1)),
-    ]  # fmt: skip
+        base.mark_point(filled=True, size=60).encode(
+            x=x_axis,
+            yOffset=offset,
+            color=place_colour(labels),
+            tooltip=[
+                alt.Tooltip("w:N", title="side"),
+                alt.Tooltip("f:N", title="figure"),
+                alt.Tooltip("v:Q", format=".3~g"),
+            ],
+        ),
+        alt.Chart(alt.Data(values=[{}]))
+        .mark_rule(color="#333", strokeDash=[4, 3])
+        .encode(x=alt.datum(1)),
+    ]
     best = max(rows, key=lambda row: row[3])
     worst = min(rows, key=lambda row: row[3])
     words = [
@@ -93,7 +118,10 @@ def factor_chart(found: Comparison) -> Chart | None:
     table = Table(
         f"{title}: values",
         ["Figure", "Side", "Factor", "95 %"],
-        [[name, side, factor_text(against), interval_text(against)] for name, side, against, _ in rows],
+        [
+            [name, side, factor_text(against), interval_text(against)]
+            for name, side, against, _ in rows
+        ],
     )
     return Chart("factors", title, description, spec, table)
 
@@ -106,7 +134,8 @@ class Bars:
         name: of the figure, as limits use it.
         title: for people.
         unit: of its values; empty where it has none.
-        sides: for each its name, its value and the relative error of that, as far as they are known.
+        sides: for each its name, its value and the relative error of that, as far as they are
+            known.
     """
 
     name: str
@@ -121,7 +150,12 @@ def bars_of(found: Comparison, name: str) -> Bars | None:
     if figure is None:
         return None
     sides = zip(found.sides, figure.sides, strict=True)
-    return Bars(name, figure.title, figure.unit, [(side.name, item.value, item.relative_error) for side, item in sides])
+    return Bars(
+        name,
+        figure.title,
+        figure.unit,
+        [(side.name, item.value, item.relative_error) for side, item in sides],
+    )
 
 
 def value_chart(bars: Bars) -> Chart:
@@ -150,7 +184,10 @@ def value_chart(bars: Bars) -> Chart:
                 title=bars.unit or None,
                 axis=alt.Axis(tickCount=5, format="~s" if bars.unit != "ms" else "~g"),
             ),
-            tooltip=[alt.Tooltip("w:N", title="side"), alt.Tooltip("v:Q", title=bars.unit, format=".4~g")],
+            tooltip=[
+                alt.Tooltip("w:N", title="side"),
+                alt.Tooltip("v:Q", title=bars.unit, format=".4~g"),
+            ],
         ),
         base.mark_rule(color="#000", strokeWidth=2).encode(x="l:Q", x2="h:Q"),
     ]
@@ -165,7 +202,9 @@ def value_chart(bars: Bars) -> Chart:
     heading = f"{title} ({bars.unit})" if bars.unit else title
     spec = finished(alt.layer(*layers, data=alt.Data(values=points)), heading, words, description)
     spec["height"] = max(120, 26 * len(points))
-    table = Table(f"{title}: values of every side", ["Side", f"Value ({bars.unit})", "Standard error"], rows)
+    table = Table(
+        f"{title}: values of every side", ["Side", f"Value ({bars.unit})", "Standard error"], rows
+    )
     return Chart(f"values-{bars.name}".replace("_", "-"), title, description, spec, table)
 
 
@@ -203,24 +242,40 @@ def _over_time(
         )
     )
     words = [
-        f"{label}: {shown(float(min(value for _, value in curve)))} to {shown(float(max(value for _, value in curve)))} {figure.unit}"
+        f"{label}: {shown(float(min(value for _, value in curve)))} to "
+        f"{shown(float(max(value for _, value in curve)))} {figure.unit}"
         for label, curve in curves.items()
     ]
     title = f"{figure.title} over time"
     description = ". ".join([title, *words])
-    spec = finished(alt.layer(lines, data=alt.Data(values=points)), f"{title} ({figure.unit})", words, description)
+    spec = finished(
+        alt.layer(lines, data=alt.Data(values=points)),
+        f"{title} ({figure.unit})",
+        words,
+        description,
+    )
     coarse = {
-        side.name: dict(_curve(side, metrics, TABLE_ROWS_MAX, is_latency)) for side in sides if side.name in curves
+        side.name: dict(_curve(side, metrics, TABLE_ROWS_MAX, is_latency))
+        for side in sides
+        if side.name in curves
     }
     times = sorted({second for curve in coarse.values() for second in curve})
-    rows = [[f"{second / unit.seconds:.4g}", *(curve.get(second) for curve in coarse.values())] for second in times]
+    rows = [
+        [f"{second / unit.seconds:.4g}", *(curve.get(second) for curve in coarse.values())]
+        for second in times
+    ]
     table = Table(
-        f"{title}: values", [f"From ({unit.name})", *coarse], rows, "Means of spans, of the first run of each side."
+        f"{title}: values",
+        [f"From ({unit.name})", *coarse],
+        rows,
+        "Means of spans, of the first run of each side.",
     )
     return Chart(f"time-{name}".replace("_", "-"), title, description, spec, table)
 
 
-def _curve(side: Side, metrics: tuple[str, ...], points_max: int, is_latency: bool) -> list[tuple[float, float]]:
+def _curve(
+    side: Side, metrics: tuple[str, ...], points_max: int, is_latency: bool
+) -> list[tuple[float, float]]:
     """Means of equal spans of a side's first run; a span without operations has no latency."""
     rows = side.first.moments(metrics)
     if not rows:
@@ -233,21 +288,33 @@ def _curve(side: Side, metrics: tuple[str, ...], points_max: int, is_latency: bo
         count = sum(operations for _, operations, _, _ in span)
         # The rest at the end of a run is too short to be drawn beside whole spans.
         if length * 4 >= per_span * rows[0][0] and (count or not is_latency):
-            value = sum(latency for _, _, _, latency in span) / 1e6 / count if is_latency else count / length
+            value = (
+                sum(latency for _, _, _, latency in span) / 1e6 / count
+                if is_latency
+                else count / length
+            )
             found.append((round(second, 3), value))
         second += length
     return found
 
 
 def _distribution(sides: Sequence[Side], metric: str, title: str) -> Chart | None:
-    counts = {side.name: binned(buckets) for side in sides if (buckets := side.first.buckets(metric))}
+    counts = {
+        side.name: binned(buckets) for side in sides if (buckets := side.first.buckets(metric))
+    }
     if len(counts) < 2:
         return None
-    filled = [index for index in range(len(BOUNDS_MS) + 1) if any(row[index] for row in counts.values())]
+    filled = [
+        index for index in range(len(BOUNDS_MS) + 1) if any(row[index] for row in counts.values())
+    ]
     bins = range(filled[0], filled[-1] + 1)
     labels = list(counts)
     points = [
-        {"b": bound_label(index), "v": _short(100 * counts[label][index] / sum(counts[label])), "w": label}
+        {
+            "b": bound_label(index),
+            "v": _short(100 * counts[label][index] / sum(counts[label])),
+            "w": label,
+        }
         for index in bins
         for label in labels
     ]
@@ -271,17 +338,26 @@ def _distribution(sides: Sequence[Side], metric: str, title: str) -> Chart | Non
             ],
         )
     )
-    most = {label: bound_label(max(bins, key=lambda index: counts[label][index])) for label in labels}
+    most = {
+        label: bound_label(max(bins, key=lambda index: counts[label][index])) for label in labels
+    }
     words = [", ".join(f"{label} mostly {most[label]} ms" for label in labels)]
     description = ". ".join([title, *words])
     spec = finished(alt.layer(bars, data=alt.Data(values=points)), title, words, description)
     rows = [
-        [bound_label(index), *(f"{100 * sum(row[: index + 1]) / sum(row):.3f}" for row in counts.values())]
+        [
+            bound_label(index),
+            *(f"{100 * sum(row[: index + 1]) / sum(row):.3f}" for row in counts.values()),
+        ]
         for index in bins
     ]
     headings = ["Latency (ms)", *(f"{label}: % so far" for label in labels)]
     return Chart(
-        f"{metric}-distribution".replace("_", "-"), title, description, spec, Table(f"{title}: values", headings, rows)
+        f"{metric}-distribution".replace("_", "-"),
+        title,
+        description,
+        spec,
+        Table(f"{title}: values", headings, rows),
     )
 
 

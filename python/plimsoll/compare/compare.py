@@ -1,9 +1,11 @@
 """The comparison itself: every side beside the first, figure by figure, as plain data.
 
-An improvement factor says how many times better a side is: more operations, or less time. 2 is twice as good, 0.5 half.
-Its interval of 95 % comes from Welch's t on the logarithms of both sides. The words: `same` where no difference of
-`SAME_SHARE` is left to doubt, `better` and `worse` where chance alone is ruled out, `not told apart` between.
-Without an interval a factor is still printed, and the words then only mean the direction.
+An improvement factor says how many times better a side is: more operations, or less time. 2 is
+twice as good, 0.5 half. Its interval of 95 % comes from Welch's t on the logarithms of both sides.
+The words: `same` where no difference of `SAME_SHARE` is left to doubt, `better` and `worse` where
+chance alone is ruled out, `not told apart` between. Without an interval a factor is still printed.
+Where runs of our own are too short or too few for one, it tells nothing apart; of what papers and
+other tools print once, the words mean the direction only.
 """
 
 from __future__ import annotations
@@ -21,16 +23,32 @@ from plimsoll.compare.differences import (
     unlike_tests,
     warnings_about,
 )
-from plimsoll.compare.figures import CLIENT_FIGURES, FIGURES, LESS, NEITHER, Figure, as_imported, value_of
+from plimsoll.compare.figures import (
+    CLIENT_FIGURES,
+    FIGURES,
+    LESS,
+    NEITHER,
+    Figure,
+    as_imported,
+    value_of,
+)
 from plimsoll.compare.sides import ComparisonError, RunRead, Side, moments_of
 from plimsoll.compare.student_t import quantile
-from plimsoll.documents.comparison import ComparedFigure, ComparedSide, ComparedValue, Comparison, Difference
+from plimsoll.documents.comparison import (
+    ComparedFigure,
+    ComparedSide,
+    ComparedValue,
+    Comparison,
+    Difference,
+)
 
 SCHEMA_VERSION: Literal[1] = 1
 CONFIDENCE = 0.95
-#: Differences within this share count as none: the margin the published tool grants a required rate.
+#: Differences within this share count as none: the margin the published tool grants a required
+#: rate.
 SAME_SHARE = 0.05
-#: Without an interval, latencies this near count as the same; the published comparison called 0.28 and 0.34 ms so.
+#: Without an interval, latencies this near count as the same; the published comparison called 0.28
+#: and 0.34 ms so.
 SAME_MS = 0.1
 BETTER, WORSE, SAME, UNDECIDED, CHANGED = "better", "worse", "same", "not told apart", "changed"
 #: Rates and sizes too small for a factor to mean anything.
@@ -54,8 +72,12 @@ def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> Compar
     published = any(run.stated is not None for side in sides for run in side.runs)
     wanted = [*(as_imported() if imported else FIGURES), *(CLIENT_FIGURES if published else ())]
     estimates = [(figure, [estimate_of(figure, side) for side in sides]) for figure in wanted]
-    count = max(1, sum(_has_interval(known[0], other) for _, known in estimates for other in known[1:]))
-    figures = [row for figure, known in estimates if (row := _row(figure, known, count)) is not None]
+    count = max(
+        1, sum(has_interval(known[0], other) for _, known in estimates for other in known[1:])
+    )
+    figures = [
+        row for figure, known in estimates if (row := _row(figure, known, count)) is not None
+    ]
     return Comparison(
         schema_version=SCHEMA_VERSION,
         confidence=CONFIDENCE,
@@ -84,7 +106,8 @@ def _described(side: Side) -> ComparedSide:
     )
 
 
-def _has_interval(first: Estimate, other: Estimate) -> bool:
+def has_interval(first: Estimate, other: Estimate) -> bool:
+    """Whether a factor of two estimates has an interval."""
     return first.relative_error is not None and other.relative_error is not None
 
 
@@ -99,7 +122,9 @@ def _row(figure: Figure, estimates: Sequence[Estimate], count: int) -> ComparedF
         unit=figure.unit,
         better=figure.better,
         sides=[value_row(estimate) for estimate in estimates],
-        against_first=[difference(figure, estimates[0], estimate, count) for estimate in estimates[1:]],
+        against_first=[
+            difference(figure, estimates[0], estimate, count) for estimate in estimates[1:]
+        ],
     )
 
 
@@ -116,7 +141,10 @@ def value_row(estimate: Estimate) -> ComparedValue:
 
 
 def estimate_of(figure: Figure, side: Side) -> Estimate:
-    """A figure of a side with its confidence: from whole runs where there are several, otherwise from blocks."""
+    """A figure of a side with its confidence.
+
+    From whole runs where there are several, otherwise from blocks.
+    """
     values = [value for run in side.runs if (value := value_of(figure, run)) is not None]
     if not values:
         return Estimate(None, why_not="not measured")
@@ -128,8 +156,10 @@ def estimate_of(figure: Figure, side: Side) -> Estimate:
 def _of_one_run(figure: Figure, run: RunRead, value: float) -> Estimate:
     if not figure.metrics:
         percentile = figure.name.endswith("p99")
-        why = "samples hold no distributions" if percentile else "it is one number for the whole run"
-        return Estimate(value, why_not=why)
+        why = (
+            "samples hold no distributions" if percentile else "it is one number for the whole run"
+        )
+        return Estimate(value, why_not=why, is_open=run.stated is None and not is_imported(run))
     if run.stated is not None:
         return Estimate(value, why_not="a paper prints one number")
     return of_blocks(value, moments_of(run.moments(figure.metrics), figure.kind), figure.scale)
@@ -142,9 +172,12 @@ def difference(figure: Figure, first: Estimate, other: Estimate, count: int = 1)
         figure: says which way is better.
         first: the baseline.
         other: what is compared with it.
-        count: how many intervals stand side by side: together they hold with the confidence that is stated, each alone with more.
+        count: how many intervals stand side by side: together they hold with the confidence that is
+            stated, each alone with more.
     """
-    empty = Difference(factor=None, low=None, high=None, change_percent=None, word=None, basis=None, why=None)
+    empty = Difference(
+        factor=None, low=None, high=None, change_percent=None, word=None, basis=None, why=None
+    )
     if first.value is None or other.value is None:
         return empty.replace(why="not measured on both sides")
     if abs(first.value) < NOTHING or abs(other.value) < NOTHING:
@@ -152,15 +185,22 @@ def difference(figure: Figure, first: Estimate, other: Estimate, count: int = 1)
     ratio = first.value / other.value if figure.better == LESS else other.value / first.value
     found = empty.replace(factor=ratio, change_percent=100 * (other.value / first.value - 1))
     if first.relative_error is None or other.relative_error is None:
-        why = "; ".join(dict.fromkeys(estimate.why_not for estimate in (first, other) if estimate.why_not))
-        return found.replace(word=_word_alone(figure, first.value, other.value, ratio), why=why)
+        why = "; ".join(
+            dict.fromkeys(estimate.why_not for estimate in (first, other) if estimate.why_not)
+        )
+        unsure = [estimate for estimate in (first, other) if estimate.relative_error is None]
+        word = _word_alone(figure, first.value, other.value, ratio)
+        is_open = all(estimate.is_open for estimate in unsure)
+        return found.replace(word=UNDECIDED if is_open and word != SAME else word, why=why)
     low, high = _interval(ratio, first, other, count)
     basis = " and ".join(dict.fromkeys((first.basis, other.basis)))
     return found.replace(low=low, high=high, word=_word(figure, low, high), basis=basis)
 
 
 def _interval(ratio: float, first: Estimate, other: Estimate, count: int) -> tuple[float, float]:
-    """Welch's interval on the logarithm of the ratio, so wide that as many of them hold together (Bonferroni)."""
+    """Welch's interval on the logarithm of the ratio, so wide that as many of them hold together
+    (Bonferroni).
+    """
     parts = [(first.relative_error or 0.0) ** 2, (other.relative_error or 0.0) ** 2]
     variance = sum(parts)
     if variance == 0:

@@ -1,4 +1,7 @@
-"""What else differs between the sides: plans, machines, storage; what forbids a comparison and what a reader must know."""
+"""What else differs between the sides: plans, machines, storage.
+
+What forbids a comparison and what a reader must know.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ _SECONDS_SHARE = 0.1
 _BUSY_SHARE = 0.2
 
 
-#: Tests whose figures have nothing in common with those of a load; every other test is a load on databases.
+#: Tests whose figures have nothing in common with those of a load; every other test is a load on
+#: databases.
 _OF_THEIR_OWN = ("backup", "recovery", "checksum", "files", "store")
 
 
@@ -34,8 +38,13 @@ def unlike_tests(sides: Sequence[Side]) -> list[str]:
     kinds = [_measured_what(side.first) for side in sides]
     if len({kind for kind in kinds if kind}) <= 1:
         return []
-    shown = ", ".join(f"{side.name}: {kind or 'not known'}" for side, kind in zip(sides, kinds, strict=True))
-    return [f"the runs measured different things ({shown}), which have no figure in common; compare runs of one test"]
+    shown = ", ".join(
+        f"{side.name}: {kind or 'not known'}" for side, kind in zip(sides, kinds, strict=True)
+    )
+    return [
+        f"the runs measured different things ({shown}), which have no figure in common; compare "
+        f"runs of one test"
+    ]
 
 
 def _measured_what(run: RunRead) -> str | None:
@@ -52,11 +61,14 @@ def refusals(sides: Sequence[Side]) -> list[str]:
     if len({page for page in pages if page}) <= 1:
         return []
     shown = ", ".join(
-        f"{side.name}: {' and '.join(map(size_shown, page))}" for side, page in zip(sides, pages, strict=True)
+        f"{side.name}: {' and '.join(map(size_shown, page))}"
+        for side, page in zip(sides, pages, strict=True)
     )
     return [
-        f"the runs have different page sizes ({shown}), so an I/O of one is not an I/O of the other; "
-        "compare runs of one page size, or say --across-page-sizes and read every rate with that in mind"
+        f"the runs have different page sizes ({shown}), so an I/O of one is not an I/O of the "
+        f"other; "
+        "compare runs of one page size, or say --across-page-sizes and read every rate with that "
+        "in mind"
     ]
 
 
@@ -104,27 +116,46 @@ def _unlike(sides: Sequence[Side]) -> list[str]:
         ("page sizes", lambda run: " and ".join(map(size_shown, _page_sizes(run)))),
         ("kinds of result", lambda run: "modelled" if is_modelled(run) else "measured"),
         ("kinds of test", lambda run: run.plan.get("judgement", {}).get("test")),
-        ("editions", lambda run: " and ".join(dict.fromkeys(run.plan.get("judgement", {}).get("editions") or []))),
+        (
+            "editions",
+            lambda run: " and ".join(
+                dict.fromkeys(run.plan.get("judgement", {}).get("editions") or [])
+            ),
+        ),
         ("backends", lambda run: _each(run, "backend")),
         ("numbers of databases", lambda run: len(run.summary.databases)),
         ("database sizes", lambda run: size_shown(_bytes_of_databases(run))),
-        ("largest caches", lambda run: size_shown(sum(item.get("cache_bytes_max") or 0 for item in _instances(run)))),
+        (
+            "largest caches",
+            lambda run: size_shown(
+                sum(item.get("cache_bytes_max") or 0 for item in _instances(run))
+            ),
+        ),
         (
             "loads",
-            lambda run: "; ".join(described_plain(item["load"]) for item in run.plan["run"].get("workloads", [])),
+            lambda run: "; ".join(
+                described_plain(item["load"]) for item in run.plan["run"].get("workloads", [])
+            ),
         ),
         ("versions of Plimsoll", lambda run: run.environment.get("plimsoll")),
         ("processors", lambda run: _processors(run)),
     ]
     found = []
     for words, read in aspects:
-        values = [_or_none(read, side.first) if side.first.stated is None else None for side in sides]
+        values = [
+            _or_none(read, side.first) if side.first.stated is None else None for side in sides
+        ]
         if len({str(value) for value in values if value not in (None, "")}) > 1:
-            shown = ", ".join(f"{side.name}: {value}" for side, value in zip(sides, values, strict=True))
+            shown = ", ".join(
+                f"{side.name}: {value}" for side, value in zip(sides, values, strict=True)
+            )
             found.append(f"different {words} ({shown})")
     seconds = [side.first.summary.window.seconds or 0.0 for side in sides]
     if min(seconds) > 0 and max(seconds) > (1 + _SECONDS_SHARE) * min(seconds):
-        shown = ", ".join(f"{side.name}: {duration_shown(length)}" for side, length in zip(sides, seconds, strict=True))
+        shown = ", ".join(
+            f"{side.name}: {duration_shown(length)}"
+            for side, length in zip(sides, seconds, strict=True)
+        )
         found.append(f"different lengths of time measured ({shown})")
     return found
 
@@ -137,13 +168,23 @@ def _processors(run: RunRead) -> str | None:
 
 
 def _generators(sides: Sequence[Side]) -> list[str]:
-    """Load generators that were busy to different degrees, or late: then a difference may be theirs and not the storage's."""
+    """Load generators that were busy to different degrees, or late.
+
+    Then a difference may be theirs and not the storage's.
+    """
     shares = [side.first.summary.generator.executor_busy_mean for side in sides]
     known = [share for share in shares if share is not None]
-    if len(known) < len(shares) or max(known) - min(known) <= _BUSY_SHARE or max(known) < 2 * _BUSY_SHARE:
+    if (
+        len(known) < len(shares)
+        or max(known) - min(known) <= _BUSY_SHARE
+        or max(known) < 2 * _BUSY_SHARE
+    ):
         return []
     shown = ", ".join(f"{side.name}: {share:.0%}" for side, share in zip(sides, known, strict=True))
-    return [f"the load generators were busy to different degrees ({shown}): part of a difference may be theirs"]
+    return [
+        f"the load generators were busy to different degrees ({shown}): part of a difference may "
+        f"be theirs"
+    ]
 
 
 def _or_none(read: Callable[[RunRead], Any], run: RunRead) -> Any:
@@ -175,12 +216,19 @@ def _page_sizes(run: RunRead) -> tuple[int, ...]:
 
 
 def _bytes_of_databases(run: RunRead) -> int:
-    return sum(int(database["size_bytes"]) for item in _instances(run) for database in item["databases"])
+    return sum(
+        int(database["size_bytes"]) for item in _instances(run) for database in item["databases"]
+    )
 
 
 def plan_rows(sides: Sequence[Side]) -> list[SideBySide]:
     """Every value of the plans side by side."""
-    return _rows([{"judgement": side.first.plan.get("judgement", {}), **side.first.plan["run"]} for side in sides])
+    return _rows(
+        [
+            {"judgement": side.first.plan.get("judgement", {}), **side.first.plan["run"]}
+            for side in sides
+        ]
+    )
 
 
 def environment_rows(sides: Sequence[Side]) -> list[SideBySide]:
@@ -194,12 +242,16 @@ def _rows(trees: Sequence[dict[str, Any]]) -> list[SideBySide]:
     rows = []
     for key in keys:
         values = [leaves.get(key) for leaves in flat]
-        rows.append(SideBySide(key=key, values=values, differs=any(value != values[0] for value in values)))
+        rows.append(
+            SideBySide(key=key, values=values, differs=any(value != values[0] for value in values))
+        )
     return rows
 
 
 def _flattened(tree: Any, prefix: str = "") -> dict[str, Any]:
-    """Leaves by their path; entries of a list go by their names, short lists of plain values are one leaf."""
+    """Leaves by their path; entries of a list go by their names, short lists of plain values are
+    one leaf.
+    """
     if isinstance(tree, dict):
         found: dict[str, Any] = {}
         for key, value in tree.items():

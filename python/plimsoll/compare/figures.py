@@ -1,7 +1,8 @@
 """Which figures are compared, and which way is better.
 
-The names are those of `plimsoll.plan.limits`, so that `--fail-if` and `--limit` speak of the same things. A figure that neither
-way is better (reads for a write, memory) has no improvement, only a change.
+The names are those of `plimsoll.plan.limits`, so that `--fail-if` and `--limit` speak of the same
+things. A figure that neither way is better (reads for a write, memory) has no improvement, only a
+change.
 """
 
 from __future__ import annotations
@@ -50,9 +51,23 @@ FIGURES = (
     Figure("total_log_read_with_replication_per_s", "Log reads", "1/s", MORE, _LOG_READS, "per_s"),
     Figure("total_log_write_per_s", "Log writes", "1/s", MORE, ("log_write",), "per_s"),
     Figure("transactions_per_s", "Transactions", "1/s", MORE, RESPONSES, "per_s"),
-    Figure("total_database_read_latency_ms_mean", "Database read latency, mean", "ms", LESS, _READS, "latency_ms"),
+    Figure(
+        "total_database_read_latency_ms_mean",
+        "Database read latency, mean",
+        "ms",
+        LESS,
+        _READS,
+        "latency_ms",
+    ),
     Figure("total_database_read_latency_ms_p99", "Database read latency, p99", "ms", LESS),
-    Figure("total_database_write_latency_ms_mean", "Database write latency, mean", "ms", LESS, _WRITES, "latency_ms"),
+    Figure(
+        "total_database_write_latency_ms_mean",
+        "Database write latency, mean",
+        "ms",
+        LESS,
+        _WRITES,
+        "latency_ms",
+    ),
     Figure(
         "total_log_read_with_replication_latency_ms_mean",
         "Log read latency, mean",
@@ -61,19 +76,51 @@ FIGURES = (
         _LOG_READS,
         "latency_ms",
     ),
-    Figure("total_log_write_latency_ms_mean", "Log write latency, mean", "ms", LESS, ("log_write",), "latency_ms"),
+    Figure(
+        "total_log_write_latency_ms_mean",
+        "Log write latency, mean",
+        "ms",
+        LESS,
+        ("log_write",),
+        "latency_ms",
+    ),
     Figure("total_log_write_latency_ms_p99", "Log write latency, p99", "ms", LESS),
-    Figure("transactions_response_ms_mean", "Transaction response, mean", "ms", LESS, RESPONSES, "latency_ms"),
+    Figure(
+        "transactions_response_ms_mean",
+        "Transaction response, mean",
+        "ms",
+        LESS,
+        RESPONSES,
+        "latency_ms",
+    ),
     Figure("transactions_response_ms_p99", "Transaction response, p99", "ms", LESS),
     Figure("mail_score_ms", "Score of mail users, weighted p95", "ms", LESS),
-    Figure("total_database_read_bytes_per_s", "Database reads", "MiB/s", MORE, _READS, "bytes_per_s", MIB),
-    Figure("total_database_write_bytes_per_s", "Database writes", "MiB/s", MORE, _WRITES, "bytes_per_s", MIB),
+    Figure(
+        "total_database_read_bytes_per_s",
+        "Database reads",
+        "MiB/s",
+        MORE,
+        _READS,
+        "bytes_per_s",
+        MIB,
+    ),
+    Figure(
+        "total_database_write_bytes_per_s",
+        "Database writes",
+        "MiB/s",
+        MORE,
+        _WRITES,
+        "bytes_per_s",
+        MIB,
+    ),
     Figure("backup_mib_per_s", "Backup, all databases", "MiB/s", MORE),
     Figure("checksum_mib_per_s", "Checksum, all databases", "MiB/s", MORE),
     Figure("recovery_seconds_per_log", "Soft recovery for each log of 1 MiB", "s", LESS),
     Figure("reads_per_write", "Database reads for each write", "", NEITHER),
     Figure("memory_used_bytes", "Memory of the host in use, mean", "MiB", NEITHER, scale=MIB),
-    Figure("memory_available_mean", "Memory of the host available, mean", "MiB", NEITHER, scale=MIB),
+    Figure(
+        "memory_available_mean", "Memory of the host available, mean", "MiB", NEITHER, scale=MIB
+    ),
     Figure("cache_used_bytes", "Cache of all instances in use, mean", "MiB", NEITHER, scale=MIB),
     Figure("cpu_busy_mean", "Processor time in use, mean", "%", NEITHER, scale=100.0),
 )
@@ -88,9 +135,18 @@ CLIENT_FIGURES = (
 
 
 def as_imported() -> tuple[Figure, ...]:
-    """The figures where a side was imported: other tools print plain means of samples, so these are compared throughout."""
+    """The figures where a side was imported.
+
+    Other tools print plain means of samples, so these are compared throughout.
+    """
     return tuple(
-        replace(figure, name=f"{figure.name}_of_samples", title=f"{figure.title} of samples", metrics=(), kind="")
+        replace(
+            figure,
+            name=f"{figure.name}_of_samples",
+            title=f"{figure.title} of samples",
+            metrics=(),
+            kind="",
+        )
         if figure.name.endswith("_latency_ms_mean")
         else figure
         for figure in FIGURES

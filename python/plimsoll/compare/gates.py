@@ -2,12 +2,14 @@
 
 The grammar is that of `--limit`: a field, < <= > or >=, and a number. Three kinds of fields:
 
-    log_write_latency_ms_p99>5                 a field of the summary of any side but the first, at any place
-    database_iops_change_percent<-5            how far a side's field is above or below the first's, in percent
-    database_iops_factor<0.95                  the improvement factor, more than 1 where the side is better
+    log_write_latency_ms_p99>5                 a field of the summary of any side but the first, at
+    any place database_iops_change_percent<-5            how far a side's field is above or below
+    the first's, in percent database_iops_factor<0.95                  the improvement factor, more
+    than 1 where the side is better
 
-With `confident`, a change or factor counts only where the whole interval of 95 % fulfils the expression; where there is no
-interval, nothing can be said. What cannot be evaluated is never taken for harmless.
+With `confident`, a change or factor counts only where the whole interval of 95 % fulfils the
+expression; where there is no interval, nothing can be said. What cannot be evaluated is never taken
+for harmless.
 """
 
 from __future__ import annotations
@@ -25,7 +27,18 @@ FACTOR, CHANGE = "_factor", "_change_percent"
 #: Figures that only a comparison computes.
 _OWN_FIGURES = {figure.name: figure for figure in FIGURES if figure.name not in known_fields()}
 #: Words in the names of fields of which less is better.
-_LESS_IS_BETTER = ("latency", "response", "stalls", "errors", "hung", "lag", "gap", "damaged", "conflicts", "missing")
+_LESS_IS_BETTER = (
+    "latency",
+    "response",
+    "stalls",
+    "errors",
+    "hung",
+    "lag",
+    "gap",
+    "damaged",
+    "conflicts",
+    "missing",
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,9 @@ def parse_condition(text: str) -> Limit:
     return parse_limit(text, tuple(known))
 
 
-def evaluate(condition: Limit, sides: Sequence[Side], found: Comparison, *, confident: bool) -> list[Finding]:
+def evaluate(
+    condition: Limit, sides: Sequence[Side], found: Comparison, *, confident: bool
+) -> list[Finding]:
     """Evaluate an expression on every side but the first.
 
     Args:
@@ -74,7 +89,14 @@ def evaluate(condition: Limit, sides: Sequence[Side], found: Comparison, *, conf
             row = next((row for row in found.figures if row.name == name), None)
             if row is not None:
                 return [
-                    _of_figure(condition, side.name, row.against_first[index], ending, row.better, confident)
+                    _of_figure(
+                        condition,
+                        side.name,
+                        row.against_first[index],
+                        ending,
+                        row.better,
+                        confident,
+                    )
                     for index, side in enumerate(sides[1:])
                 ]
             if confident:
@@ -84,7 +106,9 @@ def evaluate(condition: Limit, sides: Sequence[Side], found: Comparison, *, conf
     return [_of_summary(condition, side) for side in sides[1:]]
 
 
-def _of_figure(condition: Limit, side: str, against: Difference, ending: str, better: str, confident: bool) -> Finding:
+def _of_figure(
+    condition: Limit, side: str, against: Difference, ending: str, better: str, confident: bool
+) -> Finding:
     measured = against.factor if ending == FACTOR else against.change_percent
     if measured is None:
         return Finding(condition.text, side, None, against.why or "")
@@ -93,21 +117,36 @@ def _of_figure(condition: Limit, side: str, against: Difference, ending: str, be
     low, high = against.low, against.high
     if low is None or high is None:
         return Finding(
-            condition.text, side, None, f"it is {measured:.4g}, but its confidence is not known: {against.why}"
+            condition.text,
+            side,
+            None,
+            f"it is {measured:.4g}, but its confidence is not known: {against.why}",
         )
     if ending == CHANGE:
         bounds = (1 / high, 1 / low) if better == LESS else (low, high)
         low, high = (100 * (bound - 1) for bound in bounds)
     holds = condition.holds(low) and condition.holds(high)
-    return Finding(condition.text, side, holds, f"it is {measured:.4g}, with 95 % between {low:.4g} and {high:.4g}")
+    return Finding(
+        condition.text,
+        side,
+        holds,
+        f"it is {measured:.4g}, with 95 % between {low:.4g} and {high:.4g}",
+    )
 
 
 def _of_places(condition: Limit, first: Side, side: Side, name: str, ending: str) -> Finding:
-    """A factor or change of a field at every place that both sides have; it holds when it holds anywhere."""
-    before, after = ({scope: value for scope, value in _values(one, name) if value} for one in (first, side))
+    """A factor or change of a field at every place that both sides have.
+
+    It holds when it holds anywhere.
+    """
+    before, after = (
+        {scope: value for scope, value in _values(one, name) if value} for one in (first, side)
+    )
     common = [scope for scope in before if scope in after]
     if not common:
-        return Finding(condition.text, side.name, None, "both sides have no such value, or it is zero")
+        return Finding(
+            condition.text, side.name, None, "both sides have no such value, or it is zero"
+        )
     less = any(word in name for word in _LESS_IS_BETTER)
     measured = {}
     for scope in common:
@@ -117,7 +156,9 @@ def _of_places(condition: Limit, first: Side, side: Side, name: str, ending: str
 
 
 def _of_summary(condition: Limit, side: Side) -> Finding:
-    measured = {scope: value for scope, value in _values(side, condition.field) if value is not None}
+    measured = {
+        scope: value for scope, value in _values(side, condition.field) if value is not None
+    }
     if not measured:
         return Finding(condition.text, side.name, None, "this side has no such value")
     return _anywhere(condition, side.name, measured)

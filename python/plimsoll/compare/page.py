@@ -1,4 +1,7 @@
-"""The comparison as a page: result, improvement tables, charts, plans and environments side by side."""
+"""The comparison as a page.
+
+Result, improvement tables, charts, plans and environments side by side.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,11 @@ def render(found: Comparison, sides: Sequence[Side], findings: Sequence[Finding]
         Chapter("charts", "Charts", [], comparison_charts(found, sides)),
         Chapter("runs", "What was compared", [_compared(found)]),
         Chapter("plans", "Plans side by side", _side_by_side(found.plan, names, "plan")),
-        Chapter("environments", "Environments side by side", _side_by_side(found.environment, names, "environment")),
+        Chapter(
+            "environments",
+            "Environments side by side",
+            _side_by_side(found.environment, names, "environment"),
+        ),
     ]
     return render_sheet(
         Sheet(
@@ -82,15 +89,28 @@ def _improvement(found: Comparison) -> list[Table]:
     first = found.sides[0].name
     tables = []
     for index, side in enumerate(found.sides[1:]):
-        headings = ["Figure", first, side.name, "Factor", "95 % of the factor", "In a word", "Confidence from"]
+        headings = [
+            "Figure",
+            first,
+            side.name,
+            "Factor",
+            "95 % of the factor",
+            "In a word",
+            "Confidence from",
+        ]
         tables.append(Table(f"{side.name} against {first}", headings, figure_rows(found, index)))
     return tables
 
 
 def _conditions(findings: Sequence[Finding]) -> Table:
     words = {True: "✗ holds", False: "✓ does not hold", None: "? not evaluated"}
-    rows = [[finding.text, finding.side, words[finding.holds], finding.words] for finding in findings]
-    note = "Conditions of failure: one that holds ends the comparison with exit code 1, one that could not be evaluated with 3."
+    rows = [
+        [finding.text, finding.side, words[finding.holds], finding.words] for finding in findings
+    ]
+    note = (
+        "Conditions of failure: one that holds ends the comparison with exit code 1, one that "
+        "could not be evaluated with 3."
+    )
     return Table("Conditions of failure", ["Condition", "Side", "Result", "Why"], rows, note)
 
 
@@ -109,7 +129,10 @@ def _compared(found: Comparison) -> Table:
         for side in found.sides
     ]
     return Table(
-        "Runs", headings, rows, "Of several runs of one side, the first began then, and the result is the worst of all."
+        "Runs",
+        headings,
+        rows,
+        "Of several runs of one side, the first began then, and the result is the worst of all.",
     )
 
 
@@ -120,7 +143,9 @@ def _side_by_side(rows: Sequence[SideBySide], names: Sequence[str], what: str) -
         chosen = [row for row in rows if row.differs is differs]
         if not chosen:
             continue
-        content = [[row.key, DIFFERS if differs else ALIKE, *map(_plain, row.values)] for row in chosen]
+        content = [
+            [row.key, DIFFERS if differs else ALIKE, *map(_plain, row.values)] for row in chosen
+        ]
         headings = [f"Value of the {what}", "Compared", *names]
         tables.append(Table(f"{title} of the {what}s", headings, content, folded=not differs))
     return tables

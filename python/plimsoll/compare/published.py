@@ -1,7 +1,8 @@
 """Published results as sides of a comparison: `published:netapp-2007` in the place of a run folder.
 
-The data are in `data/published_results.toml`, each result with its paper and place. A paper prints means of one run on its own storage:
-such a side has no samples, no environment and no databases, and every comparison with it says where it comes from.
+The data are in `data/published_results.toml`, each result with its paper and place. A paper prints
+means of one run on its own storage: such a side has no samples, no environment and no databases,
+and every comparison with it says where it comes from.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from pathlib import Path
 
 from plimsoll import settings
 from plimsoll.compare.sides import ComparisonError, RunRead, Side
-from plimsoll.documents.summary import summary_of
-from plimsoll.imports import to_run_folder
+from plimsoll.documents.reported import ReportedTest, ReportSource
+from plimsoll.imports import report_origin, to_run_folder
 
 PREFIX = "published:"
 MIB = 1048576
-#: Figures of a paper by the names under which they are compared; other tools print plain means of samples.
+#: Figures of a paper by the names under which they are compared; other tools print plain means of
+#: samples.
 NAMES = {
     "database_iops": "database_iops",
     "reads_per_s": "total_database_read_per_s",
@@ -71,7 +73,9 @@ class PublishedResult:
 
     def compared(self) -> dict[str, float]:
         """The figures under the names by which they are compared."""
-        stated = {name: float(self.figures[own]) for own, name in NAMES.items() if own in self.figures}
+        stated = {
+            name: float(self.figures[own]) for own, name in NAMES.items() if own in self.figures
+        }
         reads, writes = self.figures.get("reads_per_s"), self.figures.get("writes_per_s")
         if reads and writes:
             stated.setdefault("reads_per_write", reads / writes)
@@ -101,7 +105,11 @@ def published_result(name: str | Path) -> PublishedResult:
     found = published_results().get(bare)
     if found is None:
         near = difflib.get_close_matches(bare, published_results(), 1)
-        hint = f"did you mean {PREFIX}{near[0]}" if near else f"there are {', '.join(published_results())}"
+        hint = (
+            f"did you mean {PREFIX}{near[0]}"
+            if near
+            else f"there are {', '.join(published_results())}"
+        )
         raise ComparisonError([f"no published result is called {bare!r}; {hint}"])
     return found
 
@@ -115,11 +123,14 @@ def published_side(path: Path) -> Side | None:
     if not is_published(path):
         return None
     result = published_result(path)
-    report = {"test_type": "performance", "source": {"files": [result.paper], "format": "published"}}
-    summary = summary_of(to_run_folder.summary_of(report) | {"name": result.id}, str(path))
+    report = ReportedTest(
+        test_type="performance",
+        source=ReportSource(files=[result.paper], format="published"),
+    )
+    summary = to_run_folder.summary_of(report).replace(name=result.id)
     plan = {
         "name": result.title,
-        "imported": to_run_folder.origin_of(report),
+        "imported": report_origin.origin_of(report).plain(),
         "run": {"instances": [], "workloads": [], "targets": []},
         "judgement": {"test": result.test},
     }

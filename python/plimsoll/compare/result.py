@@ -22,7 +22,8 @@ class Comparison:
     """Runs held against the first of them.
 
     Attributes:
-        content: sides, figures with their factors and confidence, circumstances, warnings and `conditions`; `plain()` of it is what JSON holds.
+        content: sides, figures with their factors and confidence, circumstances, warnings and
+            `conditions`; `plain()` of it is what JSON holds.
         sides: what was read of each run folder.
         findings: what became of each condition on each side.
     """
@@ -57,10 +58,13 @@ def compare_runs(
     confident: bool = False,
     across_page_sizes: bool = False,
 ) -> Comparison:
-    """Compare runs with the first of them: improvement factors, how sure they are, and what else differs.
+    """Compare runs with the first of them.
+
+    Improvement factors, how sure they are, and what else differs.
 
     Args:
-        folders: run folders, folders of repeated runs, or published results such as `published:netapp-2007`; the first is the baseline.
+        folders: run folders, folders of repeated runs, or published results such as
+            `published:netapp-2007`; the first is the baseline.
         fail_if: conditions such as `database_iops_change_percent<-5`.
         confident: let conditions count only what 95 % intervals leave no doubt about.
         across_page_sizes: compare runs of different page sizes all the same.
@@ -75,7 +79,9 @@ def compare_runs(
         try:
             conditions.append(parse_condition(text))
         except LimitError as error:
-            problems.append(f"--fail-if: {error.message}" + (f"\n    hint: {error.hint}" if error.hint else ""))
+            problems.append(
+                f"--fail-if: {error.message}" + (f"\n    hint: {error.hint}" if error.hint else "")
+            )
     try:
         with reading(*folders):
             sides = read_sides(folders, published_side)
@@ -86,7 +92,9 @@ def compare_runs(
         raise ComparisonError(problems)
     with reading(*folders):
         findings = [
-            finding for condition in conditions for finding in evaluate(condition, sides, found, confident=confident)
+            finding
+            for condition in conditions
+            for finding in evaluate(condition, sides, found, confident=confident)
         ]
     conditions_met = [documents.Condition(**asdict(finding)) for finding in findings]
     return Comparison(found.replace(conditions=conditions_met), sides, findings)

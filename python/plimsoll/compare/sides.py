@@ -1,4 +1,5 @@
-"""What is compared: run folders, and the folders of repeated runs, read and checked before anything is computed.
+"""What is compared: run folders, and the folders of repeated runs, read and checked before anything
+is computed.
 
 Every folder that cannot be compared is named at once, with the file and what was expected in it.
 """
@@ -46,7 +47,8 @@ class RunRead:
         environment: machine and storage; empty where the run was imported without one.
         outcome: how it ended; empty where it was imported.
         verdict: the result; None where it was not judged.
-        stated: of a published result its figures by name, in place of everything that files hold; None of a run.
+        stated: of a published result its figures by name, in place of everything that files hold;
+            None of a run.
         origin: of a published result where it comes from, in a sentence.
     """
 
@@ -60,7 +62,8 @@ class RunRead:
     origin: str = ""
 
     def moments(self, metrics: Sequence[str]) -> list[Sums]:
-        """Seconds, count, bytes and summed latency of some metrics together, for each moment of the measured time.
+        """Seconds, count, bytes and summed latency of some metrics together, for each moment of the
+        measured time.
 
         Raises:
             ComparisonError: the samples are damaged.
@@ -68,22 +71,31 @@ class RunRead:
         found = []
         for seconds, by_metric in self._samples:
             sums = [by_metric[metric] for metric in metrics if metric in by_metric]
-            count, size, latency_ns = (sum(values) for values in zip(*sums, strict=True)) if sums else (0, 0, 0)
+            count, size, latency_ns = (
+                (sum(values) for values in zip(*sums, strict=True)) if sums else (0, 0, 0)
+            )
             found.append((seconds, count, size, latency_ns))
         return found
 
     @cached_property
     def _samples(self) -> list[tuple[float, dict[str, tuple[int, int, int]]]]:
-        """Length, and count, bytes and summed latency of each metric, of every moment in order; read once."""
+        """Length, and count, bytes and summed latency of each metric, of every moment in order.
+
+        Read once.
+        """
         path = self.path / folder.SAMPLES
         if not path.is_file():
             return []
-        names = [phase["name"] for phase in self.outcome.get("phases", []) if phase["kind"] == "measure"]
+        names = [
+            phase["name"] for phase in self.outcome.get("phases", []) if phase["kind"] == "measure"
+        ]
         try:
             with duckdb.connect() as database:
                 rows = database.execute(
-                    "SELECT end_ns, max(interval_ns) / 1e9, metric, sum(count)::BIGINT, sum(bytes)::BIGINT,"
-                    f" sum(latency_ns_sum)::BIGINT FROM {parquet.rows_of(path)} WHERE list_contains($names, phase)"
+                    "SELECT end_ns, max(interval_ns) / 1e9, metric, sum(count)::BIGINT, "
+                    "sum(bytes)::BIGINT,"
+                    f" sum(latency_ns_sum)::BIGINT FROM {parquet.rows_of(path)} WHERE "
+                    f"list_contains($names, phase)"
                     " GROUP BY end_ns, metric ORDER BY end_ns",
                     {"names": names},
                 ).fetchall()
@@ -97,15 +109,20 @@ class RunRead:
         return list(found.values())
 
     def buckets(self, metric: str) -> list[tuple[float, int]]:
-        """Upper bound in ms and count of each bucket of a metric's distribution, all places together."""
+        """Upper bound in ms and count of each bucket of a metric's distribution, all places
+        together.
+        """
         path = self.path / folder.HISTOGRAMS
         if not path.is_file():
             return []
-        names = [phase["name"] for phase in self.outcome.get("phases", []) if phase["kind"] == "measure"]
+        names = [
+            phase["name"] for phase in self.outcome.get("phases", []) if phase["kind"] == "measure"
+        ]
         try:
             with duckdb.connect() as database:
                 rows = database.execute(
-                    f"SELECT upper_ns, sum(count)::BIGINT FROM {parquet.rows_of(path)} WHERE metric = $metric AND count > 0"
+                    f"SELECT upper_ns, sum(count)::BIGINT FROM {parquet.rows_of(path)} WHERE "
+                    f"metric = $metric AND count > 0"
                     " AND list_contains($names, phase) GROUP BY upper_ns ORDER BY upper_ns",
                     {"metric": metric, "names": names},
                 ).fetchall()
@@ -137,7 +154,9 @@ class Side:
 
 
 def moments_of(rows: Sequence[Sums], figure: str) -> list[Moment]:
-    """Samples as quotients: a rate per second, bytes per second, or a latency in ms for each operation."""
+    """Samples as quotients: a rate per second, bytes per second, or a latency in ms for each
+    operation.
+    """
     match figure:
         case "per_s":
             return [Moment(seconds, count, seconds) for seconds, count, _, _ in rows]
@@ -146,7 +165,9 @@ def moments_of(rows: Sequence[Sums], figure: str) -> list[Moment]:
     return [Moment(seconds, latency_ns / 1e6, count) for seconds, count, _, latency_ns in rows]
 
 
-def read_sides(paths: Sequence[Path], others: Callable[[Path], Side | None] = lambda _: None) -> list[Side]:
+def read_sides(
+    paths: Sequence[Path], others: Callable[[Path], Side | None] = lambda _: None
+) -> list[Side]:
     """Read every side.
 
     Args:
@@ -170,7 +191,10 @@ def read_sides(paths: Sequence[Path], others: Callable[[Path], Side | None] = la
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """The last part of each path; as much more as tells them apart; a number where that does not help either."""
+    """The last part of each path; as much more as tells them apart.
+
+    A number where that does not help either.
+    """
     absolute = [path.absolute() for path in paths]
     for length in range(1, 6):
         names = ["/".join(path.parts[-length:]) for path in absolute]
@@ -194,7 +218,9 @@ def _repeated(path: Path, name: str) -> Side:
     """The runs of a repeated run that came to their end."""
     try:
         content = folder.read_json(path / folder.REPEATS)
-        listed = [(folder.inner(path, entry["folder"]), entry["ending"]) for entry in content["runs"]]
+        listed = [
+            (folder.inner(path, entry["folder"]), entry["ending"]) for entry in content["runs"]
+        ]
     except (folder.FolderError, KeyError, TypeError) as error:
         raise ComparisonError(
             [f"{path / folder.REPEATS}: {error}; expected what `--repeat` writes: a list `runs`"]
@@ -203,7 +229,10 @@ def _repeated(path: Path, name: str) -> Side:
     left_out = [f"{entry.name} ended {ending}" for entry, ending in listed if ending != "complete"]
     if not runs:
         raise ComparisonError(
-            [f"{path}: none of its {len(listed)} runs came to its end, so there is nothing to compare"]
+            [
+                f"{path}: none of its {len(listed)} runs came to its end, so there is nothing to "
+                f"compare"
+            ]
         )
     return Side(name, path, runs, left_out)
 
@@ -220,16 +249,27 @@ def read_run(path: Path) -> RunRead:
     if not (path / folder.SUMMARY).exists():
         if (path / folder.SAMPLES).exists() and (path / folder.OUTCOME).exists():
             problems.append(
-                f"{path / folder.SUMMARY} is missing; `plimsoll report {path}` computes it from the samples"
+                f"{path / folder.SUMMARY} is missing; `plimsoll report {path}` computes it from "
+                f"the samples"
             )
         elif (path / folder.PLAN).exists():
-            problems.append(f"{path} goes on" if folder.goes_on(path) else folder.killed_in_words(path))
+            problems.append(
+                f"{path} goes on" if folder.goes_on(path) else folder.killed_in_words(path)
+            )
         else:
-            problems.append(f"{path} holds no run: expected {folder.PLAN} and {folder.SUMMARY} in it")
+            problems.append(
+                f"{path} holds no run: expected {folder.PLAN} and {folder.SUMMARY} in it"
+            )
         raise ComparisonError(problems)
     found = {
         name: _read(path / name, required=name in (folder.PLAN, folder.SUMMARY), problems=problems)
-        for name in (folder.PLAN, folder.SUMMARY, folder.ENVIRONMENT, folder.OUTCOME, folder.VERDICT)
+        for name in (
+            folder.PLAN,
+            folder.SUMMARY,
+            folder.ENVIRONMENT,
+            folder.OUTCOME,
+            folder.VERDICT,
+        )
     }
     if not problems:
         problems += _shape(path, found[folder.PLAN])
@@ -239,11 +279,15 @@ def read_run(path: Path) -> RunRead:
     verdict = _verdict(path / folder.VERDICT, found[folder.VERDICT], problems)
     if problems or summary is None:
         raise ComparisonError(problems)
-    return RunRead(path, found[folder.PLAN], summary, found[folder.ENVIRONMENT], found[folder.OUTCOME], verdict)
+    return RunRead(
+        path, found[folder.PLAN], summary, found[folder.ENVIRONMENT], found[folder.OUTCOME], verdict
+    )
 
 
 def _missing_measurements(path: Path, summary: AnySummary) -> list[str]:
-    """A run of ours that measured something has what it measured beside its summary, and says how it ended."""
+    """A run of ours that measured something has what it measured beside its summary, and says how
+    it ended.
+    """
     if summary.imported or not summary.window.seconds or (path / folder.HOSTS).exists():
         return []
     return [
@@ -254,7 +298,9 @@ def _missing_measurements(path: Path, summary: AnySummary) -> list[str]:
 
 
 def _summary(path: Path, content: dict[str, Any], problems: list[str]) -> AnySummary | None:
-    """The figures of a run: those of our own are complete, those of an imported run are what was reported."""
+    """The figures of a run: those of our own are complete, those of an imported run are what was
+    reported.
+    """
     try:
         return summary_of(content, str(path))
     except DocumentError as error:
@@ -290,7 +336,9 @@ def _shape(path: Path, plan: dict[str, Any]) -> list[str]:
     problems = []
     run = plan.get("run")
     if not isinstance(run, dict) or not isinstance(run.get("instances"), list):
-        problems.append(f"{path / folder.PLAN}: `run.instances` is missing; expected {_EXPECTED[folder.PLAN]}")
+        problems.append(
+            f"{path / folder.PLAN}: `run.instances` is missing; expected {_EXPECTED[folder.PLAN]}"
+        )
     return problems
 
 

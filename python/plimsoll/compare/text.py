@@ -1,4 +1,6 @@
-"""A comparison in words: rows of tables for the terminal and the page, and the sentence that says what came out."""
+"""A comparison in words: rows of tables for the terminal and the page, and the sentence that says
+what came out.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,15 @@ def factor_text(against: Difference) -> str:
     >>> empty = Difference(factor=None, low=None, high=None, change_percent=None, word=None, basis=None, why=None)
     >>> factor_text(empty.replace(factor=17.994)).split(), factor_text(empty)
     (['18.0', 'x'], '–')
-    """
+    """  # noqa: E501
     factor = against.factor
-    return "–" if factor is None else f"{factor:#.3g}\u00a0x" if factor < 1000 else f"{factor:,.0f}\u00a0x"
+    return (
+        "–"
+        if factor is None
+        else f"{factor:#.3g}\u00a0x"
+        if factor < 1000
+        else f"{factor:,.0f}\u00a0x"
+    )
 
 
 def interval_text(against: Difference) -> str:
@@ -75,16 +83,24 @@ def figure_rows(found: Comparison, side: int) -> list[list[Any]]:
 
 def confidence_note(found: Comparison) -> list[str]:
     """What the confidence of this comparison rests on, in sentences."""
-    bases = {against.basis for figure in found.figures for against in figure.against_first if against.basis}
+    bases = {
+        against.basis
+        for figure in found.figures
+        for against in figure.against_first
+        if against.basis
+    }
     sentences = [
-        "A factor above 1 is better: more operations, or less time. Where neither is better, it is the quotient of the values."
+        "A factor above 1 is better: more operations, or less time. Where neither is better, it is "
+        "the quotient of the values."
     ]
     if any("runs" in basis for basis in bases):
         sentences.append("Where a side has several runs, intervals of 95 % come from whole runs.")
     if any("blocks" in basis for basis in bases):
         sentences.append(
-            "Where a side is one run, intervals of 95 % come from blocks of its time that do not overlap and are long enough to be "
-            "independent of each other; single samples are never used. They say nothing of what differs from one run to "
+            "Where a side is one run, intervals of 95 % come from blocks of its time that do not "
+            "overlap and are long enough to be "
+            "independent of each other; single samples are never used. They say nothing of what "
+            "differs from one run to "
             "the next: repeat the runs (--repeat 3) to know that."
         )
     if not bases:
@@ -100,16 +116,21 @@ def lines_of(found: Comparison, across: int = 12) -> list[str]:
         lines += ["", f"{names[1]} against {names[0]}: {headline(found, side)}"]
         width = max(len(row[0]) for row in figure_rows(found, side)) if found.figures else 10
         heads = [name[-across:] for name in names]
-        lines.append(f"  {'':<{width}}  {heads[0]:>{across}}  {heads[1]:>{across}}  {'factor':>8}  {'95 %':>16}  ")
+        lines.append(
+            f"  {'':<{width}}  {heads[0]:>{across}}  {heads[1]:>{across}}  {'factor':>8}  "
+            f"{'95 %':>16}  "
+        )
         for name, first, other, factor, interval, word, basis in figure_rows(found, side):
             lines.append(
-                f"  {name:<{width}}  {shown(first):>{across}}  {shown(other):>{across}}  {factor:>8}  {interval:>16}  {word}"
+                f"  {name:<{width}}  {shown(first):>{across}}  {shown(other):>{across}}  "
+                f"{factor:>8}  {interval:>16}  {word}"
                 + (f" ({basis})" if basis.startswith("none") else "")
             )
     differing = [row.key for row in found.environment if row.differs]
     plans = [row.key for row in found.plan if row.differs]
     lines += ["", *confidence_note(found)]
     lines.append(
-        f"values that differ: {len(plans)} of the plans, {len(differing)} of the environments; --html shows them side by side"
+        f"values that differ: {len(plans)} of the plans, {len(differing)} of the environments; "
+        f"--html shows them side by side"
     )
     return lines

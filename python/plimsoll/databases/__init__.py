@@ -1,1 +1,4 @@
-"""The databases under a path: what speaks for and against a run there, whose they are, and which a run goes on with."""
+"""The databases under a path.
+
+What speaks for and against a run there, whose they are, and which a run goes on with.
+"""

@@ -1,8 +1,11 @@
-"""What the user has agreed to for one run: a new directory, the system disk, devices that are overwritten.
+"""What the user has agreed to for one run.
 
-A mistyped path, or a mount point whose storage is not mounted, leads to a directory on the root file system. Such a run would
-measure the system disk and call it the array, so both need a word of the user, given for each run and never read from a plan.
-For scripts that always mean it the environment says so: `PLIMSOLL_CREATE=1`, `PLIMSOLL_ALLOW_SYSTEM_DISK=1`.
+A new directory, the system disk, devices that are overwritten.
+
+A mistyped path, or a mount point whose storage is not mounted, leads to a directory on the root
+file system. Such a run would measure the system disk and call it the array, so both need a word of
+the user, given for each run and never read from a plan. For scripts that always mean it the
+environment says so: `PLIMSOLL_CREATE=1`, `PLIMSOLL_ALLOW_SYSTEM_DISK=1`.
 """
 
 from __future__ import annotations
@@ -51,11 +54,13 @@ def refusals(places: Iterable[Path], consent: Consent) -> list[str]:
             continue
         if not os.path.lexists(place) and not consent.may_create():
             problems.append(
-                f"{place} does not exist; mount its storage or correct the path, or give --create to make it"
+                f"{place} does not exist; mount its storage or correct the path, or give --create "
+                f"to make it"
             )
         elif on_root_file_system(place) and not consent.may_use_system_disk():
             problems.append(
-                f"{place} is on the root file system: the system disk would be tested; mount the storage you mean, or give "
+                f"{place} is on the root file system: the system disk would be tested; mount the "
+                f"storage you mean, or give "
                 "--allow-system-disk"
             )
     return problems

@@ -1,7 +1,9 @@
-"""Databases that are there already, as a plan names them: nobody has to remember how large they were made or from which seed.
+"""Databases that are there already, as a plan names them.
 
-Everything comes from the markers in their directories. What a marker does not hold, such as caches and maintenance, is for
-the run to choose.
+Nobody has to remember how large they were made or from which seed.
+
+Everything comes from the markers in their directories. What a marker does not hold, such as caches
+and maintenance, is for the run to choose.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ def instances_there(path: Path) -> list[tuple[Path, InstanceThere]]:
     found = [(marker.directory, _instance_of(marker)) for marker in ownership.find_databases(path)]
     if not found:
         raise FolderError(
-            f"{path} holds no databases of Plimsoll; name the directory that was given to the test that made them"
+            f"{path} holds no databases of Plimsoll; name the directory that was given to the test "
+            f"that made them"
         )
     return found
 
@@ -62,10 +65,13 @@ def _instance_of(marker: Marker) -> InstanceThere:
         raise FolderError(f"{place} names no databases; run the plan that made them")
     for name in marker.file_names:
         if Path(name).name != name and not is_device(Path(name)):
-            raise FolderError(f"{place} names a database outside of its directory: {name}; it is left alone")
+            raise FolderError(
+                f"{place} names a database outside of its directory: {name}; it is left alone"
+            )
     if marker.logs() is None:
         raise FolderError(
-            f"{place} says that the logs are in {instance.log_directory}, where nothing says so; run the plan that "
+            f"{place} says that the logs are in {instance.log_directory}, where nothing says so; "
+            f"run the plan that "
             "made these databases, or mount their logs there"
         )
     return instance
@@ -114,6 +120,8 @@ def adopt_databases(plan: Plan, path: Path) -> Plan:
             for database, there_too in zip(wanted.databases, known.databases, strict=True)
         ]
         instances.append(
-            wanted.replace(directory=str(directory), log_directory=known.log_directory, databases=databases)
+            wanted.replace(
+                directory=str(directory), log_directory=known.log_directory, databases=databases
+            )
         )
     return plan.replace(run=plan.run.replace(instances=instances))

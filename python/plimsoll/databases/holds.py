@@ -1,8 +1,8 @@
 """Durable holds on the log of an instance: whose log is deleted or left behind with its files.
 
-A client of the engine asks that log is kept until it releases its hold, across restarts (`docs/file-format.md`, Holds). The
-hold is on the log of that folder. It is not copied with it: nobody would release the copy's. Where the folder is deleted, the
-user is asked first.
+A client of the engine asks that log is kept until it releases its hold, across restarts
+(`docs/file-format.md`, Holds). The hold is on the log of that folder. It is not copied with it:
+nobody would release the copy's. Where the folder is deleted, the user is asked first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def is_holds(name: str) -> bool:
 
 
 def holders(logs: Path) -> list[str]:
-    """Names of the clients that hold log in a folder, fit for a terminal; `UNREADABLE` for a file that says nothing sensible.
+    """Names of the clients that hold log in a folder, fit for a terminal.
+
+    `UNREADABLE` for a file that says nothing sensible.
 
     Raises:
         OSError: a file cannot be read.
@@ -44,7 +46,10 @@ def holders(logs: Path) -> list[str]:
 
 
 def _names(block: bytes) -> list[str] | None:
-    """The names in a block; None where it cannot be one. Its checksum is the engine's to look at: here a wrong name does no harm."""
+    """The names in a block; None where it cannot be one.
+
+    Its checksum is the engine's to look at: here a wrong name does no harm.
+    """
     if len(block) != BLOCK_BYTES or block[4:8] != MAGIC:
         return None
     names, at = [], HOLDS_AT

@@ -1,17 +1,16 @@
 """The places a run works in: are they fit for it, and whose are they?
 
-Each instance has a directory of its own with an owner marker. A directory without marker that is not empty belongs to
-somebody else and is refused. Databases are reused when marker and plan agree: at once when the last run closed them, after
-recovery when it did not; one whose preparation was interrupted is made anew. They are deleted only by `plimsoll clean` (and
-by the demo, which made them). What a whole block device must fulfil besides is in `plimsoll.host.block_devices`.
+Each instance has a directory of its own with an owner marker. A directory without marker that is
+not empty belongs to somebody else and is refused. Databases are reused when marker and plan agree:
+at once when the last run closed them, after recovery when it did not; one whose preparation was
+interrupted is made anew. They are deleted only by `plimsoll clean` (and by the demo, which made
+them). What a whole block device must fulfil besides is in `plimsoll.host.block_devices`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 from plimsoll.databases import consent as consents
 from plimsoll.databases import holds, ownership, saved_sets
 from plimsoll.databases.consent import Consent
+from plimsoll.databases.idle import must_be_idle
 from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marker
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome
@@ -37,18 +37,18 @@ from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
 from plimsoll.workloads.families import identity_keys
 
-#: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of `plimsoll powercut`, files not yet whole.
+#: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of
+#: `plimsoll powercut`, files not yet whole.
 OUR_FILES = re.compile(
     r"(database|device|file)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside|holds)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
 )
-#: Room for growth while measuring: the published test reserved a quarter of each database. A fast disk can outgrow it.
+#: Room for growth while measuring: the published test reserved a quarter of each database. A fast
+#: disk can outgrow it.
 GROWTH_SHARE = 0.25
 #: Log generations, flush map and checkpoint.
 LOG_RESERVE_BYTES = 256 * 1024 * 1024
 #: One log generation.
 LOG_BYTES = 1024 * 1024
-#: How long a database may be held by a process that has just been killed: its last requests have to come back first.
-LOCK_PATIENCE_S = 1.0
 #: Directories of the device file system lie in memory and go with the next start.
 DEVICE_FILE_SYSTEM = "devtmpfs"
 
@@ -71,14 +71,16 @@ class Preflight:
     """What a run will find and write, known before anything is written.
 
     Attributes:
-        run: the run spec: the plan's `run` with what is there already, lasting names of devices, and consent to overwrite them.
+        run: the run spec: the plan's `run` with what is there already, lasting names of devices,
+            and consent to overwrite them.
         bytes_to_prepare: databases that do not exist yet.
         bytes_needed: the same with room for growth and logs, by mount point.
         bytes_free: what may still be written there, by mount point.
         reused: instances whose databases exist already.
         recovered: those of them that their last run did not close.
         prepared_anew: databases whose preparation was interrupted.
-        deleted: directories of ours that are deleted first, because new or restored databases were asked for.
+        deleted: directories of ours that are deleted first, because new or restored databases were
+            asked for.
         held: who needs log that is deleted with them, by directory of logs.
         restored: instances that are copied from a saved set.
         bytes_to_restore: their files.
@@ -105,19 +107,27 @@ class Preflight:
     commands_allowed: bool = False
 
     def storage_of(self, path: Path) -> Storage:
-        """What is known about the storage under a path; a plan names the same place for every one of its databases."""
+        """What is known about the storage under a path.
+
+        A plan names the same place for every one of its databases.
+        """
         place = nearest_existing(path)
         if place not in self.storages:
             self.storages[place] = describe(place)
         return self.storages[place]
 
 
-def inspect(run: RunSpec, source: Source | None = None, consent: Consent | None = None) -> Preflight:
-    """Check the places of a run and find out which databases exist already. Writes nothing to disk, and nothing into the plan.
+def inspect(
+    run: RunSpec, source: Source | None = None, consent: Consent | None = None
+) -> Preflight:
+    """Check the places of a run and find out which databases exist already.
+
+    Writes nothing to disk, and nothing into the plan.
 
     Args:
-        run: the `run` part of a plan. The answer has one of its own, with `existing_records` and `unfinished` filled in where a
-            database can be reused, and block devices called by their lasting names.
+        run: the `run` part of a plan. The answer has one of its own, with `existing_records` and
+            `unfinished` filled in where a database can be reused, and block devices called by their
+            lasting names.
         source: where databases come from; those that are there or new ones if left out.
         consent: what the user has agreed to; nothing if left out.
 
@@ -152,14 +162,19 @@ def inspect(run: RunSpec, source: Source | None = None, consent: Consent | None 
         except FolderError as error:
             problems.append(str(error))
         except PermissionError as error:
-            problems.append(f"{error.filename} may not be read by this user; change its owner or name another path")
+            problems.append(
+                f"{error.filename} may not be read by this user; change its owner or name another "
+                f"path"
+            )
     if forecast.bytes_to_prepare and not _opens(run):
         problems.append(
-            "this plan opens no databases and makes none, but some of those it names are missing; prepare them first"
+            "this plan opens no databases and makes none, but some of those it names are missing; "
+            "prepare them first"
         )
     if not _opens(run):
         forecast.warnings += [
-            f"instance {name} was not closed by its last run: pages that its log would mend count as damaged"
+            f"instance {name} was not closed by its last run: pages that its log would mend count "
+            f"as damaged"
             for name in forecast.recovered
         ]
         forecast.recovered = []
@@ -168,7 +183,9 @@ def inspect(run: RunSpec, source: Source | None = None, consent: Consent | None 
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
     forecast.run = run.replace(instances=instances)
     if problems or lacking:
-        raise PreflightError(list(dict.fromkeys([*problems, *lacking])), None if problems else forecast)
+        raise PreflightError(
+            list(dict.fromkeys([*problems, *lacking])), None if problems else forecast
+        )
     return forecast
 
 
@@ -188,12 +205,15 @@ def _not_there(server: InstanceSpec) -> list[str]:
     if Path(server.directory).is_dir():
         return []
     return [
-        f"{server.directory} is not a directory; name where the storage of {server.name} is mounted here, or leave it out"
+        f"{server.directory} is not a directory; name where the storage of {server.name} is "
+        f"mounted here, or leave it out"
     ]
 
 
 def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> InstanceSpec:
-    """Find out what of an instance exists, and count what has to be made; answers it with what is there.
+    """Find out what of an instance exists, and count what has to be made.
+
+    Answers it with what is there.
 
     Raises:
         FolderError: there is something else.
@@ -204,7 +224,7 @@ def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> Ins
         return _look_at_saved(instance, forecast, Path(str(source.from_)))
     found = None if source.kind == "new" else _existing(instance)
     if found is not None:
-        _must_be_idle(found)
+        must_be_idle(found)
     missing = instance.databases
     if found is not None and found.is_closed:
         missing = ()
@@ -216,11 +236,16 @@ def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> Ins
         if len(missing) < len(instance.databases):
             forecast.reused.append(instance.name)
             forecast.recovered.append(instance.name)
-        begun_before = [path for item in missing if (path := database_path(instance, item)).exists()]
+        begun_before = [
+            path for item in missing if (path := database_path(instance, item)).exists()
+        ]
         forecast.prepared_anew += [str(path) for path in begun_before]
     if missing and source.kind == "existing":
         paths = ", ".join(str(database_path(instance, item)) for item in missing)
-        raise FolderError(f"{paths} should exist and does not; make it first, or leave the source of databases open")
+        raise FolderError(
+            f"{paths} should exist and does not; make it first, or leave the source of databases "
+            f"open"
+        )
     forecast.bytes_to_prepare += sum(item.size_bytes for item in missing)
     for database in missing:
         path = database_path(instance, database)
@@ -228,18 +253,24 @@ def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> Ins
             continue
         # What was begun is deleted first, so its space counts as free.
         begun = path.stat().st_blocks * 512 if path.is_file() else 0
-        _need(forecast, path.parent, int(database.size_bytes * (1 + _growth_share(instance))) - begun)
+        _need(
+            forecast, path.parent, int(database.size_bytes * (1 + _growth_share(instance))) - begun
+        )
     if missing and isinstance(instance, RecordsInstance):
         _need(forecast, Path(instance.log_directory), LOG_RESERVE_BYTES)
     return instance
 
 
 def _look_at_foreign(instance: InstanceSpec, forecast: Preflight) -> list[str]:
-    """What stands in the way of a database that its own program keeps. Whose it is, only that program can say."""
+    """What stands in the way of a database that its own program keeps.
+
+    Whose it is, only that program can say.
+    """
     if not isinstance(instance, StoreClientInstance):
         return _not_there(instance)
     forecast.warnings.append(
-        f"{instance.place} goes through the page cache of its host: where its data are smaller than the memory there, "
+        f"{instance.place} goes through the page cache of its host: where its data are smaller "
+        f"than the memory there, "
         "reads say little of the storage"
     )
     if instance.server is None:
@@ -260,7 +291,9 @@ def _look_at_foreign(instance: InstanceSpec, forecast: Preflight) -> list[str]:
         + [
             f"{name} may be read by others than its owner: chmod 600 {name}"
             for name in files[:1]
-            if name == instance.server.password_file and os.access(name, os.R_OK) and Path(name).stat().st_mode & 0o077
+            if name == instance.server.password_file
+            and os.access(name, os.R_OK)
+            and Path(name).stat().st_mode & 0o077
         ]
     )
 
@@ -273,11 +306,15 @@ def _growth_share(instance: InstanceSpec) -> float:
 def _with_records(instance: InstanceSpec, records: Sequence[int | None]) -> InstanceSpec:
     """An instance whose databases hold so many records; None for one that is not there."""
     each = zip(instance.databases, records, strict=True)
-    return instance.replace(databases=[database.replace(existing_records=count) for database, count in each])
+    return instance.replace(
+        databases=[database.replace(existing_records=count) for database, count in each]
+    )
 
 
 def _make_room(instance: InstanceSpec, forecast: Preflight) -> InstanceSpec:
-    """Note what of ours has to go before new or restored databases come. Nothing of anybody else ever goes.
+    """Note what of ours has to go before new or restored databases come.
+
+    Nothing of anybody else ever goes.
 
     Returns:
         The instance with nothing in it.
@@ -285,9 +322,13 @@ def _make_room(instance: InstanceSpec, forecast: Preflight) -> InstanceSpec:
     Raises:
         FolderError: it is not ours, or a device.
     """
-    if any(block_devices.is_device(database_path(instance, database)) for database in instance.databases):
+    if any(
+        block_devices.is_device(database_path(instance, database))
+        for database in instance.databases
+    ):
         raise FolderError(
-            "a block device can be neither restored nor begun anew; `plimsoll clean --destroy SERIAL` clears it"
+            "a block device can be neither restored nor made again; `plimsoll clean --destroy "
+            "SERIAL` clears it"
         )
     directory = Path(instance.directory)
     if ownership.read(directory) is not None:
@@ -297,7 +338,8 @@ def _make_room(instance: InstanceSpec, forecast: Preflight) -> InstanceSpec:
         _need(forecast, directory, -freed)
     elif directory.is_dir() and any(directory.iterdir()):
         raise FolderError(
-            f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
+            f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is "
+            f"overwritten"
         )
     return _with_records(instance.replace(unfinished=False), [None] * len(instance.databases))
 
@@ -317,15 +359,21 @@ def _look_at_saved(instance: InstanceSpec, forecast: Preflight, directory: Path)
     """
     saved, name = saved_sets.read_set(directory).instances, instance.name
     if directory.resolve().is_relative_to(Path(instance.directory).resolve()):
-        raise FolderError(f"{directory} lies in {instance.directory}, which is made anew; move the saved set elsewhere")
+        raise FolderError(
+            f"{directory} lies in {instance.directory}, which is made again; move the saved set "
+            f"elsewhere"
+        )
     if name not in saved:
-        raise FolderError(f"{directory} holds {', '.join(saved)}, but no {name}; save the set from this plan")
+        raise FolderError(
+            f"{directory} holds {', '.join(saved)}, but no {name}; save the set from this plan"
+        )
     # A set may be restored to another place.
     there = saved_sets.identity_of(saved[name]).with_logs_in(instance.log_directory)
     different = _differences(there, _identity(instance))
     if different:
         raise FolderError(
-            f"{name} in {directory} differs from the plan in {', '.join(different)}; save the set from this plan"
+            f"{name} in {directory} differs from the plan in {', '.join(different)}; save the set "
+            f"from this plan"
         )
     size = sum(file.bytes for file in saved[name].files)
     forecast.restored.append(name)
@@ -360,10 +408,15 @@ def save_set(run: RunSpec, directory: Path, say: saved_sets.Say) -> None:
     closed = []
     for instance in run.instances:
         if not instance.is_ours:
-            raise FolderError(f"{instance.name} is a database of others, which is saved by its own program")
+            raise FolderError(
+                f"{instance.name} is a database of others, which is saved by its own program"
+            )
         marker = ownership.read(Path(instance.directory))
         if marker is None or not marker.is_closed:
-            raise FolderError(f"the databases of {instance.name} are not closed; run or prepare them to the end first")
+            raise FolderError(
+                f"the databases of {instance.name} are not closed; run or prepare them to the end "
+                f"first"
+            )
         for database in instance.databases:
             if block_devices.is_device(database_path(instance, database)):
                 raise FolderError("a database on a block device cannot be saved into a set")
@@ -372,7 +425,10 @@ def save_set(run: RunSpec, directory: Path, say: saved_sets.Say) -> None:
 
 
 def _count_logs(run: RunSpec, forecast: Preflight) -> None:
-    """Logs that must all be kept need room; those that the load writes before they are counted come on top."""
+    """Logs that must all be kept need room.
+
+    Those that the load writes before they are counted come on top.
+    """
     logs = run.logs_count()
     for instance in run.our_instances if logs else ():
         _need(forecast, Path(instance.log_directory), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
@@ -394,7 +450,8 @@ def _too_little_space(run: RunSpec, forecast: Preflight) -> list[str]:
         except StorageError as error:
             return [str(error)]
     return [
-        f"{mount} has {forecast.bytes_free[mount] >> 20} MiB free, but the run needs about {needed >> 20} MiB; "
+        f"{mount} has {forecast.bytes_free[mount] >> 20} MiB free, but the run needs about "
+        f"{needed >> 20} MiB; "
         "free space or take smaller databases"
         for mount, needed in forecast.bytes_needed.items()
         if needed > forecast.bytes_free[mount]
@@ -407,8 +464,13 @@ def database_path(instance: InstanceSpec, database: FileSpec) -> Path:
 
 
 def _is_whole(instance: InstanceSpec, database: FileSpec) -> bool:
-    """Whether a database was prepared to its end: its header is written last. Raw files and files have none and are made anew."""
-    return instance.backend == "engine" and block_devices.holds_database(database_path(instance, database))
+    """Whether a database was prepared to its end: its header is written last.
+
+    Raw files and files have none and are made anew.
+    """
+    return instance.backend == "engine" and block_devices.holds_database(
+        database_path(instance, database)
+    )
 
 
 def take(run: RunSpec) -> None:
@@ -440,13 +502,18 @@ def give_back(run: RunSpec, outcome: Outcome) -> None:
     closed = bool(stops) and all(phase.complete for phase in stops)
     found = stops[-1].databases if stops else ()
     for index, instance in enumerate(run.instances):
-        records = [database.records_ever for database in found[index]] if index < len(found) else None
+        records = (
+            [database.records_ever for database in found[index]] if index < len(found) else None
+        )
         if closed and records is not None and instance.is_ours:
             _mark(instance, CLOSED, records)
 
 
 def move_marker(instance: InstanceSpec) -> None:
-    """Note in a marker of ours that its instance has moved with its storage; all else must agree as ever."""
+    """Note in a marker of ours that its instance has moved with its storage.
+
+    All else must agree as ever.
+    """
     marker = ownership.read(Path(instance.directory))
     if marker is not None:
         replace(marker, identity=marker.identity.with_logs_in(instance.log_directory)).write()
@@ -454,16 +521,20 @@ def move_marker(instance: InstanceSpec) -> None:
 
 
 def delete_databases(directory: Path, destroy_serials: Sequence[str] | None = None) -> int:
-    """Delete an instance of ours: its files, its marker last, and its directories where nothing else is in them; returns the bytes freed.
+    """Delete an instance of ours.
+
+    Its files, its marker last, and its directories where nothing else is in them; returns the bytes
+    freed.
 
     Raises:
-        FolderError: it carries no marker of ours, somebody works with it, or its device may not be overwritten.
+        FolderError: it carries no marker of ours, somebody works with it, or its device may not be
+            overwritten.
     """
     marker = ownership.read(directory)
     if marker is None:
         raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
     logs, named = marker.logs(), set(marker.file_names)
-    _must_be_idle(marker)
+    must_be_idle(marker)
     for device in marker.devices:
         block_devices.erase(device, destroy_serials or [])
     # The marker of the databases last: whoever is stopped in the middle can begin again.
@@ -482,7 +553,10 @@ def delete_prepared(found: Preflight) -> None:
 
 
 def _delete(place: Path, named: set[str]) -> int:
-    """Delete what is ours in a directory, the marker last, and the directory if nothing is left; returns the bytes freed."""
+    """Delete what is ours in a directory, the marker last, and the directory if nothing is left.
+
+    Returns the bytes freed.
+    """
     files = [path for path in place.iterdir() if path.is_file() and not path.is_symlink()]
     ours = [path for path in files if path.name in named or OUR_FILES.fullmatch(path.name)]
     size = 0
@@ -494,52 +568,34 @@ def _delete(place: Path, named: set[str]) -> int:
     return size
 
 
-def _must_be_idle(marker: Marker) -> None:
-    """Refuse databases that somebody has open, as the engine locks them.
-
-    Raises:
-        FolderError: somebody has.
-    """
-    for path in (marker.directory / name for name in marker.file_names):
-        if _is_held(path):
-            raise FolderError(f"{path} is in use; stop the run that works with it first, nothing was changed")
-
-
-def _is_held(path: Path) -> bool:
-    """Whether somebody has a file locked, and keeps it; the kernel takes a while to let go of the files of a killed process."""
-    patience_ends = time.monotonic() + LOCK_PATIENCE_S
-    while True:
-        try:
-            with path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= patience_ends:
-                return True
-            time.sleep(0.005)
-        except OSError:
-            return False
-        else:
-            return False
-
-
 def _unfit(directory: Path, forecast: Preflight) -> list[str]:
     try:
         if directory.is_symlink():
             return [
-                f"{directory} is a symbolic link; name the directory it leads to, links are not followed when writing"
+                f"{directory} is a symbolic link; name the directory it leads to, links are not "
+                f"followed when writing"
             ]
         existing = nearest_existing(directory)
         storage = forecast.storage_of(existing)
     except PermissionError as error:
-        return [f"{error.filename} may not be looked into by this user; change its permissions or name another path"]
+        return [
+            f"{error.filename} may not be looked into by this user; change its permissions or name "
+            f"another path"
+        ]
     if not existing.is_dir():
         return [f"{existing} is a file; name a directory on the storage to be tested"]
     if (storage.facts["file_system"] or {}).get("kind") == DEVICE_FILE_SYSTEM:
-        return [f"{directory} names no device, and directories below /dev lie in memory; check the name"]
+        return [
+            f"{directory} names no device, and directories below /dev lie in memory; check the name"
+        ]
     if storage.read_only:
-        return [f"{existing} is on a file system mounted read-only; remount it or name another path"]
+        return [
+            f"{existing} is on a file system mounted read-only; remount it or name another path"
+        ]
     if not os.access(existing, os.W_OK | os.X_OK):
-        return [f"{existing} may not be written by this user; change its owner or name another path"]
+        return [
+            f"{existing} may not be written by this user; change its owner or name another path"
+        ]
     return []
 
 
@@ -555,7 +611,8 @@ def _existing(instance: InstanceSpec) -> Marker | None:
             path = database_path(instance, database)
             if block_devices.is_device(path) and block_devices.holds_database(path):
                 raise FolderError(
-                    f"{path} holds a database whose logs are not in {directory}; name the log_path it was made with, or "
+                    f"{path} holds a database whose logs are not in {directory}; name the log_path "
+                    f"it was made with, or "
                     f"another device"
                 )
         return None
@@ -564,12 +621,14 @@ def _existing(instance: InstanceSpec) -> Marker | None:
     marker = ownership.read(directory)
     if marker is None:
         raise FolderError(
-            f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is overwritten"
+            f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is "
+            f"overwritten"
         )
     links = sorted(path.name for path in directory.iterdir() if path.is_symlink())
     if links:
         raise FolderError(
-            f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links are not followed"
+            f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links "
+            f"are not followed"
         )
     different = _differences(marker.identity, _identity(instance))
     if different:
@@ -578,10 +637,15 @@ def _existing(instance: InstanceSpec) -> Marker | None:
             f"change the plan, name another path, or delete them with `plimsoll clean {directory}`"
         )
     if marker.is_closed:
-        lost = [str(path) for item in instance.databases if not (path := database_path(instance, item)).exists()]
+        lost = [
+            str(path)
+            for item in instance.databases
+            if not (path := database_path(instance, item)).exists()
+        ]
         if lost:
             raise FolderError(
-                f"{', '.join(lost)} should be there and is gone; delete the rest with `plimsoll clean {directory}`"
+                f"{', '.join(lost)} should be there and is gone; delete the rest with `plimsoll "
+                f"clean {directory}`"
             )
     return marker
 
@@ -598,14 +662,19 @@ def _differences(there: Identity, wanted: Identity) -> list[str]:
         different.append(f"the number of databases {counts}")
     for old, new in zip(there.databases, wanted.databases, strict=False):
         keys = [key for key in new if old.get(key) != new[key]]
-        different += [f"{key} of {new['file_name']} ({old.get(key)} there, {new[key]} in the plan)" for key in keys]
+        different += [
+            f"{key} of {new['file_name']} ({old.get(key)} there, {new[key]} in the plan)"
+            for key in keys
+        ]
     return different
 
 
 def _identity(instance: InstanceSpec) -> Identity:
     """What must agree before a database is used again."""
     same = ("name", "backend", "log_directory", *identity_keys(instance.backend))
-    databases = [database.replace(existing_records=ABSENT).plain() for database in instance.databases]
+    databases = [
+        database.replace(existing_records=ABSENT).plain() for database in instance.databases
+    ]
     return Identity({key: getattr(instance, key) for key in same}, databases)
 
 

@@ -1,10 +1,12 @@
 """Saved sets: closed databases with their logs, copied aside to be restored before each run.
 
-A published series of tests began each run from databases of the same size by restoring them. A set is a folder with a
-manifest that names every file with its length and hash, and the identity of every instance. What is restored is compared
-with the hashes while it is copied, so a damaged set is noticed before it is measured. A set may be restored to another
-place than it was saved from. Holds on the log stay with the log they were asked for and are no part of a set. Files are copied byte by byte and share nothing with their source: a storage that shares
-blocks between copies would place them unlike databases.
+A published series of tests began each run from databases of the same size by restoring them. A set
+is a folder with a manifest that names every file with its length and hash, and the identity of
+every instance. What is restored is compared with the hashes while it is copied, so a damaged set is
+noticed before it is measured. A set may be restored to another place than it was saved from. Holds
+on the log stay with the log they were asked for and are no part of a set. Files are copied byte by
+byte and share nothing with their source: a storage that shares blocks between copies would place
+them unlike databases.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class SavedFile(Document):
 
 
 class SavedInstance(Document):
-    """An instance: what must agree before its databases are used (`ownership.Identity`), the records of each, and its files."""
+    """An instance: what must agree before its databases are used (`ownership.Identity`), the
+    records of each, and its files.
+    """
 
     identity: Mapping[str, object]
     records: Sequence[int]
@@ -66,7 +70,10 @@ def read_set(directory: Path) -> SavedSet:
     """
     place = directory / MANIFEST
     if not place.is_file():
-        raise FolderError(f"{directory} holds no saved set; make one with `plimsoll prepare PLAN --save {directory}`")
+        raise FolderError(
+            f"{directory} holds no saved set; make one with `plimsoll prepare PLAN --save "
+            f"{directory}`"
+        )
     content = read_json(place)
     known = isinstance(content, dict) and content.get("kind") == KIND
     if not known or content.get("schema_version") != SCHEMA_VERSION:
@@ -74,12 +81,14 @@ def read_set(directory: Path) -> SavedSet:
     try:
         found = SavedSet.from_plain(content, str(place))
     except DocumentError as error:
-        raise FolderError(f"{place} is damaged, or leads out of the set; save the set anew") from error
+        raise FolderError(
+            f"{place} is damaged, or leads out of the set; save the set again"
+        ) from error
     for item in found.instances.values():
         identity = identity_from(item.identity)
         in_place = all(Path(file.name).name == file.name for file in item.files)
         if identity is None or len(item.records) != len(identity.databases) or not in_place:
-            raise FolderError(f"{place} is damaged, or leads out of the set; save the set anew")
+            raise FolderError(f"{place} is damaged, or leads out of the set; save the set again")
     return found
 
 
@@ -97,10 +106,14 @@ def may_save(directory: Path) -> None:
         FolderError: something is there already; nothing is overwritten.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise FolderError(f"{directory} is not empty; name another folder for the set, nothing is overwritten")
+        raise FolderError(
+            f"{directory} is not empty; name another folder for the set, nothing is overwritten"
+        )
 
 
-def save(instances: Sequence[InstanceSpec], markers: Sequence[Marker], directory: Path, say: Say) -> None:
+def save(
+    instances: Sequence[InstanceSpec], markers: Sequence[Marker], directory: Path, say: Say
+) -> None:
     """Copy closed databases into a new set.
 
     Args:
@@ -123,7 +136,9 @@ def save(instances: Sequence[InstanceSpec], markers: Sequence[Marker], directory
         raise
 
 
-def _fill(instances: Sequence[InstanceSpec], markers: Sequence[Marker], directory: Path, say: Say) -> None:
+def _fill(
+    instances: Sequence[InstanceSpec], markers: Sequence[Marker], directory: Path, say: Say
+) -> None:
     found = {}
     for instance, marker in zip(instances, markers, strict=True):
         files = []
@@ -133,9 +148,13 @@ def _fill(instances: Sequence[InstanceSpec], markers: Sequence[Marker], director
                 size, digest = _copy(path, directory / instance.name / place / path.name)
                 files.append(SavedFile(place=place, name=path.name, bytes=size, sha256=digest))
         said = marker.identity.plain()
-        found[instance.name] = SavedInstance(identity=said, records=marker.records or (), files=files)
+        found[instance.name] = SavedInstance(
+            identity=said, records=marker.records or (), files=files
+        )
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    SavedSet(kind=KIND, schema_version=SCHEMA_VERSION, saved_utc=when, instances=found).write(directory / MANIFEST)
+    SavedSet(kind=KIND, schema_version=SCHEMA_VERSION, saved_utc=when, instances=found).write(
+        directory / MANIFEST
+    )
 
 
 def restore(instance: InstanceSpec, directory: Path, say: Say) -> Sequence[int]:
@@ -147,7 +166,8 @@ def restore(instance: InstanceSpec, directory: Path, say: Say) -> Sequence[int]:
     saved = read_set(directory).instances[instance.name]
     for file in saved.files:
         if is_holds(file.name):
-            # A set of an earlier version. Nobody would release it here, and all log would be kept for ever.
+            # A set of an earlier version. Nobody would release it here, and all log would be kept
+            # for ever.
             continue
         path = directory / instance.name / file.place / file.name
         say(f"restoring {path}")
@@ -155,10 +175,12 @@ def restore(instance: InstanceSpec, directory: Path, say: Say) -> Sequence[int]:
         try:
             copied = _copy(path, target)
         except FileNotFoundError as error:
-            raise FolderError(f"{path} is missing from the saved set; save it anew") from error
+            raise FolderError(f"{path} is missing from the saved set; save it again") from error
         if copied != (file.bytes, file.sha256):
             target.unlink()
-            raise FolderError(f"{path} is not what was saved: its bytes have changed since; save the set anew")
+            raise FolderError(
+                f"{path} is not what was saved: its bytes have changed since; save the set again"
+            )
     return saved.records
 
 

@@ -1,4 +1,7 @@
-"""The tables of a database of the format, whoever made it: listed, written as text, and its pages repaired."""
+"""The tables of a database of the format, whoever made it.
+
+Listed, written as text, and its pages repaired.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ _COPY_BYTES = 1 << 20
 
 
 def list_tables(file: Path, *, dirty: bool = False, count: bool = False) -> dict[str, Any]:
-    """What is in a database: format, pages, and each table with its columns and indexes. Never writes.
+    """What is in a database: format, pages, and each table with its columns and indexes.
+
+    Never writes.
 
     Args:
         file: the database.
@@ -35,10 +40,16 @@ def list_tables(file: Path, *, dirty: bool = False, count: bool = False) -> dict
 
 
 class TableExport:
-    """A table as text, piece by piece, in the order of its primary key; damage ends it with what was read before."""
+    """A table as text, piece by piece, in the order of its primary key.
+
+    Damage ends it with what was read before.
+    """
 
     def __init__(self, file: Path, table: str, form: str = "csv", *, dirty: bool = False) -> None:
-        """Args: the database; the table; `csv` with a heading or `json`, an object a line; whether to read an unclean database."""
+        """Args: the database; the table; `csv` with a heading or `json`, an object a line.
+
+        Whether to read an unclean database.
+        """
         from plimsoll import _native
 
         self._text = _native.TableText(file, table, form, dirty)
@@ -62,7 +73,8 @@ class TableExport:
 
 
 def repair_database(file: Path) -> dict[str, Any]:
-    """Repair, in place, pages in which a bit has flipped, and a damaged header whose other copy is sound; says what was done.
+    """Repair, in place, pages in which a bit has flipped, and a damaged header whose other copy is
+    sound; says what was done.
 
     Raises:
         EngineError: it was not shut down cleanly, somebody has it open, or it cannot be read.
@@ -93,7 +105,9 @@ def copy_database(file: Path, target: Path) -> None:
                 target.unlink()
                 raise
     except FileExistsError as error:
-        raise FolderError(f"{printable(target)} exists; name another with --out, nothing is overwritten") from error
+        raise FolderError(
+            f"{printable(target)} exists; name another with --out, nothing is overwritten"
+        ) from error
     except OSError as error:
         place = Path(error.filename or target)
         raise FolderError(f"{printable(place)}: {system_reason(error)}") from error

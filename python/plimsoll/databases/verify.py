@@ -1,4 +1,7 @@
-"""Database files checked page by page, without changing them: those that are named, and those below directories."""
+"""Database files checked page by page, without changing them.
+
+Those that are named, and those below directories.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ class Verified:
     """What a check found.
 
     Attributes:
-        report: `files`, each with its verdict, counts and findings; None when there was none to check.
+        report: `files`, each with its verdict, counts and findings; None when there was none to
+            check.
         unseen: what could not be looked at.
     """
 
@@ -32,7 +36,8 @@ class Verified:
 
 
 def verify_files(paths: Sequence[Path], *, deep: bool = False) -> Verified:
-    """Check every page and both headers of database files, and whole logs, checkpoints and flush maps. Never writes.
+    """Check every page and both headers of database files, and whole logs, checkpoints and flush
+    maps. Never writes.
 
     Args:
         paths: files of the format, or directories.
@@ -41,15 +46,22 @@ def verify_files(paths: Sequence[Path], *, deep: bool = False) -> Verified:
     from plimsoll import _native
 
     unseen: list[str] = []
-    files = [file for path in paths for file in (_files_in(path, unseen) if path.is_dir() else [path])]
+    files = [
+        file for path in paths for file in (_files_in(path, unseen) if path.is_dir() else [path])
+    ]
     if not files:
         return Verified(None, unseen)
     with of_the_engine():
-        return Verified(parse_json(_native.verify([str(path) for path in files], "deep" if deep else "pages")), unseen)
+        return Verified(
+            parse_json(_native.verify([str(path) for path in files], "deep" if deep else "pages")),
+            unseen,
+        )
 
 
 def _files_in(directory: Path, unseen: list[str]) -> list[Path]:
-    """The files of the format in a directory and below it, in the order of their names; logs of a run folder are other logs.
+    """The files of the format in a directory and below it, in the order of their names.
+
+    Logs of a run folder are other logs.
 
     What cannot be entered is noted in `unseen`, because nobody knows what is in it.
     """
@@ -62,7 +74,11 @@ def _files_in(directory: Path, unseen: list[str]) -> list[Path]:
         for name in names:
             path = Path(place, name)
             try:
-                wanted = path.suffix in SUFFIXES and name not in (folder.EVENTS, folder.TERMINAL) and _is_file(path)
+                wanted = (
+                    path.suffix in SUFFIXES
+                    and name not in (folder.EVENTS, folder.TERMINAL)
+                    and _is_file(path)
+                )
             except OSError as error:
                 note(error)
                 continue
@@ -72,7 +88,10 @@ def _files_in(directory: Path, unseen: list[str]) -> list[Path]:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a path is a file; a link that leads nowhere is none, and what may not be looked at is an error."""
+    """Whether a path is a file.
+
+    A link that leads nowhere is none, and what may not be looked at is an error.
+    """
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:

@@ -1,4 +1,7 @@
-"""What crosses a file or the door, as types: run spec, outcome, plan, summary, verdict, study, comparison.
+"""What crosses a file or the door, as types.
 
-Each module holds the shape of one document and nothing else; `document` reads, checks and writes all of them.
+Run spec, outcome, plan, summary, verdict, study, comparison.
+
+Each module holds the shape of one document and nothing else; `document` reads, checks and writes
+all of them.
 """

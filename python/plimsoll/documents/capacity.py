@@ -1,4 +1,7 @@
-"""The answer of a capacity search, `capacity.json`: how many users a storage carries, and what was not tested."""
+"""The answer of a capacity search, `capacity.json`.
+
+How many users a storage carries, and what was not tested.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A comparison of runs, as `plimsoll compare --json` prints it: every side beside the first, figure by figure."""
+"""A comparison of runs, as `plimsoll compare --json` prints it.
+
+Every side beside the first, figure by figure.
+"""
 
 from __future__ import annotations
 

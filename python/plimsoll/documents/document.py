@@ -1,11 +1,14 @@
-"""Typed documents: a JSON object as a frozen class, read with every mistake reported, written with the keys it has.
+"""Typed documents: a JSON object as a frozen class, read with every mistake reported, written with
+the keys it has.
 
-A document class states its keys as annotated attributes. Reading refuses unknown keys, missing keys and values of a
-wrong type, and reports all of them with their paths. An attribute with a default may be left out of a file, as files of
-earlier versions do; what was not given is not written either, so a file that is read and written keeps its keys.
+A document class states its keys as annotated attributes. Reading refuses unknown keys, missing keys
+and values of a wrong type, and reports all of them with their paths. An attribute with a default
+may be left out of a file, as files of earlier versions do; what was not given is not written
+either, so a file that is read and written keeps its keys.
 
-Why not a library: `docs/decisions/typed-documents.md`. Limits: no methods that change a document, and only the
-types that JSON has (see `_checker`). A document that inherits from another has its keys too.
+Why not a library: `docs/decisions/typed-documents.md`. Limits: no methods that change a document,
+and only the types that JSON has (see `_checker`). A document that inherits from another has its
+keys too.
 """
 
 from __future__ import annotations
@@ -17,11 +20,22 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar, Union, dataclass_transform, get_args, get_origin
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 from plimsoll.files import folder
 
-#: So many mistakes of one file are shown; who wrote a file of another kind sees as much from them as from all.
+#: So many mistakes of one file are shown; who wrote a file of another kind sees as much from them
+#: as from all.
 MISTAKES_SHOWN_MAX = 20
 
 
@@ -32,7 +46,9 @@ class DocumentError(folder.FolderError):
         self.mistakes = tuple(mistakes)
         shown = "; ".join(mistakes[:MISTAKES_SHOWN_MAX])
         rest = len(mistakes) - MISTAKES_SHOWN_MAX
-        super().__init__(f"{name} is not valid: {shown}{f'; and {rest} more mistakes' if rest > 0 else ''}")
+        super().__init__(
+            f"{name} is not valid: {shown}{f'; and {rest} more mistakes' if rest > 0 else ''}"
+        )
 
 
 class _Absent:
@@ -56,9 +72,11 @@ class Document:
     >>> place = Place.from_plain({"name": "one"})
     >>> place.size_bytes, place.plain(), place.replace(size_bytes=3).plain()
     (None, {'name': 'one'}, {'name': 'one', 'size_bytes': 3})
-    >>> Place.from_plain({"nam": "one", "size_bytes": "3"})
-    Traceback (most recent call last):
-    plimsoll.documents.document.DocumentError: Place is not valid: `nam` is not a known key; `name` is missing; `size_bytes` is "3", but must be a whole number or null
+    >>> try:
+    ...     Place.from_plain({"nam": "one", "size_bytes": "3"})
+    ... except DocumentError as error:
+    ...     len(error.mistakes), error.mistakes[-1]
+    (3, '`size_bytes` is "3", but must be a whole number or null')
     """
 
     _names: ClassVar[tuple[str, ...]] = ()
@@ -66,7 +84,11 @@ class Document:
 
     def __init_subclass__(cls) -> None:
         known = set(cls._names)
-        own = [name for name in inspect.get_annotations(cls) if not name.startswith("_") and name not in known]
+        own = [
+            name
+            for name in inspect.get_annotations(cls)
+            if not name.startswith("_") and name not in known
+        ]
         cls._names = (*cls._names, *own)
         cls._required = cls._required | frozenset(name for name in own if name not in cls.__dict__)
 
@@ -82,13 +104,15 @@ class Document:
             raise TypeError(f"{type(self).__name__} lacks {', '.join(sorted(missing))}")
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is never changed; make another one with replace({name}=...)")
+        raise AttributeError(
+            f"{type(self).__name__} is never changed; make another one with replace({name}=...)"
+        )
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"  # noqa: E501
 
     def replace(self, **changes: Any) -> Self:
         """The same document with some attributes changed; ABSENT leaves one out."""
@@ -153,7 +177,10 @@ _SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     str: ("a text", lambda value: isinstance(value, str)),
     bool: ("true or false", lambda value: isinstance(value, bool)),
     int: ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
-    float: ("a number", lambda value: isinstance(value, (int, float)) and not isinstance(value, bool)),
+    float: (
+        "a number",
+        lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    ),
     _NONE: ("null", lambda value: value is None),
 }
 
@@ -187,29 +214,48 @@ def _made_checker(kind: Any) -> Check:
         return _alternatives(arguments)
     if origin is tuple and arguments[-1] is not Ellipsis:
         return _tuple_checker(arguments)
+    if origin is list:
+        as_tuple = _sequence_checker(arguments[0])
+        return lambda value, path, mistakes: list(as_tuple(value, path, mistakes))
     if origin in (Sequence, tuple):
         return _sequence_checker(arguments[0])
     if origin in (Mapping, dict):
         return _mapping_checker(arguments[1])
+    if typing.is_typeddict(kind):
+        return _keys_checker(typing.get_type_hints(kind), kind.__required_keys__, dict)
     raise TypeError(f"no document has attributes of type {kind}")
 
 
 def _document_checker(cls: type[Document]) -> Check:
+    # Its attributes are looked up when the first one is read: a document may hold itself.
+    return lambda value, path, mistakes: _keys_checker(hints_of(cls), cls.required(), cls)(
+        value, path, mistakes
+    )
+
+
+def _keys_checker(
+    hints: Mapping[str, object], required: frozenset[str], make: Callable[..., object]
+) -> Check:
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
         if not isinstance(value, dict):
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be an object")
             return None
         noted = len(mistakes)
-        hints = hints_of(cls)
-        value = {_attribute(key): item for key, item in value.items()}
-        mistakes += [f"{_at(_below(path, str(key)))} is not a known key" for key in value if key not in hints]
+        value = {key if key in hints else _attribute(key): item for key, item in value.items()}
         mistakes += [
-            f"{_at(_below(path, key))} is missing" for key in cls._names if key in cls._required - value.keys()
+            f"{_at(_below(path, str(key)))} is not a known key" for key in value if key not in hints
+        ]
+        mistakes += [
+            f"{_at(_below(path, key))} is missing"
+            for key in hints
+            if key in required - value.keys()
         ]
         found = {
-            key: _checker(hints[key])(item, _below(path, key), mistakes) for key, item in value.items() if key in hints
+            key: _checker(hints[key])(item, _below(path, key), mistakes)
+            for key, item in value.items()
+            if key in hints
         }
-        return cls(**found) if len(mistakes) == noted else None
+        return make(**found) if len(mistakes) == noted else None
 
     return check
 
@@ -221,7 +267,9 @@ def _sequence_checker(item: Any) -> Check:
         if not isinstance(value, list):
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be a list")
             return ()
-        return tuple(check_item(each, f"{path}[{number}]", mistakes) for number, each in enumerate(value))
+        return tuple(
+            check_item(each, f"{path}[{number}]", mistakes) for number, each in enumerate(value)
+        )
 
     return check
 
@@ -232,7 +280,9 @@ def _tuple_checker(items: tuple[Any, ...]) -> Check:
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be a list of {len(items)}")
             return ()
         each = enumerate(zip(value, items, strict=True))
-        return tuple(_checker(kind)(part, f"{path}[{number}]", mistakes) for number, (part, kind) in each)
+        return tuple(
+            _checker(kind)(part, f"{path}[{number}]", mistakes) for number, (part, kind) in each
+        )
 
     return check
 
@@ -244,20 +294,26 @@ def _mapping_checker(item: Any) -> Check:
         if not isinstance(value, dict):
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be an object")
             return {}
-        return {key: check_item(each, _below(path, str(key)), mistakes) for key, each in value.items()}
+        return {
+            key: check_item(each, _below(path, str(key)), mistakes) for key, each in value.items()
+        }
 
     return check
 
 
 def _alternatives(kinds: tuple[Any, ...]) -> Check:
-    """A value of one of several types: scalars by what they are, documents by the keys they share with the value."""
+    """A value of one of several types.
+
+    Scalars by what they are, documents by the keys they share with the value.
+    """
     scalars = [_SCALARS[kind] for kind in kinds if kind in _SCALARS]
     choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
     documents = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Document)]
-    others = [kind for kind in kinds if get_origin(kind) in (Sequence, tuple, Mapping, dict)]
+    others: list[tuple[Any, type]] = [(kind, dict) for kind in kinds if _is_object(kind)]
+    others += [(kind, list) for kind in kinds if get_origin(kind) in (Sequence, tuple, list)]
     words = [f'"{choice}"' if isinstance(choice, str) else str(choice) for choice in choices]
     words += [word for word, _ in scalars] + ["an object"] * bool(documents)
-    words += ["an object" if get_origin(kind) in (Mapping, dict) else "a list" for kind in others]
+    words += ["an object" if form is dict else "a list" for _, form in others]
     expected = " or ".join(dict.fromkeys(words))
 
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
@@ -266,10 +322,14 @@ def _alternatives(kinds: tuple[Any, ...]) -> Check:
         if any(fits(value) for _, fits in scalars):
             return value
         if documents and isinstance(value, dict):
-            best = documents[0] if len(documents) == 1 else max(documents, key=lambda cls: _likeness(cls, value))
+            best = (
+                documents[0]
+                if len(documents) == 1
+                else max(documents, key=lambda cls: _likeness(cls, value))
+            )
             return _checker(best)(value, path, mistakes)
-        for kind in others:
-            if isinstance(value, dict if get_origin(kind) in (Mapping, dict) else list):
+        for kind, form in others:
+            if isinstance(value, form):
                 return _checker(kind)(value, path, mistakes)
         mistakes.append(f"{_at(path)} is {_shown(value)}, but must be {expected}")
         return None
@@ -277,12 +337,20 @@ def _alternatives(kinds: tuple[Any, ...]) -> Check:
     return check
 
 
+def _is_object(kind: Any) -> bool:
+    """Whether an object may stand for a type that is no document."""
+    return get_origin(kind) in (Mapping, dict) or typing.is_typeddict(kind)
+
+
 #: Keys whose word says which of several documents an object is.
 _TAGS = ("kind", "backend")
 
 
 def _likeness(cls: type[Document], value: Mapping[str, Any]) -> tuple[bool, int]:
-    """How well an object fits a document: by its word for the kind first, then by keys that are shared and keys that are not."""
+    """How well an object fits a document.
+
+    By its word for the kind first, then by keys that are shared and keys that are not.
+    """
     tags = [(name, kind) for name, kind in hints_of(cls).items() if get_origin(kind) is Literal]
     named = all(value.get(name) in get_args(kind) for name, kind in tags if name in _TAGS)
     shared = sum(key in cls._names for key in value)
@@ -290,7 +358,9 @@ def _likeness(cls: type[Document], value: Mapping[str, Any]) -> tuple[bool, int]
 
 
 def key_of(name: str) -> str:
-    """The key of an attribute: words that Python keeps for itself stand with an underscore behind them."""
+    """The key of an attribute: words that Python keeps for itself stand with an underscore behind
+    them.
+    """
     return name.removesuffix("_")
 
 
@@ -321,6 +391,7 @@ def _shown(value: Any) -> str:
 
 
 D = TypeVar("D", bound=Document)
+Value = TypeVar("Value")
 
 
 def all_from_plain(kind: type[D], values: Sequence[object], name: str) -> tuple[D, ...]:
@@ -331,6 +402,19 @@ def all_from_plain(kind: type[D], values: Sequence[object], name: str) -> tuple[
     """
     mistakes: list[str] = []
     found: tuple[D, ...] = _sequence_checker(kind)(list(values), "", mistakes)
+    if mistakes:
+        raise DocumentError(name, mistakes)
+    return found
+
+
+def checked(kind: type[Value], value: object, name: str) -> Value:
+    """Plain data as a typed dictionary, or whatever else has a type.
+
+    Raises:
+        DocumentError: with every mistake.
+    """
+    mistakes: list[str] = []
+    found: Value = _checker(kind)(value, "", mistakes)
     if mistakes:
         raise DocumentError(name, mistakes)
     return found

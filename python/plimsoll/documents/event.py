@@ -10,7 +10,9 @@ from plimsoll.files import folder
 
 
 class Event(Document):
-    """Something that happened: when, how much it matters, a word that programs look for, and a sentence for people."""
+    """Something that happened: when, how much it matters, a word that programs look for, and a
+    sentence for people.
+    """
 
     time_ns: int
     utc_ns: int
@@ -21,7 +23,9 @@ class Event(Document):
 
 
 def read_events(run_folder: Path) -> list[Event]:
-    """The events of a run, oldest first; an unfinished last line, and what is no event, are left out.
+    """The events of a run, oldest first.
+
+    An unfinished last line, and what is no event, are left out.
 
     Raises:
         FolderError: there are too many to be kept in memory.

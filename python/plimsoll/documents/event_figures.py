@@ -10,11 +10,14 @@ from plimsoll.documents.staged_events import EventLimits
 
 
 class LoadResponse(Document):
-    """How one load answered an event; rates in completed operations per second, times in seconds from the event on.
+    """How one load answered an event.
 
-    None stands for what did not happen or could not be seen. `degraded_per_s` is the mean from when the event was detected until it was
-    undone, or until the phase ended; `surge_per_s` the highest rate of one sample after that. The means of response times are those before
-    the event and from the event until it was undone, or until the phase ended.
+    Rates in completed operations per second, times in seconds from the event on.
+
+    None stands for what did not happen or could not be seen. `degraded_per_s` is the mean from when
+    the event was detected until it was undone, or until the phase ended; `surge_per_s` the highest
+    rate of one sample after that. The means of response times are those before the event and from
+    the event until it was undone, or until the phase ended.
     """
 
     workload: str

@@ -1,12 +1,16 @@
-"""The JSON Schema of a document, made from the annotations that check it, for programs that read run folders.
+"""The JSON Schema of a document, made from the annotations that check it, for programs that read
+run folders.
 
-A schema accepts what `Document.from_plain` accepts: unknown keys are refused, and a key that files of earlier versions
-lack is not required. Every document that a document holds stands once, under `$defs`.
+A schema accepts what `Document.from_plain` accepts: unknown keys are refused, and a key that files
+of earlier versions lack is not required. Every document that a document holds stands once, under
+`$defs`.
 """
 
 from __future__ import annotations
 
+import inspect
 import types
+import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -14,7 +18,13 @@ from plimsoll.documents.document import Document, hints_of, key_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, object]
-_SCALARS: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_SCALARS: dict[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}
 
 
 def schema_of(kind: type[Document]) -> Schema:
@@ -38,12 +48,20 @@ def schema_of(kind: type[Document]) -> Schema:
 
 
 def _document(kind: type[Document], held: dict[str, Schema]) -> Schema:
-    hints = hints_of(kind)
+    return _object(kind.__doc__, hints_of(kind), kind.required(), held)
+
+
+def _object(
+    text: str | None,
+    hints: Mapping[str, object],
+    required: frozenset[str],
+    held: dict[str, Schema],
+) -> Schema:
     return {
-        "description": (kind.__doc__ or "").strip().split("\n")[0],
+        "description": " ".join(inspect.cleandoc(text or "").split("\n\n")[0].split()),
         "type": "object",
         "properties": {key_of(name): _schema(hint, held) for name, hint in hints.items()},
-        "required": [key_of(name) for name in hints if name in kind.required()],
+        "required": [key_of(name) for name in hints if name in required],
         "additionalProperties": False,
     }
 
@@ -57,6 +75,13 @@ def _schema(kind: Any, held: dict[str, Schema]) -> Schema:
             # Noted before it is known, because a document may hold itself.
             held[kind.__name__] = {}
             held[kind.__name__] = _document(kind, held)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    if typing.is_typeddict(kind):
+        if kind.__name__ not in held:
+            held[kind.__name__] = {}
+            held[kind.__name__] = _object(
+                kind.__doc__, typing.get_type_hints(kind), kind.__required_keys__, held
+            )
         return {"$ref": f"#/$defs/{kind.__name__}"}
     if kind in _SCALARS:
         return {"type": _SCALARS[kind]}
@@ -73,7 +98,7 @@ def _schema(kind: Any, held: dict[str, Schema]) -> Schema:
             "items": False,
             "minItems": len(arguments),
         }
-    if origin in (Sequence, tuple):
+    if origin in (Sequence, tuple, list):
         return {"type": "array", "items": _schema(arguments[0], held)}
     if origin in (Mapping, dict):
         return {"type": "object", "additionalProperties": _schema(arguments[1], held)}

@@ -1,4 +1,6 @@
-"""Where the time of I/O and of transactions went, layer by layer, as `summary.json` and `verdict.json` hold it."""
+"""Where the time of I/O and of transactions went, layer by layer, as `summary.json` and
+`verdict.json` hold it.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ class LogSplitMs(Document):
 
 
 class Evidence(Document):
-    """What speaks for one layer or another over the time of a split: levels of the machine that were not sampled are absent."""
+    """What speaks for one layer or another over the time of a split.
+
+    Levels of the machine that were not sampled are absent.
+    """
 
     seconds: float
     device: DeviceUse | None
@@ -81,7 +86,9 @@ class Split(Evidence):
 
 
 class TimeSplit(Split):
-    """The latency of one purpose at one place, over all that was measured or over its worst interval."""
+    """The latency of one purpose at one place, over all that was measured or over its worst
+    interval.
+    """
 
     scope: str
     metric: str

@@ -1,7 +1,8 @@
 """What was found in the files beside the databases: `log-check.json`.
 
-A checksum of databases alone says nothing of the log that a crash would need. After a run that reads every page back, and in
-the checksum test, every log generation, checkpoint and flush map of each instance is read whole as well.
+A checksum of databases alone says nothing of the log that a crash would need. After a run that
+reads every page back, and in the checksum test, every log generation, checkpoint and flush map of
+each instance is read whole as well.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from plimsoll.documents.document import Document
 
 
 class LogCheckFigures(Document):
-    """The logs, the checkpoint and the flush maps of one instance; `unread` says why they could not be looked at."""
+    """The logs, the checkpoint and the flush maps of one instance.
+
+    `unread` says why they could not be looked at.
+    """
 
     instance: str
     logs_count: int

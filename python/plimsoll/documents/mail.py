@@ -1,4 +1,7 @@
-"""What mail users did, in a summary: tasks, score, commands, levels, front ends, and the audit of what was accepted."""
+"""What mail users did, in a summary.
+
+Tasks, score, commands, levels, front ends, and the audit of what was accepted.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from plimsoll.documents.document import Document
 
 
 class MailTaskFigures(Document):
-    """One of the tasks of mail users: what was asked for, what came of it, and how long it took from its intended start."""
+    """One of the tasks of mail users.
+
+    What was asked for, what came of it, and how long it took from its intended start.
+    """
 
     task: str
     support: str
@@ -26,9 +32,12 @@ class MailTaskFigures(Document):
 
 
 class MailScore(Document):
-    """The weighted mean of the 95th percentiles of tasks; over those of which there are results enough.
+    """The weighted mean of the 95th percentiles of tasks.
 
-    `missing` are weighted tasks with too few results, as sentences; their weight is in `weight_total` and not in `weight_judged`.
+    Over those of which there are results enough.
+
+    `missing` are weighted tasks with too few results, as sentences; their weight is in
+    `weight_total` and not in `weight_judged`.
     """
 
     weights: str
@@ -78,12 +87,44 @@ class MailVolume(Document):
     latency_ms_max: float | None
 
 
+class MailIo(Document):
+    """I/O per second of a mail store: pages of the mailboxes, of the queue, and of both logs."""
+
+    reads: float
+    writes: float
+    queue_reads: float
+    queue_writes: float
+    log_writes: float
+    per_user: float
+
+
+class MailStoreFigures(Document):
+    """What a mail store on the engine was asked to hold, and what its users cost its storage.
+
+    `compression` is how many times shorter a day was than the published one: I/O for each user is
+    divided by it where it stands next to a published figure.
+    """
+
+    mailboxes: int
+    messages_per_mailbox: int
+    mailbox_mib: float
+    cache_mib_per_user: float
+    layout: str
+    views: int
+    indexed: bool
+    older_per_visit: int
+    background_reads_per_task: float
+    compression: float
+    io: MailIo | None
+
+
 class MailFigures(Document):
     """What mail users did."""
 
     workload: str
     profile: str
     client: str
+    on_store: bool = False
     users: int
     day_h: float
     day_h_published: float
@@ -108,11 +149,15 @@ class MailFigures(Document):
     sent_per_day_expected: float | None
     received_per_day: float | None
     received_per_day_expected: float | None
+    store: MailStoreFigures | None = None
     counters: Mapping[str, int]
 
 
 class MailAudit(Document):
-    """Whether every mail that a server accepted is there: counts by name, and what does not add up."""
+    """Whether every mail that a server accepted is there.
+
+    Counts by name, and what does not add up.
+    """
 
     instance: str
     seconds: float

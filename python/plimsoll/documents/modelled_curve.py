@@ -1,4 +1,7 @@
-"""What a modelled array would carry: the curve over the load, where its limit lies, and how far all of it may be off."""
+"""What a modelled array would carry.
+
+The curve over the load, where its limit lies, and how far all of it may be off.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from plimsoll.documents.verdict import NearestPoint
 
 
 class CurvePoint(Document):
-    """What one load made of the array: sessions on each database, rates per second, mean latencies in ms, the busiest stage."""
+    """What one load made of the array.
+
+    Sessions on each database, rates per second, mean latencies in ms, the busiest stage.
+    """
 
     sessions: int
     iops: float
@@ -24,7 +30,9 @@ class CurvePoint(Document):
 
 
 class BurstCurve(Document):
-    """The curve as long as full burst credits last, and how many seconds that is at the highest rate."""
+    """The curve as long as full burst credits last, and how many seconds that is at the highest
+    rate.
+    """
 
     points: tuple[CurvePoint, ...]
     lasts_s: float

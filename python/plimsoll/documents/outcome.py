@@ -1,7 +1,9 @@
-"""The outcome of a run: what the Rust side returns, key by key as in `crates/plimsoll-run/src/outcome.rs`.
+"""The outcome of a run: what the Rust side returns, key by key as in
+`crates/plimsoll-run/src/outcome.rs`.
 
-`outcome.json` holds it without `figures`, which become `histograms.parquet`. Outcomes of version 0.1 lack the keys that
-have a default here. Positions count from 0; a database is counted from 1 within its instance.
+`outcome.json` holds it without `figures`, which become `histograms.parquet`. Outcomes of version
+0.1 lack the keys that have a default here. Positions count from 0; a database is counted from 1
+within its instance.
 """
 
 from __future__ import annotations
@@ -159,7 +161,8 @@ class SearchResult(Document):
     confirmed: bool
     failed_per_s: float | None
     limited_by: str | None
-    confidence_percent: int
+    #: Runs of version 0.1 stated 95, which so many looks together do not hold.
+    confidence_percent: int | None
     tolerance_percent: float
     steps: Sequence[SearchStep]
 
@@ -199,7 +202,10 @@ class StationUse(Document):
 
 
 class StageUse(Document):
-    """How busy a stage of a modelled array was; one with a station also says who was there and how long."""
+    """How busy a stage of a modelled array was.
+
+    One with a station also says who was there and how long.
+    """
 
     stage: str
     utilisation: float
@@ -210,7 +216,10 @@ class StageUse(Document):
 
 
 class HostReport(Document):
-    """Requests as an administrator of an array counts them; those whose data was lost are in no other count."""
+    """Requests as an administrator of an array counts them.
+
+    Those whose data was lost are in no other count.
+    """
 
     read_count: int
     write_count: int

@@ -1,15 +1,18 @@
 """The completed plan, `plan.json`: what is run, and what the verdict needs that Rust never sees.
 
-A plan is never changed once it is complete. Plans of version 0.1 may lack the keys that have a default here.
+A plan is never changed once it is complete. Plans of version 0.1 may lack the keys that have a
+default here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
+from plimsoll.documents.array_sheet import ArraySheet
 from plimsoll.documents.document import Document
 from plimsoll.documents.run_spec import RunSpec
+from plimsoll.documents.server_usage import WatchedServer
 from plimsoll.documents.staged_events import EventPlan
 
 
@@ -40,7 +43,8 @@ class FilesAsked(Document):
 class MailAsked(Document):
     """What was asked of mail users, as far as their verdict and their report need it.
 
-    `left_out` are tasks of the profile that the server cannot do; the plan agreed to leave them out of load and score.
+    `left_out` are tasks of the profile that the server cannot do; the plan agreed to leave them out
+    of load and score.
     """
 
     profile: str
@@ -57,7 +61,8 @@ class MailAsked(Document):
 class Judgement(Document):
     """What the verdict needs.
 
-    `modelled` is the described array in the vocabulary of its presets (`plimsoll.arrays.presets`).
+    `modelled` is the described array in the vocabulary of its presets (`plimsoll.arrays.presets`),
+    `published` the result of a paper that stands next to the run.
     """
 
     limits: str
@@ -65,7 +70,7 @@ class Judgement(Document):
     required_iops: float | None
     margin_percent: float = 0
     stated_limits: Sequence[str] = ()
-    modelled: Mapping[str, Any] | None = None
+    modelled: ArraySheet | None = None
     hosts: HostsOfPlan | None = None
     rated_endurance_tb: Mapping[str, float] = {}
     counter_interval_s: Mapping[str, float] = {}
@@ -74,6 +79,7 @@ class Judgement(Document):
     editions: Sequence[str] = ()
     files: Mapping[str, FilesAsked] = {}
     mail: Mapping[str, MailAsked] = {}
+    published: str | None = None
 
 
 class Plan(Document):
@@ -89,3 +95,4 @@ class Plan(Document):
     run: RunSpec
     judgement: Judgement
     events: Sequence[EventPlan] = ()
+    watch: Sequence[WatchedServer] = ()

@@ -1,4 +1,7 @@
-"""A repeated run, `repeats.json`: its runs as they happened, and median, extremes and spread of each figure."""
+"""A repeated run, `repeats.json`.
+
+Its runs as they happened, and median, extremes and spread of each figure.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ class RepeatedRun(Document):
 
 
 class RepeatedFigure(Document):
-    """One figure of every run that came to its end; the spread is the distance of the extremes as a share of the median."""
+    """One figure of every run that came to its end.
+
+    The spread is the distance of the extremes as a share of the median.
+    """
 
     name: str
     title: str

@@ -1,4 +1,7 @@
-"""The catalogue of what was run, as `plimsoll runs --json` prints it: one entry for each folder, broken ones included."""
+"""The catalogue of what was run, as `plimsoll runs --json` prints it.
+
+One entry for each folder, broken ones included.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The run spec: exactly what the Rust side is given, key by key as in `crates/plimsoll-run/src/spec.rs`.
+"""The run spec: exactly what the Rust side is given, key by key as in
+`crates/plimsoll-run/src/spec.rs`.
 
-It is also the `run` part of `plan.json`. Where a default stands, plans of version 0.1 may lack the key, and Rust takes it
-as absent.
+It is also the `run` part of `plan.json`. Where a default stands, plans of version 0.1 may lack the
+key, and Rust takes it as absent.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class EngineInstance(InstanceSpec):
     page_images: bool
     copies_count: int
     maintenance: MaintenanceSpec | None = None
+    long_reader_s: int | None = None
     log_buffer_bytes: int
     version_store_bytes_max: int
     extension_pages: int
@@ -110,6 +112,7 @@ class StoreDatabase(FileSpec):
     """The database of an online store."""
 
     store_mb: int
+    reviews_per_product: int | None = None
 
 
 class StoreInstance(EngineInstance):
@@ -131,12 +134,15 @@ class ServerSpec(Document):
 
 
 class StoreClientInstance(InstanceSpec):
-    """An online store in a database that is not ours: a file of SQLite, or a database on a server."""
+    """An online store in a database that is not ours.
+
+    A file of SQLite, or a database on a server.
+    """
 
     backend: Literal["sqlite", "postgresql", "mysql"]
     databases: Sequence[StoreDatabase]
     server: ServerSpec | None
-    rows: Literal["seed", "dvd_store"]
+    rows: Literal["seed", "dvd_store", "dvd_store_3"]
     timeout_s: float
     lost_after_s: float
 
@@ -151,7 +157,9 @@ class StoreClientInstance(InstanceSpec):
         if self.server is None:
             return f"sqlite:{self.directory}/{self.databases[0].file_name}"
         host = f"[{self.server.host}]" if ":" in self.server.host else self.server.host
-        return f"{self.backend}://{self.server.user}@{host}:{self.server.port}/{self.server.database}"
+        return (
+            f"{self.backend}://{self.server.user}@{host}:{self.server.port}/{self.server.database}"
+        )
 
 
 class FilesInstance(InstanceSpec):
@@ -223,6 +231,40 @@ class MailInstance(InstanceSpec):
         return False
 
 
+class MailStoreFilling(Document):
+    """What a mail store on the engine is filled with."""
+
+    mailboxes: int
+    folders: int
+    messages_per_folder: int
+    inbox: int
+    layout: Literal["per_mailbox", "shared"]
+    views: int
+    indexed: bool
+    messages: MailMessages
+
+
+class MailStoreDatabase(FileSpec):
+    """A database of a mail store: the mailboxes, or without a filling the transport queue."""
+
+    store: MailStoreFilling | None = None
+
+
+class MailStoreInstance(EngineInstance):
+    """A mail store on the engine with its transport queue, which has a log of its own."""
+
+    backend: Literal["mail_store"]
+    databases: Sequence[MailStoreDatabase]
+
+    @property
+    def filling(self) -> MailStoreFilling:
+        """What its mailboxes are filled with."""
+        filling = self.databases[0].store
+        if filling is None:
+            raise ValueError(f"instance {self.name} does not say what its store is filled with")
+        return filling
+
+
 class MixSpec(Document):
     """Shares of operations."""
 
@@ -244,7 +286,10 @@ class LocalitySpec(Document):
 
 
 class SessionsLoad(Document):
-    """Sessions that each do one transaction after the other; for each database, or shared by all."""
+    """Sessions that each do one transaction after the other.
+
+    For each database, or shared by all.
+    """
 
     sessions: int
     shared: bool
@@ -350,6 +395,10 @@ class StoreWorkload(WorkloadSpec):
     searches_mean: int
     search_rows_mean: int
     lines_mean: int
+    new_members_percent: float | None = None
+    reviews_mean: int | None = None
+    new_reviews_percent: float | None = None
+    new_ratings_percent: float | None = None
 
 
 class MailTask(Document):
@@ -391,6 +440,8 @@ class MailWorkload(WorkloadSpec):
     page_rows: int
     read_max: int
     idle: bool
+    older_per_visit: int | None = None
+    background_reads_per_task: float | None = None
     probes_per_minute: float
     probe_poll_ms: int
     probe_timeout_s: float
@@ -423,7 +474,9 @@ class Precondition(Document):
 
 
 class Soak(Document):
-    """Loads without being measured, for so long and then until a moment in UTC, where one is given."""
+    """Loads without being measured, for so long and then until a moment in UTC, where one is
+    given.
+    """
 
     kind: Literal["soak"]
     duration_s: float
@@ -544,7 +597,14 @@ class RunSpec(Document):
     modelled: ModelledSpec | None = None
     hosts: Sequence[HostSpec]
     targets: Sequence[TargetSpec]
-    instances: Sequence[RecordsInstance | FilesInstance | StoreInstance | StoreClientInstance | MailInstance]
+    instances: Sequence[
+        RecordsInstance
+        | FilesInstance
+        | StoreInstance
+        | StoreClientInstance
+        | MailInstance
+        | MailStoreInstance
+    ]
     workloads: Sequence[RecordsWorkload | FilesWorkload | StoreWorkload | MailWorkload]
     phases: Sequence[PhaseSpec]
 
@@ -574,14 +634,28 @@ class RunSpec(Document):
         return tuple(item for item in self.instances if isinstance(item, MailInstance))
 
     @property
+    def mail_stores(self) -> Sequence[MailStoreInstance]:
+        """Those instances that are mail stores on the engine."""
+        return tuple(item for item in self.instances if isinstance(item, MailStoreInstance))
+
+    @property
     def thread_count(self) -> int:
-        """How many threads carry the instances: an instance lives on one, and virtual time knows one only."""
+        """How many threads carry the instances.
+
+        An instance lives on one, and virtual time knows one only.
+        """
         return 1 if self.modelled else max(1, min(self.threads or 1, len(self.instances)))
 
     def stored_bytes(self) -> int:
         """The size of all databases."""
-        return sum(database.size_bytes for instance in self.instances for database in instance.databases)
+        return sum(
+            database.size_bytes for instance in self.instances for database in instance.databases
+        )
 
     def logs_count(self) -> int:
         """Logs that phases make every instance write."""
-        return sum(phase.action.logs_count for phase in self.phases if isinstance(phase.action, GenerateLogs))
+        return sum(
+            phase.action.logs_count
+            for phase in self.phases
+            if isinstance(phase.action, GenerateLogs)
+        )

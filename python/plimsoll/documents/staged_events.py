@@ -1,8 +1,9 @@
 """What was staged while a run went on, and what became of it: `staged-events.json`.
 
-A plan may stage events: a command, a step that a person takes, a ready action, or a fault of a modelled array. Each is
-applied at its time in a phase and undone later. All times but the planned one are seconds on the clock of the run, the
-axis of the samples' `end_ns`; null means that it did not come to it.
+A plan may stage events: a command, a step that a person takes, a ready action, or a fault of a
+modelled array. Each is applied at its time in a phase and undone later. All times but the planned
+one are seconds on the clock of the run, the axis of the samples' `end_ns`; null means that it did
+not come to it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from plimsoll.documents.document import Document
+from plimsoll.documents.ready_actions import ReadyAction
 
 
 class EventLimits(Document):
@@ -37,7 +39,7 @@ class EventPlan(Document):
     Attributes:
         name: what it is called.
         phase: the phase it is staged in.
-        kind: a command, or a fault of the modelled array.
+        kind: a command, a person's step, a ready action, or a fault of the modelled array.
         after_s: when it begins, in seconds from the start of its phase.
         undo_after_s: when it is undone, likewise; at the end of the phase if null.
         command: program and arguments that apply it.
@@ -46,11 +48,16 @@ class EventPlan(Document):
         do: the modelled fault.
         timeout_s: how long each command may take.
         judge: what it is judged by.
+        manual: what a person is to do, in a sentence.
+        manual_undo: what a person is to do to take it back.
+        confirm_file: who touches this file has done it; a file in the run folder, or Enter, if
+            null.
+        action: the ready action.
     """
 
     name: str
     phase: str
-    kind: Literal["command", "modelled"]
+    kind: Literal["command", "manual", "action", "modelled"]
     after_s: float
     undo_after_s: float | None
     command: Sequence[str]
@@ -59,6 +66,20 @@ class EventPlan(Document):
     do: str | None
     timeout_s: float
     judge: EventLimits
+    manual: str | None = None
+    manual_undo: str | None = None
+    confirm_file: str | None = None
+    action: ReadyAction | None = None
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether anything undoes it that is not the modelled array itself."""
+        return bool(self.undo or self.manual_undo or self.action)
+
+    @property
+    def starts_commands(self) -> bool:
+        """Whether something is changed or started that nobody does by hand."""
+        return bool(self.command or self.undo or self.prove or self.action)
 
 
 class StagedEvent(Document):

@@ -1,4 +1,7 @@
-"""A study, `study.json`: every figure of every variant and the ranking; and what a variant by the light load is and came to."""
+"""A study, `study.json`: every figure of every variant and the ranking.
+
+And what a variant by the light load is and came to.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ class RankedVariant(Document):
 
 
 class StudyAxis(Document):
-    """What varies, where it is one thing with numbers, and how far along it the read latency stays within the limit."""
+    """What varies, where it is one thing with numbers, and how far along it the read latency stays
+    within the limit.
+    """
 
     title: str
     values: Sequence[float]

@@ -1,7 +1,9 @@
-"""The summary of a run, `summary.json`: every figure per database and in total. `docs/reference/verdict.md` explains them.
+"""The summary of a run, `summary.json`: every figure per database and in total.
 
-The summary of several hosts has the same shape; what it lacks, and what summaries of version 0.1 lack, has a default
-here. A figure is null where nothing of the kind was measured.
+`docs/reference/verdict.md` explains them.
+
+The summary of several hosts has the same shape; what it lacks, and what summaries of version 0.1
+lack, has a default here. A figure is null where nothing of the kind was measured.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from plimsoll.documents.content import Content
 from plimsoll.documents.document import Document
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.figures import (
@@ -38,6 +41,7 @@ from plimsoll.documents.outcome import (
     PreconditionResult,
 )
 from plimsoll.documents.run_spec import RateLoad, SessionsLoad, Spacing, TargetIopsLoad
+from plimsoll.documents.server_usage import ServerUsage
 from plimsoll.files import folder
 
 
@@ -123,7 +127,7 @@ class SearchFound(Document):
     confirmed: bool
     failed_per_s: float | None
     limited_by: str | None
-    confidence_percent: int
+    confidence_percent: int | None
     tolerance_percent: float
     steps_count: int
 
@@ -281,7 +285,9 @@ class RateSteps(Document):
 
 
 class SustainedRate(Document):
-    """The database I/O per second that a share of the measured time reached, in blocks of a length."""
+    """The database I/O per second that a share of the measured time reached, in blocks of a
+    length.
+    """
 
     database_iops: float
     block_s: float
@@ -315,29 +321,6 @@ class Conditioning(Document):
     precondition: PreconditionResult | None
     text: str | None
     hot_sets: Sequence[HotSet]
-
-
-class SampledFile(Document):
-    """What a sample of one file showed, or why it could not be read."""
-
-    path: str
-    asked_compressible_percent: float
-    reason: str | None = None
-    sampled_bytes: int | None = None
-    file_bytes: int | None = None
-    compressible_percent: float | None = None
-    zero_percent: float | None = None
-
-
-class Content(Document):
-    """`content.json`: how compressible and repetitive the written pages are."""
-
-    schema_version: Literal[1]
-    algorithm: str
-    duplicate_block_bytes: int
-    databases: Sequence[SampledFile]
-    asked_duplicate_percent: float = 0
-    duplicate_percent: float | None
 
 
 class DeviceRates(Document):
@@ -481,7 +464,7 @@ class DeviceErrors(Document):
     """What devices and file systems counted as errors."""
 
     readable: bool
-    counters: Sequence[Any]
+    counters: Sequence[str]
     lines: Sequence[str]
 
 
@@ -496,7 +479,9 @@ class KernelLogFile(Document):
 
     def figures(self) -> KernelLog:
         """What a summary repeats of it."""
-        return KernelLog(readable=self.readable, reason=self.reason, lines=self.lines, disks=self.disks)
+        return KernelLog(
+            readable=self.readable, reason=self.reason, lines=self.lines, disks=self.disks
+        )
 
 
 class DeviceErrorsFile(Document):
@@ -504,7 +489,7 @@ class DeviceErrorsFile(Document):
 
     schema_version: Literal[1] = 1
     readable: bool
-    counters: Sequence[Any]
+    counters: Sequence[str]
     lines: Sequence[str]
 
     def figures(self) -> DeviceErrors:
@@ -513,7 +498,10 @@ class DeviceErrorsFile(Document):
 
 
 class ClockGaps(Document):
-    """Times in which the run did not go on while it was measured: its process was stopped, or its machine paused."""
+    """Times in which the run did not go on while it was measured.
+
+    Its process was stopped, or its machine paused.
+    """
 
     count: int
     seconds: float
@@ -521,7 +509,10 @@ class ClockGaps(Document):
 
 
 class DataLoss(Document):
-    """What a modelled array has lost: requests that no drive could answer any more, and the sets they lay on."""
+    """What a modelled array has lost.
+
+    Requests that no drive could answer any more, and the sets they lay on.
+    """
 
     requests_count: int
     sets: Sequence[LostSetReport]
@@ -592,12 +583,16 @@ class Overlap(Document):
 
 
 NO_LOAD = LoadFigures(
-    outstanding_mean=Outstanding(database_read=None, database_write=None, log_write=None), workloads=(), searches=()
+    outstanding_mean=Outstanding(database_read=None, database_write=None, log_write=None),
+    workloads=(),
+    searches=(),
 )
 
 
 class AnySummary(Document):
-    """Every figure of a run of our own, of several hosts together, or of a run that another tool reported."""
+    """Every figure of a run of our own, of several hosts together, or of a run that another tool
+    reported.
+    """
 
     schema_version: Literal[1]
     combined: bool = False
@@ -617,6 +612,8 @@ class AnySummary(Document):
     load: LoadFigures = NO_LOAD
     files: Sequence[FilesFigures] = ()
     events: Sequence[EventFigures] = ()
+    overlaps: Mapping[str, float] = {}
+    servers: Sequence[ServerUsage] = ()
     store: Sequence[StoreFigures] = ()
     store_audits: Sequence[StoreAudit] = ()
     mail: Sequence[MailFigures] = ()
@@ -656,7 +653,10 @@ class AnySummary(Document):
 
     @property
     def sustained_iops(self) -> float | None:
-        """The database I/O per second that was sustained; the mean where nothing else is known, also of imported runs."""
+        """The database I/O per second that was sustained.
+
+        The mean where nothing else is known, also of imported runs.
+        """
         return self.sustained.database_iops if self.sustained else self.total.database_iops
 
 

@@ -1,4 +1,6 @@
-"""The verdict, `verdict.json`: pass, fail or inconclusive, with a reason for each check. `docs/reference/verdict.md` explains it.
+"""The verdict, `verdict.json`: pass, fail or inconclusive, with a reason for each check.
+
+`docs/reference/verdict.md` explains it.
 
 Version 2 calls `bottlenecks` what version 1 called `guilty`; `read_verdict` takes both.
 """
@@ -27,7 +29,10 @@ class Doubt(Document):
 
 
 class Check(Document):
-    """One check: a figure at a place, held against a limit; a modelled run adds what it predicts."""
+    """One check: a figure at a place, held against a limit.
+
+    A modelled run adds what it predicts.
+    """
 
     name: str
     title: str = ""
@@ -152,7 +157,9 @@ def verdict_of(content: Any, name: str = "verdict") -> Verdict:
         DocumentError: it is neither; with every mistake.
     """
     if isinstance(content, dict) and content.get("schema_version") == 1 and "guilty" in content:
-        renamed = {"bottlenecks" if key == "guilty" else key: value for key, value in content.items()}
+        renamed = {
+            "bottlenecks" if key == "guilty" else key: value for key, value in content.items()
+        }
         content = renamed | {"schema_version": SCHEMA_VERSION}
     return Verdict.from_plain(content, name)
 

@@ -1,10 +1,14 @@
-"""Every exception that this package raises to its users, as one tree: catch `PlimsollError`, or the branch you can do something about.
+"""Every exception that this package raises to its users, as one tree.
 
-An error stands in the room that raises it and is exported from `plimsoll` by its name; the branches stand here. Messages say what
-happened, what was given and what to do. Anything else that comes out of a call is a fault of Plimsoll, or an `OSError` that names its file.
-How a program ends stands in `exit_codes`.
+Catch `PlimsollError`, or the branch you can do something about.
+
+An error stands in the room that raises it and is exported from `plimsoll` by its name; the branches
+stand here. Messages say what happened, what was given and what to do. Anything else that comes out
+of a call is a fault of Plimsoll, or an `OSError` that names its file. How a program ends stands in
+`exit_codes`.
 
     PlimsollError
+      ActionError               a ready action of an event that cannot be carried out here
       InputError                an input file or a table of options, with every mistake and its line
       SeveralInputsError        several of them
       InvalidValueError         one value that was given
@@ -25,7 +29,7 @@ How a program ends stands in `exit_codes`.
         PackError               a folder that cannot be packed, an archive that cannot be trusted
         PreflightError          a run that cannot start
       FolderError               a run folder, or databases on disk, that cannot be used
-        DocumentError           a file of a run folder that is not what it should be, with every mistake
+        DocumentError           a file that is not what it should be, with every mistake
         RunFolderLostError      it could not be written any more, and the run was stopped
         ResumeError             a run that cannot be resumed
       StorageError              a path whose storage cannot be described
@@ -42,6 +46,7 @@ How a program ends stands in `exit_codes`.
           WitnessLostError      it went away while the work went on
       MissingLibraryError       an extra that is not installed
       PrintError                a page that cannot be printed
+      ProcessError              a process to be watched that cannot be found
       ScriptError               the script of charts, which cannot be made here
 """
 
@@ -102,7 +107,9 @@ class MissingLibraryError(PlimsollError):
 
     def __init__(self, what: str, name: str | None) -> None:
         self.name = name
-        super().__init__(f"{what} needs {name}, which is not installed (pip install 'plimsoll[report]')")
+        super().__init__(
+            f"{what} needs {name}, which is not installed (pip install 'plimsoll[report]')"
+        )
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Run folders whose files are not what a run wrote: cut off by a full disk, changed by hand, from a stranger, or of another version."""
+"""Run folders whose files are not what a run wrote.
+
+Cut off by a full disk, changed by hand, from a stranger, or of another version.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def reading(*run_folders: Path) -> Iterator[None]:
 
 
 def may_be_the_folder(error: Exception) -> bool:
-    """Whether it is what wrong data lead to: a value or key that is not there, nesting without end, a table that cannot be read."""
+    """Whether it is what wrong data lead to.
+
+    A value or key that is not there, nesting without end, a table that cannot be read.
+    """
     kinds = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
     return isinstance(error, kinds) or type(error).__module__.partition(".")[0] in LIBRARIES
 
@@ -39,13 +45,18 @@ def _no_sense(error: Exception, run_folders: tuple[Path, ...]) -> FolderError:
     told = f"{type(error).__name__}: {error}".strip().splitlines()[0]
     where = " or ".join(map(str, run_folders))
     return FolderError(
-        f"{where} holds files no sense can be made of: {told} ({_place(error)}). They were damaged or changed after the run, or "
+        f"{where} holds files no sense can be made of: {told} ({_place(error)}). They were damaged "
+        f"or changed after the run, or "
         "another version wrote them; where none of this can be, it is a fault of Plimsoll"
     )
 
 
 def _place(error: Exception) -> str:
     """Where in this program it came to light."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if PACKAGE in Path(frame.filename).parents]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if PACKAGE in Path(frame.filename).parents
+    ]
     last = frames[-1]
     return f"{Path(last.filename).relative_to(PACKAGE)}, line {last.lineno}"

@@ -1,14 +1,14 @@
 """The run folder: which file holds what, and how such files are read and written.
 
-    plan.json  environment.json  events.log  samples.parquet  histograms.parquet  kernel-log.json  outcome.json
-    points.json where a rate was searched for: the knee chart's points; capacity.json its answer in users
-    counters.parquet
+    plan.json  environment.json  events.log  samples.parquet  histograms.parquet  kernel-log.json
+    outcome.json points.json where a rate was searched for: the knee chart's points; capacity.json
+    its answer in users counters.parquet
     summary.json  verdict.json  report.html
     repeats.json in a folder that holds the runs of a repeated run
     hosts.json in a folder that holds the runs of several hosts
 
-Each stage writes its own files and edits nobody else's, so a later stage can be redone without the disk under test.
-JSON files carry a `schema_version`. `events.log` has one JSON object a line.
+Each stage writes its own files and edits nobody else's, so a later stage can be redone without the
+disk under test. JSON files carry a `schema_version`. `events.log` has one JSON object a line.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ DEVICE_ERRORS = "device-errors.json"
 LOG_CHECK = "log-check.json"
 #: Only where the plan stages events: what became of each.
 STAGED_EVENTS = "staged-events.json"
+#: Only where servers were watched: what their processes used.
+SERVER_USAGE = "server-usage.json"
 #: Only while something is degraded: how it is undone, also after the process was killed.
 UNDO_PENDING = "undo-pending.json"
 CONTENT = "content.json"
@@ -58,7 +60,8 @@ PROGRESS = "progress.json"
 #: What a run in the background would have shown.
 TERMINAL = "terminal.log"
 
-#: Only in folders of imported runs: the report as the other tool wrote it, and what does not add up in it.
+#: Only in folders of imported runs: the report as the other tool wrote it, and what does not add up
+#: in it.
 REPORTED = "reported.json"
 CONSISTENCY = "consistency.json"
 
@@ -75,6 +78,7 @@ FILES_OF_A_RUN = frozenset(
         DEVICE_ERRORS,
         LOG_CHECK,
         STAGED_EVENTS,
+        SERVER_USAGE,
         CONTENT,
         OUTCOME,
         POINTS,
@@ -117,8 +121,8 @@ def write_text(path: Path, text: str) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A new file, which takes the place of `path` once it is whole.
 
-    A link that somebody has put there is replaced and not followed. The file has a name until then that nobody else has, so that nothing
-    that lies beside it is written over.
+    A link that somebody has put there is replaced and not followed. The file has a name until then
+    that nobody else has, so that nothing that lies beside it is written over.
     """
     unfinished = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -158,11 +162,14 @@ def inner(parent: Path, name: Any) -> Path:
     """The folder of a run that a file of the folder around it names.
 
     Raises:
-        FolderError: the name leads elsewhere; what is done to a folder is done to nothing beside it.
+        FolderError: the name leads elsewhere; what is done to a folder is done to nothing beside
+            it.
     """
     path = parent / str(name)
     if not isinstance(name, str) or path.name != name or path.is_symlink():
-        raise FolderError(f"{parent} names {str(name)[:80]!r} as the folder of a run, which does not lie in it")
+        raise FolderError(
+            f"{parent} names {str(name)[:80]!r} as the folder of a run, which does not lie in it"
+        )
     return path
 
 
@@ -207,7 +214,9 @@ def _what_lies_in(home: Path) -> str:
 
 
 def clear_unfinished(home: Path) -> None:
-    """Delete what an unfinished run left in its folder, and nothing else there; for those who made that folder themselves.
+    """Delete what an unfinished run left in its folder, and nothing else there.
+
+    For those who made that folder themselves.
 
     Args:
         home: the folder; nothing is done where there is none.
@@ -279,13 +288,19 @@ def require_single(folder: Path, verb: str) -> None:
         FolderError: it holds several; the message names the first of them.
     """
     if (folder / REPEATS).exists():
-        raise FolderError(f"{folder} holds a repeated run; {verb} one of its runs: {folder / 'run-1'}")
+        raise FolderError(
+            f"{folder} holds a repeated run; {verb} one of its runs: {folder / 'run-1'}"
+        )
     if (folder / HOSTS).exists():
-        raise FolderError(f"{folder} holds the runs of several hosts; {verb} one of them: {folder / 'host-1'}")
+        raise FolderError(
+            f"{folder} holds the runs of several hosts; {verb} one of them: {folder / 'host-1'}"
+        )
 
 
 def read_events(folder: Path) -> list[dict[str, Any]]:
-    """The events of a run, oldest first; an unfinished last line, and what is no event, are left out.
+    """The events of a run, oldest first.
+
+    An unfinished last line, and what is no event, are left out.
 
     Raises:
         FolderError: there are too many to be kept in memory.

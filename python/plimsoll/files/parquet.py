@@ -1,7 +1,10 @@
-"""Parquet files of run folders in DuckDB's SQL: the file that is meant and no other, whatever its path looks like.
+"""Parquet files of run folders in DuckDB's SQL.
 
-To DuckDB the path of a file to be read is a pattern, in which `[`, `*` and `?` stand for others, and a folder called `array=2` in
-it is a column. Folders are named by users, so both are ruled out here, and nowhere else is a path put into SQL.
+The file that is meant and no other, whatever its path looks like.
+
+To DuckDB the path of a file to be read is a pattern, in which `[`, `*` and `?` stand for others,
+and a folder called `array=2` in it is a column. Folders are named by users, so both are ruled out
+here, and nowhere else is a path put into SQL.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ def rows_of_all(directory: Path) -> str:
 
 
 def into(path: Path) -> str:
-    """Where rows are written, to stand at the end of COPY: a new file, or another in the place of the old.
+    """Where rows are written, to stand at the end of COPY.
+
+    A new file, or another in the place of the old.
 
     >>> into(Path("/runs/a/b.parquet"))
     "TO '/runs/a/b.parquet' (FORMAT parquet, COMPRESSION zstd)"
@@ -56,8 +61,13 @@ def column(name: str) -> str:
 
 
 def _itself(path: Path) -> str:
-    """A pattern that only this path fits; a relative one could be taken for an address or a home."""
-    return "".join(f"[{letter}]" if letter in PATTERN_CHARACTERS else letter for letter in str(path.absolute()))
+    """A pattern that only this path fits.
+
+    A relative one could be taken for an address or a home.
+    """
+    return "".join(
+        f"[{letter}]" if letter in PATTERN_CHARACTERS else letter for letter in str(path.absolute())
+    )
 
 
 def _read(pattern: str) -> str:

@@ -1,7 +1,8 @@
 """JSON that a stranger may have written: run folders, markers and logs come by mail.
 
-What is read is printed sooner or later. So characters that steer a terminal, and halves of characters that cannot be printed at
-all, are replaced when it is read, and nesting without end is a mistake of the file like any other.
+What is read is printed sooner or later. So characters that steer a terminal, and halves of
+characters that cannot be printed at all, are replaced when it is read, and nesting without end is a
+mistake of the file like any other.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ def printable(path: Path) -> str:
 
 
 def unusable_name(text: str | None) -> str | None:
-    """A path that neither stands in a text file nor goes to the system, as it can be printed; None for one that does."""
+    """A path that neither stands in a text file nor goes to the system, as it can be printed.
+
+    None for one that does.
+    """
     if text is None:
         return None
     try:

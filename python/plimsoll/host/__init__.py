@@ -1,1 +1,4 @@
-"""What this host is and says: block devices, storage below a path, hardware, drives, counters, clocks, the kernel log."""
+"""What this host is and says.
+
+Block devices, storage below a path, hardware, drives, counters, clocks, the kernel log.
+"""

@@ -1,7 +1,8 @@
 """Whole block devices as targets: what must be true before one is written.
 
-The native side refuses a device again when it opens it, whatever happens here: without the typed serial, while anybody uses
-it, or while it carries anybody's signature. Asking first gives all reasons at once, and before anything else was done.
+The native side refuses a device again when it opens it, whatever happens here: without the typed
+serial, while anybody uses it, or while it carries anybody's signature. Asking first gives all
+reasons at once, and before anything else was done.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from plimsoll import _native
+from plimsoll.documents.environment import DeviceFacts
 from plimsoll.documents.run_spec import RunSpec, TargetSpec
 from plimsoll.files.folder import FolderError
 from plimsoll.host.probe import StorageError, describe
@@ -32,7 +33,8 @@ def is_device(path: Path) -> bool:
 
 
 def settle(target: TargetSpec, run: RunSpec) -> tuple[RunSpec, list[str]]:
-    """The run with a target's device called by its lasting name, and what keeps it from being written.
+    """The run with a target's device called by its lasting name, and what keeps it from being
+    written.
 
     Args:
         target: a target of the run whose path is a device.
@@ -40,11 +42,15 @@ def settle(target: TargetSpec, run: RunSpec) -> tuple[RunSpec, list[str]]:
     """
     given = target.path
     if not Path(given).exists():
-        return run, [f"{given} does not exist; `lsblk -o NAME,SERIAL,SIZE` lists the devices of this machine"]
+        return run, [
+            f"{given} does not exist; `lsblk -o NAME,SERIAL,SIZE` lists the devices of this machine"
+        ]
     try:
-        device: dict[str, Any] = describe(Path(given)).facts["device"]
+        device = describe(Path(given)).facts["device"]
     except StorageError as error:
         return run, [str(error)]
+    if device is None:
+        return run, [f"{given} is not a block device of this machine"]
     name = device["by_id"] or f"/dev/{device['kernel_name']}"
     databases = [database for instance in run.instances for database in instance.databases]
     sizes = [database.size_bytes for database in databases if database.file_name == given]
@@ -60,23 +66,28 @@ def settle(target: TargetSpec, run: RunSpec) -> tuple[RunSpec, list[str]]:
             for instance in run.instances
         ],
     )
-    return settled, [f"{name} cannot be used: {reason}" for reason in _obstacles(device, run.destroy_serials, sizes)]
+    return settled, [
+        f"{name} cannot be used: {reason}"
+        for reason in _obstacles(device, run.destroy_serials, sizes)
+    ]
 
 
-def _obstacles(device: dict[str, Any], destroy_serials: Sequence[str], sizes: list[int]) -> list[str]:
+def _obstacles(device: DeviceFacts, destroy_serials: Sequence[str], sizes: list[int]) -> list[str]:
     found = list(device["obstacles"])
     serial = device["consent_token"]
     if serial not in destroy_serials:
         given = f", not {', '.join(destroy_serials)}" if destroy_serials else ""
         found.append(
-            f"everything on it would be lost, and nobody has agreed to that; its serial is {serial}{given}: "
+            f"everything on it would be lost, and nobody has agreed to that; its serial is "
+            f"{serial}{given}: "
             f"give --destroy {serial} if this is the device you mean"
         )
     capacity = device["size_bytes"] or 0
     for size in sizes:
         if size * (1 + GROWTH_SHARE) > capacity:
             found.append(
-                f"it holds {capacity >> 20} MiB, but a database of {size >> 20} MiB and its growth need "
+                f"it holds {capacity >> 20} MiB, but a database of {size >> 20} MiB and its growth "
+                f"need "
                 f"{int(size * (1 + GROWTH_SHARE)) >> 20} MiB; lower database_size_mib"
             )
     return found
@@ -102,11 +113,16 @@ def erase(device: str, destroy_serials: Sequence[str]) -> None:
     Raises:
         FolderError: the device may not be written.
     """
-    serial = describe(Path(device)).facts["device"]["consent_token"] if Path(device).exists() else None
+    known = describe(Path(device)).facts["device"] if Path(device).exists() else None
+    serial = known["consent_token"] if known else None
     if serial is None:
-        raise FolderError(f"{device} does not exist; plug it in, or delete the directory of its logs yourself")
+        raise FolderError(
+            f"{device} does not exist; plug it in, or delete the directory of its logs yourself"
+        )
     if serial not in destroy_serials:
-        raise FolderError(f"the database on {device} is deleted only with --destroy {serial}, its serial")
+        raise FolderError(
+            f"the database on {device} is deleted only with --destroy {serial}, its serial"
+        )
     try:
         _native.erase_device(device, list(destroy_serials))
     except (_native.DiskError, _native.ConfigError) as error:

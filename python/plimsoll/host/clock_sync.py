@@ -1,14 +1,16 @@
-"""Whether the kernel takes this machine's wall clock to be kept in step with others, and how far off it may be.
+"""Whether the kernel takes this machine's wall clock to be kept in step with others, and how far
+off it may be.
 
-From adjtimex(2), which anybody may ask: a daemon of NTP, PTP or a hypervisor tells the kernel that it keeps the clock, and with which
-error at most. A clock that is kept without telling the kernel counts as not in step; where the call is forbidden, as in some
-containers, nothing is known.
+From adjtimex(2), which anybody may ask: a daemon of NTP, PTP or a hypervisor tells the kernel that
+it keeps the clock, and with which error at most. A clock that is kept without telling the kernel
+counts as not in step; where the call is forbidden, as in some containers, nothing is known.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+
+from plimsoll.documents.environment import WallClock
 
 #: STA_UNSYNC of the kernel's timex.h: nobody keeps the clock.
 _UNSYNCHRONISED = 0x0040
@@ -16,7 +18,9 @@ _WORD = ctypes.c_long
 
 
 class _Timex(ctypes.Structure):
-    """`struct timex` of 64-bit Linux up to the last field that is looked at, and room for the rest."""
+    """`struct timex` of 64-bit Linux up to the last field that is looked at, and room for the
+    rest.
+    """
 
     _fields_ = [
         ("modes", ctypes.c_uint),
@@ -29,7 +33,7 @@ class _Timex(ctypes.Structure):
     ]
 
 
-def wall_clock() -> dict[str, Any]:
+def wall_clock() -> WallClock:
     """Whether the clock is synchronised and its largest error in ms; None for what is not known."""
     state = _Timex()
     try:
@@ -38,4 +42,7 @@ def wall_clock() -> dict[str, Any]:
         answer = -1
     if answer < 0:
         return {"synchronised": None, "error_ms_max": None}
-    return {"synchronised": not state.status & _UNSYNCHRONISED, "error_ms_max": state.error_us_max / 1000}
+    return {
+        "synchronised": not state.status & _UNSYNCHRONISED,
+        "error_ms_max": state.error_us_max / 1000,
+    }

@@ -1,6 +1,7 @@
-"""The circumstances of a run: machine, operating system, storage and software, as plain data.
+"""The circumstances of a run: machine, operating system, storage and software.
 
-Read from /proc, /sys, the interpreter and the probe of the storage; nothing needs privileges, and what is unknown stays None.
+Read from /proc, /sys, the interpreter and the probe of the storage; nothing needs privileges, and
+what is unknown stays None.
 """
 
 from __future__ import annotations
@@ -11,29 +12,30 @@ import resource
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from plimsoll import __version__
+from plimsoll.documents.environment import Environment
 from plimsoll.host.clock_sync import wall_clock
 from plimsoll.host.hardware import disks, machine_facts, network_adapters
 from plimsoll.host.identity import identity_of
 from plimsoll.host.probe import describe
 from plimsoll.host.storage_class import storage_class
 
-SCHEMA_VERSION = 1
 BUSY_LOAD_PER_CPU = 0.5
 
 
-def collect(target_paths: list[Path]) -> dict[str, Any]:
+def collect(target_paths: list[Path]) -> Environment:
     """Everything worth knowing before a run on these targets begins."""
     cpus = len(os.sched_getaffinity(0))
     load = os.getloadavg()
     storages = [describe(path) for path in target_paths]
     warnings = [warning for storage in storages for warning in storage.warnings]
     if load[0] > BUSY_LOAD_PER_CPU * cpus:
-        warnings.append(f"the machine is busy: load {load[0]:.1f} on {cpus} CPUs before the run began")
+        warnings.append(
+            f"the machine is busy: load {load[0]:.1f} on {cpus} CPUs before the run began"
+        )
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "collected_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "plimsoll": __version__,
         "python": platform.python_version(),
@@ -63,7 +65,11 @@ def collect(target_paths: list[Path]) -> dict[str, Any]:
         "network": network_adapters(),
         "disks": disks(),
         "targets": [
-            {**storage.facts, "identity": identity_of(path).as_data(), "storage_class": storage_class(storage.facts)}
+            {
+                **storage.facts,
+                "identity": identity_of(path).as_data(),
+                "storage_class": storage_class(storage.facts),
+            }
             for path, storage in zip(target_paths, storages, strict=True)
         ],
         "warnings": list(dict.fromkeys(warnings)),
@@ -72,7 +78,9 @@ def collect(target_paths: list[Path]) -> dict[str, Any]:
 
 def _first_line(path: str) -> str | None:
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[0].strip() or None
+        return (
+            Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[0].strip() or None
+        )
     except (OSError, IndexError):
         return None
 

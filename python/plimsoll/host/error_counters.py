@@ -1,17 +1,20 @@
-"""What devices and file systems themselves count as errors, before and after a run: nothing may be added while it goes on.
+"""What devices and file systems themselves count as errors, before and after a run.
 
-The kernel counts failed and timed-out commands of SCSI devices, errors of ext4 and btrfs, and errors of the members of
-software arrays, each in a file of its own below /sys; what drives count themselves comes from `smart.py`. A layer that counts nothing, or may not be read, is not there; that is
-said, and never taken for the absence of errors.
+Nothing may be added while it goes on.
+
+The kernel counts failed and timed-out commands of SCSI devices, errors of ext4 and btrfs, and
+errors of the members of software arrays, each in a file of its own below /sys; what drives count
+themselves comes from `smart.py`. A layer that counts nothing, or may not be read, is not there;
+that is said, and never taken for the absence of errors.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
-SCHEMA_VERSION = 1
+from plimsoll.documents.summary import DeviceErrorsFile
+
 SYS = Path("/sys")
 #: Files with one number each, by disk.
 COUNTERS = (
@@ -45,28 +48,32 @@ def read_counters(disks: list[str], root: Path = SYS) -> dict[str, int]:
     return found
 
 
-def compared(before: dict[str, int], after: dict[str, int]) -> dict[str, Any]:
+def compared(before: dict[str, int], after: dict[str, int]) -> DeviceErrorsFile:
     """The content of `device-errors.json`: what was counted, and what was added.
 
-    >>> compared({"a": 1, "b": 2}, {"a": 1, "b": 5})["lines"]
-    ['b: 3 more errors (2 before, 5 after)']
+    >>> compared({"a": 1, "b": 2}, {"a": 1, "b": 5}).lines
+    ('b: 3 more errors (2 before, 5 after)',)
     """
     lines = [
-        f"{name}: {after[name] - count} more error{'' if after[name] - count == 1 else 's'} ({count} before, {after[name]} after)"
+        f"{name}: {after[name] - count} more error{'' if after[name] - count == 1 else 's'} "
+        f"({count} before, {after[name]} after)"
         for name, count in before.items()
         if after.get(name, count) != count
     ]
-    lines += [f"{name}: could be read before the run and not after it" for name in before if name not in after]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "readable": bool(before),
-        "counters": sorted(before),
-        "lines": lines,
-    }
+    lines += [
+        f"{name}: could be read before the run and not after it"
+        for name in before
+        if name not in after
+    ]
+    return DeviceErrorsFile(
+        schema_version=1, readable=bool(before), counters=sorted(before), lines=lines
+    )
 
 
 def _names(path: Path, disk: str) -> bool:
-    """Whether a file is about this disk or a partition of it, and not about another whose name begins alike."""
+    """Whether a file is about this disk or a partition of it, and not about another whose name
+    begins alike.
+    """
     return any(re.fullmatch(rf"{re.escape(disk)}(p?\d+)?", part) for part in path.parts)
 
 

@@ -1,20 +1,23 @@
-"""What the host is made of, as far as anybody may read it: firmware, processor packages, network adapters, disks.
+"""What the host is made of, as far as anybody may read it.
 
-From /sys alone, without privileges. Memory modules, cabling and everything behind an adapter cannot be seen from here; who
-wants them in a report writes them into `notes.toml` of the run folder.
+Firmware, processor packages, network adapters, disks.
+
+From /sys alone, without privileges. Memory modules, cabling and everything behind an adapter cannot
+be seen from here; who wants them in a report writes them into `notes.toml` of the run folder.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+
+from plimsoll.documents.environment import DiskFacts, MachineFacts, NetworkAdapter
 
 SYS = Path("/sys")
 #: Disks that exist only in this machine's memory or on top of files.
 NO_DISKS = ("loop", "ram", "zram")
 
 
-def machine_facts(root: Path = SYS) -> dict[str, Any]:
+def machine_facts(root: Path = SYS) -> MachineFacts:
     """Vendor, firmware, processor packages and how the processor's frequency is chosen."""
     identity = root / "class/dmi/id"
     firmware = (_line(identity / f"bios_{part}") for part in ("vendor", "version", "date"))
@@ -28,9 +31,9 @@ def machine_facts(root: Path = SYS) -> dict[str, Any]:
     }
 
 
-def network_adapters(root: Path = SYS) -> list[dict[str, Any]]:
+def network_adapters(root: Path = SYS) -> list[NetworkAdapter]:
     """Adapters with hardware behind them, by name."""
-    found = []
+    found: list[NetworkAdapter] = []
     for adapter in sorted((root / "class/net").glob("*")):
         if not (adapter / "device").exists():
             continue
@@ -48,9 +51,9 @@ def network_adapters(root: Path = SYS) -> list[dict[str, Any]]:
     return found
 
 
-def disks(root: Path = SYS) -> list[dict[str, Any]]:
+def disks(root: Path = SYS) -> list[DiskFacts]:
     """Disks the kernel knows, by name."""
-    found = []
+    found: list[DiskFacts] = []
     for disk in sorted((root / "block").glob("*")):
         sectors = _line(disk / "size")
         if disk.name.startswith(NO_DISKS) or not sectors or sectors == "0":
@@ -74,7 +77,10 @@ def disks(root: Path = SYS) -> list[dict[str, Any]]:
 
 
 def _numa_node(disk: Path) -> int | None:
-    """The node of memory and processors that a disk is attached to; None where there is only one, or the kernel does not say."""
+    """The node of memory and processors that a disk is attached to.
+
+    None where there is only one, or the kernel does not say.
+    """
     # A namespace of an NVMe drive lies below its controller, which lies below the PCI device.
     for place in ("device", "device/device"):
         node = _line(disk / place / "numa_node")

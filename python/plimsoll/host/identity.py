@@ -1,24 +1,31 @@
-"""What a storage is known by when its names may have changed: the UUID of its file system, or the serial of its device.
+"""What a storage is known by when its names may have changed.
 
-After a restart a disk may have another name and a file system another place. The UUID is asked of udev's links, and where
-there are none of the superblock itself, which takes privileges. Network file systems are known by what they are mounted
-from. Where nothing is known the answer is None, never a guess.
+The UUID of its file system, or the serial of its device.
+
+After a restart a disk may have another name and a file system another place. The UUID is asked of
+udev's links, and where there are none of the superblock itself, which takes privileges. Network
+file systems are known by what they are mounted from. Where nothing is known the answer is None,
+never a guess.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from plimsoll.documents.environment import DeviceFacts, FileSystemFacts, StorageIdentity
 from plimsoll.host.probe import StorageError, describe
 
 BY_UUID = Path("/dev/disk/by-uuid")
 MOUNTS = Path("/proc/self/mounts")
 #: Where the superblock of each file system has its magic number and its UUID.
-SUPERBLOCKS = {"ext": (1080, b"\x53\xef", 1128), "xfs": (0, b"XFSB", 32), "btrfs": (65600, b"_BHRfS_M", 65568)}
+SUPERBLOCKS = {
+    "ext": (1080, b"\x53\xef", 1128),
+    "xfs": (0, b"XFSB", 32),
+    "btrfs": (65600, b"_BHRfS_M", 65568),
+}
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,14 @@ class Identity:
     source: str | None
     mount_point: str | None
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> StorageIdentity:
         """For `environment.json`."""
-        return asdict(self)
+        return StorageIdentity(
+            file_system_uuid=self.file_system_uuid,
+            device_serial=self.device_serial,
+            source=self.source,
+            mount_point=self.mount_point,
+        )
 
     def is_known(self) -> bool:
         """Whether anything tells it from another storage."""
@@ -63,7 +75,8 @@ def identity_of(path: Path) -> Identity:
         facts = describe(path).facts
     except StorageError:
         return Identity(None, None, None, None)
-    file_system, device = facts["file_system"] or {}, facts["device"] or {}
+    file_system: FileSystemFacts = facts["file_system"] or {}
+    device: DeviceFacts = facts["device"] or {}
     source = file_system.get("source")
     return Identity(
         file_system_uuid=_uuid_of(source) if source else None,
@@ -73,9 +86,14 @@ def identity_of(path: Path) -> Identity:
     )
 
 
-def identity_from(data: dict[str, Any]) -> Identity:
+def identity_from(data: StorageIdentity) -> Identity:
     """The identity that a run folder recorded."""
-    return Identity(**{name: data.get(name) for name in ("file_system_uuid", "device_serial", "source", "mount_point")})
+    return Identity(
+        file_system_uuid=data.get("file_system_uuid"),
+        device_serial=data.get("device_serial"),
+        source=data.get("source"),
+        mount_point=data.get("mount_point"),
+    )
 
 
 def mount_points() -> list[Path]:
@@ -83,7 +101,11 @@ def mount_points() -> list[Path]:
     lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     fields = [line.split() for line in lines]
     # Blanks in names are written in octal.
-    names = [item[1].encode().decode("unicode_escape") for item in fields if len(item) > 2 and item[0].startswith("/")]
+    names = [
+        item[1].encode().decode("unicode_escape")
+        for item in fields
+        if len(item) > 2 and item[0].startswith("/")
+    ]
     return [Path(name) for name in names]
 
 

@@ -1,8 +1,9 @@
 """What the kernel said of the disks under test while a run went on.
 
-Messages of the severity "error" or worse count when they name one of the disks. They are read from /dev/kmsg, which takes
-root or, where kernel.dmesg_restrict is 0, nothing; without it the run goes on and its verdict says that nobody looked.
-Messages that the kernel's ring buffer dropped before the end of the run are not seen, and that is said too.
+Messages of the severity "error" or worse count when they name one of the disks. They are read from
+/dev/kmsg, which takes root or, where kernel.dmesg_restrict is 0, nothing; without it the run goes
+on and its verdict says that nobody looked. Messages that the kernel's ring buffer dropped before
+the end of the run are not seen, and that is said too.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import os
 import re
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-SCHEMA_VERSION = 1
+from plimsoll.documents.environment import Environment
+from plimsoll.documents.summary import KernelLogFile
+
 KERNEL_LOG_PATH = Path("/dev/kmsg")
 #: The kernel's "error"; "critical", "alert" and "emergency" are lower numbers.
 SEVERITY_MAX = 3
@@ -37,14 +39,19 @@ class KernelLog:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def errors_about(self, disks: list[str]) -> dict[str, Any]:
-        """Everything since the log was opened that speaks of one of the disks, as the content of `kernel-log.json`."""
+    def errors_about(self, disks: list[str]) -> KernelLogFile:
+        """Everything since the log was opened that speaks of one of the disks, as the content of
+        `kernel-log.json`.
+        """
         lines: list[str] = []
         while self._descriptor is not None:
             try:
@@ -52,7 +59,8 @@ class KernelLog:
             except BlockingIOError:
                 break
             except BrokenPipeError:
-                # The ring buffer went round: the next read goes on with the oldest message that is left.
+                # The ring buffer went round: the next read goes on with the oldest message that is
+                # left.
                 lines.append("messages were lost: the kernel log overflowed")
                 continue
             except OSError as error:
@@ -63,17 +71,18 @@ class KernelLog:
             text = error_about(record.decode("utf-8", errors="replace"), disks)
             if text is not None:
                 lines.append(text)
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "readable": self._reason is None,
-            "reason": self._reason,
-            "disks": disks,
-            "lines": lines[:LINES_MAX],
-        }
+        return KernelLogFile(
+            schema_version=1,
+            readable=self._reason is None,
+            reason=self._reason,
+            disks=disks,
+            lines=lines[:LINES_MAX],
+        )
 
 
 def error_about(record: str, disks: list[str]) -> str | None:
-    """The text of a record of /dev/kmsg, if it is an error about one of the disks or their partitions.
+    """The text of a record of /dev/kmsg, if it is an error about one of the disks or their
+    partitions.
 
     >>> error_about("3,1,2,-;blk_update_request: I/O error, dev sda, sector 8", ["sda"])
     'blk_update_request: I/O error, dev sda, sector 8'
@@ -83,12 +92,18 @@ def error_about(record: str, disks: list[str]) -> str | None:
     if not number.isdigit() or int(number) & 7 > SEVERITY_MAX:
         return None
     text = body.splitlines()[0] if body else ""
-    named = any(re.search(rf"(?<![A-Za-z0-9]){re.escape(disk)}(p?\d+)?(?![A-Za-z0-9])", text) for disk in disks)
+    named = any(
+        re.search(rf"(?<![A-Za-z0-9]){re.escape(disk)}(p?\d+)?(?![A-Za-z0-9])", text)
+        for disk in disks
+    )
     return text if named else None
 
 
-def disks_of(environment: dict[str, Any]) -> list[str]:
-    """The disks under the targets by the names the kernel gives them: devices and what they are built on."""
+def disks_of(environment: Environment) -> list[str]:
+    """The disks under the targets by the names the kernel gives them.
+
+    Devices and what they are built on.
+    """
     names: list[str] = []
     for target in environment["targets"]:
         device = target.get("device")

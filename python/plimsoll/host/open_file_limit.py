@@ -1,7 +1,7 @@
 """The descriptors that a run needs.
 
-A limit that is too low would show as failing storage, in the middle of a run: it is raised as far as the user may, and refused before anything
-is made where that is not enough.
+A limit that is too low would show as failing storage, in the middle of a run: it is raised as far
+as the user may, and refused before anything is made where that is not enough.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import resource
 
 from plimsoll.documents.run_spec import RunSpec
 
-#: What the program holds besides: its own files, those of the run folder, sockets, queues of I/O, the kernel's log.
+#: What the program holds besides: its own files, those of the run folder, sockets, queues of I/O,
+#: the kernel's log.
 OWN_COUNT = 24
 #: Log, next log, checkpoint, directories, marker.
 INSTANCE_COUNT = 6

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll import _native
+from plimsoll.documents.environment import FileSystemFacts, StorageFacts
 from plimsoll.errors import PlimsollError
 
 
@@ -23,14 +23,14 @@ class Storage:
     """The storage under one path.
 
     Attributes:
-        facts: everything the probe found, as plain data.
+        facts: everything the probe found.
         mount_point: where its file system is mounted, or the device itself.
         read_only: whether the file system is mounted read-only.
         free_bytes: what an unprivileged user may still write.
         warnings: what a reader of results from this storage must know, in sentences.
     """
 
-    facts: dict[str, Any]
+    facts: StorageFacts
     mount_point: str
     read_only: bool
     free_bytes: int
@@ -47,10 +47,10 @@ def describe(path: Path) -> Storage:
     'proc'
     """
     try:
-        facts: dict[str, Any] = json.loads(_native.probe(path.expanduser().absolute()))
+        facts: StorageFacts = json.loads(_native.probe(path.expanduser().absolute()))
     except (_native.DiskError, _native.ConfigError) as error:
         raise StorageError(str(error)) from error
-    file_system = facts["file_system"] or {}
+    file_system: FileSystemFacts = facts["file_system"] or {}
     return Storage(
         facts=facts,
         mount_point=file_system.get("mount_point", facts["looked_at"]),

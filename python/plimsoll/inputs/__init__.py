@@ -1,1 +1,4 @@
-"""Reading what people write: TOML with line numbers, schemas, mistakes, quantities, expressions, safe XML. Knows no domain."""
+"""Reading what people write.
+
+TOML with line numbers, schemas, mistakes, quantities, expressions, safe XML. Knows no domain.
+"""

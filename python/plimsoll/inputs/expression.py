@@ -1,10 +1,12 @@
 """A small language of conditions and arithmetic for data files, evaluated without running any code.
 
-Rules and claims are data, so what they compute is text: `host.storage_nics >= 2 and host.mtu_bytes in [9000, 9014]`. The
-text is parsed by the standard library into a tree, every node of which must be on the short list below, and the tree is
-walked here; nothing is compiled or called but the functions named in `FUNCTIONS`. Names with dots are looked up in a
-table of facts. A name the table does not have raises `UnknownFactError`, which callers turn into "could not be evaluated".
-Limits: 500 characters; no powers, no indexing, no repetition of texts, so a hostile file cannot use much memory or time.
+Rules and claims are data, so what they compute is text: `host.storage_nics >= 2 and host.mtu_bytes
+in [9000, 9014]`. The text is parsed by the standard library into a tree, every node of which must
+be on the short list below, and the tree is walked here; nothing is compiled or called but the
+functions named in `FUNCTIONS`. Names with dots are looked up in a table of facts. A name the table
+does not have raises `UnknownFactError`, which callers turn into "could not be evaluated". Limits:
+500 characters; no powers, no indexing, no repetition of texts, so a hostile file cannot use much
+memory or time.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max,
     "min": min,
     "sum": sum,
-    "overlap": lambda first, second: sorted({str(item) for item in first} & {str(item) for item in second}),
+    "overlap": lambda first, second: sorted(
+        {str(item) for item in first} & {str(item) for item in second}
+    ),
 }
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -51,7 +55,9 @@ _COMPARISON: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 class ExpressionError(InvalidValueError):
-    """The text is not an expression of this language, or cannot be worked out with the given facts."""
+    """The text is not an expression of this language, or cannot be worked out with the given
+    facts.
+    """
 
 
 class UnknownFactError(ExpressionError):
@@ -110,12 +116,13 @@ def evaluate(tree: ast.expr, facts: Mapping[str, Fact]) -> Any:
         facts: values by dotted name.
 
     Raises:
-        UnknownFactError: the outcome depends on a name that has no value. `a and b` with `a` false does not depend on `b`.
+        UnknownFactError: the outcome depends on a name that has no value. `a and b` with `a` false
+            does not depend on `b`.
         ExpressionError: the values do not fit the operation, or a division by zero.
 
     >>> evaluate(parse_expression("size_gb <= 2048 and parity in ['odd', 'even']"), {"size_gb": 959, "parity": "odd"})
     True
-    """
+    """  # noqa: E501
     try:
         return _value(tree, facts)
     except (TypeError, ZeroDivisionError, OverflowError, ValueError) as error:
@@ -142,12 +149,16 @@ def _check(node: ast.AST) -> None:
             children = [operand]
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
             children = [left, right]
-        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(op) in _COMPARISON for op in ops):
+        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(
+            type(op) in _COMPARISON for op in ops
+        ):
             children = [left, *comparators]
         case ast.List(elts=items):
             children = list(items)
         case _:
-            raise ExpressionError(f"uses {type(node).__name__.lower()}, which conditions may not use")
+            raise ExpressionError(
+                f"uses {type(node).__name__.lower()}, which conditions may not use"
+            )
     for child in children:
         _check(child)
 
@@ -180,7 +191,9 @@ def _value(node: ast.expr, facts: Mapping[str, Fact]) -> Any:
         case ast.UnaryOp(operand=operand):
             return -_number(_value(operand, facts))
         case ast.BinOp(left=left, op=op, right=right):
-            return _ARITHMETIC[type(op)](_number(_value(left, facts)), _number(_value(right, facts)))
+            return _ARITHMETIC[type(op)](
+                _number(_value(left, facts)), _number(_value(right, facts))
+            )
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             return _comparison(_value(left, facts), ops, comparators, facts)
         case ast.List(elts=items):
@@ -203,7 +216,9 @@ def _logic(op: ast.boolop, values: list[ast.expr], facts: Mapping[str, Fact]) ->
     return is_and
 
 
-def _comparison(left: Any, ops: list[ast.cmpop], comparators: list[ast.expr], facts: Mapping[str, Fact]) -> bool:
+def _comparison(
+    left: Any, ops: list[ast.cmpop], comparators: list[ast.expr], facts: Mapping[str, Fact]
+) -> bool:
     for op, comparator in zip(ops, comparators, strict=True):
         right = _value(comparator, facts)
         if not _COMPARISON[type(op)](left, right):

@@ -1,8 +1,9 @@
 """Mistakes in what a person wrote: all of them at once, each with its line and a hint.
 
-A reader of an input file collects `Mistake`s and raises one `InputError` at the end, so that a file with five slips is
-corrected in one go. The message says what is wrong; the hint says what to write instead. Lines count from 1; line 0
-means the mistake is in an option of the command line or in the file as a whole.
+A reader of an input file collects `Mistake`s and raises one `InputError` at the end, so that a file
+with five slips is corrected in one go. The message says what is wrong; the hint says what to write
+instead. Lines count from 1; line 0 means the mistake is in an option of the command line or in the
+file as a whole.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class Mistake:
 
 
 def shown(text: str) -> str:
-    r"""Text that may hold what a stranger wrote, fit for a terminal: nothing that steers one, and nothing without end.
+    r"""Text that may hold what a stranger wrote, fit for a terminal.
+
+    Nothing that steers one, and nothing without end.
 
     >>> shown("a name \x1b[2J that clears")
     'a name \\x1b[2J that clears'
@@ -66,7 +69,8 @@ class InputError(PlimsollError, ValueError):
 
     def __init__(self, file_name: str, mistakes: Iterable[Mistake]) -> None:
         self.file_name = file_name
-        # Those of one place stay in the order they were found in: that of another file's lines, where they are told for it.
+        # Those of one place stay in the order they were found in: that of another file's lines,
+        # where they are told for it.
         self.mistakes = tuple(sorted(mistakes, key=lambda mistake: (mistake.line, mistake.where)))
         assert self.mistakes, "an InputError without a mistake says nothing"
         super().__init__("\n".join(mistake.render(file_name) for mistake in self.mistakes))

@@ -3,9 +3,9 @@
     mailbox_quota = "2 GB"          # the unit is in the text
     mailbox_quota_mb = 2048         # the unit is in the key
 
-Both say the same; a bare `mailbox_quota = 2048` says nothing and is refused, and so are both at once. This pass runs
-before the check of fields: it turns every quantity into the one key and unit that the rest of the program reads, and
-notes every mistake in the words of whoever wrote the file.
+Both say the same; a bare `mailbox_quota = 2048` says nothing and is refused, and so are both at
+once. This pass runs before the check of fields: it turns every quantity into the one key and unit
+that the rest of the program reads, and notes every mistake in the words of whoever wrote the file.
 """
 
 from collections.abc import Mapping
@@ -70,19 +70,24 @@ def convert(document: LocatedFile, quantities: Mapping[str, Mapping[str, Quantit
 
     Args:
         document: The file as parsed.
-        quantities: By table, then by key without unit. A list of tables is converted entry by entry.
+        quantities: By table, then by key without unit. A list of tables is converted entry by
+            entry.
 
     Returns:
         The converted file with all mistakes found on the way.
     """
-    result = Converted(LocatedFile(document.name, dict(document.data), dict(document.lines)), [], {}, set())
+    result = Converted(
+        LocatedFile(document.name, dict(document.data), dict(document.lines)), [], {}, set()
+    )
     for table, wanted in quantities.items():
         content = document.data.get(table)
         if isinstance(content, dict):
             result.document.data[table] = _convert_table(content, (table,), wanted, result)
         elif isinstance(content, list):
             result.document.data[table] = [
-                _convert_table(entry, (table, index), wanted, result) if isinstance(entry, dict) else entry
+                _convert_table(entry, (table, index), wanted, result)
+                if isinstance(entry, dict)
+                else entry
                 for index, entry in enumerate(content)
             ]
     return result
@@ -133,12 +138,19 @@ def _value(written: Any, key: str, spelling: str, quantity: Quantity) -> float:
     else:
         unit = KEY_ENDINGS[quantity.dimension][spelling[len(key) + 1 :]]
         if isinstance(written, bool) or not isinstance(written, (int, float)):
-            raise UnitError(f"is {written!r}, but must be a number", f'write `{spelling} = 1` or `{key} = "1 {unit}"`')
+            raise UnitError(
+                f"is {written!r}, but must be a number",
+                f'write `{spelling} = 1` or `{key} = "1 {unit}"`',
+            )
         base, told = parse(f"{float(written)!r} {unit}", quantity.dimension), f"is {written}"
-    least, most = (parse(limit, quantity.dimension) for limit in (quantity.minimum, quantity.maximum))
+    least, most = (
+        parse(limit, quantity.dimension) for limit in (quantity.minimum, quantity.maximum)
+    )
     if not least <= base <= most:
         hint = "it cannot be negative" if base < 0 else "check the number and its unit"
-        raise UnitError(f"{told}, but must lie between {quantity.minimum} and {quantity.maximum}", hint)
+        raise UnitError(
+            f"{told}, but must lie between {quantity.minimum} and {quantity.maximum}", hint
+        )
     return base / quantity.worth()
 
 
@@ -150,8 +162,15 @@ def _parse_text(written: Any, key: str, quantity: Quantity) -> float:
         if isinstance(written, (int, float)) and not isinstance(written, bool):
             ending = quantity.ending
             unit = KEY_ENDINGS[quantity.dimension][ending]
-            hint = f'write `{key} = "{written} {unit}"` or `{key}_{ending} = {written}`, with the unit you mean'
+            hint = (
+                f'write `{key} = "{written} {unit}"` or `{key}_{ending} = {written}`, with the '
+                f"unit you mean"
+            )
             raise UnitError(f"is {written} without a unit", hint) from error
         quoted = f'"{written}" '
-        told = f'is "{written}", which {problem.removeprefix(quoted)}' if problem.startswith(quoted) else problem
+        told = (
+            f'is "{written}", which {problem.removeprefix(quoted)}'
+            if problem.startswith(quoted)
+            else problem
+        )
         raise UnitError(told, error.hint) from error

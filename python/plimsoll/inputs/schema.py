@@ -1,9 +1,11 @@
-"""What the keys of an input file may be, stated once, and the check that finds every mistake at once.
+"""What the keys of an input file may be, stated once, and the check that finds every mistake at
+once.
 
-A reader declares its tables as `Field`s: type, range, whether required, and what the key means. `check_file` walks a
-located file against them and returns plain dictionaries with defaults filled in, or raises one `InputError` carrying
-every unknown key, missing key, wrong type and number out of range, each with its line. The unit of a quantity is part
-of its key (`drive_capacity_gb`), so a key without its unit is an unknown key and gets the hint to add it.
+A reader declares its tables as `Field`s: type, range, whether required, and what the key means.
+`check_file` walks a located file against them and returns plain dictionaries with defaults filled
+in, or raises one `InputError` carrying every unknown key, missing key, wrong type and number out of
+range, each with its line. The unit of a quantity is part of its key (`drive_capacity_gb`), so a key
+without its unit is an unknown key and gets the hint to add it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Number:
-    """A number inside a closed range; the range is what is physically or commercially sane, not what is wise."""
+    """A number inside a closed range.
+
+    The range is what is physically or commercially sane, not what is wise.
+    """
 
     minimum: float = 0.0
     maximum: float = 1e15
@@ -103,11 +108,14 @@ class Field:
     meaning: str = ""
 
 
-#: A table that was checked against its fields: every key of them is there, with None where nothing was written.
+#: A table that was checked against its fields: every key of them is there, with None where nothing
+#: was written.
 Given = dict[str, Any]
 
 
-def check_file(document: LocatedFile, kind: str, fields: Mapping[str, Field], readers: Mapping[str, str]) -> Given:
+def check_file(
+    document: LocatedFile, kind: str, fields: Mapping[str, Field], readers: Mapping[str, str]
+) -> Given:
     """Check a whole file against its fields.
 
     Args:
@@ -120,7 +128,8 @@ def check_file(document: LocatedFile, kind: str, fields: Mapping[str, Field], re
         The content with defaults filled in and `kind` left out.
 
     Raises:
-        InputError: with every mistake found. A wrong `kind` is reported alone, as the other keys then mean nothing.
+        InputError: with every mistake found. A wrong `kind` is reported alone, as the other keys
+            then mean nothing.
     """
     require_kind(document, (kind,), readers)
     collector = Collector(document)
@@ -143,8 +152,14 @@ def require_kind(document: LocatedFile, kinds: tuple[str, ...], readers: Mapping
         mistake = Mistake(1, "kind", "is missing", f"begin the file with kind = {wanted}")
     else:
         reader = readers.get(str(found), "")
-        hint = f"`{reader}` reads files of this kind" if reader else f"this command reads kind = {wanted}"
-        mistake = Mistake(document.line_of(("kind",)), "kind", f'is "{found}", but {wanted} was expected', hint)
+        hint = (
+            f"`{reader}` reads files of this kind"
+            if reader
+            else f"this command reads kind = {wanted}"
+        )
+        mistake = Mistake(
+            document.line_of(("kind",)), "kind", f'is "{found}", but {wanted} was expected', hint
+        )
     raise InputError(document.name, [mistake])
 
 
@@ -157,7 +172,9 @@ class Collector:
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Note a mistake at a key path. What is there and wrong is not also called missing."""
-        if message.startswith("is missing") and any(known.where == _shown(path) for known in self.mistakes):
+        if message.startswith("is missing") and any(
+            known.where == _shown(path) for known in self.mistakes
+        ):
             return
         self.mistakes.append(Mistake(self.document.line_of(path), _shown(path), message, hint))
 
@@ -167,16 +184,32 @@ class Collector:
             raise InputError(self.document.name, self.mistakes)
 
     def top(self, fields: Mapping[str, Field]) -> Given:
-        """The content of the whole file, without the two keys that say what it is: `kind` and `schema_version`."""
-        data = {key: value for key, value in self.document.data.items() if key not in ("kind", "schema_version")}
+        """The content of the whole file, without the two keys that say what it is.
+
+        `kind` and `schema_version`.
+        """
+        data = {
+            key: value
+            for key, value in self.document.data.items()
+            if key not in ("kind", "schema_version")
+        }
         version = self.document.data.get("schema_version", SCHEMA_VERSION)
         if isinstance(version, bool) or version != SCHEMA_VERSION:
-            hint = f"this program reads schema_version = {SCHEMA_VERSION}, which may also be left out"
-            self.add(("schema_version",), f"is {_quoted(version)}, a form this program does not know", hint)
+            hint = (
+                f"this program reads schema_version = {SCHEMA_VERSION}, which may also be left out"
+            )
+            self.add(
+                ("schema_version",),
+                f"is {_quoted(version)}, a form this program does not know",
+                hint,
+            )
         return self.table(data, fields, ())
 
     def table(self, value: Any, fields: Mapping[str, Field], path: KeyPath) -> Given:
-        """A table's values, defaults filled in; wrong values, and those of what is no table, come back as their default."""
+        """A table's values, defaults filled in.
+
+        Wrong values, and those of what is no table, come back as their default.
+        """
         if not self._is_table(value, path):
             return {key: spec.default for key, spec in fields.items()}
         for key in value:
@@ -197,7 +230,9 @@ class Collector:
         if wanted is None:
             return names[0] if names else ""
         if wanted not in names:
-            self.add(path, f'names "{wanted}", which is not in the plan', nearest_names(wanted, names))
+            self.add(
+                path, f'names "{wanted}", which is not in the plan', nearest_names(wanted, names)
+            )
         return wanted
 
     def value(self, value: Any, kind: Kind, path: KeyPath, default: Any) -> Any:
@@ -223,14 +258,22 @@ class Collector:
             case Numbers(item):
                 if not self._is_table(value, path):
                     return default
-                return {key: number for key, number in value.items() if self._is_number(number, item, (*path, key))}
+                return {
+                    key: number
+                    for key, number in value.items()
+                    if self._is_number(number, item, (*path, key))
+                }
 
     def _is_number(self, value: Any, kind: Number, path: KeyPath) -> bool:
         if isinstance(value, str) and value in kind.words:
             return True
         words = "".join(f' or "{word}"' for word in kind.words)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            hint = "write the number without quotes; its unit is in the key" if isinstance(value, str) else ""
+            hint = (
+                "write the number without quotes; its unit is in the key"
+                if isinstance(value, str)
+                else ""
+            )
             self.add(path, f"is {_quoted(value)}, but must be a number{words}", hint)
         elif isinstance(value, float) and not math.isfinite(value):
             self.add(path, f"is {value}, but must be a finite number{words}")
@@ -251,14 +294,26 @@ class Collector:
             self.add(path, f"is {_quoted(value)}, but must be a text", 'put it in "double quotes"')
         elif kind.choices and value not in kind.choices:
             choices = ", ".join(f'"{choice}"' for choice in kind.choices)
-            self.add(path, f"is {_quoted(value)}, which is not one of the known values", f"write one of {choices}")
+            self.add(
+                path,
+                f"is {_quoted(value)}, which is not one of the known values",
+                f"write one of {choices}",
+            )
         elif len(value) > TEXT_CHARACTERS_MAX:
-            self.add(path, f"has {len(value)} characters, but may have {TEXT_CHARACTERS_MAX} at most")
+            self.add(
+                path, f"has {len(value)} characters, but may have {TEXT_CHARACTERS_MAX} at most"
+            )
         elif (shown := unusable_name(value)) is not None:
             self.add(path, f"{shown} {NO_TEXT}", "write another name")
-        elif (odd := next((mark for mark in value if not mark.isprintable() and mark not in "\n\t"), None)) is not None:
+        elif (
+            odd := next(
+                (mark for mark in value if not mark.isprintable() and mark not in "\n\t"), None
+            )
+        ) is not None:
             # It would steer the terminal of whoever reads the name.
-            self.add(path, f"holds the character U+{ord(odd):04X}, which cannot be shown", "leave it out")
+            self.add(
+                path, f"holds the character U+{ord(odd):04X}, which cannot be shown", "leave it out"
+            )
         else:
             return True
         return False
@@ -266,7 +321,11 @@ class Collector:
     def _is_table(self, value: Any, path: KeyPath) -> bool:
         if isinstance(value, dict):
             return True
-        self.add(path, f"is {_quoted(value)}, but must be a table", f"write [{_shown(path)}] and its keys below it")
+        self.add(
+            path,
+            f"is {_quoted(value)}, but must be a table",
+            f"write [{_shown(path)}] and its keys below it",
+        )
         return False
 
     def _list(self, value: Any, kind: ListOf, path: KeyPath) -> list[Any]:
@@ -275,7 +334,9 @@ class Collector:
             return []
         if len(value) < kind.count_minimum:
             self.add(path, f"has {len(value)} items, but needs at least {kind.count_minimum}")
-        checked = [self.value(item, kind.item, (*path, index), None) for index, item in enumerate(value)]
+        checked = [
+            self.value(item, kind.item, (*path, index), None) for index, item in enumerate(value)
+        ]
         return [item for item in checked if item is not None]
 
     def _tables(self, value: Any, kind: Tables, path: KeyPath) -> list[Given]:
@@ -285,7 +346,11 @@ class Collector:
         if len(value) < kind.count_minimum:
             self.add(path, f"has {len(value)} entries, but needs at least {kind.count_minimum}")
         if kind.count_maximum is not None and len(value) > kind.count_maximum:
-            self.add(path, f"has {len(value):,} entries, but may have at most {kind.count_maximum:,}", "take fewer")
+            self.add(
+                path,
+                f"has {len(value):,} entries, but may have at most {kind.count_maximum:,}",
+                "take fewer",
+            )
             return []
         seen: dict[Any, int] = {}
         for index, item in enumerate(value):
@@ -307,7 +372,9 @@ def _unknown_key_hint(key: str, fields: Mapping[str, Field]) -> str:
     stem = key.rsplit("_", 1)[0]
     other_unit = [name for name in fields if "_" in key and name.rsplit("_", 1)[0] == stem]
     if with_unit:
-        return "the unit belongs in the key: write " + " or ".join(f"`{name}`" for name in with_unit)
+        return "the unit belongs in the key: write " + " or ".join(
+            f"`{name}`" for name in with_unit
+        )
     if other_unit:
         return "this quantity is written as " + " or ".join(f"`{name}`" for name in other_unit)
     return nearest_names(key, fields)

@@ -1,9 +1,10 @@
 """A TOML file that remembers on which line each of its keys stands.
 
-The standard library's parser gives values without positions, and "a number is negative somewhere in this file" helps
-nobody. The scanner below walks the text a second time, after the parser has accepted it, and only notes where keys
-begin: it decodes no value, so the two readings cannot disagree about content. Limit: escapes inside quoted keys are
-not decoded; such a key has no line of its own and takes that of its table.
+The standard library's parser gives values without positions, and "a number is negative somewhere in
+this file" helps nobody. The scanner below walks the text a second time, after the parser has
+accepted it, and only notes where keys begin: it decodes no value, so the two readings cannot
+disagree about content. Limit: escapes inside quoted keys are not decoded; such a key has no line of
+its own and takes that of its table.
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ from plimsoll.inputs.mistakes import InputError, Mistake
 
 KeyPath = tuple[str | int, ...]
 
-#: More text than this is no plan or catalogue written by a person; refused before parsing so memory stays bounded.
+#: More text than this is no plan or catalogue written by a person; refused before parsing so memory
+#: stays bounded.
 FILE_BYTES_MAX = 4 * 1024 * 1024
 
-#: Bounds of what a person writes. Beyond them the parser takes minutes for a file of a few hundred kB.
+#: Bounds of what a person writes. Beyond them the parser takes minutes for a file of a few hundred
+#: kB.
 TABLES_MAX = 5_000
 KEY_PARTS_MAX = 50
-_LONG_KEY = re.compile(rf"""(?<![\w"'-])(?:[\w"'-]{{1,200}}+[ \t]{{0,20}}+\.[ \t]{{0,20}}+){{{KEY_PARTS_MAX}}}""")
+_LONG_KEY = re.compile(
+    rf"""(?<![\w"'-])(?:[\w"'-]{{1,200}}+[ \t]{{0,20}}+\.[ \t]{{0,20}}+){{{KEY_PARTS_MAX}}}"""
+)
 
 _BLANK = re.compile(r"(?:[ \t\n]+|#[^\n]*)*")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -73,14 +78,20 @@ def read_located(path: Path) -> LocatedFile:
             raw = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         reason = system_reason(error)
-        raise InputError(name, [Mistake(0, "", f"cannot be read: {reason}", "check the path")]) from error
+        raise InputError(
+            name, [Mistake(0, "", f"cannot be read: {reason}", "check the path")]
+        ) from error
     if len(raw) > FILE_BYTES_MAX:
-        raise InputError(name, [Mistake(0, "", "is larger than 4 MiB, which no description of this kind needs")])
+        raise InputError(
+            name, [Mistake(0, "", "is larger than 4 MiB, which no description of this kind needs")]
+        )
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(name, [Mistake(line, "", "is not UTF-8 text", "save the file as UTF-8")]) from error
+        raise InputError(
+            name, [Mistake(line, "", "is not UTF-8 text", "save the file as UTF-8")]
+        ) from error
     return parse_located(name, text)
 
 
@@ -92,28 +103,41 @@ def parse_located(name: str, text: str) -> LocatedFile:
     """
     text = text.replace("\r\n", "\n")
     if text.count("[[") > TABLES_MAX:
-        raise InputError(name, [Mistake(0, "", f"holds more than {TABLES_MAX:,} tables, which no description needs")])
+        raise InputError(
+            name,
+            [Mistake(0, "", f"holds more than {TABLES_MAX:,} tables, which no description needs")],
+        )
     if (key := _LONG_KEY.search(text)) is not None:
         line = text.count("\n", 0, key.start()) + 1
-        raise InputError(name, [Mistake(line, "", f"joins more than {KEY_PARTS_MAX} names with dots")])
+        raise InputError(
+            name, [Mistake(line, "", f"joins more than {KEY_PARTS_MAX} names with dots")]
+        )
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column \d+\)", str(error))
         line = int(found.group(1)) if found else text.count("\n") + 1
         what = re.sub(r"\s*\(at .*\)$", "", str(error))
-        hint = 'text goes in "double quotes", a table begins with [name], a list of tables with [[name]]'
+        hint = (
+            'text goes in "double quotes", a table begins with [name], a list of tables with '
+            "[[name]]"
+        )
         raise InputError(name, [Mistake(line, "", f"is not valid TOML: {what}", hint)]) from error
     except RecursionError as error:
         raise InputError(name, [Mistake(0, "", "is nested too deeply to be read")]) from error
     except ValueError as error:
         # The language refuses numbers of thousands of digits; the parser passes that on as it is.
-        raise InputError(name, [Mistake(0, "", f"holds a value that cannot be read: {error}")]) from error
+        raise InputError(
+            name, [Mistake(0, "", f"holds a value that cannot be read: {error}")]
+        ) from error
     return LocatedFile(name, data, _Lines(text))
 
 
 class _Lines(MutableMapping[KeyPath, int]):
-    """The lines of a text's keys, found when first asked for: a file without mistakes is never walked twice."""
+    """The lines of a text's keys, found when first asked for.
+
+    A file without mistakes is never walked twice.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,8 +1,11 @@
-"""What is known of mail users while a run goes on: tasks done, refused and waiting, and a score that the real one does not exceed.
+"""What is known of mail users while a run goes on.
 
-Samples carry the 99th percentile of their interval, not distributions. Of the intervals that hold 96 % of a task's results let T be the highest 99th
-percentile: then 0.96 x 0.99 = 95.04 % of the results are no longer than T, so the 95th percentile is at most T. The weighted mean of these bounds is
-at least the score; the report has the score itself.
+Tasks done, refused and waiting, and a score that the real one does not exceed.
+
+Samples carry the 99th percentile of their interval, not distributions. Of the intervals that hold
+96 % of a task's results let T be the highest 99th percentile: then 0.96 x 0.99 = 95.04 % of the
+results are no longer than T, so the 95th percentile is at most T. The weighted mean of these bounds
+is at least the score; the report has the score itself.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import math
 
 from plimsoll.documents.plan import MailAsked, Plan
 from plimsoll.files.parquet import Columns
-from plimsoll.workloads.mail.tasks import tasks
+from plimsoll.workloads.mail.tasks import loadable
 
 #: Share of the results whose intervals count.
 SHARE = 0.96
@@ -29,9 +32,10 @@ class MailSoFar:
     def __init__(self, plan: Plan, codes: dict[str, int]) -> None:
         asked = dict(plan.judgement.mail)
         self._weights = _weights(list(asked.values()))
-        self._tasks = {name: task.metric for name, task in tasks().items() if task.is_loadable}
+        self._tasks = {task.name: task.metric for task in loadable("mail_store")}
         self._codes = codes
-        #: Results by the 99th percentile of their interval, rounded up to a hundredth of itself; intervals of days need no memory.
+        #: Results by the 99th percentile of their interval, rounded up to a hundredth of itself;
+        #: intervals of days need no memory.
         self._counts: dict[str, dict[float, int]] = {}
         self._done = self._refused = 0
         self._waiting = 0.0
@@ -57,7 +61,9 @@ class MailSoFar:
                 self._done += count
             refused = fresh & (table["metric"] == self._code(f"{metric}_refused"))
             self._refused += int(table["count"][refused].sum())
-        last = (table["end_ns"] == table["end_ns"][-1]) & (table["metric"] == self._code("mail_waiting"))
+        last = (table["end_ns"] == table["end_ns"][-1]) & (
+            table["metric"] == self._code("mail_waiting")
+        )
         if last.any():
             self._waiting = float(table["value"][last].sum())
 
@@ -69,7 +75,9 @@ class MailSoFar:
         judged = {name: self._counts[name] for name in self._weights if self._counts.get(name)}
         weight = sum(self._weights[name] for name in judged)
         return (
-            sum(self._weights[name] * bound_of(counts) for name, counts in judged.items()) / weight if weight else None
+            sum(self._weights[name] * bound_of(counts) for name, counts in judged.items()) / weight
+            if weight
+            else None
         )
 
     def in_words(self) -> str | None:
@@ -78,7 +86,10 @@ class MailSoFar:
             return None
         score = self.score_ms_at_most()
         bound = "no result yet" if score is None else f"score so far at most {score:,.0f} ms"
-        return f"mail: {self._done:,} tasks done, {self._refused:,} refused, {self._waiting:,.0f} waiting, {bound}"
+        return (
+            f"mail: {self._done:,} tasks done, {self._refused:,} refused, {self._waiting:,.0f} "
+            f"waiting, {bound}"
+        )
 
 
 def _weights(asked: list[MailAsked]) -> dict[str, float]:

@@ -1,12 +1,16 @@
-"""The endpoint that a running test offers to scrapers: `/metrics` over plain HTTP, on the loopback unless told otherwise.
+"""The endpoint that a running test offers to scrapers.
 
-It listens from before the run until its end, and goes with it: open connections are dropped, never waited for. A scrape only
-reads what the last samples said; the thread that measures knows nothing of it.
+`/metrics` over plain HTTP, on the loopback unless told otherwise.
 
-The default port: exporters for Prometheus keep a list of the ports they take, the page "Default port allocations" of that
-project's wiki. It gives out 9100 to 9999, of which nothing is left, and names some others above. 17611 lies outside that
-range, was in no copy of the list that could be read when it was chosen, and is below the ports that Linux hands out to outgoing
-connections (from 32768). Who meets somebody there names another one.
+It listens from before the run until its end, and goes with it: open connections are dropped, never
+waited for. A scrape only reads what the last samples said; the thread that measures knows nothing
+of it.
+
+The default port: exporters for Prometheus keep a list of the ports they take, the page "Default
+port allocations" of that project's wiki. It gives out 9100 to 9999, of which nothing is left, and
+names some others above. 17611 lies outside that range, was in no copy of the list that could be
+read when it was chosen, and is below the ports that Linux hands out to outgoing connections (from
+32768). Who meets somebody there names another one.
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ def looks_like_address(text: str) -> bool:
 
     >>> looks_like_address("0.0.0.0:9000"), looks_like_address("plan.toml"), looks_like_address("9000")
     (True, False, True)
-    """
+    """  # noqa: E501
     return _ADDRESS.fullmatch(text) is not None
 
 
@@ -59,7 +63,9 @@ def parse_address(text: str) -> tuple[str, int]:
     """
     found = _ADDRESS.fullmatch(text)
     if found is None or not 0 <= int(found["port"]) <= 65535:
-        raise AddressError(f'--metrics: "{text}" is no address; write ADDRESS:PORT such as {METRICS_ADDRESS}')
+        raise AddressError(
+            f'--metrics: "{text}" is no address; write ADDRESS:PORT such as {METRICS_ADDRESS}'
+        )
     return (found["host"] or HOST).strip("[]"), int(found["port"])
 
 
@@ -125,7 +131,9 @@ class MetricsServer(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
         except OSError as error:
             reason = system_reason(error)
-            raise AddressError(f"--metrics: {host}:{port}: {reason}; name another ADDRESS:PORT") from error
+            raise AddressError(
+                f"--metrics: {host}:{port}: {reason}; name another ADDRESS:PORT"
+            ) from error
         self.place = f"{host}:{self.server_address[1]}"
         self.is_private = is_loopback(host)
 
@@ -134,9 +142,13 @@ class MetricsServer(ThreadingHTTPServer):
         return self._text()
 
     def server_bind(self) -> None:
-        # The inherited one asks the network for the host's name, which can take long and is of no use here.
+        # The inherited one asks the network for the host's name, which can take long and is of no
+        # use here.
         socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.server_name, self.server_port = (
+            str(self.server_address[0]),
+            int(self.server_address[1]),
+        )
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no fault of the run."""
@@ -145,7 +157,9 @@ class MetricsServer(ThreadingHTTPServer):
     def serving(self, text: Callable[[], str]) -> Iterator[None]:
         """Answer with `text` until the end of the block, then close at once."""
         self._text = text
-        thread = threading.Thread(target=self.serve_forever, args=(POLL_S,), name="plimsoll-metrics", daemon=True)
+        thread = threading.Thread(
+            target=self.serve_forever, args=(POLL_S,), name="plimsoll-metrics", daemon=True
+        )
         thread.start()
         try:
             yield

@@ -1,8 +1,8 @@
 """The samples of a running test as OpenMetrics text, for whoever scrapes it while it goes on.
 
-Format: OpenMetrics 1.0 text. What samples count per interval is added up here to counters that only grow; levels stand as they
-were last. Names and units come from the dictionary of metrics. Everything is told of the last closed sample; nothing is
-measured for a scrape.
+Format: OpenMetrics 1.0 text. What samples count per interval is added up here to counters that only
+grow; levels stand as they were last. Names and units come from the dictionary of metrics.
+Everything is told of the last closed sample; nothing is measured for a scrape.
 """
 
 from __future__ import annotations
@@ -18,10 +18,24 @@ from plimsoll.units import NS_PER_S
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #: Levels of the dictionary that say what happened in an interval: counters for who scrapes.
 ADDED_UP = (
-    "handing_over", "interrupts", "context_switches", "pages_repurposed", "page_faults", "major_page_faults",
-    "pages_swapped", "network_received", "network_sent", "device_reads", "device_read_bytes", "device_read_time",
-    "device_writes", "device_write_bytes", "device_write_time", "device_flushes", "device_flush_time",
-)  # fmt: skip
+    "handing_over",
+    "interrupts",
+    "context_switches",
+    "pages_repurposed",
+    "page_faults",
+    "major_page_faults",
+    "pages_swapped",
+    "network_received",
+    "network_sent",
+    "device_reads",
+    "device_read_bytes",
+    "device_read_time",
+    "device_writes",
+    "device_write_bytes",
+    "device_write_time",
+    "device_flushes",
+    "device_flush_time",
+)
 #: What a unit of the dictionary is called here, and by what it is divided.
 UNITS = {"byte": ("bytes", 1.0), "ns": ("seconds", NS_PER_S), "ratio": ("ratio", 1.0)}
 
@@ -33,7 +47,10 @@ class Exposition:
     """What has been counted so far, and its text. Fed by one thread, read by others."""
 
     def __init__(self, plan: Plan, metrics: list[tuple[str, str, str, str]], version: str) -> None:
-        """Args: the completed plan; name, kind, unit and meaning of each metric in the order of their codes; our version."""
+        """Args: the completed plan.
+
+        Name, kind, unit and meaning of each metric in the order of their codes; our version.
+        """
         run = plan.run
         self._metrics = metrics
         self._instances = [instance.name for instance in run.instances]
@@ -53,7 +70,17 @@ class Exposition:
 
     def sample(self, table: Columns) -> None:
         """Take a batch of samples, as columns."""
-        names = ("metric", "instance", "database", "workload", "count", "errors", "bytes", "latency_ns_sum", "value")
+        names = (
+            "metric",
+            "instance",
+            "database",
+            "workload",
+            "count",
+            "errors",
+            "bytes",
+            "latency_ns_sum",
+            "value",
+        )
         with self._lock:
             for code, instance, database, workload, *sums, value in zip(
                 *(table[name].tolist() for name in names), strict=True
@@ -75,7 +102,10 @@ class Exposition:
             phase = self._phase
         lines = ["# TYPE plimsoll_run info", "# HELP plimsoll_run The run that goes on."]
         lines.append(f"plimsoll_run_info{_labels(self._run)} 1")
-        lines += ["# TYPE plimsoll_phase stateset", "# HELP plimsoll_phase The phase the run is in."]
+        lines += [
+            "# TYPE plimsoll_phase stateset",
+            "# HELP plimsoll_phase The phase the run is in.",
+        ]
         lines += [
             f"plimsoll_phase{_labels({'plimsoll_phase': name})} {int(name == phase)}"
             for name in dict.fromkeys(self._phases)
@@ -108,11 +138,17 @@ class Exposition:
                 f"{family}_total{self._place(place, purpose=name)} {_number(values[column])}"
                 for name, place, values in rows
             ]
-        lines += self._latencies("plimsoll_transfer_latency_seconds", "Latency of transfers.", "purpose", rows)
+        lines += self._latencies(
+            "plimsoll_transfer_latency_seconds", "Latency of transfers.", "purpose", rows
+        )
         timed = self._of_kind(counts, ("timing",))
-        return lines + self._latencies("plimsoll_time_seconds", "Times of everything else that is timed.", "of", timed)
+        return lines + self._latencies(
+            "plimsoll_time_seconds", "Times of everything else that is timed.", "of", timed
+        )
 
-    def _latencies(self, family: str, text: str, label: str, rows: list[tuple[str, Place, list[float]]]) -> list[str]:
+    def _latencies(
+        self, family: str, text: str, label: str, rows: list[tuple[str, Place, list[float]]]
+    ) -> list[str]:
         lines = _head(family, "summary", "seconds", text)
         for name, place, values in rows:
             labels = self._place(place, **{label: name})
@@ -123,11 +159,18 @@ class Exposition:
     def _events(self, counts: dict[tuple[int, Place], list[float]]) -> list[str]:
         lines = _head("plimsoll_events", "counter", None, "Events without a duration.")
         for name, place, values in self._of_kind(counts, ("counter",)):
-            lines.append(f"plimsoll_events_total{self._place(place, event=name)} {_number(values[0])}")
+            lines.append(
+                f"plimsoll_events_total{self._place(place, event=name)} {_number(values[0])}"
+            )
         return lines
 
-    def _each(self, counts: dict[tuple[int, Place], list[float]], levels: dict[tuple[int, Place], float]) -> list[str]:
-        """A family of its own for each level: a gauge, or a counter of what its intervals added up."""
+    def _each(
+        self, counts: dict[tuple[int, Place], list[float]], levels: dict[tuple[int, Place], float]
+    ) -> list[str]:
+        """A family of its own for each level.
+
+        A gauge, or a counter of what its intervals added up.
+        """
         lines: list[str] = []
         for code, (name, kind, unit, meaning) in enumerate(self._metrics):
             if kind != "level":
@@ -146,7 +189,10 @@ class Exposition:
                 continue
             lines += _head(family, "counter" if added_up else "gauge", unit_name, meaning)
             suffix = "_total" if added_up else ""
-            lines += [f"{family}{suffix}{self._place(place)} {_number(value / divisor)}" for place, value in places]
+            lines += [
+                f"{family}{suffix}{self._place(place)} {_number(value / divisor)}"
+                for place, value in places
+            ]
         return lines
 
     def _place(self, place: Place, **more: str) -> str:

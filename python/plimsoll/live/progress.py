@@ -1,7 +1,9 @@
-"""What is known of a run while it goes on, gathered from its events and samples, for whoever shows it.
+"""What is known of a run while it goes on, gathered from its events and samples, for whoever shows
+it.
 
-Rates and latencies are those of the last few seconds. The remaining time is what the plan says for phases that have a length,
-and what the measured rate says for those that work through bytes; where neither is known it is None, never a guess.
+Rates and latencies are those of the last few seconds. The remaining time is what the plan says for
+phases that have a length, and what the measured rate says for those that work through bytes; where
+neither is known it is None, never a guess.
 """
 
 from __future__ import annotations
@@ -13,24 +15,42 @@ from plimsoll import settings
 from plimsoll.databases import preflight
 from plimsoll.documents.event import Event
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import GenerateLogs, Measure, PhaseAction, Search, Soak, TargetIopsLoad, WarmUp
+from plimsoll.documents.run_spec import (
+    GenerateLogs,
+    Measure,
+    PhaseAction,
+    Search,
+    Soak,
+    TargetIopsLoad,
+    WarmUp,
+)
 from plimsoll.files.parquet import Columns
 from plimsoll.live.mail_so_far import MailSoFar
 
 SCHEMA_VERSION = 1
 SHOWN_METRICS = ("database_read", "database_write", "log_write")
-#: A load that aims at database I/O is told its rate by what its transactions make, once the caches are warm.
+#: A load that aims at database I/O is told its rate by what its transactions make, once the caches
+#: are warm.
 CALIBRATING = "measuring the I/O of a transaction"
 WINDOW_NS = 5_000_000_000
 #: Metrics whose bytes tell how far a phase is.
-WORKED_THROUGH = {"prepare": "prepare", "checksum": "checksum", "backup": "backup", "recover": "log_read"}
+WORKED_THROUGH = {
+    "prepare": "prepare",
+    "checksum": "checksum",
+    "backup": "backup",
+    "recover": "log_read",
+}
 
 
 class Figures:
     """See the module text."""
 
     def __init__(
-        self, plan: Plan, metrics: list[str], bytes_to_prepare: int, later_s: dict[str, float] | None = None
+        self,
+        plan: Plan,
+        metrics: list[str],
+        bytes_to_prepare: int,
+        later_s: dict[str, float] | None = None,
     ) -> None:
         self._later_s = later_s or {}
         self._code = {name: code for code, name in enumerate(metrics)}
@@ -51,7 +71,9 @@ class Figures:
         self.phase: str | None = None
         self.phase_start_ns = self.now_ns = 0
         self.errors = 0
-        self._calibrates = any(isinstance(workload.load, TargetIopsLoad) for workload in run.workloads)
+        self._calibrates = any(
+            isinstance(workload.load, TargetIopsLoad) for workload in run.workloads
+        )
         #: What the phase does that its name does not tell.
         self.doing: str | None = None
         self.limits_ms = _mean_limits(plan.judgement.limits)
@@ -86,7 +108,9 @@ class Figures:
             self._rows.popleft()
         fresh = table["end_ns"] > self.phase_start_ns
         for name in self._bytes:
-            self._bytes[name] += int(table["bytes"][fresh & (table["metric"] == self._code[name])].sum())
+            self._bytes[name] += int(
+                table["bytes"][fresh & (table["metric"] == self._code[name])].sum()
+            )
         self._note_logs(table, fresh)
         self._mail.add(table, self.phase_start_ns)
         last = table["end_ns"] == table["end_ns"][-1]
@@ -109,8 +133,14 @@ class Figures:
         return int(min((now - first for first, now in self._logs.values()), default=0))
 
     def rate(self, name: str) -> tuple[float, float | None]:
-        """Operations per second and their mean latency in milliseconds, over the last few seconds."""
-        rows = [(interval, count, total) for _, interval, metric, count, total in self._rows if metric == name]
+        """Operations per second and their mean latency in milliseconds, over the last few
+        seconds.
+        """
+        rows = [
+            (interval, count, total)
+            for _, interval, metric, count, total in self._rows
+            if metric == name
+        ]
         seconds = sum(interval for interval, _, _ in rows) / 1e9
         count = sum(count for _, count, _ in rows)
         latency_ms = sum(total for _, _, total in rows) / count / 1e6 if count else None
@@ -155,7 +185,11 @@ class Figures:
             return None
         elapsed_s = (self.now_ns - self.phase_start_ns) / 1e9
         duration_s = _duration_s(action)
-        return elapsed_s * (1 - share) / share if duration_s is None else max(0.0, duration_s - elapsed_s)
+        return (
+            elapsed_s * (1 - share) / share
+            if duration_s is None
+            else max(0.0, duration_s - elapsed_s)
+        )
 
     def total_remaining_s(self) -> float | None:
         """What the phase and those after it are likely to take; None where nobody can say."""
@@ -178,7 +212,10 @@ class Figures:
             "phase_share_done": _rounded(self.share_done(), 3),
             "database_iops": round(rates["database_read"][0] + rates["database_write"][0], 1),
             **{f"{name}_per_s": round(rate, 1) for name, (rate, _) in rates.items()},
-            **{f"{name}_latency_ms_mean": _rounded(latency, 3) for name, (_, latency) in rates.items()},
+            **{
+                f"{name}_latency_ms_mean": _rounded(latency, 3)
+                for name, (_, latency) in rates.items()
+            },
             "worked_mib": None if worked is None else round(worked[0]),
             "worked_mib_per_s": None if worked is None else round(worked[1]),
             "cache_percent": _rounded(self.cache_percent()),
@@ -197,7 +234,9 @@ def _mean_limits(limit_set: str) -> dict[str, float]:
     return {
         check["metric"]: check["limit"][limit_set]
         for check in settings.limits()["check"]
-        if check.get("statistic") == "mean" and check.get("metric") in SHOWN_METRICS and limit_set in check["limit"]
+        if check.get("statistic") == "mean"
+        and check.get("metric") in SHOWN_METRICS
+        and limit_set in check["limit"]
     }
 
 

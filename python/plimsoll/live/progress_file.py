@@ -1,4 +1,7 @@
-"""`progress.json` in the folder of a run that goes on: all that `plimsoll status` and `plimsoll watch` know of it."""
+"""`progress.json` in the folder of a run that goes on.
+
+All that `plimsoll status` and `plimsoll watch` know of it.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""The folder of several hosts: copies of their runs as `host-1`, `host-2` and so on, and beside them the files of one run.
+"""The folder of several hosts.
 
-`hosts.json` says whose run lies in which folder. Plan, summary, verdict and report have the shape of a run's, so that the list of runs,
-comparisons and archives take the folder like any other. It can be judged again from itself. Folders are numbered and not
-named after hosts, so that no name is left in a redacted archive.
+Copies of their runs as `host-1`, `host-2` and so on, and beside them the files of one run.
+
+`hosts.json` says whose run lies in which folder. Plan, summary, verdict and report have the shape
+of a run's, so that the list of runs, comparisons and archives take the folder like any other. It
+can be judged again from itself. Folders are numbered and not named after hosts, so that no name is
+left in a redacted archive.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from plimsoll.multihost.totals import summarize
 from plimsoll.multihost.verdict import judge
 
 SCHEMA_VERSION = 1
-#: Less of the longest measured time in common is refused: what each host did alone is not what the storage bears from all.
+#: Less of the longest measured time in common is refused: what each host did alone is not what the
+#: storage bears from all.
 OVERLAP_PERCENT = 90.0
 
 
@@ -51,22 +55,40 @@ def combine(
     measured_together(hosts, overlap_percent)
     name = _name_of(hosts)
     if wanted is not None and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
-        raise folder.FolderError(f"{wanted} is not an empty folder; name a new one, nothing is overwritten")
+        raise folder.FolderError(
+            f"{wanted} is not an empty folder; name a new one, nothing is overwritten"
+        )
     home = folder.new_folder(name, wanted)
     try:
-        return home, _fill(home, name, hosts, overlap_percent=overlap_percent, different_plans=different_plans)
+        return home, _fill(
+            home, name, hosts, overlap_percent=overlap_percent, different_plans=different_plans
+        )
     except BaseException:
         # Half of a result would be taken for one; all of it comes from the runs.
         shutil.rmtree(home)
         raise
 
 
-def _fill(home: Path, name: str, hosts: Sequence[HostRun], *, overlap_percent: float, different_plans: bool) -> Verdict:
+def _fill(
+    home: Path,
+    name: str,
+    hosts: Sequence[HostRun],
+    *,
+    overlap_percent: float,
+    different_plans: bool,
+) -> Verdict:
     """Copy the runs into the new folder, list them, and judge them; answers the verdict."""
     listed = []
     for number, host in enumerate(hosts, 1):
         shutil.copytree(host.path, home / f"host-{number}")
-        listed.append({"host": host.name, "folder": f"host-{number}", "named": host.is_named, "from": str(host.path)})
+        listed.append(
+            {
+                "host": host.name,
+                "folder": f"host-{number}",
+                "named": host.is_named,
+                "from": str(host.path),
+            }
+        )
     content = {
         "schema_version": SCHEMA_VERSION,
         "name": name,
@@ -89,15 +111,20 @@ def measured_together(hosts: Sequence[HostRun], overlap_percent: float) -> Overl
         return found
     if found.seconds > 0:
         how = f"for only {found.seconds:.0f} s, {found.share:.0%} of the longest measured time"
-        way = f"start them together (`plimsoll run --start-at`), or say --overlap-percent {math.floor(100 * found.share)} or less"
+        way = (
+            f"start them together (`plimsoll run --start-at`), or say --overlap-percent "
+            f"{math.floor(100 * found.share)} or less"
+        )
     else:
         how, way = "at no time", "start them together: `plimsoll run --start-at`"
     lines = "; ".join(
-        f"{row.name} from {row.summary.window.start_utc} to {row.summary.window.end_utc}" for row in hosts
+        f"{row.name} from {row.summary.window.start_utc} to {row.summary.window.end_utc}"
+        for row in hosts
     )
     raise CombineError(
         [
-            f"the hosts measured together {how} ({lines}, by the clocks of the hosts). To know what the storage bears from all, {way}"
+            f"the hosts measured together {how} ({lines}, by the clocks of the hosts). To know "
+            f"what the storage bears from all, {way}"
         ]
     )
 
@@ -126,10 +153,14 @@ def read(home: Path) -> tuple[list[HostRun], Overlap]:
     """
     content = folder.read_json(home / folder.HOSTS)
     try:
-        arguments = [(str(item["host"]), folder.inner(home, item["folder"])) for item in content["hosts"]]
+        arguments = [
+            (str(item["host"]), folder.inner(home, item["folder"])) for item in content["hosts"]
+        ]
         percent, different = float(content["overlap_percent"]), bool(content["different_plans"])
     except (KeyError, TypeError, ValueError) as error:
-        raise folder.FolderError(f"{home / folder.HOSTS} is not what `plimsoll combine` writes: {error}") from error
+        raise folder.FolderError(
+            f"{home / folder.HOSTS} is not what `plimsoll combine` writes: {error}"
+        ) from error
     hosts = read_hosts(arguments, different_plans=different)
     return hosts, measured_together(hosts, percent)
 
@@ -139,7 +170,10 @@ def _name_of(hosts: Sequence[HostRun]) -> str:
 
 
 def plan_of(name: str, hosts: Sequence[HostRun], required_iops: float | None) -> dict[str, Any]:
-    """The plans of all hosts as one: what was put to the test, for comparisons; nobody carries it out."""
+    """The plans of all hosts as one: what was put to the test, for comparisons.
+
+    Nobody carries it out.
+    """
     first = hosts[0].run.plan
     joined: dict[str, list[dict[str, Any]]] = {"targets": [], "instances": [], "workloads": []}
     for host in hosts:
@@ -148,12 +182,19 @@ def plan_of(name: str, hosts: Sequence[HostRun], required_iops: float | None) ->
         def called(given: str, prefix: str = host.name) -> str:
             return f"{prefix}/{given}"
 
-        joined["targets"] += [{**item, "name": called(item["name"]), "host": host.name} for item in run["targets"]]
+        joined["targets"] += [
+            {**item, "name": called(item["name"]), "host": host.name} for item in run["targets"]
+        ]
         joined["instances"] += [
-            {**item, "name": called(item["name"]), "target": called(item["target"])} for item in run["instances"]
+            {**item, "name": called(item["name"]), "target": called(item["target"])}
+            for item in run["instances"]
         ]
         joined["workloads"] += [
-            {**item, "name": called(item["name"]), "instances": [called(each) for each in item["instances"]]}
+            {
+                **item,
+                "name": called(item["name"]),
+                "instances": [called(each) for each in item["instances"]],
+            }
             for item in run["workloads"]
         ]
     return {

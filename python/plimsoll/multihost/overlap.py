@@ -1,8 +1,9 @@
 """When all hosts measured: their windows on one clock, and the part of them that is common to all.
 
-Every run notes pairs of its own clock and UTC (`anchors` in `outcome.json`). A time of a run becomes UTC by the last anchor before it, so
-that a wall clock that was set during a run shows. Nothing here can know how far the wall clocks of two hosts are
-apart: who measures together keeps them in step, and is told that the window is only as true as they are.
+Every run notes pairs of its own clock and UTC (`anchors` in `outcome.json`). A time of a run
+becomes UTC by the last anchor before it, so that a wall clock that was set during a run shows.
+Nothing here can know how far the wall clocks of two hosts are apart: who measures together keeps
+them in step, and is told that the window is only as true as they are.
 """
 
 from __future__ import annotations
@@ -55,14 +56,16 @@ def overlap_of(windows: Sequence[Span]) -> Overlap:
     ((20, 100), 0.889)
     >>> overlap_of([(0, 100), (200, 300)]).seconds
     0.0
-    """
+    """  # noqa: E501
     span = (max(start for start, _ in windows), min(end for _, end in windows))
     return Overlap(span, list(windows))
 
 
 def window_of(outcome: dict[str, Any]) -> Span | None:
     """The measured time of a run in UTC; None where nothing was measured or nobody knows when."""
-    measured = [phase for phase in outcome.get("phases", []) if phase["kind"] in settings.MEASURED_KINDS]
+    measured = [
+        phase for phase in outcome.get("phases", []) if phase["kind"] in settings.MEASURED_KINDS
+    ]
     anchors = outcome.get("anchors") or []
     if not measured or not anchors:
         return None
@@ -84,7 +87,7 @@ def monotonic_ns_of(utc_ns: int, anchors: Sequence[dict[str, Any]]) -> int:
 
     >>> monotonic_ns_of(108, [{"monotonic_ns": 0, "utc_ns": 100}, {"monotonic_ns": 5, "utc_ns": 106}])
     7
-    """
+    """  # noqa: E501
     before = [anchor for anchor in anchors if anchor["utc_ns"] <= utc_ns] or anchors[:1]
     return max(0, int(before[-1]["monotonic_ns"]) + utc_ns - int(before[-1]["utc_ns"]))
 

@@ -1,6 +1,8 @@
-"""Which runs are added up: read from their folders, named after their hosts, and everything that forbids it said at once.
+"""Which runs are added up: read from their folders, named after their hosts, and everything that
+forbids it said at once.
 
-A host is called as the plan calls it, by the name of its machine where the plan says nothing, or as the user writes it: `NAME=DIR`.
+A host is called as the plan calls it, by the name of its machine where the plan says nothing, or as
+the user writes it: `NAME=DIR`.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class HostRun:
 
 
 def parse_host_argument(text: str) -> tuple[str | None, Path]:
-    """A folder, or a host's name with its folder; a folder whose own name has an equals sign is a folder.
+    """A folder, or a host's name with its folder.
+
+    A folder whose own name has an equals sign is a folder.
 
     >>> parse_host_argument("runs/a"), parse_host_argument("alpha=runs/a")
     ((None, PosixPath('runs/a')), ('alpha', PosixPath('runs/a')))
@@ -82,7 +86,9 @@ def parse_host_argument(text: str) -> tuple[str | None, Path]:
     return None, Path(text)
 
 
-def read_hosts(arguments: Sequence[tuple[str | None, Path]], *, different_plans: bool = False) -> list[HostRun]:
+def read_hosts(
+    arguments: Sequence[tuple[str | None, Path]], *, different_plans: bool = False
+) -> list[HostRun]:
     """Read every run.
 
     Args:
@@ -115,19 +121,32 @@ def _host(name: str | None, path: Path) -> HostRun:
     if (path / folder.HOSTS).exists():
         raise CombineError([f"{path} is combined already; name the runs of its hosts"])
     if (path / folder.REPEATS).exists():
-        raise CombineError([f"{path} holds a repeated run; name one of the runs in it, such as {path / 'run-1'}"])
+        raise CombineError(
+            [f"{path} holds a repeated run; name one of the runs in it, such as {path / 'run-1'}"]
+        )
     try:
         run = read_run(path)
     except ComparisonError as error:
         raise CombineError(error.problems) from error
     problems = []
     if is_modelled(run):
-        problems.append(f"{path} is MODELLED: its array had no other host, so there is nothing to add up")
+        problems.append(
+            f"{path} is MODELLED: its array had no other host, so there is nothing to add up"
+        )
     if is_imported(run):
-        problems.append(f"{path} was imported: a report of another tool does not tell what happened when")
-    missing = [item for item in (folder.SAMPLES, folder.HISTOGRAMS, folder.VERDICT) if not (path / item).exists()]
+        problems.append(
+            f"{path} was imported: a report of another tool does not tell what happened when"
+        )
+    missing = [
+        item
+        for item in (folder.SAMPLES, folder.HISTOGRAMS, folder.VERDICT)
+        if not (path / item).exists()
+    ]
     if missing and not problems:
-        problems.append(f"{path} lacks {', '.join(missing)}; `plimsoll report {path}` says what can still be done")
+        problems.append(
+            f"{path} lacks {', '.join(missing)}; `plimsoll report {path}` says what can still be "
+            f"done"
+        )
     window = window_of(run.outcome)
     if window is None and not problems:
         fault = run.outcome.get("error")
@@ -151,15 +170,23 @@ def _duplicates(hosts: Sequence[HostRun]) -> list[str]:
     for index, host in enumerate(hosts):
         for other in hosts[:index]:
             if _is_same_run(host, other):
-                problems.append(f"{other.path} and {host.path} are the same run; leave one of them out")
+                problems.append(
+                    f"{other.path} and {host.path} are the same run; leave one of them out"
+                )
             elif host.name == other.name:
                 problems.append(
-                    f"{other.path} and {host.path} are both of host {host.name}; leave one out, or call them by "
+                    f"{other.path} and {host.path} are both of host {host.name}; leave one out, or "
+                    f"call them by "
                     f"different names: NAME={host.path}"
                 )
-            elif host.machine and host.machine == other.machine and not (host.is_named and other.is_named):
+            elif (
+                host.machine
+                and host.machine == other.machine
+                and not (host.is_named and other.is_named)
+            ):
                 problems.append(
-                    f"{other.path} and {host.path} were both carried out on the machine {host.machine}; one machine is "
+                    f"{other.path} and {host.path} were both carried out on the machine "
+                    f"{host.machine}; one machine is "
                     "one host. If they are two all the same, name both: NAME=DIR"
                 )
     return problems
@@ -167,22 +194,32 @@ def _duplicates(hosts: Sequence[HostRun]) -> list[str]:
 
 def _is_same_run(host: HostRun, other: HostRun) -> bool:
     first, second = (item.run.outcome["anchors"][0] for item in (host, other))
-    return host.path.resolve() == other.path.resolve() or (first == second and host.machine == other.machine)
+    return host.path.resolve() == other.path.resolve() or (
+        first == second and host.machine == other.machine
+    )
 
 
 def _incomplete_plan(hosts: Sequence[HostRun]) -> list[str]:
     """Hosts of a common plan that are missing, and runs of another plan."""
-    planned = [tuple((host.run.plan["judgement"].get("hosts") or {}).get("all", ())) for host in hosts]
+    planned = [
+        tuple((host.run.plan["judgement"].get("hosts") or {}).get("all", ())) for host in hosts
+    ]
     if len(set(planned)) > 1:
         shown = "; ".join(
-            f"{host.path}: {', '.join(names) or 'one host'}" for host, names in zip(hosts, planned, strict=True)
+            f"{host.path}: {', '.join(names) or 'one host'}"
+            for host, names in zip(hosts, planned, strict=True)
         )
         return [f"the runs are not of one plan, because their plans name different hosts ({shown})"]
-    present = [(host.run.plan["run"].get("hosts") or [{"name": UNNAMED}])[0]["name"] for host in hosts]
+    present = [
+        (host.run.plan["run"].get("hosts") or [{"name": UNNAMED}])[0]["name"] for host in hosts
+    ]
     twice = [name for name, count in Counter(present).items() if planned[0] and count > 1]
     missing = [name for name in planned[0] if name not in present]
     return [
-        *(f"host {name} of the plan is there {present.count(name)} times; leave all but one out" for name in twice),
+        *(
+            f"host {name} of the plan is there {present.count(name)} times; leave all but one out"
+            for name in twice
+        ),
         *(f"host {name} of the plan is missing; add the folder of its run" for name in missing),
     ]
 
@@ -190,7 +227,10 @@ def _incomplete_plan(hosts: Sequence[HostRun]) -> list[str]:
 def _unlike(hosts: Sequence[HostRun]) -> list[str]:
     aspects: list[tuple[str, Callable[[RunRead], str]]] = [
         ("page sizes", lambda run: " and ".join(map(size_shown, sorted(_each(run, "page_bytes"))))),
-        ("editions", lambda run: " and ".join(sorted(set(run.plan["judgement"].get("editions") or [])))),
+        (
+            "editions",
+            lambda run: " and ".join(sorted(set(run.plan["judgement"].get("editions") or []))),
+        ),
         ("kinds of test", lambda run: str(run.plan["judgement"].get("test"))),
         ("limit sets", lambda run: str(run.plan["judgement"].get("limits"))),
     ]
@@ -198,9 +238,12 @@ def _unlike(hosts: Sequence[HostRun]) -> list[str]:
     for words, read in aspects:
         values = [read(host.run) for host in hosts]
         if len(set(values)) > 1:
-            shown = ", ".join(f"{host.name}: {value}" for host, value in zip(hosts, values, strict=True))
+            shown = ", ".join(
+                f"{host.name}: {value}" for host, value in zip(hosts, values, strict=True)
+            )
             problems.append(
-                f"the hosts had different {words} ({shown}), so their figures do not add up to one of anything; "
+                f"the hosts had different {words} ({shown}), so their figures do not add up to one "
+                f"of anything; "
                 "run one plan on all, or say --different-plans"
             )
     return problems
@@ -228,7 +271,8 @@ def _late(hosts: Sequence[HostRun]) -> list[str]:
 def _same_machine(hosts: Sequence[HostRun]) -> list[str]:
     counted = Counter(host.machine for host in hosts if host.machine)
     return [
-        f"{' and '.join(host.name for host in hosts if host.machine == machine)} are one machine, {machine}: they shared "
+        f"{' and '.join(host.name for host in hosts if host.machine == machine)} are one machine, "
+        f"{machine}: they shared "
         "its processors and its path to the storage"
         for machine, count in counted.items()
         if count > 1
@@ -236,7 +280,9 @@ def _same_machine(hosts: Sequence[HostRun]) -> list[str]:
 
 
 def _same_content(hosts: Sequence[HostRun]) -> list[str]:
-    """Databases made from one seed are copies of each other, which storage that deduplicates keeps once."""
+    """Databases made from one seed are copies of each other, which storage that deduplicates keeps
+    once.
+    """
     holders: dict[tuple[Any, ...], list[str]] = {}
     for host in hosts:
         for instance in host.run.plan["run"]["instances"]:
@@ -245,18 +291,25 @@ def _same_content(hosts: Sequence[HostRun]) -> list[str]:
                 holders.setdefault(key, []).append(host.name)
     groups = list(dict.fromkeys(tuple(names) for names in holders.values() if len(set(names)) > 1))
     return [
-        f"databases of {' and '.join(dict.fromkeys(names))} were made from the same seed, so they hold the same records: "
-        "storage that deduplicates looks better than it is; use one plan with [[host]], or another `seed` on each"
+        f"databases of {' and '.join(dict.fromkeys(names))} were made from the same seed, so they "
+        f"hold the same records: "
+        "storage that deduplicates looks better than it is; use one plan with [[host]], or another "
+        "`seed` on each"
         for names in groups
     ]
 
 
 def _different_loads(hosts: Sequence[HostRun]) -> list[str]:
-    loads = ["; ".join(described_plain(item["load"]) for item in host.run.plan["run"]["workloads"]) for host in hosts]
+    loads = [
+        "; ".join(described_plain(item["load"]) for item in host.run.plan["run"]["workloads"])
+        for host in hosts
+    ]
     versions = [str(host.run.environment.get("plimsoll")) for host in hosts]
     found = []
     for words, values in (("loads", loads), ("versions of Plimsoll", versions)):
         if len(set(values)) > 1:
-            shown = ", ".join(f"{host.name}: {value}" for host, value in zip(hosts, values, strict=True))
+            shown = ", ".join(
+                f"{host.name}: {value}" for host, value in zip(hosts, values, strict=True)
+            )
             found.append(f"the hosts had different {words} ({shown})")
     return found

@@ -1,4 +1,7 @@
-"""The runs of several hosts as one result, with its page: made from their folders, or judged again from the folder of all."""
+"""The runs of several hosts as one result, with its page.
+
+Made from their folders, or judged again from the folder of all.
+"""
 
 from __future__ import annotations
 
@@ -56,10 +59,13 @@ def combine_hosts(
     different_plans: bool = False,
     listener: Listener | None = None,
 ) -> Combined:
-    """Add up the runs of several hosts against one storage: sums, percentiles from merged distributions, the worst result.
+    """Add up the runs of several hosts against one storage.
+
+    Sums, percentiles from merged distributions, the worst result.
 
     Args:
-        hosts: for each host its name, or None for that of its plan or machine, and the folder of its run.
+        hosts: for each host its name, or None for that of its plan or machine, and the folder of
+            its run.
         out: the new folder; one below `runs/` if left out.
         overlap_percent: how much of the longest measured time must be common to all.
         different_plans: whether runs of different pages, editions, tests or limits may be added up.

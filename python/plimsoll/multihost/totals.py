@@ -1,8 +1,9 @@
 """The figures of each host in the common time, and of all hosts together.
 
-Rates and counts of all are the sums of the hosts', to the last digit. Means are weighted by operations. Percentiles come from the merged
-distributions, which every run keeps with the same bounds: a percentile of all is not a mean of percentiles. The plain
-means of samples, which the published reports print, are averaged over hosts as those reports average them over databases.
+Rates and counts of all are the sums of the hosts', to the last digit. Means are weighted by
+operations. Percentiles come from the merged distributions, which every run keeps with the same
+bounds: a percentile of all is not a mean of percentiles. The plain means of samples, which the
+published reports print, are averaged over hosts as those reports average them over databases.
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ from plimsoll.units import NS_PER_S
 SCHEMA_VERSION: Literal[1] = 1
 _OF_THE_WHOLE_RUN = ("errors_in_run", "hung_in_run")
 _COUNTED = ("errors_in_run", "hung_in_run", "missing_records", "write_conflicts")
-_SIZES = ("initial_bytes", "final_bytes", "grown_bytes", "pages_verified", "pages_damaged", "pages_corrected")
+_SIZES = (
+    "initial_bytes",
+    "final_bytes",
+    "grown_bytes",
+    "pages_verified",
+    "pages_damaged",
+    "pages_corrected",
+)
 _WORST = ("executor_busy_mean", "executor_busy_max", "reap_gap_ms_p99", "arrival_lag_ms_p99")
 
 
@@ -38,7 +46,9 @@ def summarize(name: str, hosts: Sequence[HostRun], overlap: Overlap) -> Summary:
     totals = [item.total for item in found]
     windows = [item.window for item in found]
     total = total_of(totals, [item.distributions for item in found])
-    together = [added([_on_utc(host, item) for host, item in zip(hosts, found, strict=True)], overlap.span)]
+    together = [
+        added([_on_utc(host, item) for host, item in zip(hosts, found, strict=True)], overlap.span)
+    ]
     return Summary(
         schema_version=SCHEMA_VERSION,
         combined=True,
@@ -73,7 +83,11 @@ def summarize(name: str, hosts: Sequence[HostRun], overlap: Overlap) -> Summary:
         sustained=sustained_rate(together, total.database_iops) or ABSENT,
         hosts=[item.total.replace(host=host.name) for host, item in zip(hosts, found, strict=True)],
         databases=[
-            place.replace(host=host.name, name=f"{host.name}/{place.name}", instance=f"{host.name}/{place.instance}")
+            place.replace(
+                host=host.name,
+                name=f"{host.name}/{place.name}",
+                instance=f"{host.name}/{place.instance}",
+            )
             for host, item in zip(hosts, found, strict=True)
             for place in item.databases
         ],
@@ -92,7 +106,11 @@ def summarize(name: str, hosts: Sequence[HostRun], overlap: Overlap) -> Summary:
         ),
         machine={},
         checksums=[
-            place.replace(host=host.name, name=f"{host.name}/{place.name}", instance=f"{host.name}/{place.instance}")
+            place.replace(
+                host=host.name,
+                name=f"{host.name}/{place.name}",
+                instance=f"{host.name}/{place.instance}",
+            )
             for host in hosts
             for place in host.summary.checksums
         ],
@@ -107,19 +125,26 @@ def _within(host: HostRun, overlap: Overlap) -> WindowFigures:
     anchors = host.run.outcome["anchors"]
     span = (monotonic_ns_of(overlap.span[0], anchors), monotonic_ns_of(overlap.span[1], anchors))
     found = figures_within(host.path, span)
-    # Sizes and pages are of the whole run; a window has none of its own. Errors are too, also those from before a gap.
+    # Sizes and pages are of the whole run; a window has none of its own. Errors are too, also those
+    # from before a gap.
     whole = {key: getattr(host.summary.total, key) for key in (*_SIZES, *_OF_THE_WHOLE_RUN)}
     return replace(found, total=found.total.replace(**whole))
 
 
 def _on_utc(host: HostRun, found: WindowFigures) -> list[Beat]:
-    """The samples of a host with their ends in UTC, which is the only clock that hosts have in common."""
+    """The samples of a host with their ends in UTC, which is the only clock that hosts have in
+    common.
+    """
     anchors = host.run.outcome["anchors"]
-    return [replace(row, end_ns=utc_ns_of(row.end_ns, anchors)) for rows in found.beats for row in rows]
+    return [
+        replace(row, end_ns=utc_ns_of(row.end_ns, anchors)) for rows in found.beats for row in rows
+    ]
 
 
 def added(hosts: Sequence[Sequence[Beat]], span: Span) -> list[Beat]:
-    """The samples of several hosts as those of one: equal stretches of the common time, in each the sum of their rates.
+    """The samples of several hosts as those of one.
+
+    Equal stretches of the common time, in each the sum of their rates.
 
     A stretch is as long as the longest sample, and one that a host has no sample in is left out.
 
@@ -140,8 +165,14 @@ def added(hosts: Sequence[Sequence[Beat]], span: Span) -> list[Beat]:
     for cell in common:
         parts = [own[cell] for own in cells]
         seconds = [sum(row.seconds for row in rows) for rows in parts]
-        rates = [sum(row.operations for row in rows) / length for rows, length in zip(parts, seconds, strict=True)]
-        sizes = [sum(row.size for row in rows) / length for rows, length in zip(parts, seconds, strict=True)]
+        rates = [
+            sum(row.operations for row in rows) / length
+            for rows, length in zip(parts, seconds, strict=True)
+        ]
+        sizes = [
+            sum(row.size for row in rows) / length
+            for rows, length in zip(parts, seconds, strict=True)
+        ]
         end_ns = span[0] + int((cell + 1) * width_s * NS_PER_S)
         found.append(Beat(end_ns, width_s, sum(rates) * width_s, sum(sizes) * width_s))
     return found
@@ -150,7 +181,9 @@ def added(hosts: Sequence[Sequence[Beat]], span: Span) -> list[Beat]:
 def total_of(totals: Sequence[Totals], distributions: Sequence[Mapping[str, Buckets]]) -> Totals:
     """The totals of several hosts as one."""
     purposes = {
-        name: transfers_together([total.transfers(name) for total in totals], [item[name] for item in distributions])
+        name: transfers_together(
+            [total.transfers(name) for total in totals], [item[name] for item in distributions]
+        )
         for name in (*DATABASE_FIGURES, *LOG_FIGURES)
     }
     transactions = [total.transactions for total in totals]
@@ -159,14 +192,19 @@ def total_of(totals: Sequence[Totals], distributions: Sequence[Mapping[str, Buck
         database_iops=sum(total.database_iops for total in totals),
         transactions_per_s=sum(total.transactions_per_s for total in totals),
         **purposes,
-        transactions=responses_together(transactions, [item["transactions"] for item in distributions]),
+        transactions=responses_together(
+            transactions, [item["transactions"] for item in distributions]
+        ),
         **{key: sum(getattr(total, key) for total in totals) for key in _COUNTED},
         **{key: sum_of_known([getattr(total, key) for total in totals]) for key in _SIZES},
     )
 
 
 def transfers_together(figures: Sequence[Transfers], distributions: Sequence[Buckets]) -> Transfers:
-    """One purpose of I/O of several hosts, with its distribution on each: upper bounds and counts."""
+    """One purpose of I/O of several hosts, with its distribution on each.
+
+    Upper bounds and counts.
+    """
     return Transfers(
         count=sum(figure.count for figure in figures),
         errors=sum(figure.errors for figure in figures),
@@ -175,16 +213,25 @@ def transfers_together(figures: Sequence[Transfers], distributions: Sequence[Buc
         bytes_mean=_weighted([(figure.count, figure.bytes_mean) for figure in figures]),
         bytes_mean_of_samples=_plain_mean([figure.bytes_mean_of_samples for figure in figures]),
         latency_ms_mean=_weighted([(figure.count, figure.latency_ms_mean) for figure in figures]),
-        latency_ms_mean_of_samples=_plain_mean([figure.latency_ms_mean_of_samples for figure in figures]),
-        latency_ms_mean_over_time=_plain_mean([figure.latency_ms_mean_over_time for figure in figures]),
-        latency_ms_sample_mean_max=_highest([figure.latency_ms_sample_mean_max for figure in figures]),
+        latency_ms_mean_of_samples=_plain_mean(
+            [figure.latency_ms_mean_of_samples for figure in figures]
+        ),
+        latency_ms_mean_over_time=_plain_mean(
+            [figure.latency_ms_mean_over_time for figure in figures]
+        ),
+        latency_ms_sample_mean_max=_highest(
+            [figure.latency_ms_sample_mean_max for figure in figures]
+        ),
         **quantiles_ms(merged(distributions), "latency_ms"),
         latency_ms_max=_highest([figure.latency_ms_max for figure in figures]),
     )
 
 
 def responses_together(figures: Sequence[Responses], distributions: Sequence[Buckets]) -> Responses:
-    """The transactions of several hosts, with their distribution on each: upper bounds and counts."""
+    """The transactions of several hosts, with their distribution on each.
+
+    Upper bounds and counts.
+    """
     return Responses(
         count=sum(figure.count for figure in figures),
         per_s=sum(figure.per_s for figure in figures),

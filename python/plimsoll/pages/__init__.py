@@ -1,1 +1,4 @@
-"""The page kit that every HTML document shares: sheets, sections, tables, and the script of the charts."""
+"""The page kit that every HTML document shares.
+
+Sheets, sections, tables, and the script of the charts.
+"""

@@ -1,4 +1,7 @@
-"""What is drawn, before it is drawn: curves over time in a fitting unit, and latencies in bins of 1, 2 and 5."""
+"""What is drawn, before it is drawn.
+
+Curves over time in a fitting unit, and latencies in bins of 1, 2 and 5.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
-#: Upper bounds of the bins of a histogram, and the ticks of a latency axis; what is longer goes into a last bin.
+#: Upper bounds of the bins of a histogram, and the ticks of a latency axis; what is longer goes
+#: into a last bin.
 BOUNDS_MS = tuple(digit * 10.0**power for power in range(-3, 5) for digit in (1, 2, 5))
 
 
@@ -53,14 +57,20 @@ def time_unit(seconds: float) -> Unit:
     return Unit("seconds", 1)
 
 
-def curves(rows: list[dict[str, Any]], figure: str, names: dict[tuple[str, int], str], scale: float) -> list[Curve]:
+def curves(
+    rows: list[dict[str, Any]], figure: str, names: dict[tuple[str, int], str], scale: float
+) -> list[Curve]:
     """One curve for each named place that ever had a value above zero, in the order of the rows."""
     found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         where = names.get((row["instance"], row["database"]))
         if where is not None and row[figure] is not None:
             found.setdefault(where, []).append((row["second"], row[figure] * scale))
-    return [Curve(where, points) for where, points in found.items() if any(value > 0 for _, value in points)]
+    return [
+        Curve(where, points)
+        for where, points in found.items()
+        if any(value > 0 for _, value in points)
+    ]
 
 
 def binned(buckets: list[tuple[float, int]]) -> list[int]:

@@ -1,7 +1,8 @@
 """Results as sections of text and tables, shown in a terminal or written as one HTML file.
 
-A command describes its result once, as `Section`s; this module renders them. The HTML is self-contained, prints well
-and needs no script. Cells are plain text: nothing a user wrote is taken as markup in either rendering.
+A command describes its result once, as `Section`s; this module renders them. The HTML is
+self-contained, prints well and needs no script. Cells are plain text: nothing a user wrote is taken
+as markup in either rendering.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from pathlib import Path
 
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.inputs.mistakes import InputError, Mistake
+from plimsoll.pages.svg import SVG_NAMESPACE
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with paragraphs and at most one table.
+    """A heading with paragraphs, at most one table, and drawings.
 
     Attributes:
         title: the heading.
@@ -26,6 +28,7 @@ class Section:
         columns: column headings; a name ending in a blank and ">" is aligned right.
         rows: cells, one tuple per row.
         marks: row indexes to stress, with the word that says why; colour is never the only sign.
+        drawings: captions with their SVG; a page shows them, a terminal cannot.
     """
 
     title: str
@@ -33,6 +36,7 @@ class Section:
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     marks: frozenset[int] = field(default_factory=frozenset)
+    drawings: Sequence[tuple[str, str]] = ()
 
 
 #: Narrower than this a column of text is harder to read than a line that runs over.
@@ -46,8 +50,9 @@ th, td { padding: 0.35rem 0.7rem; border-bottom: 1px solid #d0d7de; text-align: 
 th { border-bottom: 2px solid #57606a; } td { overflow-wrap: anywhere; min-width: 6rem; } ul { margin: 0.2rem 0; }
 .right { text-align: right; font-variant-numeric: tabular-nums; }
 tr.mark { background: #ddf4e4; font-weight: 600; } footer { margin-top: 2.5rem; color: #57606a; font-size: 0.85rem; }
-@media print { body { margin: 0; max-width: none; } tr { break-inside: avoid; } }
-"""
+figure { margin: 1.2rem 0; } figure svg { max-width: 100%; height: auto; } figcaption { color: #57606a; font-size: 0.85rem; }
+@media print { figure { break-inside: avoid; } body { margin: 0; max-width: none; } tr { break-inside: avoid; } }
+"""  # noqa: E501
 
 
 def html_page(title: str, sections: Sequence[Section], footer: str = "") -> str:
@@ -72,7 +77,9 @@ def write_html(path: Path, title: str, sections: Sequence[Section], footer: str 
         path.write_text(html_page(title, sections, footer), encoding="utf-8")
     except OSError as error:
         message = f"cannot be written: {system_reason(error)}"
-        raise InputError(str(path), [Mistake(0, "--html", message, "name a file in a folder that exists")]) from error
+        raise InputError(
+            str(path), [Mistake(0, "--html", message, "name a file in a folder that exists")]
+        ) from error
 
 
 def section_lines(sections: Sequence[Section], width: int, *, weighted: bool) -> Iterator[str]:
@@ -95,10 +102,14 @@ def _wrapped(text: str, width: int, style: tuple[str, str] = ("", "")) -> str:
 
 
 def _table_lines(section: Section, width: int, bold: tuple[str, str]) -> list[str]:
-    """A table's lines: a heading, a rule under each column, and cells wrapped inside their column."""
+    """A table's lines: a heading, a rule under each column, and cells wrapped inside their
+    column.
+    """
     headings = [_heading(column) for column in section.columns]
     table = [[name for name, _ in headings], *(list(row) for row in section.rows)]
-    widths = _column_widths([max(map(len, column)) for column in zip(*table, strict=True)], headings, width)
+    widths = _column_widths(
+        [max(map(len, column)) for column in zip(*table, strict=True)], headings, width
+    )
     lines: list[str] = []
     for index, row in enumerate(table):
         cells = [textwrap.wrap(cell, size) or [""] for cell, size in zip(row, widths, strict=True)]
@@ -145,12 +156,25 @@ def _html_section(section: Section) -> str:
         headings = [_heading(column) for column in section.columns]
         classes = [' class="right"' if right else "" for _, right in headings]
         head = "".join(
-            f'<th scope="col"{css}>{html.escape(name)}</th>' for (name, _), css in zip(headings, classes, strict=True)
+            f'<th scope="col"{css}>{html.escape(name)}</th>'
+            for (name, _), css in zip(headings, classes, strict=True)
         )
-        parts.append(f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>')
+        parts.append(
+            f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>'
+        )
         for index, row in enumerate(section.rows):
-            cells = "".join(f"<td{css}>{html.escape(cell)}</td>" for cell, css in zip(row, classes, strict=True))
+            cells = "".join(
+                f"<td{css}>{html.escape(cell)}</td>" for cell, css in zip(row, classes, strict=True)
+            )
             row_class = ' class="mark"' if index in section.marks else ""
             parts.append(f"<tr{row_class}>{cells}</tr>")
         parts.append("</tbody></table></div>")
+    parts += [_figure(caption, svg) for caption, svg in section.drawings]
     return f"<section>{''.join(parts)}</section>"
+
+
+def _figure(caption: str, svg: str) -> str:
+    """A drawing with its caption; one that was left out is its caption alone."""
+    # Within a page a drawing needs no name of its language.
+    drawn = svg.replace(SVG_NAMESPACE, "")
+    return f"<figure>{drawn}<figcaption>{html.escape(caption)}</figcaption></figure>"

@@ -1,6 +1,9 @@
-"""A page of tables and charts that is not the report of one run: comparisons, repeated runs, studies.
+"""A page of tables and charts that is not the report of one run.
 
-It looks and behaves like the report: one file, no network, the result first, a table behind each chart.
+Comparisons, repeated runs, studies.
+
+It looks and behaves like the report: one file, no network, the result first, a table behind each
+chart.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ class Sheet:
         product: the small line above the title.
         title: the first heading.
         where: one line below it.
-        status: "pass", "rehearsal", "fail", "inconclusive" or "neutral": how the box of the result is framed.
+        status: "pass", "rehearsal", "fail", "inconclusive" or "neutral": how the box of the result
+            is framed.
         headline: the result in words.
         sentences: what stands below it.
         warnings: what a reader must know first.
@@ -42,7 +46,13 @@ class Sheet:
     made_by: str
     modelled: str = ""
     marks: dict[str, str] = field(
-        default_factory=lambda: {"pass": "✓", "rehearsal": "✓", "fail": "✗", "inconclusive": "?", "neutral": "⇄"}
+        default_factory=lambda: {
+            "pass": "✓",
+            "rehearsal": "✓",
+            "fail": "✗",
+            "inconclusive": "?",
+            "neutral": "⇄",
+        }
     )
 
 

@@ -1,6 +1,7 @@
 """A table of the report, and the one way in which values become text.
 
-A table is a title, headings and rows of values. Tables without headings are two columns of names and values.
+A table is a title, headings and rows of values. Tables without headings are two columns of names
+and values.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ class Table:
     headings: list[str]
     rows: list[list[Any]]
     note: str = ""
-    #: Digits after the point of numbers that are not whole, for each column or one for all that follow; three
-    #: significant digits where there is none.
+    #: Digits after the point of numbers that are not whole, for each column or one for all that
+    #: follow; three significant digits where there is none.
     decimals: tuple[int, ...] = ()
     #: Whether the last row sums up the others.
     has_total: bool = False
@@ -37,7 +38,8 @@ class Table:
         return shown(value)
 
     def parts(self) -> list[Table]:
-        """The table itself, or where it has more columns than a page is wide, tables of some of its columns, each with the first.
+        """The table itself, or where it has more columns than a page is wide, tables of some of its
+        columns, each with the first.
 
         >>> wide = Table("t", list("abcdefghijklmnop"), [list(range(16))])
         >>> ["".join(part.headings) for part in wide.parts()], wide.parts()[1].rows
@@ -52,16 +54,26 @@ class Table:
         for first in range(1, width, each):
             chosen = [0, *range(first, min(first + each, width))]
             digits = (
-                tuple(self.decimals[min(column, len(self.decimals) - 1)] for column in chosen) if self.decimals else ()
+                tuple(self.decimals[min(column, len(self.decimals) - 1)] for column in chosen)
+                if self.decimals
+                else ()
             )
             rows = [[row[column] for column in chosen] for row in self.rows]
             found.append(
-                replace(self, headings=[self.headings[column] for column in chosen], rows=rows, decimals=digits)
+                replace(
+                    self,
+                    headings=[self.headings[column] for column in chosen],
+                    rows=rows,
+                    decimals=digits,
+                )
             )
         return found
 
     def is_numeric(self, column: int) -> bool:
-        """Whether a column of a table with headings holds figures, or nothing: they stand to the right."""
+        """Whether a column of a table with headings holds figures, or nothing.
+
+        They stand to the right.
+        """
         values = [row[column] for row in self.rows if column < len(row) and row[column] is not None]
         return column > 0 and bool(self.headings) and all(is_figure(value) for value in values)
 
@@ -71,14 +83,15 @@ def is_figure(value: Any) -> bool:
 
     >>> is_figure(1.5), is_figure("1,024 MiB"), is_figure("0.02"), is_figure(True), is_figure("2010 edition")
     (True, True, True, False, False)
-    """
+    """  # noqa: E501
     if isinstance(value, str):
         return bool(_FIGURE.fullmatch(value))
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def shown(value: Any) -> str:
-    """A value as text: three significant digits below a thousand, grouped thousands above, a dash for nothing.
+    """A value as text: three significant digits below a thousand, grouped thousands above, a dash
+    for nothing.
 
     >>> shown(0.01234), shown(999.6), shown(12345.6), shown(None), shown(True)
     ('0.0123', '1,000', '12,346', '–', 'yes')

@@ -1,4 +1,7 @@
-"""Best-practice rules over whatever describes a design: topologies, requirements, plans and finished runs, alone or together."""
+"""Best-practice rules over whatever describes a design.
+
+Topologies, requirements, plans and finished runs, alone or together.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from plimsoll.advice.drawings import TopologyDrawing, topology_drawings
 from plimsoll.advice.engine import Advice, Finding, Subject
 from plimsoll.advice.engine import advise as evaluate_rules
 from plimsoll.advice.rules import SEVERITIES, SHIPPED_RULES, Rule, read_rules
@@ -26,6 +30,7 @@ class Described:
     scopes: set[str] = field(default_factory=set)
     suggestions: list[Suggestion] = field(default_factory=list)
     keys_behind: dict[str, str] = field(default_factory=dict)
+    drawings: list[TopologyDrawing] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -35,10 +40,12 @@ class Advised:
     Attributes:
         advice: findings, rules that hold, that could not be evaluated, that do not apply.
         suggestions: what else could be chosen.
+        drawings: of each topology: cables, machines before and after a loss, disks and volumes.
     """
 
     advice: Advice
     suggestions: list[Suggestion]
+    drawings: list[TopologyDrawing] = field(default_factory=list)
 
     def as_data(self) -> dict[str, object]:
         """Everything as plain data."""
@@ -50,7 +57,9 @@ class Advised:
 
 
 def advise(files: Sequence[Path], rules: Sequence[str] = (SHIPPED,)) -> Advised:
-    """Check a design against best practice: findings with evidence and fix, single points of failure, open questions.
+    """Check a design against best practice.
+
+    Findings with evidence and fix, single points of failure, open questions.
 
     Args:
         files: topology, requirements or plan files, or folders of finished runs.
@@ -63,8 +72,10 @@ def advise(files: Sequence[Path], rules: Sequence[str] = (SHIPPED,)) -> Advised:
     described, input_errors = _read_files(files)
     if errors or input_errors:
         raise SeveralInputsError([*errors, *input_errors])
-    advice = evaluate_rules(known_rules, described.subjects, frozenset(described.scopes), described.keys_behind)
-    return Advised(advice, described.suggestions)
+    advice = evaluate_rules(
+        known_rules, described.subjects, frozenset(described.scopes), described.keys_behind
+    )
+    return Advised(advice, described.suggestions, described.drawings)
 
 
 def _read_rules(names: Sequence[str]) -> tuple[list[Rule], list[InputError]]:
@@ -79,7 +90,10 @@ def _read_rules(names: Sequence[str]) -> tuple[list[Rule], list[InputError]]:
         twice = {rule.id for rule in rules} & {rule.id for rule in more}
         if twice:
             errors.append(
-                InputError(name, [Mistake(0, rule_id, "is a rule of another file, too") for rule_id in twice])
+                InputError(
+                    name,
+                    [Mistake(0, rule_id, "is a rule of another file, too") for rule_id in twice],
+                )
             )
         rules += more
     return rules, errors
@@ -104,18 +118,26 @@ def _read_one(path: Path, described: Described) -> None:
             described.subjects += run_facts.run_subjects(path)
             described.scopes |= run_facts.DESCRIBED_BY_RUN
         else:
-            described.subjects.append(run_facts.plan_subject(run_facts.read_object(path), str(path)))
+            described.subjects.append(
+                run_facts.plan_subject(run_facts.read_object(path), str(path))
+            )
             described.scopes |= run_facts.DESCRIBED_BY_PLAN
         described.keys_behind |= run_facts.KEYS_BEHIND
         return
     document = read_located(path)
-    readers = {"catalogue": "plimsoll select --catalogue", "cost": "plimsoll cost", "rules": "plimsoll advise --rules"}
+    readers = {
+        "catalogue": "plimsoll select --catalogue",
+        "cost": "plimsoll cost",
+        "rules": "plimsoll advise --rules",
+    }
     kind = require_kind(document, KINDS, readers)
     if kind == "topology":
         from plimsoll.advice.topology import check_topology
         from plimsoll.advice.topology_facts import DESCRIBED, KEYS_BEHIND, topology_subjects
 
-        described.subjects += topology_subjects(check_topology(document))
+        topology = check_topology(document)
+        described.subjects += topology_subjects(topology)
+        described.drawings += topology_drawings(topology)
         described.scopes |= DESCRIBED
         described.keys_behind |= KEYS_BEHIND
     elif kind == "requirements":
@@ -126,12 +148,16 @@ def _read_one(path: Path, described: Described) -> None:
         sizing = requirement_facts.sized(path)
         described.subjects.append(requirement_facts.requirement_subject(sizing, str(path)))
         described.scopes |= requirement_facts.DESCRIBED
-        described.suggestions += suggest(requirement_facts.figures_of(sizing), read_catalogue().rows)
+        described.suggestions += suggest(
+            requirement_facts.figures_of(sizing), read_catalogue().rows
+        )
     else:
         from plimsoll.advice import run_facts
         from plimsoll.plan.complete import complete_plan
 
-        described.subjects.append(run_facts.plan_subject(complete_plan(document).plain(), document.name))
+        described.subjects.append(
+            run_facts.plan_subject(complete_plan(document).plain(), document.name)
+        )
         described.scopes |= run_facts.DESCRIBED_BY_PLAN
         described.keys_behind |= run_facts.KEYS_BEHIND
 

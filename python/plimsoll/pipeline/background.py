@@ -1,8 +1,10 @@
-"""Leaving a run to the background, and asking after it: the run folder is all that the two sides share.
+"""Leaving a run to the background, and asking after it.
 
-The run goes on in a session of its own, so that closing the terminal does not reach it; `kill PID` stops it cleanly. A folder
-whose run has ended has an outcome; one whose process is gone without an outcome was killed, and its databases are recovered by
-the next run.
+The run folder is all that the two sides share.
+
+The run goes on in a session of its own, so that closing the terminal does not reach it; `kill PID`
+stops it cleanly. A folder whose run has ended has an outcome; one whose process is gone without an
+outcome was killed, and its databases are recovered by the next run.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ STARTING_S = 30.0
 
 
 def leave_to_background(run_folder: Path) -> int | None:
-    """Fork: the parent has the number of the process that carries on, and should end; the child has None, and no terminal.
+    """Fork: the parent has the number of the process that carries on, and should end.
 
-    What the child writes to its standard streams goes into `terminal.log` of the run folder. Write out what is buffered before.
+    The child has None, and no terminal.
+
+    What the child writes to its standard streams goes into `terminal.log` of the run folder. Write
+    out what is buffered before.
     """
     child = os.fork()
     if child:
@@ -60,7 +65,11 @@ def no_result_in_words(run_folder: Path) -> str:
     """Why a run has no result although its process is gone, and what the user can do."""
     if (run_folder / folder.REPEATS).exists():
         runs = folder.read_json(run_folder / folder.REPEATS)["runs"]
-        return no_result_in_words(folder.inner(run_folder, runs[-1]["folder"])) if runs else f"{run_folder} was killed"
+        return (
+            no_result_in_words(folder.inner(run_folder, runs[-1]["folder"]))
+            if runs
+            else f"{run_folder} was killed"
+        )
     last = last_words(run_folder)
     if last is not None and last.startswith(("error:", "internal error:")):
         return f"{run_folder} ended without a result: {last}"
@@ -68,14 +77,23 @@ def no_result_in_words(run_folder: Path) -> str:
 
 
 def last_words(run_folder: Path) -> str | None:
-    """The last line that a run in the background would have shown; None where it was in no background, or said nothing."""
+    """The last line that a run in the background would have shown.
+
+    None where it was in no background, or said nothing.
+    """
     log = run_folder / folder.TERMINAL
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+    lines = (
+        log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        if log.exists()
+        else []
+    )
     return lines[-1] if lines else None
 
 
 def _state_of_series(parent: Path) -> dict[str, Any]:
-    """Of a repeated run: that of the whole when it has ended, otherwise that of the run that goes on."""
+    """Of a repeated run: that of the whole when it has ended, otherwise that of the run that goes
+    on.
+    """
     content = folder.read_json(parent / folder.REPEATS)
     if content["finished"]:
         return {"state": ENDED, "result": content["result"], "headline": content["headline"]}
@@ -85,4 +103,6 @@ def _state_of_series(parent: Path) -> dict[str, Any]:
     last = state_of(folder.inner(parent, runs[-1]["folder"]))
     # Between two runs of a series that lives there are only moments.
     age_s = time.time() - (parent / folder.REPEATS).stat().st_mtime
-    return last | ({"state": STARTING if age_s < STARTING_S else KILLED} if last["state"] == ENDED else {})
+    return last | (
+        {"state": STARTING if age_s < STARTING_S else KILLED} if last["state"] == ENDED else {}
+    )

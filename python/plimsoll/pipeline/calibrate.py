@@ -15,7 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from plimsoll.arrays.fit.calibration import Fit, SweepPoint, fit, preset_text, sweep_plan
+from plimsoll.arrays.fit.calibration import (
+    Fit,
+    SweepPoint,
+    SweepWanted,
+    fit,
+    preset_text,
+    sweep_plan,
+)
 from plimsoll.databases.consent import Consent, refusals
 from plimsoll.errors import of_the_engine
 from plimsoll.files.folder import FolderError
@@ -45,7 +52,7 @@ class Calibration:
     file: Path
     size_mib: int
     seconds: float
-    points: list[dict[str, Any]]
+    points: list[SweepWanted]
     warnings: list[str]
 
     @property
@@ -60,7 +67,12 @@ class Calibration:
 
 
 def plan_calibration(
-    directory: Path, *, size_mib: int, seconds: float, quick: bool = False, allow_system_disk: bool = False
+    directory: Path,
+    *,
+    size_mib: int,
+    seconds: float,
+    quick: bool = False,
+    allow_system_disk: bool = False,
 ) -> Calibration:
     """Look at the storage and say what will be measured. Writes nothing.
 
@@ -84,14 +96,17 @@ def plan_calibration(
     if file.exists():
         raise FolderError(f"{file} is there already; delete it if no other calibration is running")
     if storage.free_bytes < size_mib << 20:
-        raise FolderError(f"{file.parent} has {storage.free_bytes >> 20} MiB free; take a smaller --size-mib")
+        raise FolderError(
+            f"{file.parent} has {storage.free_bytes >> 20} MiB free; take a smaller --size-mib"
+        )
     return Calibration(file, size_mib, seconds, sweep_plan(quick), list(storage.warnings))
 
 
 def calibrate(
     wanted: Calibration, directory: Path, name: str, out: Path, *, listener: Listener | None = None
 ) -> tuple[Fit, list[float]]:
-    """Measure the storage and write a preset that behaves like it, with its error on points held out.
+    """Measure the storage and write a preset that behaves like it, with its error on points held
+    out.
 
     Args:
         wanted: as from `plan_calibration`.
@@ -106,7 +121,12 @@ def calibrate(
     Raises:
         EngineError: the storage reported an error.
     """
-    hears, file, size_mib, seconds = listener or Listener(), wanted.file, wanted.size_mib, wanted.seconds
+    hears, file, size_mib, seconds = (
+        listener or Listener(),
+        wanted.file,
+        wanted.size_mib,
+        wanted.seconds,
+    )
     with _measured_file(file, size_mib, hears):
         points = [_measured(point, file, size_mib, seconds, hears) for point in wanted.points]
         host = _host(file, size_mib, seconds, hears)
@@ -124,7 +144,15 @@ def _measured_file(file: Path, size_mib: int, listener: Listener) -> Iterator[No
     try:
         listener.say(f"writing {size_mib} MiB ...")
         _point(
-            file, size_mib, 1.0, action="fill", block_kib=1024, depth=4, span_share=1.0, sequential=True, durable=False
+            file,
+            size_mib,
+            1.0,
+            action="fill",
+            block_kib=1024,
+            depth=4,
+            span_share=1.0,
+            sequential=True,
+            durable=False,
         )
         yield
     finally:
@@ -138,26 +166,47 @@ def _point(file: Path, size_mib: int, seconds: float, **wanted: Any) -> dict[str
     block = int(wanted["block_kib"]) * 1024
     span = max(int((size_mib << 20) * wanted["span_share"]) // block * block, block)
     point = {
-        "path": str(file), "action": wanted["action"], "block_bytes": block, "depth": wanted["depth"], "span_bytes": span,
-        "sequential": wanted["sequential"], "durable": wanted["durable"], "seconds": seconds, "seed": 1,
+        "path": str(file),
+        "action": wanted["action"],
+        "block_bytes": block,
+        "depth": wanted["depth"],
+        "span_bytes": span,
+        "sequential": wanted["sequential"],
+        "durable": wanted["durable"],
+        "seconds": seconds,
+        "seed": 1,
         "working_threads": wanted.get("working_threads", 0),
-    }  # fmt: skip
+    }
     with of_the_engine():
         found: dict[str, Any] = json.loads(_native.sweep(json.dumps(point)))
     return found
 
 
-def _measured(wanted: dict[str, Any], file: Path, size_mib: int, seconds: float, listener: Listener) -> SweepPoint:
+def _measured(
+    wanted: SweepWanted, file: Path, size_mib: int, seconds: float, listener: Listener
+) -> SweepPoint:
     """One point of the sweep."""
     found = _point(file, size_mib, seconds, **wanted)
-    point = SweepPoint(**wanted, per_second=max(found["per_second"], 1e-3), latency_ms=found["latency_ms_mean"])
+    point = SweepPoint(
+        **wanted, per_second=max(found["per_second"], 1e-3), latency_ms=found["latency_ms_mean"]
+    )
     listener.say(f"{point.name}: {point.per_second:,.0f} per second, {point.latency_ms:.3f} ms")
     return point
 
 
 def _host(file: Path, size_mib: int, seconds: float, listener: Listener) -> dict[str, Any]:
-    """The host as a run with few sessions has it: its processors, and their time for an I/O that is waited for alone."""
-    wanted = {"action": "read", "block_kib": 32, "depth": 1, "span_share": 1.0, "sequential": False, "durable": False}
+    """The host as a run with few sessions has it.
+
+    Its processors, and their time for an I/O that is waited for alone.
+    """
+    wanted = {
+        "action": "read",
+        "block_kib": 32,
+        "depth": 1,
+        "span_share": 1.0,
+        "sequential": False,
+        "durable": False,
+    }
     before = resource.getrusage(resource.RUSAGE_SELF)
     count = _point(file, size_mib, seconds, **wanted)["count"]
     after = resource.getrusage(resource.RUSAGE_SELF)
@@ -169,15 +218,28 @@ def _host(file: Path, size_mib: int, seconds: float, listener: Listener) -> dict
         f"this machine: {processors} processors, {io_us:.1f} us of one for each I/O; "
         f"a durable write waits {wait_us:.0f} us longer while they are at work"
     )
-    return {"host_processor_count": processors, "host_io_us": round(io_us, 2), "queue_durable_us": round(wait_us, 2)}
+    return {
+        "host_processor_count": processors,
+        "host_io_us": round(io_us, 2),
+        "queue_durable_us": round(wait_us, 2),
+    }
 
 
 def _durable_wait_us(file: Path, size_mib: int, seconds: float, processors: int) -> float:
-    """How much longer a durable write takes while the processors are at work: the kernel finishes it in workers that need one.
+    """How much longer a durable write takes while the processors are at work.
+
+    The kernel finishes it in workers that need one.
 
     Where the threads happen to run decides much, so this is the mean of many short runs in turns.
     """
-    wanted = {"action": "write", "block_kib": 8, "depth": 1, "span_share": 0.05, "sequential": True, "durable": True}
+    wanted = {
+        "action": "write",
+        "block_kib": 8,
+        "depth": 1,
+        "span_share": 0.05,
+        "sequential": True,
+        "durable": True,
+    }
 
     def latency_us(working: int) -> float:
         point = _point(file, size_mib, seconds / DURABLE_TIMES, working_threads=working, **wanted)
@@ -197,5 +259,7 @@ def _burst(file: Path, size_mib: int, seconds: float) -> list[float]:
         "sequential": False,
         "durable": True,
     }
-    tenths: list[float] = _point(file, size_mib, BURST_TIMES * seconds, **wanted)["per_second_of_tenths"]
+    tenths: list[float] = _point(file, size_mib, BURST_TIMES * seconds, **wanted)[
+        "per_second_of_tenths"
+    ]
     return tenths

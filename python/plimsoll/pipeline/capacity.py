@@ -1,4 +1,7 @@
-"""How many users a storage carries: the plan of a search for the highest rate, and what its run says in users."""
+"""How many users a storage carries.
+
+The plan of a search for the highest rate, and what its run says in users.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,14 @@ def check_user(users: str, edition: str, iops_per_user: float | None) -> None:
     if iops_per_user is None and (users not in profiles() or edition not in GUIDANCE):
         known = ", ".join(sorted(profiles()))
         raise InvalidValueError(
-            f"what {users} users of edition {edition} make was not published; give --iops-per-user, or one of {known} "
+            f"what {users} users of edition {edition} make was not published; give "
+            f"--iops-per-user, or one of {known} "
             f"with edition {' or '.join(GUIDANCE)}"
         )
     if edition not in settings.editions():
-        raise InvalidValueError(f"edition is {edition}; write one of {', '.join(settings.editions())}")
+        raise InvalidValueError(
+            f"edition is {edition}; write one of {', '.join(settings.editions())}"
+        )
 
 
 def build_capacity_plan(
@@ -62,7 +68,9 @@ def build_capacity_plan(
     return plan_of_options(wanted | {"stop_if": list(stop_if)})
 
 
-def users_carried(plan: Plan, result: Result, users: str, iops_per_user: float | None = None) -> Capacity:
+def users_carried(
+    plan: Plan, result: Result, users: str, iops_per_user: float | None = None
+) -> Capacity:
     """The answer in users, also written as `capacity.json` into the run folder.
 
     Args:

@@ -1,7 +1,10 @@
-"""The catalogue of what was run: when, on which storage, which test, with what result and key figures.
+"""The catalogue of what was run.
 
-A folder is a run when it holds a plan, an outcome or a summary. Folders that are damaged or were never finished are listed as
-such, with what is wrong: nothing that was run disappears from the list.
+When, on which storage, which test, with what result and key figures.
+
+A folder is a run when it holds a plan, an outcome or a summary. Folders that are damaged or were
+never finished are listed as such, with what is wrong: nothing that was run disappears from the
+list.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ from plimsoll.documents.run_list import RunEntry
 from plimsoll.files import folder
 from plimsoll.pipeline import background
 
-#: How deep below the directory runs are looked for: a study's variants hold repeated runs, which hold runs.
+#: How deep below the directory runs are looked for: a study's variants hold repeated runs, which
+#: hold runs.
 DEPTH_MAX = 4
 BROKEN = "broken"
 FIGURES = ("database_iops", "database_read_latency_ms_mean", "log_write_latency_ms_mean")
@@ -45,7 +49,9 @@ def list_runs(directory: Path) -> list[RunEntry]:
 def _candidates(directory: Path, depth: int) -> list[Path]:
     found = [directory] if any((directory / mark).exists() for mark in MARKS) else []
     if depth:
-        for child in sorted(path for path in directory.iterdir() if path.is_dir() and not path.is_symlink()):
+        for child in sorted(
+            path for path in directory.iterdir() if path.is_dir() and not path.is_symlink()
+        ):
             try:
                 found += _candidates(child, depth - 1)
             except OSError:
@@ -59,13 +65,19 @@ def entry_of(path: Path, name: str) -> RunEntry:
     problems: list[str] = []
     try:
         state = background.state_of(path)
-        entry |= {"state": state["state"], "result": state.get("result"), "headline": state.get("headline")}
+        entry |= {
+            "state": state["state"],
+            "result": state.get("result"),
+            "headline": state.get("headline"),
+        }
     except (folder.FolderError, OSError, KeyError, TypeError) as error:
         problems.append(_words(error, path))
     for read, file_name in (
-        (_of_plan, folder.PLAN), (_of_summary, folder.SUMMARY),
-        (_of_verdict, folder.VERDICT), (_of_series, folder.REPEATS),
-    ):  # fmt: skip
+        (_of_plan, folder.PLAN),
+        (_of_summary, folder.SUMMARY),
+        (_of_verdict, folder.VERDICT),
+        (_of_series, folder.REPEATS),
+    ):
         if (path / file_name).exists():
             try:
                 entry |= read(folder.read_json(path / file_name))
@@ -74,7 +86,11 @@ def entry_of(path: Path, name: str) -> RunEntry:
     if entry["runs_count"]:
         # A series began when its first run did, on the same storage.
         first = entry_of(path / "run-1", "")
-        entry |= {"start_utc": first.start_utc, "storage": first.storage, "measured_s": first.measured_s}
+        entry |= {
+            "start_utc": first.start_utc,
+            "storage": first.storage,
+            "measured_s": first.measured_s,
+        }
     wrong = [key for key, kind in KINDS.items() if not isinstance(entry[key], kind | None)]
     if wrong:
         problems.append(f"{path} holds something else where {', '.join(wrong)} should be")
@@ -99,7 +115,9 @@ def _of_plan(plan: Content) -> Found:
     targets = [target.get("path") or target.get("name") for target in run["targets"]]
     array = plan["judgement"].get("modelled") or {}
     title = array.get("title") or array.get("name") if isinstance(array, dict) else str(array)
-    storage = f"MODELLED {title}" if run.get("modelled") else ", ".join(dict.fromkeys(map(str, targets)))
+    storage = (
+        f"MODELLED {title}" if run.get("modelled") else ", ".join(dict.fromkeys(map(str, targets)))
+    )
     imported = "imported " if plan.get("imported") else ""
     return {"storage": storage, "test": f"{imported}{plan['judgement']['test']}"}
 

@@ -1,4 +1,6 @@
-"""The table of counters of a run as CSV, for spreadsheets and the tools that read performance logs."""
+"""The table of counters of a run as CSV, for spreadsheets and the tools that read performance
+logs.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,17 @@ class Exported:
 
 
 def export_counters(run_folder: Path, csv_file: Path | None = None) -> Exported:
-    """Write the counters of a run as CSV: one line for each interval, one column for each counter of each place.
+    """Write the counters of a run as CSV.
+
+    One line for each interval, one column for each counter of each place.
 
     Args:
         run_folder: the folder of one run.
         csv_file: where to write; `counters.csv` in the folder if left out.
 
     Raises:
-        FolderError: it holds several runs, or files are missing or damaged, or the file cannot be written.
+        FolderError: it holds several runs, or files are missing or damaged, or the file cannot be
+            written.
     """
     folder.require_single(run_folder, "export")
     with reading(run_folder):

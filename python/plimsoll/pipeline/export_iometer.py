@@ -1,4 +1,6 @@
-"""The results of files as Iometer's table, in the columns of version 2006.07.27 or 1.1.0, for scripts that read these."""
+"""The results of files as Iometer's table, in the columns of version 2006.07.27 or 1.1.0, for
+scripts that read these.
+"""
 
 from __future__ import annotations
 
@@ -23,35 +25,97 @@ from plimsoll.units import NS_PER_S
 #: The versions whose columns are known, with the name that each has in the table.
 VERSIONS = {"2006": "2006.07.27", "1.1.0": "1.1.0"}
 IOMETER_CSV = "iometer.csv"
-_HEAD = ("Target Type", "Target Name", "Access Specification Name", "# Managers", "# Workers", "# Disks")
+_HEAD = (
+    "Target Type",
+    "Target Name",
+    "Access Specification Name",
+    "# Managers",
+    "# Workers",
+    "# Disks",
+)
 _RATES = ("IOps", "Read IOps", "Write IOps")
 _MIBPS = ("MiBps (Binary)", "Read MiBps (Binary)", "Write MiBps (Binary)")
 _MBPS = ("MBps (Decimal)", "Read MBps (Decimal)", "Write MBps (Decimal)")
 _MBPS_2006 = ("MBps", "Read MBps", "Write MBps")
 _REST = (
-    "Transactions per Second", "Connections per Second", "Average Response Time", "Average Read Response Time",
-    "Average Write Response Time", "Average Transaction Time", "Average Connection Time", "Maximum Response Time",
-    "Maximum Read Response Time", "Maximum Write Response Time", "Maximum Transaction Time", "Maximum Connection Time",
-    "Errors", "Read Errors", "Write Errors", "Bytes Read", "Bytes Written", "Read I/Os", "Write I/Os", "Connections",
-    "Transactions per Connection", "Total Raw Read Response Time", "Total Raw Write Response Time",
-    "Total Raw Transaction Time", "Total Raw Connection Time", "Maximum Raw Read Response Time",
-    "Maximum Raw Write Response Time", "Maximum Raw Transaction Time", "Maximum Raw Connection Time",
-    "Total Raw Run Time", "Starting Sector", "Maximum Size", "Queue Depth", "% CPU Utilization", "% User Time",
-    "% Privileged Time", "% DPC Time", "% Interrupt Time", "Processor Speed", "Interrupts per Second",
-    "CPU Effectiveness", "Packets/Second", "Packet Errors", "Segments Retransmitted/Second",
-)  # fmt: skip
+    "Transactions per Second",
+    "Connections per Second",
+    "Average Response Time",
+    "Average Read Response Time",
+    "Average Write Response Time",
+    "Average Transaction Time",
+    "Average Connection Time",
+    "Maximum Response Time",
+    "Maximum Read Response Time",
+    "Maximum Write Response Time",
+    "Maximum Transaction Time",
+    "Maximum Connection Time",
+    "Errors",
+    "Read Errors",
+    "Write Errors",
+    "Bytes Read",
+    "Bytes Written",
+    "Read I/Os",
+    "Write I/Os",
+    "Connections",
+    "Transactions per Connection",
+    "Total Raw Read Response Time",
+    "Total Raw Write Response Time",
+    "Total Raw Transaction Time",
+    "Total Raw Connection Time",
+    "Maximum Raw Read Response Time",
+    "Maximum Raw Write Response Time",
+    "Maximum Raw Transaction Time",
+    "Maximum Raw Connection Time",
+    "Total Raw Run Time",
+    "Starting Sector",
+    "Maximum Size",
+    "Queue Depth",
+    "% CPU Utilization",
+    "% User Time",
+    "% Privileged Time",
+    "% DPC Time",
+    "% Interrupt Time",
+    "Processor Speed",
+    "Interrupts per Second",
+    "CPU Effectiveness",
+    "Packets/Second",
+    "Packet Errors",
+    "Segments Retransmitted/Second",
+)
 _BINS = (
-    "0 to 50 uS", "50 to 100 uS", "100 to 200 uS", "200 to 500 uS", "0.5 to 1 mS", "1 to 2 mS", "2 to 5 mS", "5 to 10 mS",
-    "10 to 15 mS", "15 to 20 mS", "20 to 30 mS", "30 to 50 mS", "50 to 100 mS", "100 to 200 mS", "200 to 500 mS",
-    "0.5 to 1 S", "1 to 2 s", "2 to 4 s", "4 to 5 s", "5 to 10 s", " >= 10 s",
-)  # fmt: skip
+    "0 to 50 uS",
+    "50 to 100 uS",
+    "100 to 200 uS",
+    "200 to 500 uS",
+    "0.5 to 1 mS",
+    "1 to 2 mS",
+    "2 to 5 mS",
+    "5 to 10 mS",
+    "10 to 15 mS",
+    "15 to 20 mS",
+    "20 to 30 mS",
+    "30 to 50 mS",
+    "50 to 100 mS",
+    "100 to 200 mS",
+    "200 to 500 mS",
+    "0.5 to 1 S",
+    "1 to 2 s",
+    "2 to 4 s",
+    "4 to 5 s",
+    "5 to 10 s",
+    " >= 10 s",
+)
 _PERCENTILES = {f"{name} (ms)": QUANTILES[name] for name in ("p50", "p95", "p99")}
-#: Raw times are counted in these; the original counts ticks of a timer whose speed stands in the row.
+#: Raw times are counted in these; the original counts ticks of a timer whose speed stands in the
+#: row.
 _TICKS_PER_S = NS_PER_S
 
 
 def export_iometer(run_folder: Path, version: str, csv_file: Path | None = None) -> Path:
-    """Write the results of files in the columns of a version of Iometer; percentiles follow in columns of their own.
+    """Write the results of files in the columns of a version of Iometer.
+
+    Percentiles follow in columns of their own.
 
     Args:
         run_folder: the folder of one run.
@@ -60,15 +124,20 @@ def export_iometer(run_folder: Path, version: str, csv_file: Path | None = None)
 
     Raises:
         InvalidValueError: there is no such version.
-        FolderError: the run loaded no files, files are missing or damaged, or the file cannot be written.
+        FolderError: the run loaded no files, files are missing or damaged, or the file cannot be
+            written.
     """
     if version not in VERSIONS:
         raise InvalidValueError(
-            f'"{version}" is no version of Iometer that is known here; write {" or ".join(VERSIONS)}'
+            f'"{version}" is no version of Iometer that is known here; write '
+            f"{' or '.join(VERSIONS)}"
         )
     folder.require_single(run_folder, "export")
     with reading(run_folder):
-        plan, summary = Plan.read(run_folder / folder.PLAN), Summary.read(run_folder / folder.SUMMARY)
+        plan, summary = (
+            Plan.read(run_folder / folder.PLAN),
+            Summary.read(run_folder / folder.SUMMARY),
+        )
         with Measurements(run_folder, Outcome.read(run_folder / folder.OUTCOME)) as measured:
             rows = measured.iometer(plan)
     if not rows:
@@ -97,9 +166,15 @@ def _text(plan: Plan, summary: Summary, rows: list[IometerRow], version: str) ->
         out.write("'size,% of size,% reads,% random,delay,burst,align,reply\n")
         for line in lines:
             numbers = (
-                line.size_bytes, line.share_percent, line.read_percent, line.random_percent, line.delay_ms, line.burst,
-                line.align_bytes, line.reply_bytes,
-            )  # fmt: skip
+                line.size_bytes,
+                line.share_percent,
+                line.read_percent,
+                line.random_percent,
+                line.delay_ms,
+                line.burst,
+                line.align_bytes,
+                line.reply_bytes,
+            )
             out.write(",".join(str(number) for number in numbers) + ",\n")
     out.write("'End access specifications\n'Results\n'")
     writer.writerow(headings(version))
@@ -127,14 +202,42 @@ def _values(row: IometerRow, seconds: float, version: str) -> list[object]:
     sizes = [direction.bytes / seconds for direction in (both, read, write)]
     binary, decimal = [size / MIB for size in sizes], [size / MB for size in sizes]
     whole = row.kind in ("ALL", "MANAGER")
-    head: list[object] = [row.kind, row.name, row.specification, 1 if is_all else "", row.workers if whole else ""]
+    head: list[object] = [
+        row.kind,
+        row.name,
+        row.specification,
+        1 if is_all else "",
+        row.workers if whole else "",
+    ]
     head += ["" if is_disk else row.disks, *counts]
     tasks = row.transactions
     means = [both.mean_ms, read.mean_ms, write.mean_ms, tasks.mean_ms]
     longest = [direction.max_ns / 1e6 for direction in (both, read, write, tasks)]
     raw = [int(direction.total_ns) for direction in (read, write, tasks)]
-    rest: list[object] = [tasks.count / seconds, 0, *means, 0, *longest, 0, both.errors, read.errors, write.errors]
-    rest += [read.bytes, write.bytes, read.count, write.count, 0, -1, *raw, 0, read.max_ns, write.max_ns, tasks.max_ns]
+    rest: list[object] = [
+        tasks.count / seconds,
+        0,
+        *means,
+        0,
+        *longest,
+        0,
+        both.errors,
+        read.errors,
+        write.errors,
+    ]
+    rest += [
+        read.bytes,
+        write.bytes,
+        read.count,
+        write.count,
+        0,
+        -1,
+        *raw,
+        0,
+        read.max_ns,
+        write.max_ns,
+        tasks.max_ns,
+    ]
     rest += [0, int(seconds * _TICKS_PER_S), 0, row.size_bytes // SECTOR_BYTES, row.depth]
     rest += [*[""] * 5, _TICKS_PER_S, *[""] * 5]
     percentiles = [row.quantile_ms(share) for share in _PERCENTILES.values()]

@@ -1,8 +1,10 @@
-"""What a run will take before anything is written: files, space, bytes written, share of the drive's endurance, time.
+"""What a run will take before anything is written.
 
-What depends on the storage is estimated at a stated rate and called "about"; a phase that waits for a condition gets its
-longest time. What cannot be known is "unknown". A run beyond ten minutes, or one that takes more than a tenth of the free
-space, needs a yes.
+Files, space, bytes written, share of the drive's endurance, time.
+
+What depends on the storage is estimated at a stated rate and called "about"; a phase that waits for
+a condition gets its longest time. What cannot be known is "unknown". A run beyond ten minutes, or
+one that takes more than a tenth of the free space, needs a yes.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from plimsoll.live.progress import duration_in_words
 from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
 from plimsoll.plan.threads import threads_of
-from plimsoll.run.staging import commands_in_words
+from plimsoll.run.staging import commands_in_words, obstacles, targets_of
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
 
 LARGE_S = 600
@@ -36,7 +38,8 @@ ASSUMED_MIB_PER_S = 150
 #: Mails that a small server takes in from several sessions.
 ASSUMED_MAILS_PER_S = 200
 STOP_S = 5.0
-#: A target of database I/O is aimed at in windows: until two that follow each other agree, and no more than so many.
+#: A target of database I/O is aimed at in windows: until two that follow each other agree, and no
+#: more than so many.
 CALIBRATION_WINDOWS_MIN, CALIBRATION_WINDOWS_MAX = 2, 10
 TB = 1000**4
 
@@ -73,7 +76,10 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
                 filled = sum(messages_filled(server) for server in run.mail_instances)
                 seconds, how = written / 2**20 / mib_per_s + filled / ASSUMED_MAILS_PER_S, "about"
             case spec.WarmUp():
-                seconds, how = action.timeout_s + CALIBRATION_WINDOWS_MAX * calibrate_s(run), "at most"
+                seconds, how = (
+                    action.timeout_s + CALIBRATION_WINDOWS_MAX * calibrate_s(run),
+                    "at most",
+                )
             case spec.Precondition():
                 seconds, how = action.round_s * action.rounds_max, "at most"
             case spec.GenerateLogs():
@@ -94,13 +100,20 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
 
 
 def calibrate_s(run: spec.RunSpec) -> float:
-    """How long one window is in which the I/O of a transaction is measured, where a load aims at database I/O."""
+    """How long one window is in which the I/O of a transaction is measured, where a load aims at
+    database I/O.
+    """
     loads = (workload.load for workload in run.workloads)
-    return max((load.calibrate_s for load in loads if isinstance(load, spec.TargetIopsLoad)), default=0.0)
+    return max(
+        (load.calibrate_s for load in loads if isinstance(load, spec.TargetIopsLoad)), default=0.0
+    )
 
 
 def total_s(plan: Plan, expected: preflight.Preflight) -> float:
-    """What the run is likely to take; waiting for a warm cache is left out, because it usually takes seconds."""
+    """What the run is likely to take.
+
+    Waiting for a warm cache is left out, because it usually takes seconds.
+    """
     found = phases(plan, expected)
     warm = any(phase.action.kind == "warm_up" for phase in plan.run.phases)
     calibrating = CALIBRATION_WINDOWS_MIN * calibrate_s(plan.run) if warm else 0.0
@@ -124,12 +137,22 @@ def endurance(plan: Plan, expected: preflight.Preflight) -> list[str]:
         if not is_storage(target.path):
             continue
         if name not in rated:
-            lines.append(f"{name}: unknown; state `rated_endurance_tb` of its drives in the plan to have it computed")
+            lines.append(
+                f"{name}: unknown; state `rated_endurance_tb` of its drives in the plan to have it "
+                f"computed"
+            )
             continue
         names = [item.name for item in run.instances if item.target == name]
         share = expected.bytes_to_prepare / (rated[name] * TB)
-        what = "preparing" if len(run.targets) == 1 else f"preparing {', '.join(names)} (all targets counted)"
-        lines.append(f"{name}: {what} takes {share:.3%} of {rated[name]:g} TB; the load adds what the storage lets it")
+        what = (
+            "preparing"
+            if len(run.targets) == 1
+            else f"preparing {', '.join(names)} (all targets counted)"
+        )
+        lines.append(
+            f"{name}: {what} takes {share:.3%} of {rated[name]:g} TB; the load adds what the "
+            f"storage lets it"
+        )
     return lines
 
 
@@ -147,19 +170,32 @@ def threads(plan: Plan) -> list[str]:
         return ["1, in virtual time"]
     count, places = run.thread_count, threads_of(run.instances, run.thread_count)
     if count == 1:
-        lines = [f"1 carries {_instances_in_words(len(run.instances))}; this machine has {usable} processors"]
+        lines = [
+            f"1 carries {_instances_in_words(len(run.instances))}; this machine has {usable} "
+            f"processors"
+        ]
     else:
         parts = sorted({places.count(thread) for thread in range(count)})
         each = " to ".join(dict.fromkeys((str(parts[0]), str(parts[-1]))))
         lines = [
-            f"{count} carry {_instances_in_words(len(run.instances))}, {each} each; this machine has {usable} processors"
+            f"{count} carry {_instances_in_words(len(run.instances))}, {each} each; this machine "
+            f"has {usable} processors"
         ]
     if (run.threads or 1) > count:
-        lines.append(f"{run.threads} were asked for, but one instance is carried by one thread: use as many instances")
+        lines.append(
+            f"{run.threads} were asked for, but one instance is carried by one thread: use as many "
+            f"instances"
+        )
     elif len(run.instances) == 1:
-        lines.append("one instance is carried by one thread: use several where one thread is too slow for the storage")
+        lines.append(
+            "one instance is carried by one thread: use several where one thread is too slow for "
+            "the storage"
+        )
     if count > usable:
-        lines.append(f"{count} threads on {usable} processors wait for each other; the load generator may be the limit")
+        lines.append(
+            f"{count} threads on {usable} processors wait for each other; the load generator may "
+            f"be the limit"
+        )
     return lines
 
 
@@ -192,22 +228,34 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
             lines.append(f"  {instance.log_directory}/  {reserve}")
     lines += ["", "space"]
     lines += [
-        f"  {mount}: {needed >> 20:,} MiB needed with room for growth, {expected.bytes_free[mount] >> 20:,} MiB free "
+        f"  {mount}: {needed >> 20:,} MiB needed with room for growth, "
+        f"{expected.bytes_free[mount] >> 20:,} MiB free "
         f"({needed / max(expected.bytes_free[mount], 1):.0%})"
         for mount, needed in expected.bytes_needed.items()
     ] or ["  nothing new"]
     lines += ["", "bytes written"]
     lines.append(
-        f"  {expected.bytes_to_prepare >> 20:,} MiB for certain, by preparing; the load writes what the storage lets it"
+        f"  {expected.bytes_to_prepare >> 20:,} MiB for certain, by preparing; the load writes "
+        f"what the storage lets it"
     )
     lines += bounds(plan)
     lines += ["", "threads", *(f"  {line}" for line in threads(plan))]
     if plan.events:
-        lines += ["", "staged events", *commands_in_words(plan.events)]
-    lines += ["", "share of the rated endurance", *(f"  {line}" for line in endurance(plan, expected)), "", "time"]
-    lines += [f"  {phase.name:<12}{phase.how} {duration_in_words(phase.seconds)}" for phase in phases(plan, expected)]
+        lines += ["", "staged events", *commands_in_words(plan.events, targets_of(plan))]
+    lines += [
+        "",
+        "share of the rated endurance",
+        *(f"  {line}" for line in endurance(plan, expected)),
+        "",
+        "time",
+    ]
+    lines += [
+        f"  {phase.name:<12}{phase.how} {duration_in_words(phase.seconds)}"
+        for phase in phases(plan, expected)
+    ]
     lines.append(
-        f"  {'total':<12}about {duration_in_words(total_s(plan, expected))}, waiting for warm caches not counted"
+        f"  {'total':<12}about {duration_in_words(total_s(plan, expected))}, waiting for warm "
+        f"caches not counted"
     )
     return lines
 
@@ -219,10 +267,14 @@ def mail_server(server: MailInstance) -> list[str]:
     if filled := messages_filled(server):
         size = filled * mean_bytes(server) / 2**20
         lines.append(
-            f"{server.name}: empty accounts are marked as ours and filled: {filled:,} messages, about {size:,.0f} MiB"
+            f"{server.name}: empty accounts are marked as ours and filled: {filled:,} messages, "
+            f"about {size:,.0f} MiB"
         )
     else:
-        lines.append(f"{server.name}: only accounts with our marker are used; --init marks and fills empty ones")
+        lines.append(
+            f"{server.name}: only accounts with our marker are used; --init marks and fills empty "
+            f"ones"
+        )
     return lines
 
 
@@ -235,7 +287,10 @@ def reasons_to_ask(
     reasons = []
     seconds = total_s(plan, expected) * times
     if seconds > LARGE_S and not time_agreed:
-        reasons.append(f"it takes about {duration_in_words(seconds)}" + (f" in {times} runs" if times > 1 else ""))
+        reasons.append(
+            f"it takes about {duration_in_words(seconds)}"
+            + (f" in {times} runs" if times > 1 else "")
+        )
     if expected.deleted:
         reasons.append(f"it deletes the databases in {', '.join(expected.deleted)}")
     for logs, names in expected.held.items():
@@ -243,7 +298,8 @@ def reasons_to_ask(
     for server in plan.run.mail_instances:
         if filled := messages_filled(server):
             reasons.append(
-                f"it marks and fills the empty ones of {server.accounts} accounts ({account_names(server)}) with {filled:,} messages"
+                f"it marks and fills the empty ones of {server.accounts} accounts "
+                f"({account_names(server)}) with {filled:,} messages"
             )
     for mount, needed in expected.bytes_needed.items():
         share = needed / max(expected.bytes_free[mount], 1)
@@ -279,7 +335,9 @@ class Forecast:
         return as_lines(self.plan, self.found)
 
     def reasons_to_ask(self, times: int = 1, *, time_agreed: bool = False) -> list[str]:
-        """Why the user should agree before it starts: it takes long or much space, or deletes databases. None for a small run.
+        """Why the user should agree before it starts.
+
+        It takes long or much space, or deletes databases. None for a small run.
 
         Args:
             times: how often the plan is carried out.
@@ -297,7 +355,8 @@ def check(
     allow_commands: bool = False,
     listener: Listener | None = None,
 ) -> preflight.Preflight:
-    """Look at the places a plan works in, without writing anything, and tell what the run will do there.
+    """Look at the places a plan works in, without writing anything, and tell what the run will do
+    there.
 
     Args:
         plan: a completed plan.
@@ -313,23 +372,50 @@ def check(
     Raises:
         PreflightError: the run cannot start; with every reason.
     """
+    hears = listener or Listener()
     require_commands_allowed(plan, allowed=allow_commands)
-    found = preflight.inspect(plan.run, plan.source, Consent(tuple(destroy), create, allow_system_disk))
+    _require_possible(plan, hears)
+    found = preflight.inspect(
+        plan.run, plan.source, Consent(tuple(destroy), create, allow_system_disk)
+    )
     found = replace(found, commands_allowed=allow_commands)
-    _tell(plan, found, listener or Listener())
+    _tell(plan, found, hears)
     return found
 
 
 def require_commands_allowed(plan: Plan, *, allowed: bool) -> None:
-    """Refuse a plan that starts commands, unless whoever runs it agrees; consent is never read from a file.
+    """Refuse a plan that starts commands, unless whoever runs it agrees.
+
+    Consent is never read from a file.
 
     Raises:
         PreflightError: it does; with each command.
     """
-    commands = [line.strip() for line in commands_in_words([event for event in plan.events if event.command])]
+    commands = [
+        line.strip()
+        for line in commands_in_words(
+            [event for event in plan.events if event.starts_commands], targets_of(plan)
+        )
+    ]
     if commands and not allowed:
         hint = "look at them, then give --allow-commands"
         raise preflight.PreflightError([f"the plan starts commands; {hint}", *commands])
+
+
+def _require_possible(plan: Plan, listener: Listener) -> None:
+    """Refuse a plan whose events this machine, or whoever is there, cannot carry out.
+
+    Raises:
+        PreflightError: with what is missing for each.
+    """
+    problems = obstacles(plan.events, targets_of(plan))
+    for event in plan.events:
+        if event.manual is not None and event.confirm_file is None and not listener.can_confirm:
+            hint = "run it at a terminal, or write confirm_file"
+            text = f'event "{event.name}" wants somebody who does "{event.manual}" and says so'
+            problems.append(f"{text}; {hint}")
+    if problems:
+        raise preflight.PreflightError(problems)
 
 
 def forecast(plan: Plan, found: preflight.Preflight | None = None) -> Forecast:
@@ -348,28 +434,38 @@ def forecast(plan: Plan, found: preflight.Preflight | None = None) -> Forecast:
 def _tell(plan: Plan, found: preflight.Preflight, listener: Listener) -> None:
     """What will happen, before it does."""
     if plan.run.modelled:
-        listener.say(f"plan {plan.name}: {words.WARNING}: {words.array_title(dict(plan.judgement.modelled or {}))}")
+        listener.say(
+            f"plan {plan.name}: {words.WARNING}: {words.array_title(plan.judgement.modelled or {})}"
+        )
         return
     reused = f", {', '.join(found.reused)} reused" if found.reused else ""
     servers = plan.run.mail_instances
     prepared = f"{found.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
     only_servers = len(servers) == len(plan.run.instances)
     listener.say(
-        f"plan {plan.name}: {'' if only_servers else prepared}about {duration_in_words(total_s(plan, found))} in all"
+        f"plan {plan.name}: {'' if only_servers else prepared}about "
+        f"{duration_in_words(total_s(plan, found))} in all"
     )
     for line in (line for server in servers for line in mail_server(server)):
         listener.say(line)
     for name in found.recovered:
-        listener.note(f"instance {name} was not closed by its last run; it will be recovered from its log")
+        listener.note(
+            f"instance {name} was not closed by its last run; it will be recovered from its log"
+        )
     source = plan.source or Source(kind="any", from_=None)
     for directory in found.deleted:
         listener.note(
-            f"the databases in {directory} will be deleted first, because the source of databases is {source.kind}"
+            f"the databases in {directory} will be deleted first, because the source of databases "
+            f"is {source.kind}"
         )
     for name in found.restored:
         listener.note(f"{name} will be restored from {source.from_}")
     for path in found.prepared_anew:
-        listener.note(f"{path} was begun by an earlier run and not finished; it will be prepared anew")
-    facts = [describe(Path(target.path)).facts for target in found.run.targets if is_storage(target.path)]
+        listener.note(
+            f"{path} was begun by an earlier run and not finished; it will be prepared anew"
+        )
+    facts = [
+        describe(Path(target.path)).facts for target in found.run.targets if is_storage(target.path)
+    ]
     for warning in [*found.warnings, *far_below_design(plan, facts)]:
         listener.warning(warning)

@@ -1,7 +1,9 @@
-"""The curve of a storage: I/O per second against latency, for every block size at every depth, as users of fio measure it.
+"""The curve of a storage: I/O per second against latency, for every block size at every depth, as
+users of fio measure it.
 
-Each point is a run of its own, with a run folder, a verdict and a report; the curve lies beside them as `curve.json` and `curve.html`.
-Files stay between the points. The verdict of a point holds its I/O against failures and against limits that the user states.
+Each point is a run of its own, with a run folder, a verdict and a report; the curve lies beside
+them as `curve.json` and `curve.html`. Files stay between the points. The verdict of a point holds
+its I/O against failures and against limits that the user states.
 """
 
 from __future__ import annotations
@@ -56,7 +58,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One point: a block size at a depth. Latencies in ms; percentiles in the order in which they were asked for."""
+    """One point: a block size at a depth.
+
+    Latencies in ms; percentiles in the order in which they were asked for.
+    """
 
     block_bytes: int
     depth: int
@@ -82,25 +87,45 @@ class IoCurve:
 
     @property
     def exit_code(self) -> int:
-        """1 where a point failed, 3 where one is in doubt, otherwise 0: without limits there is nothing to pass."""
+        """1 where a point failed, 3 where one is in doubt, otherwise 0.
+
+        Without limits there is nothing to pass.
+        """
         results = {point.result for point in self.points}
-        return next((exit_codes.BY_RESULT[result] for result in ("fail", "inconclusive") if result in results), 0)
+        return next(
+            (
+                exit_codes.BY_RESULT[result]
+                for result in ("fail", "inconclusive")
+                if result in results
+            ),
+            0,
+        )
 
     def rows(self) -> list[list[str]]:
         """The table: a row of headings, then one for each point."""
         names = [f"p{share:g} ms" for share in self.percentiles]
         rows = [["block", "depth", "IOPS", "MiB/s", "mean ms", *names, "limits"]]
         for point in self.points:
-            figures = (point.iops, point.mib_per_s, point.latency_ms_mean, *point.latency_ms_percentiles)
+            figures = (
+                point.iops,
+                point.mib_per_s,
+                point.latency_ms_mean,
+                *point.latency_ms_percentiles,
+            )
             limits = LIMITS_IN_WORDS[point.result]
-            rows.append([size_in_words(point.block_bytes), str(point.depth), *map(shown, figures), limits])
+            rows.append(
+                [size_in_words(point.block_bytes), str(point.depth), *map(shown, figures), limits]
+            )
         return rows
 
     def lines(self) -> list[str]:
         """The table for a terminal."""
         rows = self.rows()
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
 
 
 def asked_of(block: str, depth: str, percentiles: str) -> Asked:
@@ -149,7 +174,9 @@ def _depths(text: str, problems: list[str]) -> tuple[int, ...]:
     first, dots, last = text.partition("..")
     words = [first, last] if dots else text.split(",")
     if not all(word.strip().isdecimal() and 1 <= int(word) <= DEPTH_MAX for word in words):
-        problems.append(f"--depth {text!r} is not a depth from 1 to {DEPTH_MAX}; write it like 1..64 or 1,4,16")
+        problems.append(
+            f"--depth {text!r} is not a depth from 1 to {DEPTH_MAX}; write it like 1..64 or 1,4,16"
+        )
         return ()
     numbers = [int(word) for word in words]
     if not dots:
@@ -171,7 +198,9 @@ def _shares(text: str, problems: list[str]) -> tuple[float, ...]:
         except ValueError:
             share = 0.0
         if not 0 < share <= PERCENTILE_MAX:
-            problems.append(f"--percentiles {word!r} is not a share of a hundred up to {PERCENTILE_MAX}")
+            problems.append(
+                f"--percentiles {word!r} is not a share of a hundred up to {PERCENTILE_MAX}"
+            )
         found.append(share)
     return tuple(found)
 
@@ -201,7 +230,9 @@ def curve_plans(
         for depth in asked.depths:
             workload = {"name": "files", "access": [access], "outstanding": depth}
             name = f"io {size_in_words(size)} depth {depth}"
-            found.append((size, depth, build_plan({**tables, "name": name, "workload": [workload]})))
+            found.append(
+                (size, depth, build_plan({**tables, "name": name, "workload": [workload]}))
+            )
     return found
 
 
@@ -212,7 +243,9 @@ def measure_curve(
     title: str,
     carry_out: Callable[[Plan, Path], Result],
 ) -> IoCurve:
-    """Carry out every point, and write the curve beside their folders; it ends with the first point that did not end well.
+    """Carry out every point, and write the curve beside their folders.
+
+    It ends with the first point that did not end well.
 
     Args:
         plans: as from `curve_plans`.
@@ -241,10 +274,21 @@ def _point(size: int, depth: int, result: Result, percentiles: Sequence[float]) 
     figures = result.summary.files[0]
     count = sum(item.count for item in figures.sizes)
     mean = (
-        sum(item.count * item.ms_mean for item in figures.sizes if item.ms_mean is not None) / count if count else None
+        sum(item.count * item.ms_mean for item in figures.sizes if item.ms_mean is not None) / count
+        if count
+        else None
     )
     latencies = tuple(quantile_ms(buckets, share / 100) for share in percentiles)
-    return CurvePoint(size, depth, figures.iops, figures.mib_per_s, mean, latencies, result.result, result.folder.name)
+    return CurvePoint(
+        size,
+        depth,
+        figures.iops,
+        figures.mib_per_s,
+        mean,
+        latencies,
+        result.result,
+        result.folder.name,
+    )
 
 
 def write_curve_page(curve: IoCurve, parent: Path) -> Path:
@@ -261,5 +305,8 @@ def write_curve_page(curve: IoCurve, parent: Path) -> Path:
         if point.latency_ms_mean
     ]
     path = parent / PAGE
-    folder.write_text(path, render_curve(curve.title, points, curve.rows(), failed=curve.exit_code == exit_codes.FAIL))
+    folder.write_text(
+        path,
+        render_curve(curve.title, points, curve.rows(), failed=curve.exit_code == exit_codes.FAIL),
+    )
     return path

@@ -1,16 +1,18 @@
-"""What an array would carry, simulated in seconds by a light workload that stands for the engine. Touches no disk."""
+"""What an array would carry, simulated in seconds by a light workload that stands for the engine.
+Touches no disk.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from plimsoll.arrays.burst_credits import burst_s, bursts, without_credits
 from plimsoll.arrays.formula import formula_iops, neighbours_remark
 from plimsoll.arrays.mail_streams import LIMIT_MS, Point, iops_at_limit, run_light, sweep
 from plimsoll.arrays.papers.error_band import array_band, nearest_point
 from plimsoll.arrays.text import WARNING, array_title
+from plimsoll.documents.array_sheet import ArraySheet, sheet_of
 from plimsoll.documents.modelled_curve import BurstCurve, CurvePoint, ModelledCurve
 from plimsoll.plan.complete import plan_of_options
 
@@ -27,7 +29,8 @@ def model(
     sessions: int | None = None,
     edition: str = "2010",
 ) -> ModelledCurve:
-    """How rate and latency of a modelled array go with the load, and where the limit of 20 ms is reached. All of it is MODELLED.
+    """How rate and latency of a modelled array go with the load, and where the limit of 20 ms is
+    reached. All of it is MODELLED.
 
     >>> found = model("emc-vnxe3300", sessions=3)
     >>> found.modelled, [point.sessions for point in found.points]
@@ -49,7 +52,7 @@ def model(
     """
     described = _described(array, changes or {}, databases, size_mib, edition)
 
-    def curve(of: Mapping[str, object]) -> list[Point]:
+    def curve(of: ArraySheet) -> list[Point]:
         if sessions:
             return [run_light(of, databases, sessions, edition, size_mib)]
         return sweep(of, databases, edition, size_mib)
@@ -76,12 +79,14 @@ def _shown(points: Sequence[Point]) -> tuple[CurvePoint, ...]:
 
 def _described(
     array: str, changes: Mapping[str, object], databases: int, size_mib: int | None, edition: str
-) -> dict[str, Any]:
+) -> ArraySheet:
     """The array with its changes, checked as a plan's would be."""
     instance = {"edition": edition, "database_size_mib": size_mib or 64}
     target = {"name": "target", "modelled": array} | ({"changes": dict(changes)} if changes else {})
     wanted = {
         "target": [target],
-        "instance": [{"name": f"instance{number}", **instance} for number in range(1, databases + 1)],
+        "instance": [
+            {"name": f"instance{number}", **instance} for number in range(1, databases + 1)
+        ],
     }
-    return dict(plan_of_options(wanted).judgement.modelled or {})
+    return sheet_of(plan_of_options(wanted).judgement.modelled or {})

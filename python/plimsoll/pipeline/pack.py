@@ -64,13 +64,19 @@ def pack_folder(
             copy.mkdir()
             names, left_out = redacted_copy(home, copy)
             left_out += _pages_again(home, copy, listener or Listener())
-            return PackedFolder(write_archive(copy, "run", target), names.counts(), sorted(left_out))
+            return PackedFolder(
+                write_archive(copy, "run", target), names.counts(), sorted(left_out)
+            )
     except OSError as error:
         raise PackError([f"{error.filename or target}: {system_reason(error)}"]) from error
 
 
-def unpack_folder(archive: Path, to: Path | None = None, *, only_check: bool = False) -> tuple[Packed, Path | None]:
-    """Check an archive against its manifest and unpack it; nothing is left behind when it was changed.
+def unpack_folder(
+    archive: Path, to: Path | None = None, *, only_check: bool = False
+) -> tuple[Packed, Path | None]:
+    """Check an archive against its manifest and unpack it.
+
+    Nothing is left behind when it was changed.
 
     Args:
         archive: of `pack_folder`.
@@ -86,7 +92,12 @@ def unpack_folder(archive: Path, to: Path | None = None, *, only_check: bool = F
     if not archive.is_file():
         what = "is a folder" if archive.is_dir() else "does not exist"
         raise PackError([f"{archive} {what}; name an archive of `plimsoll pack`"])
-    name = archive.name.removesuffix(".tgz").removesuffix(".gz").removesuffix(".tar").removesuffix(".plimsoll")
+    name = (
+        archive.name.removesuffix(".tgz")
+        .removesuffix(".gz")
+        .removesuffix(".tar")
+        .removesuffix(".plimsoll")
+    )
     # A name without such an ending would be that of the archive itself.
     into = None if only_check else to or Path(name if name != archive.name else f"{name}.unpacked")
     try:
@@ -109,11 +120,16 @@ def _must_be_possible(directory: Path, home: Path, target: Path) -> None:
     if target.exists():
         raise PackError([f"{target} exists; name another file with --out, nothing is overwritten"])
     if target.is_relative_to(home):
-        raise PackError([f"{target} lies in the folder that is packed; name another place with --out"])
+        raise PackError(
+            [f"{target} lies in the folder that is packed; name another place with --out"]
+        )
 
 
 def _pages_again(home: Path, copy: Path, listener: Listener) -> list[str]:
-    """Make the reports of runs and repeated runs again from redacted files; answers the pages that cannot be."""
+    """Make the reports of runs and repeated runs again from redacted files.
+
+    Answers the pages that cannot be.
+    """
     left_out = []
     for page in sorted(home.rglob("*.html")):
         place = copy / page.relative_to(home)
@@ -128,10 +144,14 @@ def _page_again(run_folder: Path, listener: Listener) -> bool:
 
     try:
         if (run_folder / folder.REPEATS).exists():
-            folder.write_text(run_folder / folder.REPORT, repeat.render(run_folder, repeat.read(run_folder)))
+            folder.write_text(
+                run_folder / folder.REPORT, repeat.render(run_folder, repeat.read(run_folder))
+            )
             return True
         if (run_folder / folder.HOSTS).exists():
-            folder.write_text(run_folder / folder.REPORT, page.render(run_folder, *read(run_folder)))
+            folder.write_text(
+                run_folder / folder.REPORT, page.render(run_folder, *read(run_folder))
+            )
             return True
         if not (run_folder / folder.VERDICT).exists():
             return False
@@ -139,7 +159,10 @@ def _page_again(run_folder: Path, listener: Listener) -> bool:
 
         write_report(run_folder)
     except Exception as error:
-        if not (isinstance(error, (folder.FolderError, CombineError, ModuleNotFoundError)) or may_be_the_folder(error)):
+        if not (
+            isinstance(error, (folder.FolderError, CombineError, ModuleNotFoundError))
+            or may_be_the_folder(error)
+        ):
             raise
         listener.warning(f"{run_folder.name}/{folder.REPORT} could not be made again: {error}")
         return False

@@ -1,4 +1,7 @@
-"""Plans built from tables, and plans that differ from another in what a command says. No plan is ever changed: each answer is a new one."""
+"""Plans built from tables, and plans that differ from another in what a command says.
+
+No plan is ever changed: each answer is a new one.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def build_plan(tables: Mapping[str, object]) -> Plan:
 
     Raises:
         InputError: with every mistake found.
-    """
+    """  # noqa: E501
     return plan_of_options(tables)
 
 
@@ -44,9 +47,13 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
 
 
 def preparing(plan: Plan) -> Plan:
-    """A plan with the phases of another that make its databases and close them, and nothing else."""
+    """A plan with the phases of another that make its databases and close them, and nothing
+    else.
+    """
     phases = [phase for phase in plan.run.phases if phase.action.kind in PREPARING]
-    return plan.replace(name=f"{plan.name} prepare", run=plan.run.replace(phases=phases), events=ABSENT)
+    return plan.replace(
+        name=f"{plan.name} prepare", run=plan.run.replace(phases=phases), events=ABSENT
+    )
 
 
 def bounded(
@@ -57,14 +64,16 @@ def bounded(
     stop_if: Sequence[str] = (),
     threads: int | str | None = None,
 ) -> Plan:
-    """A plan with ceilings and threads in place of its own, and with further conditions that stop the run.
+    """A plan with ceilings and threads in place of its own, and with further conditions that stop
+    the run.
 
     Args:
         plan: a completed plan; it stays as it is.
         max_iops: reads and writes per second at most.
         max_mib_per_s: MiB per second at most.
         stop_if: conditions such as `db_read_latency_ms_p99>50 for 30s`.
-        threads: how many carry the instances, or "auto" for one of each, at most the processors less one.
+        threads: how many carry the instances, or "auto" for one of each, at most the processors
+            less one.
 
     Raises:
         RefusedError: conditions that say nothing, or threads that cannot share the load.
@@ -76,11 +85,14 @@ def bounded(
         except stop_conditions.ConditionError as error:
             problems.append(f"--stop-if: {error}\n    hint: {error.hint}")
     run = plan.run.replace(
-        max_iops=max_iops or plan.run.max_iops, max_mib_per_s=max_mib_per_s or plan.run.max_mib_per_s
+        max_iops=max_iops or plan.run.max_iops,
+        max_mib_per_s=max_mib_per_s or plan.run.max_mib_per_s,
     )
     if threads is not None:
         try:
-            run = run.replace(threads=thread_count(threads_stated(threads), len(run.instances)) or ABSENT)
+            run = run.replace(
+                threads=thread_count(threads_stated(threads), len(run.instances)) or ABSENT
+            )
         except ValueError as error:
             problems.append(f"--threads: {error}")
         problems += [f"--threads: {mistake}" for mistake in unshared(run).values()]

@@ -1,7 +1,8 @@
 """From a completed plan to a verdict: preflight, run, summary, verdict, report.
 
-Nothing here prints, asks or exits. How it goes is told to a `Listener`; what cannot be done is a `PlimsollError`; a run is stopped
-by setting an `Event` from another thread, or by Ctrl-C where it is carried out in the main thread. What was measured before is kept.
+Nothing here prints, asks or exits. How it goes is told to a `Listener`; what cannot be done is a
+`PlimsollError`; a run is stopped by setting an `Event` from another thread, or by Ctrl-C where it
+is carried out in the main thread. What was measured before is kept.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from pathlib import Path
 from plimsoll import __version__, verdict
 from plimsoll.arrays import text as words
 from plimsoll.databases import preflight
+from plimsoll.documents.environment import read_environment
 from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import AnySummary, read_summary
-from plimsoll.documents.verdict import Verdict, read_verdict, verdict_of
+from plimsoll.documents.verdict import Verdict, read_verdict
 from plimsoll.errors import exit_codes, of_the_engine
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
@@ -46,7 +48,8 @@ class Result:
 
     Attributes:
         folder: its run folder, with everything that was measured.
-        verdict: the content of `verdict.json`: `result`, `headline`, `reasons`, `checks` and the rest.
+        verdict: the content of `verdict.json`: `result`, `headline`, `reasons`, `checks` and the
+            rest.
         outcome: the content of `outcome.json`: how the run ended.
     """
 
@@ -90,20 +93,31 @@ class Result:
         return path if path.exists() else None
 
     def lines(self) -> list[str]:
-        """What the test was to find out, the verdict with one reason for each check, and the figures of the load, for people."""
+        """What the test was to find out, the verdict with one reason for each check, and the
+        figures of the load, for people.
+        """
         summary = self.summary
         found = answers(summary)
         lines = [*found, *([""] if found else []), *lines_of(self.verdict)]
         if self.verdict.prediction:
             judgement = folder.read_json(self.folder / folder.PLAN)["judgement"]
-            lines += ["", *words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain())]
-        figures = [*load.in_words(summary.load), *files.in_words(summary.files), *events.in_words(summary.events)]
+            lines += [
+                "",
+                *words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain()),
+            ]
+        figures = [
+            *load.in_words(summary.load),
+            *files.in_words(summary.files),
+            *events.in_words(summary.events),
+        ]
         figures += store.in_words(summary.store, summary.store_audits)
         figures += mail.in_words(summary.mail, summary.mail_audits)
         return [*lines, "", *figures] if figures else lines
 
     def brief(self, told: Collection[str] = (), width: int = 100) -> list[str]:
-        """The same in few rows of a terminal: the verdict first, what did not pass, and what keeps it from qualifying.
+        """The same in few rows of a terminal.
+
+        The verdict first, what did not pass, and what keeps it from qualifying.
 
         Args:
             told: warnings that were shown before the run; they are not repeated.
@@ -112,7 +126,9 @@ class Result:
         summary, judgement = self.summary, folder.read_json(self.folder / folder.PLAN)["judgement"]
         before, after = answers(summary), load.in_words(summary.load)
         if self.verdict.prediction:
-            first, *rest = words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain())
+            first, *rest = words.lines_of(
+                judgement, summary.plain(), self.verdict.prediction.plain()
+            )
             before, after = [first, *before], [*rest, *after]
         after += [
             *events.in_words(summary.events),
@@ -132,8 +148,8 @@ def qualify(
 ) -> Result:
     """Carry out a plan, judge what was measured and write the report.
 
-    Databases are prepared or reused below the targets of the plan, and stay there. Nothing is asked: look at `forecast(plan)`
-    first where the storage is not yours alone.
+    Databases are prepared or reused below the targets of the plan, and stay there. Nothing is
+    asked: look at `forecast(plan)` first where the storage is not yours alone.
 
     Args:
         plan: a completed plan, as from `read_plan` or `build_plan`.
@@ -145,7 +161,8 @@ def qualify(
     Raises:
         PreflightError: the run cannot start.
         FolderError: the run folder cannot be used.
-        EngineError: the plan cannot be run by this version, or the storage failed before the run began.
+        EngineError: the plan cannot be run by this version, or the storage failed before the run
+            began.
     """
     found = found or forecast.check(plan, listener=listener)
     return qualify_into(plan, make_run_folder(plan, out), found=found, listener=listener, stop=stop)
@@ -161,9 +178,18 @@ def qualify_into(
     metrics: MetricsServer | None = None,
     first_events: Sequence[Event] = (),
 ) -> Result:
-    """The same as `qualify`, into a folder that was made for it; the arguments are those of `measure`."""
+    """The same as `qualify`, into a folder that was made for it.
+
+    The arguments are those of `measure`.
+    """
     outcome = measure(
-        plan, run_folder, found=found, listener=listener, stop=stop, metrics=metrics, first_events=first_events
+        plan,
+        run_folder,
+        found=found,
+        listener=listener,
+        stop=stop,
+        metrics=metrics,
+        first_events=first_events,
     )
     return Result(run_folder, judge_files(run_folder, listener or Listener()), outcome)
 
@@ -182,7 +208,9 @@ def make_run_folder(plan: Plan, wanted: Path | None = None) -> Path:
         return folder.new_folder(plan.name, wanted)
     except OSError as error:
         why = system_reason(error)
-        raise folder.FolderError(f"{error.filename}: {why}; name another folder with --out") from error
+        raise folder.FolderError(
+            f"{error.filename}: {why}; name another folder with --out"
+        ) from error
 
 
 def measure(
@@ -246,13 +274,17 @@ def measure(
             with of_the_engine():
                 preflight.begin_with(found, plan.source, hears.say)
                 preflight.take(found.run)
-                outcome = run_plan(ready, run_folder, tell, sample, first_events, stop)
+                outcome = run_plan(
+                    ready, run_folder, tell, sample, first_events, stop, hears.confirmed
+                )
         except RunFolderLostError as error:
             preflight.give_back(found.run, error.outcome)
             raise
         except OSError as error:
             why = system_reason(error)
-            raise folder.FolderError(f"{error.filename or run_folder}: {why}; check space and permissions") from error
+            raise folder.FolderError(
+                f"{error.filename or run_folder}: {why}; check space and permissions"
+            ) from error
         finally:
             progress.remove()
             hears.ends()
@@ -261,7 +293,9 @@ def measure(
 
 
 def judge(run_folder: Path, *, listener: Listener | None = None) -> Result:
-    """Compute summary, verdict and report of a run again from its folder, without the disk; an imported run keeps its own verdict.
+    """Compute summary, verdict and report of a run again from its folder, without the disk.
+
+    An imported run keeps its own verdict.
 
     Args:
         run_folder: the folder of one run.
@@ -281,7 +315,8 @@ def _refuse_unfinished(run_folder: Path) -> None:
     """Says of a run without an outcome whether it goes on or was killed.
 
     Raises:
-        FolderError: one of both; nothing where the folder holds no run, of which its missing files tell more.
+        FolderError: one of both; nothing where the folder holds no run, of which its missing files
+            tell more.
     """
     if not (run_folder / folder.PLAN).exists() or is_imported(run_folder):
         return
@@ -293,7 +328,9 @@ def _refuse_unfinished(run_folder: Path) -> None:
 
 
 def judge_files(run_folder: Path, listener: Listener) -> Verdict:
-    """Summary, verdict and report of a run whose files are sound; what is wrong with them comes out as it is.
+    """Summary, verdict and report of a run whose files are sound.
+
+    What is wrong with them comes out as it is.
 
     Raises:
         FolderError: nothing can be written there.
@@ -306,7 +343,8 @@ def judge_files(run_folder: Path, listener: Listener) -> Verdict:
     except (OSError, duckdb.IOException) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise folder.FolderError(
-            f"{run_folder} cannot be written: {why.lower()}; free space, then `plimsoll report {run_folder}` judges what was measured"
+            f"{run_folder} cannot be written: {why.lower()}; free space, then `plimsoll report "
+            f"{run_folder}` judges what was measured"
         ) from error
     return found
 
@@ -326,9 +364,9 @@ def read_result(run_folder: Path) -> Result:
 
 def _judged(run_folder: Path) -> Verdict:
     if is_imported(run_folder):
-        return verdict_of(rebuild(run_folder))
+        return rebuild(run_folder)
     plan = Plan.read(run_folder / folder.PLAN)
-    environment = folder.read_json(run_folder / folder.ENVIRONMENT)
+    environment = read_environment(run_folder / folder.ENVIRONMENT)
     counters.write_counters(run_folder)
     summary = measurements.summarize(run_folder)
     summary.write(run_folder / folder.SUMMARY)
@@ -343,7 +381,8 @@ def write_report(run_folder: Path, listener: Listener) -> None:
         from plimsoll.report import write_report as write
     except ModuleNotFoundError as error:
         listener.warning(
-            f"no report.html was written, because {error.name} is not installed (pip install 'plimsoll[report]')"
+            f"no report.html was written, because {error.name} is not installed (pip install "
+            f"'plimsoll[report]')"
         )
         return
     from plimsoll.pages.chart_script import ScriptError
@@ -352,5 +391,6 @@ def write_report(run_folder: Path, listener: Listener) -> None:
         write(run_folder)
     except ScriptError as error:
         listener.warning(
-            f"no report.html was written: {error.strerror}. `plimsoll report {run_folder}` writes it without that"
+            f"no report.html was written: {error.strerror}. `plimsoll report {run_folder}` writes "
+            f"it without that"
         )

@@ -1,15 +1,16 @@
-"""A repeated run: several runs of one plan, one after the other, in one folder with what they have in common.
+"""A repeated run: several runs of one plan, one after the other, in one folder with what they have
+in common.
 
-`repeats.json` lists the runs as they happen, so that a series that was interrupted or killed keeps what it has. Only runs that
-came to their end count for median and spread. The verdict of the whole is the worst of its runs: a storage that fails
-once in three times fails.
+`repeats.json` lists the runs as they happen, so that a series that was interrupted or killed keeps
+what it has. Only runs that came to their end count for median and spread. The verdict of the whole
+is the worst of its runs: a storage that fails once in three times fails.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -42,7 +43,8 @@ class Series:
 
     Attributes:
         folder: the folder that holds its runs.
-        content: the content of `repeats.json`: the runs, and median, extremes and spread of each figure.
+        content: the content of `repeats.json`: the runs, and median, extremes and spread of each
+            figure.
         results: of the runs that took place now; none when they were only judged again.
         interrupted: whether it was stopped between two runs.
     """
@@ -59,8 +61,13 @@ class Series:
 
     @property
     def exit_code(self) -> int:
-        """How a program that did nothing else would end: as the worst of the runs that took place now, or by the result."""
-        codes = [result.exit_code for result in self.results] + ([exit_codes.INTERRUPTED] if self.interrupted else [])
+        """How a program that did nothing else would end.
+
+        As the worst of the runs that took place now, or by the result.
+        """
+        codes = [result.exit_code for result in self.results] + (
+            [exit_codes.INTERRUPTED] if self.interrupted else []
+        )
         judged = exit_codes.BY_RESULT.get(self.result or "", exit_codes.INCONCLUSIVE)
         return next((code for code in exit_codes.WORST_FIRST if code in codes), judged)
 
@@ -84,10 +91,12 @@ def repeat(
     listener: Listener | None = None,
     stop: threading.Event | None = None,
 ) -> Series:
-    """Carry out a plan several times, one after the other, into one folder; what was done is kept whatever happens.
+    """Carry out a plan several times, one after the other, into one folder.
 
-    A run that was interrupted, or that could not be carried out, ends the series. Simulated runs differ in their seed: with the
-    same one a simulation repeats itself to the byte.
+    What was done is kept whatever happens.
+
+    A run that was interrupted, or that could not be carried out, ends the series. Simulated runs
+    differ in their seed: with the same one a simulation repeats itself to the byte.
 
     Args:
         plan: a completed plan.
@@ -102,7 +111,9 @@ def repeat(
         FolderError, EngineError: as in `qualify`.
     """
     found = found or forecast.check(plan, listener=listener)
-    return repeat_into(plan, times, qualify.make_run_folder(plan, out), found=found, listener=listener, stop=stop)
+    return repeat_into(
+        plan, times, qualify.make_run_folder(plan, out), found=found, listener=listener, stop=stop
+    )
 
 
 def repeat_into(
@@ -122,7 +133,9 @@ def repeat_into(
             if interrupted := stopped.is_set():
                 break
             each = another_run(plan, number)
-            found = preflight.inspect(each.run, each.source, found.consent) if number > 1 else found
+            if number > 1:
+                again = preflight.inspect(each.run, each.source, found.consent)
+                found = replace(again, commands_allowed=found.commands_allowed)
             hears.say(f"run {number} of {times}")
             results.append(_once(each, series, found, hears, stopped))
             hears.say(f"run {number} of {times}: {series.content.runs[-1].headline}")
@@ -137,8 +150,15 @@ def repeat_into(
 
 
 def another_run(plan: Plan, number: int) -> Plan:
-    """The plan of a run of a series: simulated ones differ in their seed, because one seed always gives the same bytes."""
-    return plan.replace(run=plan.run.replace(seed=plan.run.seed + number - 1)) if plan.run.modelled else plan
+    """The plan of a run of a series.
+
+    Simulated ones differ in their seed, because one seed always gives the same bytes.
+    """
+    return (
+        plan.replace(run=plan.run.replace(seed=plan.run.seed + number - 1))
+        if plan.run.modelled
+        else plan
+    )
 
 
 def ends_series(result: qualify.Result) -> bool:
@@ -147,7 +167,11 @@ def ends_series(result: qualify.Result) -> bool:
 
 
 def _once(
-    plan: Plan, series: SeriesFile, found: preflight.Preflight, listener: Listener, stop: threading.Event
+    plan: Plan,
+    series: SeriesFile,
+    found: preflight.Preflight,
+    listener: Listener,
+    stop: threading.Event,
 ) -> qualify.Result:
     """One run of the series."""
     run_folder = series.begin_run()
@@ -186,7 +210,10 @@ def write_page(parent: Path, content: Repeats, listener: Listener) -> None:
 
 
 class SeriesFile:
-    """`repeats.json` of a series whose runs take place: written whenever something becomes known."""
+    """`repeats.json` of a series whose runs take place.
+
+    Written whenever something becomes known.
+    """
 
     def __init__(self, parent: Path, content: Repeats) -> None:
         self.parent, self.content = parent, content
@@ -215,7 +242,9 @@ class SeriesFile:
         self.gather(runs=[*before, with_verdict(last, verdict)])
 
     def gather(self, **changes: object) -> None:
-        """Change the file, and compute result, median and spread from the runs that came to their end."""
+        """Change the file, and compute result, median and spread from the runs that came to their
+        end.
+        """
         content = self.content.replace(**changes)
         complete = _complete(self.parent, content)
         modelled = any(is_modelled(run) for run in complete)
@@ -327,7 +356,9 @@ def figures_of(runs: Sequence[RunRead]) -> list[RepeatedFigure]:
                 median=middle,
                 min=min(known),
                 max=max(known),
-                spread_percent=100 * (max(known) - min(known)) / abs(middle) if middle and len(known) > 1 else None,
+                spread_percent=100 * (max(known) - min(known)) / abs(middle)
+                if middle and len(known) > 1
+                else None,
             )
         )
     return found
@@ -355,9 +386,13 @@ def lines_of(content: Repeats) -> list[str]:
     rows = figure_rows(content)
     if rows:
         width = max(len(row[0]) for row in rows)
-        lines += ["", f"  {'':<{width}}  {'median':>10}  {'least':>10}  {'most':>10}  {'spread':>8}"]
         lines += [
-            f"  {row[0]:<{width}}  {shown(row[-4]):>10}  {shown(row[-3]):>10}  {shown(row[-2]):>10}  {shown(row[-1]):>8}"
+            "",
+            f"  {'':<{width}}  {'median':>10}  {'least':>10}  {'most':>10}  {'spread':>8}",
+        ]
+        lines += [
+            f"  {row[0]:<{width}}  {shown(row[-4]):>10}  {shown(row[-3]):>10}  "
+            f"{shown(row[-2]):>10}  {shown(row[-1]):>8}"
             for row in rows
         ]
     return lines
@@ -371,10 +406,20 @@ def render(parent: Path, content: Repeats) -> str:
 
     complete = _complete(parent, content)
     names = [run.path.name for run in complete]
-    note = "Runs that came to their end. The spread is the distance of the extremes as a share of the median."
-    table = Table("Every figure", ["Figure", *names, "Median", "Least", "Most", "Spread"], figure_rows(content), note)
+    note = (
+        "Runs that came to their end. The spread is the distance of the extremes as a share of the "
+        "median."
+    )
+    table = Table(
+        "Every figure",
+        ["Figure", *names, "Median", "Least", "Most", "Spread"],
+        figure_rows(content),
+        note,
+    )
     rows = [[run.folder, run.ending, run.headline, "; ".join(run.reasons)] for run in content.runs]
-    listed = Table("Runs", ["Run", "Ended", "Result", "Reasons"], rows, "Each folder has a report of its own.")
+    listed = Table(
+        "Runs", ["Run", "Ended", "Result", "Reasons"], rows, "Each folder has a report of its own."
+    )
     rows_of = {row.name: row for row in content.figures}
     charts = [
         value_chart(
@@ -395,15 +440,29 @@ def render(parent: Path, content: Repeats) -> str:
             product="Plimsoll repeated run" + (", MODELLED" if content.modelled else ""),
             title=content.name,
             where=f"{len(content.runs)} of {content.wanted_count} runs{each}",
-            status="rehearsal" if content.result == PASS and content.rehearsal else content.result or "inconclusive",
+            status="rehearsal"
+            if content.result == PASS and content.rehearsal
+            else content.result or "inconclusive",
             headline=content.headline or "",
-            sentences=["The verdict of the whole is the worst of its runs; the median says what to expect of one."],
+            sentences=[
+                "The verdict of the whole is the worst of its runs; the median says what to expect "
+                "of one."
+            ],
             warnings=[
-                *(f"{run.folder} ended {run.ending}" for run in content.runs if run.ending != COMPLETE),
+                *(
+                    f"{run.folder} ended {run.ending}"
+                    for run in content.runs
+                    if run.ending != COMPLETE
+                ),
                 *dict.fromkeys(text for run in content.runs for text in run.cautions),
             ],
             chapters=[
-                Chapter("figures", "Median and spread", [table], [chart for chart in charts if chart is not None]),
+                Chapter(
+                    "figures",
+                    "Median and spread",
+                    [table],
+                    [chart for chart in charts if chart is not None],
+                ),
                 Chapter("runs", "Runs", [listed]),
             ],
             made_by="plimsoll report",

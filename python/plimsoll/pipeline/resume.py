@@ -1,4 +1,6 @@
-"""Going on with a run that a crash of its process or of the host has cut off: find the storage, recover, do what is left.
+"""Going on with a run that a crash of its process or of the host has cut off.
+
+Find the storage, recover, do what is left.
 
 What was measured before the gap is kept and not judged; `plimsoll.run.resume` says how.
 """
@@ -37,14 +39,21 @@ class Resumption:
     found: preflight.Preflight
     event: Event
 
-    def go_on(self, *, listener: Listener | None = None, stop: threading.Event | None = None) -> qualify.Result:
+    def go_on(
+        self, *, listener: Listener | None = None, stop: threading.Event | None = None
+    ) -> qualify.Result:
         """Do what is left, and judge the whole.
 
         Raises:
             FolderError, EngineError: as in `qualify`.
         """
         return qualify.qualify_into(
-            self.plan, self.run_folder, found=self.found, listener=listener, stop=stop, first_events=[self.event]
+            self.plan,
+            self.run_folder,
+            found=self.found,
+            listener=listener,
+            stop=stop,
+            first_events=[self.event],
         )
 
 
@@ -74,7 +83,11 @@ def resume(
 
 
 def begin_resume(
-    run_folder: Path, *, again: bool = False, destroy: Sequence[str] = (), listener: Listener | None = None
+    run_folder: Path,
+    *,
+    again: bool = False,
+    destroy: Sequence[str] = (),
+    listener: Listener | None = None,
 ) -> Resumption:
     """Find out what is left of a run, and put what was measured before aside.
 
@@ -103,9 +116,10 @@ def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[Pl
         raise gaps.ResumeError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")
     gap = gaps.gap_of(run_folder)
     recorded = Plan.read(run_folder / folder.PLAN)
-    if any(event.command for event in recorded.events):
+    if any(event.kind != "modelled" for event in recorded.events):
         raise gaps.ResumeError(
-            f"{run_folder} stages events, whose moments lie in the time that was cut off; undo what is left of them with "
+            f"{run_folder} stages events, whose moments lie in the time that was cut off; undo "
+            f"what is left of them with "
             f"`plimsoll clean {run_folder} --allow-commands`, then begin a new run"
         )
     plan, remarks = gaps.find_storage(recorded, folder.read_json(run_folder / folder.ENVIRONMENT))
@@ -115,6 +129,10 @@ def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[Pl
         plan = gaps.whole_plan(run_folder, plan)
         # What was done before an earlier gap is done; only what was measured is measured again.
         earlier = gaps.completed_before(run_folder)
-        gap = gap.replace(completed=[*earlier, *(name for name in gap.completed if name not in earlier)])
+        gap = gap.replace(
+            completed=[*earlier, *(name for name in gap.completed if name not in earlier)]
+        )
     phases = gaps.remaining_phases(plan, gap, again=again)
-    return gaps.as_left(plan, phases), gap.replace(measured_lost=gaps.measured_lost(plan, gap, phases))
+    return gaps.as_left(plan, phases), gap.replace(
+        measured_lost=gaps.measured_lost(plan, gap, phases)
+    )

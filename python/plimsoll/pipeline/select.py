@@ -1,4 +1,7 @@
-"""Choosing an array for a capacity and an IOPS need: what the catalogues offer, and what the model says of it."""
+"""Choosing an array for a capacity and an IOPS need.
+
+What the catalogues offer, and what the model says of it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,12 @@ from typing import Any
 from plimsoll.advice.requirement_facts import need_of, sized
 from plimsoll.arrays.catalogue_match import modelled_rate
 from plimsoll.inputs.mistakes import InputError, SeveralInputsError
-from plimsoll.sizing.catalogue import SHIPPED_CATALOGUE, ArrayRow, read_catalogue, read_drive_classes
+from plimsoll.sizing.catalogue import (
+    SHIPPED_CATALOGUE,
+    ArrayRow,
+    read_catalogue,
+    read_drive_classes,
+)
 from plimsoll.sizing.selection import SOURCE, Candidate, Need, Selection, select_arrays
 
 SHIPPED = "shipped"
@@ -28,7 +36,9 @@ def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
         need: capacity and IOPS of one copy, copies, and what is allowed.
         rows: of catalogues, as from `read_catalogues`; those of the built-in one if left out.
     """
-    return select_arrays(need, read_catalogue().rows if rows is None else list(rows), read_drive_classes())
+    return select_arrays(
+        need, read_catalogue().rows if rows is None else list(rows), read_drive_classes()
+    )
 
 
 def need_of_requirements(path: Path) -> Need:
@@ -77,7 +87,11 @@ def selection_json(selection: Selection) -> dict[str, object]:
 def _candidate_json(candidate: Candidate) -> dict[str, object]:
     row = asdict(candidate.row)
     row.pop("conditions")
-    figures = {key: value for key, value in asdict(candidate).items() if key not in ("row", "model_absence")}
+    figures = {
+        key: value
+        for key, value in asdict(candidate).items()
+        if key not in ("row", "model_absence")
+    }
     return row | figures | {"modelled": modelled_of(candidate)}
 
 
@@ -88,4 +102,9 @@ def modelled_of(candidate: Candidate) -> dict[str, Any]:
         return {"iops_per_copy": None, "status": "not_evaluated", "reason": candidate.model_absence}
     iops = rate.iops * candidate.arrays_per_copy
     reason = f"point {rate.point} of `plimsoll papers`, for each array, reads at 18.5 ms"
-    return {"iops_per_copy": iops, "status": "modelled", "reason": reason, "band_percent": rate.band_percent}
+    return {
+        "iops_per_copy": iops,
+        "status": "modelled",
+        "reason": reason,
+        "band_percent": rate.band_percent,
+    }

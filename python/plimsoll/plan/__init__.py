@@ -1,1 +1,4 @@
-"""The plan: read, completed and checked; its load, limits, stop conditions, hosts and start time."""
+"""The plan: read, completed and checked.
+
+Its load, limits, stop conditions, hosts and start time.
+"""

@@ -1,8 +1,11 @@
-"""From what a person writes to what is run: `plan.toml` is read, checked and completed to `plan.json`.
+"""From what a person writes to what is run.
 
-A plan is lists of hosts, targets, instances, workloads and phases. Every mistake is reported at once with its line. The
-completed plan holds every value, so that it says by itself what was run; its `run` part is exactly what the Rust side
-is given, its `judgement` part is what the verdict needs and Rust never sees.
+`plan.toml` is read, checked and completed to `plan.json`.
+
+A plan is lists of hosts, targets, instances, workloads and phases. Every mistake is reported at
+once with its line. The completed plan holds every value, so that it says by itself what was run;
+its `run` part is exactly what the Rust side is given, its `judgement` part is what the verdict
+needs and Rust never sees.
 """
 
 from __future__ import annotations
@@ -16,187 +19,34 @@ from typing import TypeVar
 from plimsoll import settings
 from plimsoll.arrays.plan_storage import modelled_storage
 from plimsoll.arrays.plan_target import target_array
-from plimsoll.arrays.presets import CHANGES
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.document import ABSENT, Document
 from plimsoll.documents.plan import FilesAsked, HostsOfPlan, Judgement, MailAsked, Plan, Source
 from plimsoll.host.block_devices import is_device
-from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Tables, Text, require_kind
+from plimsoll.inputs.schema import (
+    Collector,
+    Given,
+    require_kind,
+)
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
-from plimsoll.plan import events, phases, scenarios, shared_pages, starts, stop_conditions
+from plimsoll.plan import events, phases, scenarios, shared_pages, starts, stop_conditions, watch
 from plimsoll.plan import hosts as planned_hosts
 from plimsoll.plan import load as loads
+from plimsoll.plan.fields import PLAN_FIELDS, WORKLOAD_FIELDS
 from plimsoll.plan.limits import LimitError, parse_limit
-from plimsoll.plan.threads import THREADS_MAX, mistakes_of_threads, thread_count
+from plimsoll.plan.threads import mistakes_of_threads, thread_count
 from plimsoll.workloads import records
-from plimsoll.workloads.families import BACKENDS, check_workload_keys, family_of, foreign_keys
+from plimsoll.workloads.families import check_workload_keys, family_of, foreign_keys
 from plimsoll.workloads.files import fields as files
 from plimsoll.workloads.mail import fields as mail
+from plimsoll.workloads.mail import stored
 from plimsoll.workloads.store import fields as store
 
 MIB = 1024 * 1024
 #: Of one part of a path: no file system takes longer ones.
 NAME_BYTES_MAX = 255
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
-IO_METHODS = ("auto", "io_uring", "libaio", "threads")
-DURABLE_WRITES = ("faster", "dsync", "fdatasync")
 PAGE_KIB = (4, 8, 16, 32)
-
-HOST_FIELDS = {"name": Field(Text(), required=True, meaning="what to call the machine")}
-
-TARGET_FIELDS = {
-    "name": Field(Text(), required=True, meaning="what to call the storage"),
-    "path": Field(
-        Text(), meaning="the directory that is put to the test, or a whole block device; missing only beside `modelled`"
-    ),
-    "data_path": Field(
-        Text(),
-        meaning="for a mail server or the server of a store: where its storage is mounted on this machine, to watch its device; nothing is written there",
-    ),
-    "modelled": Field(
-        Text(),
-        meaning="in the place of `path`, an array to be simulated: a preset, FILE.toml or FILE.toml#NAME; every figure is "
-        "then MODELLED",
-    ),
-    "changes": Field(
-        Table(CHANGES), meaning='figures of the modelled array to change: { level = "RAID 10", sets = [8] }'
-    ),
-    "log_path": Field(Text(), meaning="a directory for the logs, if they lie elsewhere; a block device needs one"),
-    "host": Field(Text(), meaning="the machine it is attached to; the first one if left out"),
-    "design_used_percent": Field(
-        Number(1, 100), meaning="how full the design fills the storage; a test far below it is warned of"
-    ),
-    "rated_endurance_tb": Field(
-        Number(0.001, 1e9), meaning="TB its drives may be written in their life, for the share a run takes"
-    ),
-}
-
-INSTANCE_FIELDS = {
-    "name": Field(Text(), required=True, meaning="what to call the instance; also the name of its directory"),
-    "target": Field(Text(), meaning="the storage it lies on; the first one if left out"),
-    "edition": Field(Text(tuple(settings.editions())), meaning="whose habits it has"),
-    "backend": Field(Text(BACKENDS), meaning="what stands behind it"),
-    "weight": Field(Number(0.001, 1000), meaning="its share of a load that works on several instances; 1 if left out"),
-    **records.INSTANCE_FIELDS,
-    "page_kib": Field(Number(4, 32, whole=True), meaning="page size: 4, 8, 16 or 32"),
-    "record_bytes": Field(Number(300, 8000, whole=True), meaning="bytes of a record"),
-    "vacancy_percent": Field(
-        Number(0, 90, whole=True), meaning="share of leaf pages with room for another record when prepared"
-    ),
-    "compressible_percent": Field(Number(0, 100, whole=True), meaning="share of the content a compressor could remove"),
-    "duplicate_percent": Field(
-        Number(0, 99, whole=True),
-        meaning="share of the prepared pages that are duplicates: each is the same in all databases of the plan that state this",
-    ),
-    "cache_mib_min": Field(Number(1, 1024 * 1024, whole=True), meaning="the cache never shrinks below this"),
-    "cache_mib_max": Field(
-        Number(1, 1024 * 1024, whole=True),
-        meaning="the cache of the instance never grows above this; the edition's for each database if left out",
-    ),
-    "log_framing": Field(Text(("sector_512", "segment_4096")), meaning="how log records are framed on disk"),
-    "checkpoint_depth_mib": Field(Number(1, 65536, whole=True), meaning="log that recovery may need"),
-    "circular_log": Field(Flag(), meaning="whether logs before the checkpoint are deleted"),
-    "copies": Field(Number(1, 16, whole=True), meaning="copies of each database; each further one reads the log back"),
-    "maintenance": Field(Flag(), meaning="whether background maintenance runs"),
-    "maintenance_throttle_ms": Field(Number(0, 60_000, whole=True), meaning="its pause before each read"),
-    "maintenance_read_kib": Field(Number(4, 4096, whole=True), meaning="length of its reads"),
-    "page_images": Field(Flag(), meaning="whether torn pages can be repaired from the log"),
-    "hold_checkpoint": Field(
-        Flag(), meaning="whether the checkpoint stays, so that a crash leaves all the log; yes where a phase recovers"
-    ),
-    **files.INSTANCE_FIELDS,
-    **store.INSTANCE_FIELDS,
-    **mail.INSTANCE_FIELDS,
-}
-
-WORKLOAD_FIELDS = {
-    "name": Field(Text(), required=True, meaning="what to call the load"),
-    "instances": Field(ListOf(Text(), 1), meaning="the instances it works on; all of them if left out"),
-    "load": Field(Table(loads.LOAD_FIELDS), meaning="how hard it presses, in exactly one way: { sessions = 3 }"),
-    "start_after_s": Field(
-        Number(0, 86400),
-        meaning="how long after the first of the loads it begins; what is measured counts from the last",
-    ),
-    **records.WORKLOAD_FIELDS,
-    **files.WORKLOAD_FIELDS,
-    **store.WORKLOAD_FIELDS,
-    **mail.WORKLOAD_FIELDS,
-}
-
-#: Far more than one host can hold open; a hundred thousand kept the planner busy for minutes before anything was said.
-INSTANCES_MAX = 10_000
-
-PLAN_FIELDS = {
-    "schema_version": Field(Number(1, 1, whole=True), required=True, meaning="write schema_version = 1"),
-    "name": Field(Text(), default="run", meaning="what to call the run"),
-    "description": Field(Text(), default=None, meaning="a sentence for the report"),
-    "test": Field(Text(tuple(settings.QUALIFYING_S)), default=settings.RUN_DEFAULTS["test"], meaning="kind of test"),
-    "limits": Field(
-        Text(tuple(settings.limits()["sets"])), default=settings.RUN_DEFAULTS["limits"], meaning="limit set"
-    ),
-    "required_iops": Field(Number(0, 1e9), default=None, meaning="database IOPS that must be reached"),
-    "margin_percent": Field(
-        Number(0, 50), default=0, meaning="how much of `required_iops` may be lacking; stands in the headline"
-    ),
-    "stated_limits": Field(
-        ListOf(Text()), default=[], meaning='further limits on fields of the summary: ["log_write_latency_ms_p99<5"]'
-    ),
-    "mailbox_profile": Field(
-        Table(scenarios.MAILBOX_FIELDS), meaning="sizes and load from users, quota and IOPS of a user"
-    ),
-    "disk_throughput": Field(Table(scenarios.THROUGHPUT_FIELDS), meaning="sizes and load from shares of the volumes"),
-    "source": Field(
-        Text(("any", "new", "existing", "restored")),
-        meaning="databases that are there, or new ones where none are (any); always new ones; only those that are there; a saved set",
-    ),
-    "restore_from": Field(
-        Text(), meaning="the saved set that is restored before the run; see `plimsoll prepare --save`"
-    ),
-    "seed": Field(
-        Number(0, 2**53, whole=True), default=settings.RUN_DEFAULTS["seed"], meaning="decides keys and content"
-    ),
-    "max_iops": Field(Number(1, 1e9), meaning="reads and writes per second the run does at most, on shared storage"),
-    "max_mib_per_s": Field(Number(1, 1e9), meaning="MiB per second the run reads and writes at most"),
-    "stop_if": Field(ListOf(Text()), default=[], meaning="conditions that stop the run, as in the command's --stop-if"),
-    "io_method": Field(Text(IO_METHODS), default=settings.RUN_DEFAULTS["io_method"], meaning="how I/O is done"),
-    "threads": Field(
-        Number(1, THREADS_MAX, whole=True, words=("auto",)),
-        default=settings.RUN_DEFAULTS["threads"],
-        meaning="threads that carry the instances; auto: one for each, at most the processors less one",
-    ),
-    "pin": Field(Flag(), default=False, meaning="keep each thread on a processor of its own"),
-    "durable_writes": Field(
-        Text(DURABLE_WRITES),
-        default=settings.RUN_DEFAULTS["durable_writes"],
-        meaning="how a durable write reaches stable storage: with RWF_DSYNC, by a fdatasync after it, or the faster of both",
-    ),
-    "sample_interval_ms": Field(Number(10, 60_000, whole=True), default=settings.RUN_DEFAULTS["sample_interval_ms"]),
-    "hung_after_ms": Field(Number(100, 3_600_000, whole=True), default=settings.RUN_DEFAULTS["hung_after_ms"]),
-    "sessions_max": Field(
-        Number(1, 1_000_000, whole=True),
-        default=settings.ARRIVALS["sessions_max"],
-        meaning="open transactions at once, over all loads that arrive by a schedule",
-    ),
-    "jetstress_fields": Field(
-        ListOf(Text()),
-        default=[],
-        meaning="fields of a JetstressConfig.xml that mean nothing here, kept for its export",
-    ),
-    "host": Field(Tables(HOST_FIELDS, unique="name"), default=[], meaning="machines"),
-    "target": Field(Tables(TARGET_FIELDS, 1, unique="name"), required=True, meaning="storage under test"),
-    "instance": Field(
-        Tables(INSTANCE_FIELDS, 1, unique="name", count_maximum=INSTANCES_MAX),
-        required=True,
-        meaning="engine instances",
-    ),
-    "workload": Field(Tables(WORKLOAD_FIELDS, unique="name"), default=[], meaning="loads"),
-    "phase": Field(Tables(phases.PHASE_FIELDS), default=[], meaning="what happens, in order"),
-    "event": Field(
-        Tables(events.EVENT_FIELDS, unique="name", count_maximum=events.EVENTS_MAX),
-        default=[],
-        meaning="what is degraded while it runs, and undone",
-    ),
-}
 
 READERS = {"requirements": "plimsoll size", "catalogue": "plimsoll select"}
 
@@ -238,7 +88,8 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
     content = {key: value for key, value in document.data.items() if key != "kind"}
     plan = collector.table(content, PLAN_FIELDS, ())
     plan["instance"] = [
-        store.take_address(given, index, collector) for index, given in enumerate(plan["instance"] or [])
+        store.take_address(given, index, collector)
+        for index, given in enumerate(plan["instance"] or [])
     ]
     _usual_of_family(plan, content)
     scenarios.apply(plan, dict.fromkeys(WORKLOAD_FIELDS) | {"name": "mix"}, collector)
@@ -264,8 +115,12 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         phases=phases.completed(plan, collector),
     )
     workloads, files_asked, mail_asked = _workloads(plan, run.instances, collector)
-    start_after_s = {item["name"]: item["start_after_s"] for item in plan["workload"] if item["start_after_s"]}
-    run = run.replace(workloads=workloads, phases=starts.one_after_the_other(run.phases, start_after_s))
+    start_after_s = {
+        item["name"]: item["start_after_s"] for item in plan["workload"] if item["start_after_s"]
+    }
+    run = run.replace(
+        workloads=workloads, phases=starts.one_after_the_other(run.phases, start_after_s)
+    )
     array = target_array(plan, run.instances, collector)
     if array is None:
         mistakes_of_threads(run, collector)
@@ -285,6 +140,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
             collector.add(("stop_if", index), str(error), error.hint)
     intervals = phases.counter_intervals(plan, collector)
     source = _source(plan, collector)
+    watched = watch.completed(plan, collector)
     collector.raise_if_any()
     if array is not None:
         run = run.replace(modelled=modelled_storage(array, run.instances))
@@ -295,11 +151,15 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         run = planned_hosts.part_of(run, str(this_host))
     stated_iops = plan["required_iops"]
     required = (
-        _required_iops(plan, run.workloads, files_asked) if hosts is not ABSENT or stated_iops is None else stated_iops
+        _required_iops(plan, run.workloads, files_asked)
+        if hosts is not ABSENT or stated_iops is None
+        else stated_iops
     )
     if plan["margin_percent"] and required is None and not stated_iops:
         collector.add(
-            ("margin_percent",), "means nothing without a required rate", "write `required_iops`, or leave it out"
+            ("margin_percent",),
+            "means nothing without a required rate",
+            "write `required_iops`, or leave it out",
         )
         collector.raise_if_any()
     kept = {instance.name for instance in run.record_instances}
@@ -326,8 +186,10 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
             editions=[_edition_name(given) for given in plan["instance"] if given["name"] in kept],
             files=files_asked or ABSENT,
             mail=mail_asked or ABSENT,
+            published=ABSENT if plan["published"] is None else plan["published"],
         ),
         events=staged or ABSENT,
+        watch=watched or ABSENT,
     )
 
 
@@ -337,7 +199,10 @@ def _of_targets(plan: Given, key: str) -> dict[str, float]:
 
 
 def _usual_of_family(plan: Given, stated: Given) -> None:
-    """What a plan of nothing but files, or stores, gets where it says nothing: its own kind of test and limits."""
+    """What a plan of nothing but files, or stores, gets where it says nothing.
+
+    Its own kind of test and limits.
+    """
     instances = plan["instance"] or []
     if instances and all(family_of(item["backend"]) == "files" for item in instances):
         plan["limits"] = stated.get("limits", settings.FILES["limits"])
@@ -353,15 +218,24 @@ def _source(plan: Given, collector: Collector) -> Source:
     """Where the databases of a run come from."""
     kind, directory = plan["source"], plan["restore_from"]
     if kind == "restored" and directory is None:
-        collector.add(("source",), "is restored, but nothing says from where", "write restore_from = DIR")
+        collector.add(
+            ("source",), "is restored, but nothing says from where", "write restore_from = DIR"
+        )
     if directory is not None and kind not in (None, "restored"):
-        collector.add(("restore_from",), f"means nothing beside source {kind}", "leave out one of them")
+        collector.add(
+            ("restore_from",), f"means nothing together with source {kind}", "leave out one of them"
+        )
     usual = "any" if directory is None else "restored"
-    return Source(kind=kind or usual, from_=str(Path(directory).expanduser().absolute()) if directory else None)
+    return Source(
+        kind=kind or usual,
+        from_=str(Path(directory).expanduser().absolute()) if directory else None,
+    )
 
 
 def _stated_limits(given: list[str], collector: Collector) -> list[str]:
-    """The stated limits as they are shown, each checked against the fields that a summary will have."""
+    """The stated limits as they are shown, each checked against the fields that a summary will
+    have.
+    """
     found = []
     for index, text in enumerate(given):
         try:
@@ -381,7 +255,9 @@ _FRACTIONS = ("sluggish", "weight", "range_percent", "slope_percent")
 
 
 def _whole(value: D) -> D:
-    """Whole numbers written as 3.0 become 3, because the Rust side takes no fractions where it counts."""
+    """Whole numbers written as 3.0 become 3, because the Rust side takes no fractions where it
+    counts.
+    """
     return value.replace(**{name: _whole_value(item, name) for name, item in value.given().items()})
 
 
@@ -390,7 +266,12 @@ def _whole_value(value: object, key: str) -> object:
         return _whole(value)
     if isinstance(value, tuple):
         return [_whole_value(item, key) for item in value]
-    if isinstance(value, float) and value.is_integer() and not key.endswith("_s") and key not in _FRACTIONS:
+    if (
+        isinstance(value, float)
+        and value.is_integer()
+        and not key.endswith("_s")
+        and key not in _FRACTIONS
+    ):
         return int(value)
     return value
 
@@ -400,23 +281,35 @@ def _edition_name(instance: Given) -> str:
 
 
 #: Backends of which nothing lies in a directory of ours.
-SERVERS = (*mail.BACKENDS, *store.SERVER_BACKENDS)
+SERVERS = (*mail.SERVER_BACKENDS, *store.SERVER_BACKENDS)
 
 
 def _note_servers(plan: Given, collector: Collector) -> None:
     """Targets that hold nothing but servers have no directory of ours."""
     first = next((target["name"] for target in plan["target"] or []), None)
     for number, target in enumerate(plan["target"] or []):
-        on_it = [item for item in plan["instance"] or [] if (item["target"] or first) == target["name"]]
+        on_it = [
+            item for item in plan["instance"] or [] if (item["target"] or first) == target["name"]
+        ]
         kinds = {item["backend"] in SERVERS for item in on_it}
         target["is_server"] = kinds == {True}
-        what = "a mail server" if any(item["backend"] in mail.BACKENDS for item in on_it) else "the server of a store"
+        what = (
+            "a mail server"
+            if any(item["backend"] in mail.SERVER_BACKENDS for item in on_it)
+            else "the server of a store"
+        )
         if len(kinds) > 1:
-            collector.add(("target", number), f"holds {what} and databases", "write a target for each")
+            collector.add(
+                ("target", number), f"holds {what} and databases", "write a target for each"
+            )
         if target["is_server"]:
             for key in ("path", "log_path", "modelled"):
                 if target[key] is not None:
-                    collector.add(("target", number, key), f"means nothing for {what}", "remove it, or write data_path")
+                    collector.add(
+                        ("target", number, key),
+                        f"means nothing for {what}",
+                        "remove it, or write data_path",
+                    )
         elif target["data_path"] is not None:
             collector.add(
                 ("target", number, "data_path"),
@@ -430,8 +323,14 @@ def _targets(plan: Given, collector: Collector) -> list[spec.TargetSpec]:
     hosts = [host["name"] for host in plan["host"]]
     for index, target in enumerate(plan["target"] or []):
         for key in ("path", "log_path"):
-            if any(len(os.fsencode(part)) > NAME_BYTES_MAX for part in Path(target[key] or "").parts):
-                collector.add(("target", index, key), f"holds a name of more than {NAME_BYTES_MAX} bytes", "shorten it")
+            if any(
+                len(os.fsencode(part)) > NAME_BYTES_MAX for part in Path(target[key] or "").parts
+            ):
+                collector.add(
+                    ("target", index, key),
+                    f"holds a name of more than {NAME_BYTES_MAX} bytes",
+                    "shorten it",
+                )
     return [
         spec.TargetSpec(
             name=target["name"],
@@ -455,7 +354,10 @@ def _path_of(target: Given) -> Path:
 
 
 #: What is said of a backend that makes several files, where the target has room for one.
-NEEDS_DIRECTORY = ("needs a directory, but the target is a block device", "name a directory of a file system on it")
+NEEDS_DIRECTORY = (
+    "needs a directory, but the target is a block device",
+    "name a directory of a file system on it",
+)
 
 
 def _check_devices(plan: Given, collector: Collector) -> None:
@@ -466,7 +368,9 @@ def _check_devices(plan: Given, collector: Collector) -> None:
             continue
         if target["log_path"] is None:
             hint = "name a directory on a file system for the log, the checkpoint and the flush map"
-            collector.add(("target", number, "log_path"), "is missing, but `path` is a block device", hint)
+            collector.add(
+                ("target", number, "log_path"), "is missing, but `path` is a block device", hint
+            )
         on_it = [
             (index, instance)
             for index, instance in enumerate(plan["instance"] or [])
@@ -474,18 +378,29 @@ def _check_devices(plan: Given, collector: Collector) -> None:
         ]
         for index, _ in on_it[1:]:
             collector.add(
-                ("instance", index, "target"), f'is "{target["name"]}", a device that is taken', "add a target"
+                ("instance", index, "target"),
+                f'is "{target["name"]}", a device that is taken',
+                "add a target",
             )
         for index, instance in on_it:
             for key in ("databases", "files"):
                 if (instance[key] or 1) > 1:
-                    collector.add(("instance", index, key), "is above 1, but the target is a block device", "write 1")
+                    collector.add(
+                        ("instance", index, key),
+                        "is above 1, but the target is a block device",
+                        "write 1",
+                    )
             if instance["backend"] == "raw_files":
                 collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
 
 
 AnyInstance = (
-    spec.RecordsInstance | spec.FilesInstance | spec.StoreInstance | spec.StoreClientInstance | spec.MailInstance
+    spec.RecordsInstance
+    | spec.FilesInstance
+    | spec.StoreInstance
+    | spec.StoreClientInstance
+    | spec.MailInstance
+    | spec.MailStoreInstance
 )
 
 
@@ -495,17 +410,26 @@ def _instances(plan: Given, collector: Collector) -> list[AnyInstance]:
     recovers = any(phase["kind"] == "recover" for phase in plan["phase"])
     return [
         _mail_instance(index, given, plan, targets, collector)
-        if family_of(given["backend"]) == "mail"
+        if given["backend"] in mail.SERVER_BACKENDS
         else _instance(index, given, plan, targets, collector, recovers=recovers)
         for index, given in enumerate(plan["instance"] or [])
     ]
 
 
-def _place(index: int, given: Given, targets: Mapping[str, Given], collector: Collector) -> tuple[Given, str | None]:
-    """What every instance has: its name, where it lies, its weight; and the block device that holds it, if one does."""
+def _place(
+    index: int, given: Given, targets: Mapping[str, Given], collector: Collector
+) -> tuple[Given, str | None]:
+    """What every instance has: its name, where it lies, its weight.
+
+    And the block device that holds it, if one does.
+    """
     name = given["name"] or "unnamed"
     if not _NAME.fullmatch(name):
-        collector.add(("instance", index, "name"), "cannot be the name of a directory", "use letters, digits, . _ -")
+        collector.add(
+            ("instance", index, "name"),
+            "cannot be the name of a directory",
+            "use letters, digits, . _ -",
+        )
     target_name = collector.named(given["target"], list(targets), ("instance", index, "target"))
     target = targets.get(target_name, {})
     path = _path_of(target)
@@ -525,14 +449,21 @@ def _place(index: int, given: Given, targets: Mapping[str, Given], collector: Co
     return common, str(path) if on_device else None
 
 
+def _loads_on(given: Given, plan: Given) -> list[Given]:
+    """The workloads on an instance."""
+    names = [item["name"] for item in plan["instance"]]
+    return [
+        item for item in plan["workload"] or [] if given["name"] in (item["instances"] or names)
+    ]
+
+
 def _mail_instance(
     index: int, given: Given, plan: Given, targets: Mapping[str, Given], collector: Collector
 ) -> spec.MailInstance:
     """A mail server, whose accounts are those that its users need."""
     common, _ = _place(index, given, targets, collector)
     place = str(_path_of(targets.get(common["target"], {"is_server": True})))
-    names = [item["name"] for item in plan["instance"]]
-    loads_on_it = [item for item in plan["workload"] or [] if given["name"] in (item["instances"] or names)]
+    loads_on_it = _loads_on(given, plan)
     users = max((mail.users_of(item) for item in loads_on_it), default=1)
     profile = mail.profile_of(next(iter(loads_on_it), None))
     common |= {"directory": place, "log_directory": place}
@@ -540,16 +471,26 @@ def _mail_instance(
 
 
 def _instance(
-    index: int, given: Given, plan: Given, targets: Mapping[str, Given], collector: Collector, *, recovers: bool
+    index: int,
+    given: Given,
+    plan: Given,
+    targets: Mapping[str, Given],
+    collector: Collector,
+    *,
+    recovers: bool,
 ) -> AnyInstance:
     seed, source = plan["seed"], plan["source"]
     common, device = _place(index, given, targets, collector)
     if given["backend"] in store.CLIENT_BACKENDS:
         if targets.get(common["target"], {}).get("modelled"):
             hint = "leave modelled out, or leave the address out to have the store on the engine"
-            collector.add(("instance", index, "store_address"), "is outside of a modelled array", hint)
+            collector.add(
+                ("instance", index, "store_address"), "is outside of a modelled array", hint
+            )
         place = ("instance", index)
-        foreign_keys(given, "a store that is not on the engine", store.CLIENT_KEYS, place, collector)
+        foreign_keys(
+            given, "a store that is not on the engine", store.CLIENT_KEYS, place, collector
+        )
         # Of a server nothing lies here but what is stated of its storage.
         storage = str(_path_of(targets.get(common["target"], {"is_server": True})))
         common |= {"directory": storage, "log_directory": storage}
@@ -559,11 +500,25 @@ def _instance(
         return files.instance(common, given, seed, index, device)
     for key in files.INSTANCE_FIELDS:
         if given[key] is not None:
-            collector.add(("instance", index, key), "means something only for files", 'write backend = "files"')
+            collector.add(
+                ("instance", index, key),
+                "means something only for files",
+                'write backend = "files"',
+            )
     is_store = family_of(given["backend"]) == "store"
-    for key in mail.INSTANCE_FIELDS:
+    is_mail = given["backend"] in mail.STORE_BACKENDS
+    for key in mail.OF_SERVERS if is_mail else mail.INSTANCE_FIELDS:
         if given[key] is not None:
-            collector.add(("instance", index, key), "means something only for mail", 'write backend = "imap"')
+            what = "a mail server" if is_mail else "mail"
+            collector.add(
+                ("instance", index, key),
+                f"means something only for {what}",
+                'write backend = "imap"',
+            )
+    for key in ("store_mode", "reviews_per_product"):
+        if given[key] is not None and not is_store:
+            hint = 'remove it, or write backend = "store"'
+            collector.add(("instance", index, key), "means something only for a store", hint)
     if given["store_size"] is not None and not is_store:
         hint = 'write backend = "store"'
         collector.add(("instance", index, "store_size"), "means something only for a store", hint)
@@ -574,21 +529,26 @@ def _instance(
         **{key: value for key, value in given.items() if value is not None},
     }
     if edition["cache_scope"] == "database":
-        # What the edition says, it says of one database; what the plan says, it says of the instance.
-        for key in ("cache_mib_min", "cache_mib_max"):
-            if given[key] is None:
-                value[key] = edition[key] * value["databases"]
+        # What the edition says, it says of one database; what the plan says, it says of the
+        # instance.
+        if given["cache_mib_min"] is None:
+            value["cache_mib_min"] = edition["cache_mib_min"] * value["databases"]
+        if given["cache_mib_max"] is None:
+            value["cache_mib_max"] = edition["cache_mib_max"] * value["databases"]
     page_kib = value.get("page_kib", edition["page_bytes"] // 1024)
     if page_kib not in PAGE_KIB:
         collector.add(("instance", index, "page_kib"), f"is {page_kib}", "write 4, 8, 16 or 32")
     if value["cache_mib_min"] > value["cache_mib_max"]:
         if given["cache_mib_min"] is not None:
-            collector.add(("instance", index, "cache_mib_min"), "is above cache_mib_max", "lower it")
+            collector.add(
+                ("instance", index, "cache_mib_min"), "is above cache_mib_max", "lower it"
+            )
         value["cache_mib_min"] = value["cache_mib_max"]
     has_cache = value["backend"] != "raw_files"
     suffix = "edb" if has_cache else "dat"
     maintenance = spec.MaintenanceSpec(
-        throttle_ms=value["maintenance_throttle_ms"], read_bytes=value["maintenance_read_kib"] * 1024
+        throttle_ms=value["maintenance_throttle_ms"],
+        read_bytes=value["maintenance_read_kib"] * 1024,
     )
     shared: Given = (
         common
@@ -604,13 +564,30 @@ def _instance(
             "page_images": value["page_images"],
             "copies_count": value["copies"],
             "maintenance": maintenance if value["maintenance"] and has_cache else None,
+            "long_reader_s": value.get("long_reader_s") if has_cache else None,
         }
     )
+    if "version_store_mib" in value:
+        shared["version_store_bytes_max"] = value["version_store_mib"] * MIB
     if is_store:
         if device:
             collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
         only = store.database(given, seed, index, f"database001.{suffix}", collector)
         return spec.StoreInstance(**shared, databases=[only])
+    if is_mail:
+        if device:
+            collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
+        loads_on_it = _loads_on(given, plan)
+        return stored.instance(
+            shared,
+            given,
+            max((mail.users_of(item) for item in loads_on_it), default=1),
+            mail.profile_of(next(iter(loads_on_it), None)),
+            index,
+            seed,
+            collector,
+            searches=any(mail.searches(item) for item in loads_on_it),
+        )
     return spec.RecordsInstance(
         **shared,
         databases=[
@@ -652,7 +629,9 @@ def _workloads(
         common: Given = {"name": given["name"], "instances": instances}
         if families == ["files"]:
             count = sum(len(item.databases) for item in completed if item.name in instances)
-            workload, shown = files.workload(common, given, count, plan["sessions_max"], index, collector)
+            workload, shown = files.workload(
+                common, given, count, plan["sessions_max"], index, collector
+            )
             workloads.append(workload)
             asked[workload.name] = shown
             continue
@@ -660,7 +639,15 @@ def _workloads(
             workloads.append(store.workload(common, given, plan["sessions_max"], index, collector))
             continue
         if families == ["mail"]:
-            users, mail_asked[given["name"]] = mail.workload(common, given, index, collector)
+            kept = [item for item in own if item["backend"] in mail.STORE_BACKENDS]
+            if kept and len(kept) < len(own):
+                hint = "write one workload for each of both"
+                collector.add(
+                    ("workload", index, "instances"), "works on a server and on a store", hint
+                )
+            users, mail_asked[given["name"]] = mail.workload(
+                common, given, _edition_name(kept[0]) if kept else None, index, collector
+            )
             workloads.append(users)
             continue
         edition_name = _edition_name(own[0] if own else {})
@@ -674,17 +661,27 @@ def _workloads(
 def _required_iops(
     plan: Given, workloads: Sequence[spec.WorkloadSpec], asked: Mapping[str, FilesAsked]
 ) -> float | None:
-    """What the loads must make, from what was asked of them. Users of files have a window instead."""
+    """What the loads must make, from what was asked of them.
+
+    Users of files have a window instead.
+    """
     if not asked:
         return _iops_of_users(plan, workloads)
     wanted = [item.target_iops for item in asked.values() if item.window_iops_per_user is None]
     known = [value for value in wanted if value is not None]
-    return sum(known) * float(settings.FILES["rate_share"]) if len(known) == len(workloads) else None
+    return (
+        sum(known) * float(settings.FILES["rate_share"]) if len(known) == len(workloads) else None
+    )
 
 
 def _iops_of_users(plan: Given, workloads: Sequence[spec.WorkloadSpec]) -> float | None:
-    """What loads stated in users must make: a test of a thousand users is passed by serving them."""
+    """What loads stated in users must make.
+
+    A test of a thousand users is passed by serving them.
+    """
     in_users = {given["name"] for given in plan["workload"] if (given["load"] or {}).get("users")}
     aimed = [workload.load for workload in workloads if workload.name in in_users]
     stated = [load.target_iops for load in aimed if isinstance(load, spec.TargetIopsLoad)]
-    return loads.required_of_aimed(sum(stated)) if stated and len(stated) == len(workloads) else None
+    return (
+        loads.required_of_aimed(sum(stated)) if stated and len(stated) == len(workloads) else None
+    )

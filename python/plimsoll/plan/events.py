@@ -9,22 +9,30 @@
     undo = ["ssh", "-oBatchMode=yes", "array1", "start", "controller", "a"]
     judge = { pause_s_max = 30, recover_s_max = 120 }
 
-On a modelled array `do` takes the place of the command and names a fault of `plimsoll.arrays.faults`; one plan may state both, and
-the storage decides which of them is staged.
+A person's step takes the place of a command with `manual = "pull drive 3"`, a ready action with
+`action = "throttle"` (`plimsoll.plan.actions`). On a modelled array `do` takes the place of the
+command and names a fault of `plimsoll.arrays.faults`; one plan may state both, and the storage
+decides which of them is staged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from plimsoll import settings
 from plimsoll.arrays.faults import KINDS, impossible_faults
 from plimsoll.documents import run_spec as spec
+from plimsoll.documents.array_sheet import ArraySheet, FaultSheet
 from plimsoll.documents.document import ABSENT
+from plimsoll.documents.ready_actions import ReadyAction
 from plimsoll.documents.staged_events import EventLimits, EventPlan
 from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Table, Text
+from plimsoll.plan.actions import ACTION_FIELDS, action_of
 
 TIMEOUT_S = 60.0
+#: Somebody has to walk to the rack.
+MANUAL_TIMEOUT_S = 600.0
 #: Each has a thread of its own.
 EVENTS_MAX = 64
 #: What mends a modelled fault; the others mend themselves or stay.
@@ -35,30 +43,64 @@ JUDGE_FIELDS = {
     "recover_s_max": Field(Number(0, 86400), meaning="the time until the rate is back"),
     "errors_max": Field(Number(0, 1e9, whole=True), meaning="operations that may fail"),
     "dip_max": Field(Number(0, 1), meaning="the share of the rate before that may be lacking"),
-    "degraded_limits": Field(Text(tuple(settings.limits()["sets"])), meaning="the limit set between recovery and undo"),
+    "degraded_limits": Field(
+        Text(tuple(settings.limits()["sets"])), meaning="the limit set between recovery and undo"
+    ),
 }
 
 EVENT_FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the event"),
-    "phase": Field(Text(), meaning="the phase it is staged in; the first that measures if left out"),
-    "after_s": Field(Number(0, 30 * 86400), required=True, meaning="when it begins, from the start of its phase"),
-    "undo_after_s": Field(
-        Number(0, 30 * 86400), meaning="when it is undone, likewise; at the end of its phase if left out"
+    "phase": Field(
+        Text(), meaning="the phase it is staged in; the first that measures if left out"
     ),
-    "command": Field(ListOf(Text(), 1), meaning="program and arguments that apply it; no shell reads them"),
-    "undo": Field(ListOf(Text(), 1), meaning="program and arguments that undo it, on every way out"),
+    "after_s": Field(
+        Number(0, 30 * 86400), required=True, meaning="when it begins, from the start of its phase"
+    ),
+    "undo_after_s": Field(
+        Number(0, 30 * 86400),
+        meaning="when it is undone, likewise; at the end of its phase if left out",
+    ),
+    "command": Field(
+        ListOf(Text(), 1), meaning="program and arguments that apply it; no shell reads them"
+    ),
+    "undo": Field(
+        ListOf(Text(), 1), meaning="program and arguments that undo it, on every way out"
+    ),
     "prove": Field(ListOf(Text(), 1), meaning="program and arguments that end with 0 if it took"),
-    "do": Field(Text(tuple(KINDS)), meaning="on a modelled array, in the place of `command`: what breaks"),
-    "number": Field(Number(1, 100_000, whole=True), meaning="which drive, path or controller, from 1; 1 if left out"),
-    "box": Field(Number(1, 64, whole=True), meaning="in which box of a modelled array, from 1; 1 if left out"),
-    "timeout_s": Field(Number(0.1, 86400), meaning="how long each of its commands may take; 60 if left out"),
+    "manual": Field(
+        Text(), meaning="in the place of `command`, what a person is to do, in a sentence"
+    ),
+    "manual_undo": Field(Text(), meaning="what a person is to do to take it back"),
+    "confirm_file": Field(
+        Text(),
+        meaning="who touches this file has done what `manual` or `manual_undo` says; a run without "
+        "a terminal needs it",
+    ),
+    **ACTION_FIELDS,
+    "do": Field(
+        Text(tuple(KINDS)), meaning="on a modelled array, in the place of `command`: what breaks"
+    ),
+    "number": Field(
+        Number(1, 100_000, whole=True),
+        meaning="which drive, path or controller, from 1; 1 if left out",
+    ),
+    "box": Field(
+        Number(1, 64, whole=True), meaning="in which box of a modelled array, from 1; 1 if left out"
+    ),
+    "timeout_s": Field(
+        Number(0.1, 86400),
+        meaning="how long each of its commands may take; 60 if left out, and 600 for a person",
+    ),
     "judge": Field(Table(JUDGE_FIELDS), meaning="what it is judged by: { pause_s_max = 30 }"),
 }
 
 
-def with_faults(array: Given, plan: Given, collector: Collector) -> Given:
-    """A modelled array with the faults that the events of a plan make of it; faults of what is not there are noted."""
-    rows: list[Given] = []
+def with_faults(array: ArraySheet, plan: Given, collector: Collector) -> ArraySheet:
+    """A modelled array with the faults that the events of a plan make of it.
+
+    Faults of what is not there are noted.
+    """
+    rows: list[FaultSheet] = []
     for index, given in enumerate(plan["event"]):
         own = _faults_of(given)
         for path, message, hint in impossible_faults(array | {"faults": own[:1]}):
@@ -67,14 +109,19 @@ def with_faults(array: Given, plan: Given, collector: Collector) -> Given:
     return array | {"faults": [*(array.get("faults") or []), *rows]} if rows else array
 
 
-def _faults_of(given: Given) -> list[Given]:
+def _faults_of(given: Given) -> list[FaultSheet]:
     if given["do"] is None or given["after_s"] is None:
         return []
-    place = {"number": given["number"] or 1, "box": given["box"] or 1}
-    rows = [{"what": given["do"], "after_s": given["after_s"], **place}]
+    begins = FaultSheet(
+        what=given["do"],
+        after_s=given["after_s"],
+        number=given["number"] or 1,
+        box=given["box"] or 1,
+    )
+    rows = [begins]
     mends = MENDED_BY.get(given["do"])
     if mends and given["undo_after_s"] is not None:
-        rows.append({"what": mends, "after_s": given["undo_after_s"], **place})
+        rows.append({**begins, "what": mends, "after_s": given["undo_after_s"]})
     return rows
 
 
@@ -83,12 +130,18 @@ def completed(
 ) -> list[EventPlan]:
     """The events of a checked plan; every mistake goes to the collector."""
     names = [phase.name for phase in phases]
-    first = next((phase.name for phase in phases if phase.action.kind in settings.MEASURED_KINDS), None)
+    first = next(
+        (phase.name for phase in phases if phase.action.kind in settings.MEASURED_KINDS), None
+    )
     found = []
     for index, given in enumerate(plan["event"]):
         wanted = given["phase"] or first
         if wanted is None:
-            collector.add(("event", index, "phase"), "is missing, and no phase measures", "name a phase of the plan")
+            collector.add(
+                ("event", index, "phase"),
+                "is missing, and no phase measures",
+                "name a phase of the plan",
+            )
             continue
         phase = phases[names.index(wanted)] if wanted in names else None
         if phase is None:
@@ -100,22 +153,38 @@ def completed(
             _of_modelled(given, wanted == first, index, collector)
         else:
             _of_real(given, index, collector)
-        found.append(
-            EventPlan(
-                name=given["name"],
-                phase=wanted,
-                kind="modelled" if modelled else "command",
-                after_s=float(given["after_s"]),
-                undo_after_s=None if given["undo_after_s"] is None else float(given["undo_after_s"]),
-                command=() if modelled else given["command"] or (),
-                undo=() if modelled else given["undo"] or (),
-                prove=() if modelled else given["prove"] or (),
-                do=given["do"] if modelled else None,
-                timeout_s=float(given["timeout_s"] or TIMEOUT_S),
-                judge=_limits(given["judge"] or {}),
-            )
-        )
+        targets = [str(target["name"]) for target in plan["target"] or []]
+        action = action_of(given, targets, ("event", index), collector)
+        found.append(_completed(given, wanted, None if modelled else action, modelled=modelled))
     return found
+
+
+def _completed(
+    given: Given, phase: str, action: ReadyAction | None, *, modelled: bool
+) -> EventPlan:
+    manual = None if modelled else given["manual"]
+    usual_s = TIMEOUT_S if manual is None else MANUAL_TIMEOUT_S
+    undo_after_s = given["undo_after_s"]
+    confirm_file = given["confirm_file"]
+    return EventPlan(
+        name=given["name"],
+        phase=phase,
+        kind="modelled" if modelled else "manual" if manual else "action" if action else "command",
+        after_s=float(given["after_s"]),
+        undo_after_s=None if undo_after_s is None else float(undo_after_s),
+        command=() if modelled else given["command"] or (),
+        undo=() if modelled else given["undo"] or (),
+        prove=() if modelled else given["prove"] or (),
+        do=given["do"] if modelled else None,
+        timeout_s=float(given["timeout_s"] or usual_s),
+        judge=_limits(given["judge"] or {}),
+        manual=ABSENT if manual is None else manual,
+        manual_undo=ABSENT if modelled or not given["manual_undo"] else given["manual_undo"],
+        confirm_file=ABSENT
+        if modelled or confirm_file is None
+        else str(Path(confirm_file).expanduser().absolute()),
+        action=ABSENT if action is None else action,
+    )
 
 
 def _limits(given: Given) -> EventLimits:
@@ -123,29 +192,82 @@ def _limits(given: Given) -> EventLimits:
 
 
 def _times(given: Given, phase: spec.PhaseSpec | None, index: int, collector: Collector) -> None:
-    undo_after_s, lasts_s = given["undo_after_s"], getattr(phase and phase.action, "duration_s", None)
+    undo_after_s, lasts_s = (
+        given["undo_after_s"],
+        getattr(phase and phase.action, "duration_s", None),
+    )
     if undo_after_s is not None and undo_after_s <= given["after_s"]:
-        collector.add(("event", index, "undo_after_s"), "is not after the event begins", "write more than after_s")
+        collector.add(
+            ("event", index, "undo_after_s"),
+            "is not after the event begins",
+            "write more than after_s",
+        )
     for key in ("after_s", "undo_after_s"):
         if lasts_s and given[key] is not None and given[key] >= lasts_s:
             message = f"is {given[key]:g}, but its phase lasts {lasts_s:g} s"
-            collector.add(("event", index, key), message, "write less, or let the phase last longer")
+            collector.add(
+                ("event", index, key), message, "write less, or let the phase last longer"
+            )
 
 
 def _of_real(given: Given, index: int, collector: Collector) -> None:
-    if given["command"] is None:
-        message = "is missing" if given["do"] is None else "is missing: `do` breaks nothing but a modelled array"
-        collector.add(("event", index, "command"), message, 'write the program: command = ["ssh", "array1", "..."]')
-    if given["undo_after_s"] is not None and given["undo"] is None:
-        collector.add(("event", index, "undo"), "is missing, but undo_after_s is there", "write how it is undone")
+    ways = [key for key in ("command", "manual", "action") if given[key] is not None]
+    if not ways:
+        message = (
+            "is missing"
+            if given["do"] is None
+            else "is missing: `do` breaks nothing but a modelled array"
+        )
+        hint = 'write the program: command = ["ssh", "array1", "..."], or a ready action: action = '
+        collector.add(("event", index, "command"), message, f'{hint}"throttle"')
+    if len(ways) > 1 and "action" not in ways:
+        collector.add(
+            ("event", index, "manual"),
+            "cannot be combined with `command`",
+            "write two events, or one of them",
+        )
+    if "manual" in ways and "action" in ways:
+        collector.add(
+            ("event", index, "manual"), "cannot be combined with `action`", "write two events"
+        )
+    if given["manual"] is None:
+        for key in ("manual_undo", "confirm_file"):
+            if given[key] is not None:
+                collector.add(
+                    ("event", index, key), "means nothing without `manual`", "write manual"
+                )
+    elif given["undo"] is not None:
+        hint = "write manual_undo, or a command with an undo"
+        collector.add(("event", index, "undo"), "cannot be combined with `manual`", hint)
+    is_undone = given["undo"] or given["manual_undo"] or given["action"]
+    if given["undo_after_s"] is not None and not is_undone:
+        collector.add(
+            ("event", index, "manual_undo" if given["manual"] else "undo"),
+            "is missing, but undo_after_s is there",
+            "write how it is undone",
+        )
 
 
 def _of_modelled(given: Given, in_first: bool, index: int, collector: Collector) -> None:
     if given["do"] is None:
-        collector.add(("event", index, "do"), "is missing: no command reaches a modelled array", 'write do = "..."')
+        collector.add(
+            ("event", index, "do"),
+            "is missing: no command reaches a modelled array",
+            'write do = "..."',
+        )
     if not in_first:
         hint = "leave `phase` out"
-        collector.add(("event", index, "phase"), "is not the first that measures, where modelled faults begin", hint)
-    if given["do"] is not None and given["undo_after_s"] is not None and given["do"] not in MENDED_BY:
-        message = f"means nothing for `{given['do']}` on a modelled array, which nobody mends"
+        collector.add(
+            ("event", index, "phase"),
+            "is not the first that measures, where modelled faults begin",
+            hint,
+        )
+    if (
+        given["do"] is not None
+        and given["undo_after_s"] is not None
+        and given["do"] not in MENDED_BY
+    ):
+        message = (
+            f"means nothing for `{given['do']}` on a modelled array, which has no one to repair it"
+        )
         collector.add(("event", index, "undo_after_s"), message, "remove it")

@@ -1,19 +1,23 @@
-"""How much of the storage the databases of a plan fill, and whether that is far below what a design would.
+"""How much of the storage the databases of a plan fill, and whether that is far below what a design
+would.
 
-Databases that fill a small part of their storage use the fastest tracks of disks and the emptiest flash. The published tests
-filled 46 to 80 % of theirs. Known before a run and the same after it; a whole block device has no file system and is not judged.
+Databases that fill a small part of their storage use the fastest tracks of disks and the emptiest
+flash. The published tests filled 46 to 80 % of theirs. Known before a run and the same after it; a
+whole block device has no file system and is not judged.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from plimsoll import settings
+from plimsoll.documents.environment import StorageFacts
 from plimsoll.documents.plan import Plan
 
 
-def far_below_design(plan: Plan, targets: list[dict[str, Any]]) -> list[str]:
-    """A sentence for each file system that is filled far less than the design or, where none is stated, than published tests.
+def far_below_design(plan: Plan, targets: Sequence[StorageFacts]) -> list[str]:
+    """A sentence for each file system that is filled far less than the design or, where none is
+    stated, than published tests.
 
     Args:
         plan: the completed plan.
@@ -50,8 +54,10 @@ def _sentence(mount: str, share: float, design: float | None) -> str | None:
         if share >= settings.QUALIFYING_DESIGN_SHARE * design:
             return None
         return (
-            f"the databases fill {share:.1%} of the storage at {mount}, far below the {design:.0%} of the design; "
-            f"a qualification fills at least {settings.QUALIFYING_DESIGN_SHARE:.0%} of what the design does"
+            f"the databases fill {share:.1%} of the storage at {mount}, far below the {design:.0%} "
+            f"of the design; "
+            f"a qualification fills at least {settings.QUALIFYING_DESIGN_SHARE:.0%} of what the "
+            f"design does"
         )
     if share >= settings.QUALIFYING_CAPACITY_SHARE:
         return None

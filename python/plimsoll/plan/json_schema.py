@@ -1,7 +1,9 @@
-"""The JSON Schema of a plan, made from the same fields that check one, for editors and for programs that write plans.
+"""The JSON Schema of a plan, made from the same fields that check one, for editors and for programs
+that write plans.
 
-The schema accepts every plan that `plimsoll run` accepts. It cannot say everything: that names refer to each other, that
-shares add up to 100 and that a load is stated in one way only is checked when the plan is read.
+The schema accepts every plan that `plimsoll run` accepts. It cannot say everything: that names
+refer to each other, that shares add up to 100 and that a load is stated in one way only is checked
+when the plan is read.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.inputs.schema import Field, Flag, Kind, ListOf, Number, Numbers, Table, Tables, Text
-from plimsoll.plan.complete import PLAN_FIELDS
+from plimsoll.plan.fields import PLAN_FIELDS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -42,13 +44,22 @@ def _table(fields: Mapping[str, Field]) -> dict[str, Any]:
         if field.default not in (None, []):
             properties[name]["default"] = field.default
     required = [name for name, field in fields.items() if field.required]
-    return {"type": "object", "additionalProperties": False, "properties": properties, "required": required}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+        "required": required,
+    }
 
 
 def _kind(kind: Kind) -> dict[str, Any]:
     match kind:
         case Number(minimum, maximum, whole, words):
-            number = {"type": "integer" if whole else "number", "minimum": minimum, "maximum": maximum}
+            number = {
+                "type": "integer" if whole else "number",
+                "minimum": minimum,
+                "maximum": maximum,
+            }
             return {"anyOf": [number, {"enum": list(words)}]} if words else number
         case Text(choices):
             return {"enum": list(choices)} if choices else {"type": "string", "minLength": 1}

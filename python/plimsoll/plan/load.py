@@ -1,13 +1,15 @@
 """How hard a workload presses: exactly one of several ways, checked and completed.
 
-    load = { sessions = 3 }                          sessions that wait for the storage (a closed load)
-    load = { target_iops = 240 }                     arrivals at the rate that makes so much database I/O
-    load = { users = 1000, profile = "heavy" }       the same, from users and what one of them makes
-    load = { transactions_per_s = 100 }              arrivals at a stated rate
-    load = { search = "max" }                        arrivals at the highest rate that keeps the limits
+    load = { sessions = 3 }                          sessions that wait for the storage (a closed
+    load) load = { target_iops = 240 }                     arrivals at the rate that makes so much
+    database I/O load = { users = 1000, profile = "heavy" }       the same, from users and what one
+    of them makes load = { transactions_per_s = 100 }              arrivals at a stated rate
+    load = { search = "max" }                        arrivals at the highest rate that keeps the
+    limits
 
-Arrivals keep their schedule whatever the storage does (an open load); sessions slow down with it. What a user makes comes
-from the sizing's profiles and guidance, so that a test and a sizing of the same users agree.
+Arrivals keep their schedule whatever the storage does (an open load); sessions slow down with it.
+What a user makes comes from the sizing's profiles and guidance, so that a test and a sizing of the
+same users agree.
 """
 
 from __future__ import annotations
@@ -22,18 +24,23 @@ from plimsoll.sizing.guidance import editions, profiles
 from plimsoll.sizing.iops import iops_per_user
 
 SPACINGS = ("poisson", "regular")
-#: A load stated in users aims so far above what they need: windows that fix its rate agree within two per cent, and arrivals vary.
+#: A load stated in users aims so far above what they need: windows that fix its rate agree within
+#: two per cent, and arrivals vary.
 AIMED_ABOVE_PERCENT = 3
 #: Which edition's guidance tells what a user of a test's edition makes.
 GUIDANCE = {"2010": "exchange_2010", "2013": "exchange_2013"}
 
 LOAD_FIELDS = {
-    "sessions": Field(Number(1, 100_000, whole=True), meaning="sessions; with search, those of the warm-up"),
+    "sessions": Field(
+        Number(1, 100_000, whole=True), meaning="sessions; with search, those of the warm-up"
+    ),
     "shared": Field(Flag(), meaning="whether sessions are one pool over all databases"),
     "target_iops": Field(Number(0.1, 1e9), meaning="database reads and writes per second"),
     "users": Field(Number(1, 1e9, whole=True), meaning="users whose database I/O is the target"),
     "profile": Field(Text(tuple(profiles())), meaning="what a user does in a day"),
-    "iops_per_user": Field(Number(0.0001, 1000), meaning="database I/O of one user, instead of a profile"),
+    "iops_per_user": Field(
+        Number(0.0001, 1000), meaning="database I/O of one user, instead of a profile"
+    ),
     "throughput_percent": Field(
         Number(0.1, 1000), meaning="share of the target, or of what a search found, that is loaded"
     ),
@@ -41,7 +48,9 @@ LOAD_FIELDS = {
     "search": Field(Text(("max",)), meaning="look for the highest rate that keeps the limits"),
     "spacing": Field(Text(SPACINGS), meaning="how arrivals are spaced: independently or evenly"),
     "step_s": Field(Number(1, 86400), meaning="how long a search measures one rate"),
-    "settle_s": Field(Number(0, 3600), meaning="how long a search lets a new rate run before it measures"),
+    "settle_s": Field(
+        Number(0, 3600), meaning="how long a search lets a new rate run before it measures"
+    ),
     "tolerance_percent": Field(Number(0.1, 50), meaning="how narrow a search must become"),
 }
 
@@ -51,7 +60,15 @@ WAYS: dict[str, tuple[str, ...]] = {
     "target_iops": ("spacing", "throughput_percent"),
     "users": ("profile", "iops_per_user", "spacing", "throughput_percent"),
     "transactions_per_s": ("spacing",),
-    "search": ("sessions", "shared", "spacing", "step_s", "settle_s", "tolerance_percent", "throughput_percent"),
+    "search": (
+        "sessions",
+        "shared",
+        "spacing",
+        "step_s",
+        "settle_s",
+        "tolerance_percent",
+        "throughput_percent",
+    ),
 }
 
 
@@ -75,11 +92,15 @@ def complete_load(
     edition = settings.editions()[edition_name]
     way = _way(stated, path, collector) if stated else "sessions"
     sessions = spec.SessionsLoad(
-        sessions=stated.get("sessions", edition["sessions"]), shared=stated.get("shared", edition["sessions_shared"])
+        sessions=stated.get("sessions", edition["sessions"]),
+        shared=stated.get("shared", edition["sessions_shared"]),
     )
     if way == "sessions":
         return sessions
-    spacing, sessions_max = stated.get("spacing", settings.ARRIVALS["spacing"]), plan["sessions_max"]
+    spacing, sessions_max = (
+        stated.get("spacing", settings.ARRIVALS["spacing"]),
+        plan["sessions_max"],
+    )
     if way == "transactions_per_s":
         rate = float(stated["transactions_per_s"])
         return spec.RateLoad(transactions_per_s=rate, spacing=spacing, sessions_max=sessions_max)
@@ -91,7 +112,8 @@ def complete_load(
             spacing=spacing,
             sessions_max=sessions_max,
             **{
-                key: float(stated.get(key, settings.SEARCH[key])) for key in ("step_s", "settle_s", "tolerance_percent")
+                key: float(stated.get(key, settings.SEARCH[key]))
+                for key in ("step_s", "settle_s", "tolerance_percent")
             },
             criteria=criteria(plan["limits"]),
             throughput_percent=float(stated.get("throughput_percent", 100)),
@@ -112,21 +134,26 @@ def complete_load(
 
 def _way(stated: Given, path: tuple[str | int, ...], collector: Collector) -> str:
     """The one key that says how to load; `sessions` beside `search` are those of the warm-up."""
-    found = [way for way in WAYS if way in stated and not (way == "sessions" and "search" in stated)]
+    found = [
+        way for way in WAYS if way in stated and not (way == "sessions" and "search" in stated)
+    ]
     known = ", ".join(f"`{way}`" for way in WAYS)
     if len(found) != 1:
         several = " and ".join(found) or "nothing"
-        collector.add(path, f"says {several} of what may be loaded", f"write exactly one of {known}")
+        collector.add(
+            path, f"says {several} of what may be loaded", f"write exactly one of {known}"
+        )
         return "sessions"
     way = found[0]
     for key in stated:
         if key != way and key not in WAYS[way]:
-            collector.add((*path, key), f"means nothing beside `{way}`", "remove it")
+            collector.add((*path, key), f"means nothing together with `{way}`", "remove it")
     return way
 
 
 def aimed_at(required_iops: float) -> float:
-    """The rate that a load stated in users aims at, so that one which is carried makes what its users need.
+    """The rate that a load stated in users aims at, so that one which is carried makes what its
+    users need.
 
     >>> aimed_at(240), required_of_aimed(aimed_at(240))
     (247.2, 240.0)
@@ -139,8 +166,13 @@ def required_of_aimed(target_iops: float) -> float:
     return round(target_iops / (1 + AIMED_ABOVE_PERCENT / 100), 6)
 
 
-def _of_users(stated: Given, edition_name: str, path: tuple[str | int, ...], collector: Collector) -> float:
-    """The database I/O of so many users, without headroom: a test adds its own by `throughput_percent`."""
+def _of_users(
+    stated: Given, edition_name: str, path: tuple[str | int, ...], collector: Collector
+) -> float:
+    """The database I/O of so many users, without headroom.
+
+    A test adds its own by `throughput_percent`.
+    """
     if ("profile" in stated) == ("iops_per_user" in stated):
         collector.add(path, "needs what a user makes", "write either `profile` or `iops_per_user`")
         return 1.0
@@ -160,16 +192,21 @@ def profile_iops(profile: str, edition_name: str) -> float:
     0.1
     """
     guidance = editions()[GUIDANCE[edition_name]]
-    return round(iops_per_user(profiles()[profile].messages_per_day, guidance, standalone=False).value, 9)
+    return round(
+        iops_per_user(profiles()[profile].messages_per_day, guidance, standalone=False).value, 9
+    )
 
 
 def criteria(limit_set: str) -> list[spec.Criterion]:
-    """What a rate must keep while it is looked for: means and rates of the limit set; the judged phase looks at the rest."""
+    """What a rate must keep while it is looked for: means and rates of the limit set.
+
+    The judged phase looks at the rest.
+    """
     return [
         spec.Criterion(
             name=check["name"],
             metric=check["metric"],
-            statistic=check["statistic"],
+            statistic="mean" if check["statistic"] == "mean" else "per_s",
             limit=check.get("search_limit", check["limit"][limit_set]),
         )
         for check in settings.limits()["check"]
@@ -194,12 +231,20 @@ def described(load: spec.LoadSpec | LoadShown) -> str:
 
 
 def described_plain(load: Mapping[str, object]) -> str:
-    """A load of a plan that is plain data, in words; nothing where an imported plan does not know it."""
+    """A load of a plan that is plain data, in words.
+
+    Nothing where an imported plan does not know it.
+    """
     return described(spec.AnyLoad.from_plain({"load": load}).load) if load else ""
 
 
-def mistakes_of_phases(plan: Given, workloads: Sequence[spec.WorkloadSpec], collector: Collector) -> None:
-    """Loads and phases that do not fit: a target that is never measured, a search that never happens."""
+def mistakes_of_phases(
+    plan: Given, workloads: Sequence[spec.WorkloadSpec], collector: Collector
+) -> None:
+    """Loads and phases that do not fit.
+
+    A target that is never measured, a search that never happens.
+    """
     names = [workload.name for workload in workloads]
     warmed: set[str] = set()
     searched: set[str] = set()
@@ -214,12 +259,25 @@ def mistakes_of_phases(plan: Given, workloads: Sequence[spec.WorkloadSpec], coll
                 searched.update(searching)
                 if len(searching) != 1:
                     message = f"has {len(searching)} workloads that search, but needs exactly one"
-                    collector.add(("phase", index), message, 'write load = { search = "max" } in one of them')
+                    collector.add(
+                        ("phase", index), message, 'write load = { search = "max" } in one of them'
+                    )
             case "measure" | "generate_logs":
                 for name, load in loads.items():
                     if isinstance(load, spec.TargetIopsLoad) and name not in warmed:
-                        hint = "put a phase of kind warm_up before it: there the I/O of a transaction is measured"
-                        collector.add(("phase", index), f"aims at IOPS with {name}, which never warmed up", hint)
+                        hint = (
+                            "put a phase of kind warm_up before it: there the I/O of a transaction "
+                            "is measured"
+                        )
+                        collector.add(
+                            ("phase", index),
+                            f"aims at IOPS with {name}, which never warmed up",
+                            hint,
+                        )
                     if isinstance(load, spec.SearchLoad) and name not in searched:
                         hint = "put a phase of kind search before it"
-                        collector.add(("phase", index), f"measures {name}, whose rate is never looked for", hint)
+                        collector.add(
+                            ("phase", index),
+                            f"measures {name}, whose rate is never looked for",
+                            hint,
+                        )

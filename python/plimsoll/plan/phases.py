@@ -36,23 +36,41 @@ PHASE_FIELDS = {
     "name": Field(Text(), meaning="what to call the phase; its kind if left out"),
     "kind": Field(Text(tuple(KEYS)), required=True, meaning="what it does"),
     "workloads": Field(
-        ListOf(Text()), meaning="loads that run in it; all of them in warm_up, search and measure if left out"
+        ListOf(Text()),
+        meaning="loads that run in it; all of them in warm_up, search and measure if left out",
     ),
-    "duration_s": Field(Number(1, 30 * 86400), meaning="how long to measure or to soak, or to search at most"),
-    "round_s": Field(Number(1, 86400), meaning="length of a round of preconditioning; 60 if left out"),
+    "duration_s": Field(
+        Number(1, 30 * 86400), meaning="how long to measure or to soak, or to search at most"
+    ),
+    "round_s": Field(
+        Number(1, 86400), meaning="length of a round of preconditioning; 60 if left out"
+    ),
     "rounds_max": Field(Number(2, 10_000, whole=True), meaning="rounds at most; 25 if left out"),
-    "window_rounds": Field(Number(2, 100, whole=True), meaning="rounds that must keep steady together; 5 if left out"),
-    "range_percent": Field(Number(0.1, 1000), meaning="how far these may lie apart, of their mean; 20 if left out"),
-    "slope_percent": Field(Number(0.1, 1000), meaning="how much the line through them may slope; 10 if left out"),
-    "logs": Field(Number(1, 100_000, whole=True), meaning="logs of 1 MiB that every instance has to write"),
-    "timeout_s": Field(Number(1, 30 * 86400), meaning="how long to wait for a warm cache or for the logs"),
+    "window_rounds": Field(
+        Number(2, 100, whole=True), meaning="rounds that must keep steady together; 5 if left out"
+    ),
+    "range_percent": Field(
+        Number(0.1, 1000), meaning="how far these may lie apart, of their mean; 20 if left out"
+    ),
+    "slope_percent": Field(
+        Number(0.1, 1000), meaning="how much the line through them may slope; 10 if left out"
+    ),
+    "logs": Field(
+        Number(1, 100_000, whole=True), meaning="logs of 1 MiB that every instance has to write"
+    ),
+    "timeout_s": Field(
+        Number(1, 30 * 86400), meaning="how long to wait for a warm cache or for the logs"
+    ),
     "cache_percent": Field(Number(0, 100, whole=True), meaning="how full a warm cache is"),
     "counter_interval_s": Field(
         Number(1, 3600, whole=True),
-        meaning="interval of the table of counters; as published if left out: 15, checksum and backup 30, recovery 2",
+        meaning="interval of the table of counters; as published if left out: 15, checksum and "
+        "backup 30, recovery 2",
     ),
     "read_kib": Field(Number(4, 4096, whole=True), meaning="length of backup or checksum reads"),
-    "reads_in_flight": Field(Number(1, 4096, whole=True), meaning="backup or checksum reads of each database at once"),
+    "reads_in_flight": Field(
+        Number(1, 4096, whole=True), meaning="backup or checksum reads of each database at once"
+    ),
 }
 
 
@@ -61,52 +79,88 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
     names = [workload["name"] for workload in plan["workload"]] or ["mix"]
     usual = _usual(any((workload["load"] or {}).get("search") for workload in plan["workload"]))
     found = []
-    if plan["instance"] and all(item["backend"] == "imap" for item in plan["instance"]):
-        usual = _of_kinds(("prepare", "measure", "audit", "stop"), {"measure": settings.QUALIFYING_S["mail"]})
+    families = {family_of(item["backend"]) for item in plan["instance"] or []}
+    if families == {"mail"}:
+        usual = _of_kinds(
+            ("prepare", "measure", "audit", "stop"), {"measure": settings.QUALIFYING_S["mail"]}
+        )
     for index, given in enumerate(plan["phase"] or usual):
         kind = given["kind"]
         if kind is None:
             continue
         for key, value in given.items():
             if value is not None and key not in ("name", "kind", "counter_interval_s", *KEYS[kind]):
-                collector.add(("phase", index, key), f"means nothing in a phase of kind {kind}", "remove it")
-        known = any(mistake.where == f"phase[{index + 1}].duration_s" for mistake in collector.mistakes)
+                collector.add(
+                    ("phase", index, key), f"means nothing in a phase of kind {kind}", "remove it"
+                )
+        known = any(
+            mistake.where == f"phase[{index + 1}].duration_s" for mistake in collector.mistakes
+        )
         if kind in ("measure", "search", "soak") and given["duration_s"] is None and not known:
             collector.add(("phase", index, "duration_s"), "is missing", f"say how long to {kind}")
         if kind == "precondition":
-            window, rounds = (given[key] or settings.PRECONDITION[key] for key in ("window_rounds", "rounds_max"))
+            window, rounds = (
+                given[key] or settings.PRECONDITION[key] for key in ("window_rounds", "rounds_max")
+            )
             if window > rounds:
                 key = "window_rounds" if given["window_rounds"] is not None else "rounds_max"
-                collector.add(("phase", index, key), "leaves no window of rounds", "let rounds_max be the larger one")
+                collector.add(
+                    ("phase", index, key),
+                    "leaves no window of rounds",
+                    "let rounds_max be the larger one",
+                )
         for name in given["workloads"] or []:
             collector.named(name, names, ("phase", index, "workloads"))
-        if kind in _ENGINE_KINDS and any(item["backend"] == "raw_files" for item in plan["instance"] or []):
-            collector.add(("phase", index, "kind"), f"{kind} needs the engine, but an instance is raw files")
-        if kind in _ENGINE_KINDS and any(item["backend"] == "files" for item in plan["instance"] or []):
-            collector.add(("phase", index, "kind"), f"{kind} needs the engine, but an instance is files")
+        if kind in _ENGINE_KINDS and any(
+            item["backend"] == "raw_files" for item in plan["instance"] or []
+        ):
+            collector.add(
+                ("phase", index, "kind"), f"{kind} needs the engine, but an instance is raw files"
+            )
+        if kind in _ENGINE_KINDS and any(
+            item["backend"] == "files" for item in plan["instance"] or []
+        ):
+            collector.add(
+                ("phase", index, "kind"), f"{kind} needs the engine, but an instance is files"
+            )
         if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(
             item["backend"] == "imap" for item in plan["instance"] or []
         ):
-            collector.add(("phase", index, "kind"), f"{kind} needs files of ours, but an instance is a mail server")
+            collector.add(
+                ("phase", index, "kind"),
+                f"{kind} needs files of ours, but an instance is a mail server",
+            )
         if kind == "audit" and not any(
             family_of(item["backend"]) in ("store", "mail") for item in plan["instance"] or []
         ):
             hint = "leave the phase out"
-            collector.add(("phase", index, "kind"), "is audit, but no instance is a store or a mail server", hint)
+            collector.add(
+                ("phase", index, "kind"),
+                "is audit, but no instance is a store or a mail server",
+                hint,
+            )
         if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(
             item["backend"] in CLIENT_BACKENDS for item in plan["instance"] or []
         ):
             collector.add(
-                ("phase", index, "kind"), f"{kind} needs files of ours, but an instance is a database of others"
+                ("phase", index, "kind"),
+                f"{kind} needs files of ours, but an instance is a database of others",
             )
         usual_loads = names if kind in _LOADED_KINDS else []
         workloads = given["workloads"] if given["workloads"] is not None else usual_loads
-        found.append(spec.PhaseSpec(name=given["name"] or kind, action=_action(kind, given), workloads=workloads))
+        found.append(
+            spec.PhaseSpec(
+                name=given["name"] or kind, action=_action(kind, given), workloads=workloads
+            )
+        )
     return found
 
 
 def counter_intervals(plan: Given, collector: Collector) -> dict[str, int]:
-    """The stated intervals of the table of counters, by phase; none can be shorter than a sample."""
+    """The stated intervals of the table of counters, by phase.
+
+    None can be shorter than a sample.
+    """
     found = {}
     for index, given in enumerate(plan["phase"] or []):
         interval_s, sample_ms = given.get("counter_interval_s"), plan["sample_interval_ms"]
@@ -120,14 +174,27 @@ def counter_intervals(plan: Given, collector: Collector) -> dict[str, int]:
 
 
 def _usual(searches: bool) -> list[Given]:
-    """The phases of a plan that names none: a qualification, after a search where one is asked for."""
-    kinds = ("prepare", "warm_up", *(("search",) if searches else ()), "measure", "stop", "checksum")
+    """The phases of a plan that names none.
+
+    A qualification, after a search where one is asked for.
+    """
+    kinds = (
+        "prepare",
+        "warm_up",
+        *(("search",) if searches else ()),
+        "measure",
+        "stop",
+        "checksum",
+    )
     durations = {"search": settings.SEARCH["duration_s"], "measure": settings.QUALIFYING_DURATION_S}
     return _of_kinds(kinds, durations)
 
 
 def _of_kinds(kinds: Sequence[str], durations: Mapping[str, float]) -> list[Given]:
-    return [dict.fromkeys(PHASE_FIELDS) | {"kind": kind, "duration_s": durations.get(kind)} for kind in kinds]
+    return [
+        dict.fromkeys(PHASE_FIELDS) | {"kind": kind, "duration_s": durations.get(kind)}
+        for kind in kinds
+    ]
 
 
 def _action(kind: str, given: Given) -> spec.PhaseAction:
@@ -139,7 +206,9 @@ def _action(kind: str, given: Given) -> spec.PhaseAction:
         case "warm_up":
             percent = value("cache_percent", settings.CACHE_WARM_PERCENT)
             return spec.WarmUp(
-                kind=kind, cache_percent=percent, timeout_s=float(value("timeout_s", settings.WARM_UP_TIMEOUT_S))
+                kind=kind,
+                cache_percent=percent,
+                timeout_s=float(value("timeout_s", settings.WARM_UP_TIMEOUT_S)),
             )
         case "precondition":
             wanted = {key: value(key, default) for key, default in settings.PRECONDITION.items()}
@@ -159,7 +228,9 @@ def _action(kind: str, given: Given) -> spec.PhaseAction:
             return spec.Soak(kind=kind, duration_s=duration_s)
         case "generate_logs":
             timeout_s = float(value("timeout_s", settings.GENERATE_TIMEOUT_S))
-            return spec.GenerateLogs(kind=kind, logs_count=value("logs", settings.RECOVERY_LOGS), timeout_s=timeout_s)
+            return spec.GenerateLogs(
+                kind=kind, logs_count=value("logs", settings.RECOVERY_LOGS), timeout_s=timeout_s
+            )
         case "checksum":
             return spec.Checksum(
                 kind=kind,

@@ -1,17 +1,20 @@
-"""The two scenarios of the published tool: a plan says who uses the storage, or how much of it is used, and the rest follows.
+"""The two scenarios of the published tool.
 
-    [mailbox_profile]                 databases hold users x quota, the load is users x IOPS, and must be reached
-    users = 4000
+A plan says who uses the storage, or how much of it is used, and the rest follows.
+
+    [mailbox_profile]                 databases hold users x quota, the load is users x IOPS, and
+    must be reached users = 4000
     quota_mb = 250
     iops_per_user = 0.12              # or profile = "heavy"
 
-    [disk_throughput]                 databases fill a share of the volumes, the load is a share of what they carry
-    capacity_percent = 80
+    [disk_throughput]                 databases fill a share of the volumes, the load is a share of
+    what they carry capacity_percent = 80
     throughput_percent = 100
     sessions = 3
 
-A fifth of the capacity stays free for growth, as in the published tool. What a plan says of an instance or a workload itself
-stands. Source of the rules: the tool's descriptions of 2007 to 2013 and the configuration files of 2013.
+A fifth of the capacity stays free for growth, as in the published tool. What a plan says of an
+instance or a workload itself stands. Source of the rules: the tool's descriptions of 2007 to 2013
+and the configuration files of 2013.
 """
 
 from __future__ import annotations
@@ -34,16 +37,23 @@ MAILBOX_FIELDS = {
     "quota_mb": Field(Number(1, 1e7), required=True, meaning="size of each in MiB"),
     "iops_per_user": Field(Number(0.0001, 1000), meaning="database I/O of one of them"),
     "profile": Field(Text(tuple(profiles())), meaning="what one of them does in a day, instead"),
-    "headroom_percent": Field(Number(0, 1000), default=0, meaning="room above that, which must be reached too"),
+    "headroom_percent": Field(
+        Number(0, 1000), default=0, meaning="room above that, which must be reached too"
+    ),
 }
 THROUGHPUT_FIELDS = {
     "capacity_percent": Field(
         Number(1, 100), default=100, meaning="share of the volumes that is used, growth included"
     ),
     "throughput_percent": Field(
-        Number(1, 100), default=100, meaning="share of the highest rate that is loaded; below 100 it is searched for"
+        Number(1, 100),
+        default=100,
+        meaning="share of the highest rate that is loaded; below 100 it is searched for",
     ),
-    "sessions": Field(Number(1, 100_000, whole=True), meaning="sessions for each database; the edition's if left out"),
+    "sessions": Field(
+        Number(1, 100_000, whole=True),
+        meaning="sessions for each database; the edition's if left out",
+    ),
 }
 
 
@@ -59,7 +69,11 @@ def apply(plan: Given, usual_workload: Given, collector: Collector) -> None:
     if mailbox is None and throughput is None:
         return
     if mailbox is not None and throughput is not None:
-        collector.add(("disk_throughput",), "means nothing beside mailbox_profile", "leave out one of them")
+        collector.add(
+            ("disk_throughput",),
+            "means nothing together with mailbox_profile",
+            "leave out one of them",
+        )
         return
     if not plan["workload"]:
         plan["workload"] = [usual_workload]
@@ -77,14 +91,24 @@ def _size_by_users(plan: Given, scenario: Given, collector: Collector) -> None:
     if scenario["users"] is None or scenario["quota_mb"] is None:
         return  # said already
     count = sum(_count(plan, instance) for instance in plan["instance"] or [])
-    size_mib = max(SIZE_MIB_MIN, math.ceil(scenario["users"] * scenario["quota_mb"] / max(count, 1)))
+    size_mib = max(
+        SIZE_MIB_MIN, math.ceil(scenario["users"] * scenario["quota_mb"] / max(count, 1))
+    )
     for instance in plan["instance"] or []:
         instance["database_size_mib"] = instance["database_size_mib"] or size_mib
     each = {key: scenario[key] for key in ("iops_per_user", "profile") if scenario[key] is not None}
     if len(each) != 1:
-        collector.add(("mailbox_profile",), "needs what a user makes", "write either `iops_per_user` or `profile`")
+        collector.add(
+            ("mailbox_profile",),
+            "needs what a user makes",
+            "write either `iops_per_user` or `profile`",
+        )
         return
-    loads = {"users": scenario["users"], **each, "throughput_percent": 100 + scenario["headroom_percent"]}
+    loads = {
+        "users": scenario["users"],
+        **each,
+        "throughput_percent": 100 + scenario["headroom_percent"],
+    }
     _load_all(plan, loads, collector, "mailbox_profile")
 
 
@@ -132,7 +156,9 @@ def _load_all(plan: Given, loads: Given, collector: Collector, name: str) -> Non
     open_loads = [workload for workload in plan["workload"] if workload["load"] is None]
     if len(open_loads) != 1:
         collector.add(
-            (name,), f"needs one workload without a load, but {len(open_loads)} have none", "leave `load` out of one"
+            (name,),
+            f"needs one workload without a load, but {len(open_loads)} have none",
+            "leave `load` out of one",
         )
         return
     open_loads[0]["load"] = loads

@@ -1,11 +1,14 @@
-"""Duplicates for storage that deduplicates: which leaves of records several databases of a plan have in common.
+"""Duplicates for storage that deduplicates.
 
-A page carries its own number and checksum, and every record its own number, so nothing within a database is ever a duplicate. The same
-page of another database can be: where several databases are alike, a share of their leaves is made from a common seed and is the same
-byte for byte. Of as many copies all but one are duplicates, so with N databases at most (N - 1) / N of the pages can be.
+Which leaves of records several databases of a plan have in common.
 
-Pages that the load changes are no duplicates any more, because they carry the time of their change: what is left at the end is
-measured (`content`).
+A page carries its own number and checksum, and every record its own number, so nothing within a
+database is ever a duplicate. The same page of another database can be: where several databases are
+alike, a share of their leaves is made from a common seed and is the same byte for byte. Of as many
+copies all but one are duplicates, so with N databases at most (N - 1) / N of the pages can be.
+
+Pages that the load changes are no duplicates any more, because they carry the time of their change:
+what is left at the end is measured (`content`).
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ _ALIKE_DATABASES = ("size_bytes", "record_bytes", "vacancy_percent", "compressib
 
 
 def share_leaves(plan: Given, instances: Sequence[Kept], collector: Collector) -> Sequence[Kept]:
-    """The instances of a plan with the leaves their databases have in common, where they state `duplicate_percent`.
+    """The instances of a plan with the leaves their databases have in common, where they state
+    `duplicate_percent`.
 
     Args:
         plan: as it was written.
@@ -31,7 +35,9 @@ def share_leaves(plan: Given, instances: Sequence[Kept], collector: Collector) -
     """
     stated = [
         (index, given["duplicate_percent"], instance)
-        for index, (given, instance) in enumerate(zip(plan["instance"] or [], instances, strict=False))
+        for index, (given, instance) in enumerate(
+            zip(plan["instance"] or [], instances, strict=False)
+        )
         if given["duplicate_percent"]
     ]
     if not stated:
@@ -43,7 +49,11 @@ def share_leaves(plan: Given, instances: Sequence[Kept], collector: Collector) -
         if instance.backend == "raw_files":
             collector.add(here, "needs the engine, but the instance is raw files", "remove it")
         if other_percent != percent:
-            collector.add(here, f"is {other_percent}, but {percent} in another instance", "write one share for all")
+            collector.add(
+                here,
+                f"is {other_percent}, but {percent} in another instance",
+                "write one share for all",
+            )
         different = _different(first, instance)
         if different:
             hint = "databases that have pages in common are alike in all of these"
@@ -51,7 +61,8 @@ def share_leaves(plan: Given, instances: Sequence[Kept], collector: Collector) -
     count = sum(len(instance.databases) for _, _, instance in stated)
     if count < 2:
         hint = (
-            "a page has its number in it, so only another database can hold the same one: state it where there are two"
+            "a page has its number in it, so only another database can hold the same one: state it "
+            "where there are two"
         )
         collector.add(where, "needs two databases", hint)
         return instances
@@ -59,13 +70,19 @@ def share_leaves(plan: Given, instances: Sequence[Kept], collector: Collector) -
     if leaves_percent > 100:
         most = math.floor(100 * (count - 1) / count)
         collector.add(
-            where, f"is above {most}, the most that {count} databases can have in common", f"write at most {most}"
+            where,
+            f"is above {most}, the most that {count} databases can have in common",
+            f"write at most {most}",
         )
         return instances
-    sharing = SharingSpec(seed=int(plan["seed"]) * 1_000_003, leaves_per_million=round(10_000 * leaves_percent))
+    sharing = SharingSpec(
+        seed=int(plan["seed"]) * 1_000_003, leaves_per_million=round(10_000 * leaves_percent)
+    )
     names = {instance.name for _, _, instance in stated}
     return [
-        instance.replace(databases=[database.replace(sharing=sharing) for database in instance.databases])
+        instance.replace(
+            databases=[database.replace(sharing=sharing) for database in instance.databases]
+        )
         if isinstance(instance, RecordsInstance) and instance.name in names
         else instance
         for instance in instances
@@ -78,4 +95,6 @@ def _different(first: InstanceSpec, other: InstanceSpec) -> list[str]:
         return []  # What is stated of files is a mistake that is told elsewhere.
     different = [] if first.page_bytes == other.page_bytes else ["page_bytes"]
     before, now = first.databases[0], other.databases[0]
-    return different + [key for key in _ALIKE_DATABASES if getattr(before, key) != getattr(now, key)]
+    return different + [
+        key for key in _ALIKE_DATABASES if getattr(before, key) != getattr(now, key)
+    ]

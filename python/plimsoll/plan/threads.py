@@ -1,4 +1,6 @@
-"""How many threads carry the instances of a run, and which loads cannot be shared out between them."""
+"""How many threads carry the instances of a run, and which loads cannot be shared out between
+them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def thread_count(stated: int | str, instances: int) -> int | None:
 
 
 def threads_of(instances: Sequence[InstanceSpec], count: int) -> list[int]:
-    """The thread of each instance, counted from 0: in the order of the plan, each goes to the one with the fewest databases.
+    """The thread of each instance, counted from 0.
+
+    In the order of the plan, each goes to the one with the fewest databases.
 
     Rust places them by the same rule (`threads_of_instances`).
     """
@@ -58,7 +62,9 @@ def threads_stated(given: int | str) -> int | str:
 
 
 def unshared(run: RunSpec) -> dict[int, str]:
-    """Pools of sessions that have fewer sessions than threads, by the position of their workload: each thread needs one of its own."""
+    """Pools of sessions that have fewer sessions than threads, by the position of their workload:
+    each thread needs one of its own.
+    """
     places, found = threads_of(run.instances, run.thread_count), {}
     for index, workload in enumerate(run.workloads):
         load = workload.load
@@ -68,7 +74,8 @@ def unshared(run: RunSpec) -> dict[int, str]:
         threads = {thread for thread, instance in named if instance.name in workload.instances}
         if load.sessions < len(threads):
             found[index] = (
-                f"workload {workload.name} shares {load.sessions} sessions between instances on {len(threads)} threads; "
+                f"workload {workload.name} shares {load.sessions} sessions between instances on "
+                f"{len(threads)} threads; "
                 f"take at least {len(threads)} sessions, or fewer threads"
             )
     return found

@@ -1,7 +1,9 @@
-"""The audit after the power came back: copy, look at the pages as they were found, recover the copy, read, judge.
+"""The audit after the power came back.
 
-Recovery writes, so it works on a copy, and the files that the cut left are only read. Only who asks for it has them recovered where
-they lie, and is told that they are evidence no longer.
+Copy, look at the pages as they were found, recover the copy, read, judge.
+
+Recovery writes, so it works on a copy, and the files that the cut left are only read. Only who asks
+for it has them recovered where they lie, and is told that they are evidence no longer.
 """
 
 from __future__ import annotations
@@ -15,9 +17,17 @@ import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll.databases import ownership
+from plimsoll.documents.document import DocumentError
+from plimsoll.documents.powercut import (
+    PagesFound,
+    PowercutAudit,
+    PowercutWork,
+    RunDescription,
+    Survey,
+    SurveyError,
+)
 from plimsoll.errors import PowercutError
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.powercut import workspace
@@ -25,7 +35,6 @@ from plimsoll.powercut.judge import judge
 from plimsoll.powercut.witness import WitnessError
 from plimsoll.powercut.witness_log import Statement, read_statement
 
-SCHEMA_VERSION = 1
 COPY_PREFIX = "plimsoll-audit-"
 PART_BYTES, BLOCK_BYTES = 1 << 20, 4096
 #: What the system says where a device cannot give back what lies there.
@@ -38,8 +47,14 @@ class AuditError(PowercutError):
 
 
 def audit_powercut(
-    directory: Path, log: Path, *, work_in: Path | None, in_place: bool, keep: bool, was_cut: bool = False
-) -> dict[str, Any]:
+    directory: Path,
+    log: Path,
+    *,
+    work_in: Path | None,
+    in_place: bool,
+    keep: bool,
+    was_cut: bool = False,
+) -> PowercutAudit:
     """Audit what a power cut left.
 
     Args:
@@ -48,7 +63,8 @@ def audit_powercut(
         work_in: where the copy is made; the directory for temporary files if left out.
         in_place: recover the files themselves instead of a copy.
         keep: leave the recovered copy.
-        was_cut: the user says that the power went while the work went on, where neither log nor machine can show it.
+        was_cut: the user says that the power went while the work went on, where neither log nor
+            machine can show it.
 
     Raises:
         AuditError: there is no room for the copy, or this machine cannot do what an audit takes.
@@ -62,15 +78,19 @@ def audit_powercut(
         copy = place if in_place else _copy(place, work_in, unreadable)
         try:
             found = _look(copy, written["work"], in_place=in_place)
-            lost_files = [name for name in (workspace.DATABASE, workspace.MARKS) if not (copy / name).is_file()]
+            lost_files = [
+                name
+                for name in (workspace.DATABASE, workspace.MARKS)
+                if not (copy / name).is_file()
+            ]
         finally:
             if not in_place and not keep:
                 shutil.rmtree(copy)
     same_start = written["boot_id"] is not None and written["boot_id"] == workspace.boot_id()
-    _name_original(found["survey"], copy, place)
+    _name_original(found.survey, copy, place)
     judgement = judge(
         case.statement,
-        found["survey"],
+        found.survey,
         physical_bytes=workspace.whole_bytes(written["sectors"]),
         unwitnessed_max=int(written["work"]["unwitnessed_max"]),
         was_closed=case.was_closed,
@@ -78,11 +98,11 @@ def audit_powercut(
         same_start=same_start,
         lost_files=[*([] if case.has_marker else [ownership.MARKER]), *lost_files],
         unreadable=unreadable,
-        pages_after=found["after"],
+        pages_after=found.after,
     )
     return {
         "kind": "power_cut_audit",
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "path": str(place),
         "run": written["run"],
         "examined": {
@@ -90,10 +110,13 @@ def audit_powercut(
             "copy": str(copy) if keep and not in_place else None,
             "original_changed": in_place,
         },
-        **judgement,
-        "pages_before_recovery": found["before"],
-        "recovery": found["survey"]["recovery"],
-        "pages_after_recovery": found["after"],
+        "result": judgement["result"],
+        "reasons": judgement["reasons"],
+        "findings": judgement["findings"],
+        "figures": judgement["figures"],
+        "pages_before_recovery": found.before,
+        "recovery": found.survey["recovery"],
+        "pages_after_recovery": found.after,
         "same_start_of_machine": same_start,
     }
 
@@ -111,7 +134,7 @@ class _Case:
     """
 
     place: Path
-    written: dict[str, Any]
+    written: RunDescription
     statement: Statement
     has_marker: bool
     was_closed: bool
@@ -124,36 +147,54 @@ def _identify(directory: Path, log: Path) -> _Case:
         PlaceError: neither of them knows this place, or its storage is not mounted there.
     """
     try:
-        place, marker = workspace.find(directory)
+        place, written, was_closed = workspace.find(directory)
     except workspace.PlaceError as lost:
         return _without_marker(directory, log, lost)
-    written = marker[workspace.NAME]
-    statement = read_statement(log, lambda run: run.get("run") == written["run"], f"run {written['run']}")
-    return _Case(place, written, statement, True, marker.get("state") == ownership.CLOSED)
+    statement = read_statement(
+        log, lambda run: run.get("run") == written["run"], f"run {written['run']}"
+    )
+    return _Case(place, written, statement, True, was_closed)
 
 
 def _without_marker(directory: Path, log: Path, lost: workspace.PlaceError) -> _Case:
-    possible = {str(path): path for path in (directory.absolute() / workspace.NAME, directory.absolute())}
+    possible = {
+        str(path): path for path in (directory.absolute() / workspace.NAME, directory.absolute())
+    }
     try:
-        statement = read_statement(log, lambda run: run.get("path") in possible, f"a run in {directory}")
+        statement = read_statement(
+            log, lambda run: run.get("path") in possible, f"a run in {directory}"
+        )
     except WitnessError as error:
         raise workspace.PlaceError(f"{lost}; {error}") from error
-    described = statement.run
-    if not described.keys() >= {"work", "sectors", "boot_id"}:
-        raise lost
+    try:
+        described = workspace.description_of(statement.run, str(log))
+    except DocumentError:
+        raise lost from None
     place = possible[described["path"]]
     if (missed := workspace.missed_mount(place.parent, described)) is not None:
         raise workspace.PlaceError(f"{missed}; mount the storage there and audit again")
     if statement.ended == "stopped":
-        raise workspace.PlaceError(f"{lost}; the work there was ended by its user, and nothing was at risk")
+        raise workspace.PlaceError(
+            f"{lost}; the work there was ended by its user, and nothing was at risk"
+        )
     return _Case(place, described, statement, False, False)
 
 
-def _look(place: Path, work: dict[str, Any], *, in_place: bool) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Found:
+    """Everything that is there: the pages as they were found, the survey, the recovered pages."""
+
+    before: PagesFound
+    survey: Survey
+    after: PagesFound | None
+
+
+def _look(place: Path, work: PowercutWork, *, in_place: bool) -> _Found:
     """Everything that is there.
 
     Raises:
-        AuditError: it cannot be looked at, for a reason that lies with this machine or with whoever described the work.
+        AuditError: it cannot be looked at, for a reason that lies with this machine or with whoever
+            described the work.
     """
     from plimsoll import _native
 
@@ -161,44 +202,66 @@ def _look(place: Path, work: dict[str, Any], *, in_place: bool) -> dict[str, Any
     before = _pages(database, "pages")
     try:
         # This machine may be another one than that which worked.
-        survey = json.loads(_native.survey(json.dumps(work | {"directory": str(place), "io_method": "auto"})))
+        survey: Survey = json.loads(
+            _native.survey(json.dumps(work | {"directory": str(place), "io_method": "auto"}))
+        )
     except _native.ConfigError as error:
-        raise AuditError(f"the work that marker or witness describe cannot have been done: {error}") from error
+        raise AuditError(
+            f"the work that marker or witness describe cannot have been done: {error}"
+        ) from error
     for said in (survey["database_error"], survey["marks_error"]):
         if said is not None and not _lies_with_storage(said, in_place=in_place):
-            raise AuditError(f"this machine cannot look at the {'files' if in_place else 'copy'}: {said['text']}")
+            raise AuditError(
+                f"this machine cannot look at the {'files' if in_place else 'copy'}: {said['text']}"
+            )
     after = _pages(database, "deep") if survey["database_error"] is None else None
-    return {"before": before, "survey": survey, "after": after}
+    return _Found(before, survey, after)
 
 
-def _lies_with_storage(error: dict[str, str], *, in_place: bool) -> bool:
-    """Whether an error is one of the storage under audit: a copy lies elsewhere, and few descriptors are nobody's lie."""
+def _lies_with_storage(error: SurveyError, *, in_place: bool) -> bool:
+    """Whether an error is one of the storage under audit.
+
+    A copy lies elsewhere, and few descriptors are nobody's lie.
+    """
     if error["family"] != "disk":
         return True
     number = _SYSTEM_ERROR.search(error["text"])
-    return number is not None and int(number[1]) in ({errno.ENOENT, *LOST_BLOCKS} if in_place else {errno.ENOENT})
+    return number is not None and int(number[1]) in (
+        {errno.ENOENT, *LOST_BLOCKS} if in_place else {errno.ENOENT}
+    )
 
 
-def _name_original(survey: dict[str, Any], copy: Path, place: Path) -> None:
+def _name_original(survey: Survey, copy: Path, place: Path) -> None:
     """Say the names of the files that were copied, not of a copy that is gone."""
-    for key in ("database_error", "marks_error"):
-        if survey[key] is not None:
-            survey[key]["text"] = survey[key]["text"].replace(str(copy), str(place))
+    for error in (survey["database_error"], survey["marks_error"]):
+        if error is not None:
+            error["text"] = error["text"].replace(str(copy), str(place))
 
 
-def _pages(database: Path, depth: str) -> dict[str, Any]:
+def _pages(database: Path, depth: str) -> PagesFound:
     """What verification says of the pages, in short."""
     from plimsoll import _native
 
     file = json.loads(_native.verify([str(database)], depth))["files"][0]
-    kept = ("verdict", "pages_seen", "bad", "correctable", "wrong_page_number", "uninitialized", "unreadable", "error")
-    deep = file.get("deep")
-    findings = {"deep_findings": len(deep["findings"]) + deep["findings_unlisted"]} if deep else {}
-    return {key: file.get(key) for key in kept} | findings
+    found = PagesFound(
+        verdict=file.get("verdict"),
+        pages_seen=file.get("pages_seen"),
+        bad=file.get("bad"),
+        correctable=file.get("correctable"),
+        wrong_page_number=file.get("wrong_page_number"),
+        uninitialized=file.get("uninitialized"),
+        unreadable=file.get("unreadable"),
+        error=file.get("error"),
+    )
+    if deep := file.get("deep"):
+        found["deep_findings"] = len(deep["findings"]) + deep["findings_unlisted"]
+    return found
 
 
 def _copy(place: Path, work_in: Path | None, unreadable: dict[str, int]) -> Path:
-    """A copy of everything, in a new directory; what cannot be read is zero there, and counted by file.
+    """A copy of everything, in a new directory.
+
+    What cannot be read is zero there, and counted by file.
 
     Raises:
         AuditError: there is no room, or a file cannot be read at all.
@@ -209,7 +272,10 @@ def _copy(place: Path, work_in: Path | None, unreadable: dict[str, int]) -> Path
         files = sorted(path for path in there if path.is_file() and not path.is_symlink())
         size = sum(path.stat().st_size for path in files)
         if shutil.disk_usage(parent).free < size + (64 << 20):
-            raise AuditError(f"{parent} has no room for a copy of {size >> 20} MiB; name another directory with --work")
+            raise AuditError(
+                f"{parent} has no room for a copy of {size >> 20} MiB; name another directory with "
+                f"--work"
+            )
         copy = Path(tempfile.mkdtemp(prefix=COPY_PREFIX, dir=parent))
     except OSError as error:
         raise AuditError(f"{error.filename}: {system_reason(error)}; see --work") from error
@@ -228,7 +294,10 @@ def _copy(place: Path, work_in: Path | None, unreadable: dict[str, int]) -> Path
 
 
 def _copy_file(source: Path, target: Path) -> int:
-    """Read from the storage, not from what the kernel remembers of the file; returns the blocks that cannot be read."""
+    """Read from the storage, not from what the kernel remembers of the file.
+
+    Returns the blocks that cannot be read.
+    """
     lost = 0
     with source.open("rb", buffering=0) as reader, target.open("wb") as writer:
         os.posix_fadvise(reader.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

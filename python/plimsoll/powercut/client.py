@@ -1,7 +1,9 @@
-"""The machine under test: durable work below, and the witness told of each acknowledgement as soon as it is known.
+"""The machine under test: durable work below, and the witness told of each acknowledgement as soon
+as it is known.
 
-An acknowledgement leaves after the storage has said that the data is durable, never before. While the witness is too far behind the
-work waits, so that no amount of evidence is ever only under way; and when the witness is gone the work ends.
+An acknowledgement leaves after the storage has said that the data is durable, never before. While
+the witness is too far behind the work waits, so that no amount of evidence is ever only under way;
+and when the witness is gone the work ends.
 """
 
 from __future__ import annotations
@@ -10,9 +12,18 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from plimsoll.powercut.witness import GREETING, TICK, TICK_S, WitnessError, address_of, reason_of, written
+from plimsoll.documents.powercut import RunDescription
+from plimsoll.powercut.witness import (
+    GREETING,
+    TICK,
+    TICK_S,
+    WitnessError,
+    address_of,
+    reason_of,
+    written,
+)
 
 if TYPE_CHECKING:
     from plimsoll import _native
@@ -52,7 +63,9 @@ class PowercutProgress:
 class Link:
     """The connection to the witness."""
 
-    def __init__(self, address: str, description: dict[str, Any], patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, address: str, description: RunDescription, patience_s: float = PATIENCE_S
+    ) -> None:
         """Connect and introduce the run.
 
         Raises:
@@ -67,11 +80,13 @@ class Link:
             self._native = _native.WitnessLink(written(host, port), greeting, patience_s)
         except TimeoutError as error:
             raise WitnessError(
-                f"--witness: {self._name} does not answer; is it a witness, does it hear another machine, does this one reach it?"
+                f"--witness: {self._name} does not answer; is it a witness, does it hear another "
+                f"machine, does this one reach it?"
             ) from error
         except ConnectionError as error:
             raise WitnessError(
-                f"--witness: {reason_of(error)}; start `plimsoll witness` there, and see that this machine reaches it"
+                f"--witness: {reason_of(error)}; start `plimsoll witness` there, and see that this "
+                f"machine reaches it"
             ) from error
         except ValueError as error:
             answer = str(error)[:80]
@@ -92,7 +107,8 @@ class Link:
             WitnessError: the witness is gone.
         """
         said = [
-            f"{LETTERS[kind]} {lane} {sequence} {number} {started}" for kind, lane, sequence, number, started in lines
+            f"{LETTERS[kind]} {lane} {sequence} {number} {started}"
+            for kind, lane, sequence, number, started in lines
         ]
         self._native.tell("\n".join(said or [TICK]) + "\n")
         if (lost := self._native.lost) is not None:
@@ -104,7 +120,10 @@ class Link:
 
 
 def carry_on(
-    native: _native.Powercut, link: Link, show: Callable[[PowercutProgress], None], warn: Callable[[str], None]
+    native: _native.Powercut,
+    link: Link,
+    show: Callable[[PowercutProgress], None],
+    warn: Callable[[str], None],
 ) -> PowercutProgress:
     """Tell the witness of everything until the work is over.
 

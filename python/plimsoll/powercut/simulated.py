@@ -1,15 +1,16 @@
-"""A power cut in memory: what an audit says of storage that keeps its promises, and of storage that breaks one.
+"""A power cut in memory: what an audit says of storage that keeps its promises, and of storage that
+breaks one.
 
-The engine, the marks, the survey and the judgement are those of a real cut; the disk is simulated, in virtual time, and the witness
-hears everything at once. Nothing is written anywhere.
+The engine, the marks, the survey and the judgement are those of a real cut; the disk is simulated,
+in virtual time, and the witness hears everything at once. Nothing is written anywhere.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+from plimsoll.documents.powercut import PowercutAudit
 from plimsoll.powercut import workspace
 from plimsoll.powercut.judge import judge
 from plimsoll.powercut.witness_log import Line, Statement, rings_of
@@ -22,7 +23,7 @@ MILLISECONDS = 60
 PHYSICAL_BYTES = 4096
 
 
-def rehearse_powercut(behaviour: str, seed: int = 1) -> dict[str, Any]:
+def rehearse_powercut(behaviour: str, seed: int = 1) -> PowercutAudit:
     """Cut the power of a simulated disk and audit what is left.
 
     >>> rehearse_powercut("honest")["result"]
@@ -31,14 +32,25 @@ def rehearse_powercut(behaviour: str, seed: int = 1) -> dict[str, Any]:
     from plimsoll import _native
 
     wanted = workspace.PowercutWanted(Path("/"), SIZE_BYTES, PAGE_BYTES, SESSIONS)
-    small = {"run": seed, "lanes": LANES, "slots": SLOTS, "cache_bytes": CACHE_BYTES}
-    work = workspace.work_of(wanted) | small
+    work = workspace.work_of(wanted)
+    work.update({"run": seed, "lanes": LANES, "slots": SLOTS, "cache_bytes": CACHE_BYTES})
     spec = {"behaviour": behaviour, "seed": seed, "milliseconds": MILLISECONDS, "work": work}
     found = json.loads(_native.rehearse(json.dumps(spec)))
     statement = Statement({"run": workspace.run_name(work)}, rings_of(work), ended="silent")
     for line in found["acknowledged"]:
         statement.add(Line(**line))
     judgement = judge(
-        statement, found["survey"], physical_bytes=PHYSICAL_BYTES, unwitnessed_max=work["unwitnessed_max"]
+        statement,
+        found["survey"],
+        physical_bytes=PHYSICAL_BYTES,
+        unwitnessed_max=work["unwitnessed_max"],
     )
-    return {"kind": "power_cut_audit", "rehearsed": behaviour, **judgement, "recovery": found["survey"]["recovery"]}
+    return PowercutAudit(
+        kind="power_cut_audit",
+        rehearsed=behaviour,
+        result=judgement["result"],
+        reasons=judgement["reasons"],
+        findings=judgement["findings"],
+        figures=judgement["figures"],
+        recovery=found["survey"]["recovery"],
+    )

@@ -1,10 +1,13 @@
-"""The witness: a listener that writes down, on stable storage, what another machine says it has made durable.
+"""The witness: a listener that writes down, on stable storage, what another machine says it has
+made durable.
 
-What is said on the network, and the rules of it, stand in `plimsoll-powercut::wire`; here the log is kept. Each step of a conversation
-that writes comes here, and is answered when it lies on the disk.
+What is said on the network, and the rules of it, stand in `plimsoll-powercut::wire`; here the log
+is kept. Each step of a conversation that writes comes here, and is answered when it lies on the
+disk.
 
-Whoever reaches the port can write to the log and nowhere else: lines that are none of these end the link, a log has a size it does not
-outgrow, and one link is heard at a time. It listens on the loopback unless told otherwise; nothing is encrypted or proven.
+Whoever reaches the port can write to the log and nowhere else: lines that are none of these end the
+link, a log has a size it does not outgrow, and one link is heard at a time. It listens on the
+loopback unless told otherwise; nothing is encrypted or proven.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import cast
 
+from plimsoll.documents.powercut import LinkEnded, RunDescription
 from plimsoll.errors import PowercutError
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.sanitize import parse_json
@@ -40,7 +44,10 @@ Say = Callable[[str], None]
 
 
 class WitnessError(PowercutError):
-    """A witness that cannot do its work, or a machine under test that cannot reach it; the message says why."""
+    """A witness that cannot do its work, or a machine under test that cannot reach it.
+
+    The message says why.
+    """
 
 
 def address_of(text: str, option: str) -> tuple[str, int]:
@@ -55,11 +62,15 @@ def address_of(text: str, option: str) -> tuple[str, int]:
     try:
         return parse_address(text)
     except AddressError as error:
-        raise WitnessError(f'{option}: "{text}" is no address; write HOST:PORT such as {WITNESS_ADDRESS}') from error
+        raise WitnessError(
+            f'{option}: "{text}" is no address; write HOST:PORT such as {WITNESS_ADDRESS}'
+        ) from error
 
 
 class WitnessLog:
-    """The log: opened for appending only, locked, and on stable storage before anybody is told so."""
+    """The log: opened for appending only, locked, and on stable storage before anybody is told
+    so.
+    """
 
     def __init__(self, path: Path, bytes_max: int = LOG_BYTES_MAX) -> None:
         """Open or begin a log.
@@ -73,7 +84,9 @@ class WitnessLog:
             self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise WitnessError(f"{path} is written by another witness; name another file") from error
+            raise WitnessError(
+                f"{path} is written by another witness; name another file"
+            ) from error
         except OSError as error:
             raise WitnessError(f"{path}: {system_reason(error)}; name another file") from error
         self.size = os.fstat(self._descriptor).st_size
@@ -84,7 +97,9 @@ class WitnessLog:
             os.close(directory)
         elif not is_witness_log(path):
             os.close(self._descriptor)
-            raise WitnessError(f"{path} is no log of a witness; name another file, nothing is overwritten")
+            raise WitnessError(
+                f"{path} is no log of a witness; name another file, nothing is overwritten"
+            )
         elif os.pread(self._descriptor, 1, self.size - 1) != b"\n":
             # This machine lost its power once: half a line must not become a whole one.
             self.append(b" cut off\n")
@@ -96,7 +111,9 @@ class WitnessLog:
             WitnessError: the log has reached its size, or its storage takes no more.
         """
         if self.size + len(lines) > self._bytes_max:
-            raise WitnessError(f"{self.path} has reached {self._bytes_max >> 20} MiB; begin another log")
+            raise WitnessError(
+                f"{self.path} has reached {self._bytes_max >> 20} MiB; begin another log"
+            )
         written = 0
         try:
             while written < len(lines):
@@ -106,7 +123,7 @@ class WitnessLog:
         except OSError as error:
             raise WitnessError(f"{self.path}: {system_reason(error)}; begin another log") from error
 
-    def note(self, event: dict[str, Any]) -> None:
+    def note(self, event: Mapping[str, object]) -> None:
         """Append a line of the witness's own."""
         self.append((json.dumps(event) + "\n").encode())
 
@@ -129,7 +146,9 @@ def is_witness_log(path: Path) -> bool:
 class Listener:
     """Takes an address at its construction and hears one link after the other."""
 
-    def __init__(self, address: str, log: WitnessLog, say: Say = lambda _: None, silence_s: float = SILENCE_S) -> None:
+    def __init__(
+        self, address: str, log: WitnessLog, say: Say = lambda _: None, silence_s: float = SILENCE_S
+    ) -> None:
         """Take an address.
 
         Raises:
@@ -150,13 +169,19 @@ class Listener:
         """Listen no more."""
         self._native.close()
 
-    def hear_one(self) -> dict[str, Any]:
+    def hear_one(self) -> LinkEnded:
         """Wait for a link and write down what it says until it ends; returns how it ended."""
         self._native.hear()
         while True:
             kind, peer, said, lines = self._native.next_event()
             if kind == "ended":
-                ending = {"event": "ended", "at": _now(), "peer": peer, "lines": lines, "why": said.decode()}
+                ending: LinkEnded = {
+                    "event": "ended",
+                    "at": _now(),
+                    "peer": peer,
+                    "lines": lines,
+                    "why": said.decode(),
+                }
                 self._log.note(ending)
                 return ending
             try:
@@ -197,7 +222,7 @@ def reason_of(error: Exception | str) -> str:
     return str(error).partition("; ")[0]
 
 
-def _description(line: bytes) -> dict[str, Any] | None:
+def _description(line: bytes) -> RunDescription | None:
     """The run that a first line describes."""
     try:
         text = line.decode("ascii")
@@ -207,7 +232,10 @@ def _description(line: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(value, dict) or "work" not in value:
         return None
-    return value if isinstance(value.get("run"), str) and isinstance(value.get("path"), str) else None
+    if not isinstance(value.get("run"), str) or not isinstance(value.get("path"), str):
+        return None
+    # The rest of it is looked at by the audit, once it is needed.
+    return cast(RunDescription, value)
 
 
 def _now() -> str:

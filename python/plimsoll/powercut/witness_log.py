@@ -1,19 +1,21 @@
 """What a witness log says of one run: each acknowledgement in its order, and how it ended.
 
-A log may hold several runs and end in the middle of a line, if the witness lost its power too. Nothing of it is trusted further than
-its form: lines that are none are counted and left out. Days of acknowledgements are read in the memory of a few: of each place of a ring
-only the newest is kept, because that is all an audit looks for.
+A log may hold several runs and end in the middle of a line, if the witness lost its power too.
+Nothing of it is trusted further than its form: lines that are none are counted and left out. Days
+of acknowledgements are read in the memory of a few: of each place of a ring only the newest is
+kept, because that is all an audit looks for.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
+from plimsoll.documents.powercut import WitnessNote
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.sanitize import parse_json
 from plimsoll.powercut.witness import GREETING_BYTES_MAX, WitnessError, is_witness_log
@@ -54,17 +56,19 @@ class Statement:
     Attributes:
         run: the description that the machine under test gave.
         rings: how many places the ring of each kind has.
-        newest: the newest acknowledgement of each place, by kind, lane and place in the ring; earlier ones were overwritten.
+        newest: the newest acknowledgement of each place, by kind, lane and place in the ring;
+            earlier ones were overwritten.
         counts: acknowledgements by kind.
         last_number: the largest number.
         missing_count: numbers that were passed over: the log is not whole.
         last_count: how many of them came within the last second or two.
-        ended: how the link ended: "silent", "closed", "stopped" or a sentence; None if the log ends before.
+        ended: how the link ended: "silent", "closed", "stopped" or a sentence; None if the log ends
+            before.
         ended_at: when.
         unreadable_lines: lines that are none.
     """
 
-    run: dict[str, Any]
+    run: Mapping[str, object]
     rings: dict[str, int]
     newest: dict[tuple[str, int, int], Line] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -92,12 +96,15 @@ class Statement:
         self._at_times = (self._at_times[1], self.counts.total())
 
 
-def read_statement(path: Path, fits: Callable[[dict[str, Any]], bool], what: str) -> Statement:
+def read_statement(
+    path: Path, fits: Callable[[Mapping[str, object]], bool], what: str
+) -> Statement:
     """Read a log.
 
     Args:
         path: the log.
-        fits: whether a run, by its description, is the one that is looked for. Of several the last one is taken that has said anything.
+        fits: whether a run, by its description, is the one that is looked for. Of several the last
+            one is taken that has said anything.
         what: how a message calls that run.
 
     Raises:
@@ -105,7 +112,9 @@ def read_statement(path: Path, fits: Callable[[dict[str, Any]], bool], what: str
     """
     try:
         if not is_witness_log(path):
-            raise WitnessError(f"{path} is no log of a witness; name the file that `plimsoll witness` wrote")
+            raise WitnessError(
+                f"{path} is no log of a witness; name the file that `plimsoll witness` wrote"
+            )
         found, known = _read(path, fits)
     except OSError as error:
         raise WitnessError(f"{path}: {system_reason(error)}") from error
@@ -115,13 +124,20 @@ def read_statement(path: Path, fits: Callable[[dict[str, Any]], bool], what: str
     return next((statement for statement in reversed(found) if statement.counts), found[-1])
 
 
-def rings_of(work: Any) -> dict[str, int]:
-    """How many places the ring of each kind has, by the description of the work; one where it says nothing that can be."""
+def rings_of(work: object) -> dict[str, int]:
+    """How many places the ring of each kind has, by the description of the work.
+
+    One where it says nothing that can be.
+    """
     said = {kind: work.get(key) if isinstance(work, dict) else None for kind, key in RINGS.items()}
-    return {kind: count if isinstance(count, int) and count > 0 else 1 for kind, count in said.items()}
+    return {
+        kind: count if isinstance(count, int) and count > 0 else 1 for kind, count in said.items()
+    }
 
 
-def _read(path: Path, fits: Callable[[dict[str, Any]], bool]) -> tuple[list[Statement], list[str]]:
+def _read(
+    path: Path, fits: Callable[[Mapping[str, object]], bool]
+) -> tuple[list[Statement], list[str]]:
     """The statements of the runs that fit, and the names of all."""
     found: list[Statement] = []
     known: list[str] = []
@@ -142,13 +158,13 @@ def _read(path: Path, fits: Callable[[dict[str, Any]], bool]) -> tuple[list[Stat
     return found, known
 
 
-def _note(text: str) -> dict[str, Any]:
+def _note(text: str) -> WitnessNote:
     """A line of the witness's own."""
     try:
         note = parse_json(text)
     except ValueError:
         return {}
-    return note if isinstance(note, dict) else {}
+    return cast(WitnessNote, note) if isinstance(note, dict) else {}
 
 
 def _hear(statement: Statement, text: str) -> None:
@@ -158,7 +174,9 @@ def _hear(statement: Statement, text: str) -> None:
         statement.unreadable_lines += 1
     elif words[0] == "t" and len(words) == 2 and _NUMBER.fullmatch(words[1]):
         statement.note_time()
-    elif words[0] in KINDS and len(words) == 5 and all(_NUMBER.fullmatch(word) for word in words[1:]):
+    elif (
+        words[0] in KINDS and len(words) == 5 and all(_NUMBER.fullmatch(word) for word in words[1:])
+    ):
         lane, sequence, number, started = map(int, words[1:])
         statement.add(Line(KINDS[words[0]], lane, sequence, number, started))
     else:

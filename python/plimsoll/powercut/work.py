@@ -1,6 +1,8 @@
-"""Durable work on the machine that loses its power, reported to a witness on another, from its directory to its end.
+"""Durable work on the machine that loses its power, reported to a witness on another, from its
+directory to its end.
 
-Nothing here comes back when the power is cut; what the difference means is said by the audit, when the power is back.
+Nothing here comes back when the power is cut; what the difference means is said by the audit, when
+the power is back.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plimsoll.documents.powercut import RunDescription, WorkOutcome
 from plimsoll.errors import CorruptionError, DiskError, EngineError, PowercutError, of_the_engine
 from plimsoll.live.listener import Listener
 from plimsoll.powercut import workspace
@@ -33,12 +36,12 @@ class WorkEnded:
     """Work that ended without a cut.
 
     Attributes:
-        outcome: what was done, as plain data.
+        outcome: what was done.
         place: the directory it worked in.
         interrupted: whether somebody stopped it.
     """
 
-    outcome: dict[str, Any]
+    outcome: WorkOutcome
     place: Path
     interrupted: bool
 
@@ -50,7 +53,8 @@ def work_until_cut(
     listener: Listener | None = None,
     show: Callable[[PowercutProgress], None] = lambda _: None,
 ) -> WorkEnded:
-    """Commit durably and tell a witness of every commit, until the power is cut, the time is over or Ctrl-C.
+    """Commit durably and tell a witness of every commit, until the power is cut, the time is over
+    or Ctrl-C.
 
     Args:
         wanted: where, how much and how long.
@@ -77,7 +81,7 @@ def work_until_cut(
 def _work(
     link: Link,
     wanted: workspace.PowercutWanted,
-    description: dict[str, Any],
+    description: RunDescription,
     listener: Listener,
     show: Callable[[PowercutProgress], None],
 ) -> WorkEnded:
@@ -87,14 +91,16 @@ def _work(
     place, work = workspace.take(wanted, description), description["work"]
     if link.is_here:
         listener.warning(
-            "the witness is on this machine; its log must lie on storage that keeps its power, or it proves nothing"
+            "the witness is on this machine; its log must lie on storage that keeps its power, or "
+            "it proves nothing"
         )
     with of_the_engine():
         native = _native.Powercut(json.dumps(work))
     interrupted = False
     try:
         listener.say(
-            f"run {workspace.run_name(work)}: about {wanted.size_bytes >> 20} MiB in {place}; cut the power whenever you like, or stop with Ctrl-C"
+            f"run {workspace.run_name(work)}: about {wanted.size_bytes >> 20} MiB in {place}; cut "
+            f"the power whenever you like, or stop with Ctrl-C"
         )
         carry_on(native, link, show, listener.warning)
     except WitnessError as error:
@@ -105,17 +111,19 @@ def _work(
     return WorkEnded(_end(native, place, link), place, interrupted)
 
 
-def _end(native: Any, place: Path, link: Link) -> dict[str, Any]:
+def _end(native: Any, place: Path, link: Link) -> WorkOutcome:
     """Let the work close its files, and note that it did.
 
     Raises:
         StorageFailedError: it cannot.
     """
     if not leave(native):
-        raise StorageFailedError(f"the storage does not answer; what was under way is left as it is. {_IF_CUT}")
+        raise StorageFailedError(
+            f"the storage does not answer; what was under way is left as it is. {_IF_CUT}"
+        )
     try:
         with of_the_engine():
-            outcome: dict[str, Any] = json.loads(native.outcome())
+            outcome: WorkOutcome = json.loads(native.outcome())
     except (DiskError, CorruptionError) as error:
         raise StorageFailedError(f"the storage failed: {error}. {_IF_CUT}") from error
     except EngineError as error:
@@ -130,8 +138,11 @@ def _end(native: Any, place: Path, link: Link) -> dict[str, Any]:
     return outcome
 
 
-def remember(log: Path, address: str, *, once: bool = False, listener: Listener | None = None) -> None:
-    """Listen for machines under test and keep on stable storage what they say is durable, until Ctrl-C.
+def remember(
+    log: Path, address: str, *, once: bool = False, listener: Listener | None = None
+) -> None:
+    """Listen for machines under test and keep on stable storage what they say is durable, until
+    Ctrl-C.
 
     Args:
         log: appended to, never overwritten.
@@ -153,7 +164,9 @@ def remember(log: Path, address: str, *, once: bool = False, listener: Listener 
         hears.say(f"witness: listening at {ear.place}{open_to}; writing {log}")
         while True:
             ending = ear.hear_one()
-            hears.say(f"{ending['peer']}: {ending['lines']:,} acknowledgements, then {ending['why']}")
+            hears.say(
+                f"{ending['peer']}: {ending['lines']:,} acknowledgements, then {ending['why']}"
+            )
             if once:
                 break
     finally:

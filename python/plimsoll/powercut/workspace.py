@@ -1,7 +1,8 @@
 """Where such work lies: a directory of its own with the owner marker that `plimsoll clean` knows.
 
-What a power cut left is evidence, so a directory that holds anything is never worked in again; it is deleted by `plimsoll clean` and
-by nothing else. The marker is on stable storage before the first commit: it says which run this is, and how its rings are laid out.
+What a power cut left is evidence, so a directory that holds anything is never worked in again; it
+is deleted by `plimsoll clean` and by nothing else. The marker is on stable storage before the first
+commit: it says which run this is, and how its rings are laid out.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll.databases import ownership
 from plimsoll.databases.consent import Consent, refusals
+from plimsoll.documents.document import DocumentError, checked
+from plimsoll.documents.environment import DeviceFacts
+from plimsoll.documents.powercut import PowercutWork, RunDescription, Sectors
 from plimsoll.errors import PowercutError
 from plimsoll.files.folder import FolderError, read_json, replacing
 from plimsoll.host.identity import identity_from, identity_of
@@ -65,7 +68,7 @@ class PowercutWanted:
     allow_system_disk: bool = False
 
 
-def work_of(wanted: PowercutWanted) -> dict[str, Any]:
+def work_of(wanted: PowercutWanted) -> PowercutWork:
     """The description of the work, as the native side takes it."""
     return {
         "directory": str(wanted.directory.absolute() / NAME),
@@ -83,7 +86,7 @@ def work_of(wanted: PowercutWanted) -> dict[str, Any]:
     }
 
 
-def run_name(work: dict[str, Any]) -> str:
+def run_name(work: PowercutWork) -> str:
     """How a run is called in markers, logs and messages."""
     return f"{work['run']:016x}"
 
@@ -96,7 +99,9 @@ def inspect(wanted: PowercutWanted) -> list[str]:
     """
     directory, place = wanted.directory, wanted.directory / NAME
     if not directory.is_dir():
-        raise PlaceError(f"{directory} is no directory; name one on the storage that will lose its power")
+        raise PlaceError(
+            f"{directory} is no directory; name one on the storage that will lose its power"
+        )
     for refusal in refusals([directory], Consent(system_disk=wanted.allow_system_disk)):
         raise PlaceError(refusal)
     try:
@@ -104,31 +109,44 @@ def inspect(wanted: PowercutWanted) -> list[str]:
     except StorageError as error:
         raise PlaceError(str(error)) from error
     if storage.read_only or not os.access(directory, os.W_OK | os.X_OK):
-        raise PlaceError(f"{directory} may not be written; remount it, change its owner or name another directory")
+        raise PlaceError(
+            f"{directory} may not be written; remount it, change its owner or name another "
+            f"directory"
+        )
     if (directory / ownership.MARKER).exists():
         raise PlaceError(
-            f"{directory} holds databases of Plimsoll, which may be evidence; name the directory around it"
+            f"{directory} holds databases of Plimsoll, which may be evidence; name the directory "
+            f"around it"
         )
     if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise PlaceError(f"{place} is something else; name another directory, nothing is overwritten")
+        raise PlaceError(
+            f"{place} is something else; name another directory, nothing is overwritten"
+        )
     if place.is_dir() and any(place.iterdir()):
         if ownership.find_databases(place):
             raise PlaceError(
-                f"{place} holds what an earlier run left, which may be evidence; `plimsoll audit` it, then "
+                f"{place} holds what an earlier run left, which may be evidence; `plimsoll audit` "
+                f"it, then "
                 f"`plimsoll clean {place}`"
             )
-        raise PlaceError(f"{place} is not empty and was not made by Plimsoll; name another directory")
+        raise PlaceError(
+            f"{place} is not empty and was not made by Plimsoll; name another directory"
+        )
     needed = wanted.size_bytes * 2 + LOG_RESERVE_BYTES + LANES * SLOTS * 4096
     if storage.free_bytes < needed:
         raise PlaceError(
-            f"{directory} has {storage.free_bytes >> 20} MiB free, but about {needed >> 20} MiB are needed; "
+            f"{directory} has {storage.free_bytes >> 20} MiB free, but about {needed >> 20} MiB "
+            f"are needed; "
             "take a smaller --size-mib"
         )
     return list(storage.warnings)
 
 
-def describe_run(wanted: PowercutWanted, work: dict[str, Any]) -> dict[str, Any]:
-    """What marker and witness know of a run: everything an audit needs, should the other be lost."""
+def describe_run(wanted: PowercutWanted, work: PowercutWork) -> RunDescription:
+    """What marker and witness know of a run.
+
+    Everything an audit needs, should the other be lost.
+    """
     return {
         "run": run_name(work),
         "path": work["directory"],
@@ -151,7 +169,9 @@ def made(place: Path) -> Iterator[None]:
     try:
         with held(place):
             if any(place.iterdir()):
-                raise PlaceError(f"{place} has just been taken by other work; name another directory")
+                raise PlaceError(
+                    f"{place} has just been taken by other work; name another directory"
+                )
             yield
     finally:
         # Storage without power says nothing any more, and that is told by others.
@@ -162,7 +182,9 @@ def made(place: Path) -> Iterator[None]:
 
 @contextmanager
 def held(place: Path) -> Iterator[None]:
-    """A directory of work that nobody works in meanwhile; where a file system knows no locks, nothing is looked for.
+    """A directory of work that nobody works in meanwhile.
+
+    Where a file system knows no locks, nothing is looked for.
 
     Raises:
         PlaceError: somebody works there.
@@ -174,21 +196,23 @@ def held(place: Path) -> Iterator[None]:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise PlaceError(
-                    f"`plimsoll powercut` or an audit works in {place}; let the power be cut, or end it, first"
+                    f"`plimsoll powercut` or an audit works in {place}; let the power be cut, or "
+                    f"end it, first"
                 ) from error
         yield
     finally:
         os.close(descriptor)
 
 
-def take(wanted: PowercutWanted, description: dict[str, Any]) -> Path:
+def take(wanted: PowercutWanted, description: RunDescription) -> Path:
     """Put the marker into the directory, both on stable storage."""
     place = Path(description["path"])
     instance: dict[str, object] = {
         "name": NAME,
         "backend": "engine",
         "page_bytes": wanted.page_bytes,
-        # Beside the databases, wherever they are mounted: cleaning this place must never reach another.
+        # Beside the databases, wherever they are mounted: cleaning this place must never reach
+        # another.
         "log_directory": ".",
         "log_framing": "segment_4096",
     }
@@ -207,8 +231,8 @@ def close(place: Path) -> None:
     _sync(place)
 
 
-def find(directory: Path) -> tuple[Path, dict[str, Any]]:
-    """The directory of the work and its marker.
+def find(directory: Path) -> tuple[Path, RunDescription, bool]:
+    """The directory of the work, its description and whether it was closed, by its marker.
 
     Raises:
         PlaceError: there is none.
@@ -220,17 +244,38 @@ def find(directory: Path) -> tuple[Path, dict[str, Any]]:
             marker = read_json(place / ownership.MARKER)
         except FolderError as error:
             raise PlaceError(str(error)) from error
-        if isinstance(marker, dict) and isinstance(marker.get(NAME), dict):
-            return place, marker
-    raise PlaceError(f"{directory} holds nothing that `plimsoll powercut` has made; name the path it was given")
+        if not isinstance(marker, dict) or not isinstance(marker.get(NAME), dict):
+            continue
+        try:
+            described = description_of(marker[NAME], str(place / ownership.MARKER))
+        except DocumentError as error:
+            raise PlaceError(f"{error}; restore the marker from a copy") from error
+        return place, described, marker.get("state") == ownership.CLOSED
+    raise PlaceError(
+        f"{directory} holds nothing that `plimsoll powercut` has made; name the path it was given"
+    )
 
 
-def sectors_of(directory: Path) -> dict[str, int | None]:
-    """What the device below a directory says of its sectors, the blocks of the file system on it, and where in a sector its partition begins."""
-    device = describe(directory).facts.get("device") or {}
+def description_of(value: object, name: str) -> RunDescription:
+    """The description of a run from plain data.
+
+    Raises:
+        DocumentError: it is none; with every mistake.
+    """
+    described: RunDescription = checked(RunDescription, value, name)
+    return described
+
+
+def sectors_of(directory: Path) -> Sectors:
+    """What the device below a directory says of its sectors, the blocks of the file system on it,
+    and where in a sector its partition begins.
+    """
+    device: DeviceFacts = describe(directory).facts.get("device") or {}
     number = directory.stat().st_dev
     try:
-        text = (PARTITIONS / f"{os.major(number)}:{os.minor(number)}" / "start").read_text(encoding="ascii")
+        text = (PARTITIONS / f"{os.major(number)}:{os.minor(number)}" / "start").read_text(
+            encoding="ascii"
+        )
         start_bytes = int(text) * SECTOR_BYTES
     except (OSError, ValueError):
         start_bytes = 0
@@ -242,10 +287,13 @@ def sectors_of(directory: Path) -> dict[str, int | None]:
     }
 
 
-def whole_bytes(sectors: dict[str, int | None]) -> int | None:
-    """How large the pieces are that the storage promises to write whole, where blocks of files lie; None where it says nothing.
+def whole_bytes(sectors: Sectors) -> int | None:
+    """How large the pieces are that the storage promises to write whole, where blocks of files lie.
 
-    A file's blocks begin with a sector only where the blocks of the file system are as large and its partition begins with one.
+    None where it says nothing.
+
+    A file's blocks begin with a sector only where the blocks of the file system are as large and
+    its partition begins with one.
 
     >>> whole_bytes({"physical_bytes": 4096, "block_bytes": 4096, "start_bytes": 1048576})
     4096
@@ -262,18 +310,21 @@ def whole_bytes(sectors: dict[str, int | None]) -> int | None:
     return min(physical, sectors.get("block_bytes") or physical)
 
 
-def missed_mount(directory: Path, described: dict[str, Any]) -> str | None:
-    """Why a directory is not on the storage of a run, in words; None if it is, as far as is known."""
+def missed_mount(directory: Path, described: RunDescription) -> str | None:
+    """Why a directory is not on the storage of a run, in words.
+
+    None if it is, as far as is known.
+    """
     if not directory.is_dir():
         return f"{directory} is not there"
-    stored = described.get("storage")
-    if not isinstance(stored, dict):
-        return None
-    was, now = identity_from(stored), identity_of(directory)
+    was, now = identity_from(described["storage"]), identity_of(directory)
     both_known = was.is_known() and now.is_known()
     if was.same_as(now) if both_known else was.mount_point == now.mount_point:
         return None
-    return f"{directory} is on the file system of {now.mount_point}, and the work was on that of {was.mount_point}"
+    return (
+        f"{directory} is on the file system of {now.mount_point}, and the work was on that of "
+        f"{was.mount_point}"
+    )
 
 
 def boot_id() -> str | None:
@@ -284,7 +335,7 @@ def boot_id() -> str | None:
         return None
 
 
-def _write_durably(path: Path, value: dict[str, Any]) -> None:
+def _write_durably(path: Path, value: Mapping[str, object]) -> None:
     with replacing(path) as unfinished, unfinished.open("x", encoding="utf-8") as file:
         file.write(json.dumps(value, indent=2) + "\n")
         file.flush()

@@ -1,8 +1,9 @@
 """The charts of the report as Vega-Lite specs, each with the table that says the same.
 
-Latency stands on a logarithmic axis, so that a limit and a tenth of it can be read in one picture. Places are told apart
-by colour and by dashes; the colours are Okabe and Ito's, which those who confuse red and green can tell apart too. Where
-there are more places than can be told apart, the slowest are drawn and the title says so; the table has them all.
+Latency stands on a logarithmic axis, so that a limit and a tenth of it can be read in one picture.
+Places are told apart by colour and by dashes; the colours are Okabe and Ito's, which those who
+confuse red and green can tell apart too. Where there are more places than can be told apart, the
+slowest are drawn and the title says so; the table has them all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from altair.utils import schemapi
 from plimsoll.documents.figures import DatabaseFigures, InstanceFigures, Transfers
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Verdict
-from plimsoll.pages.chart_spans import BOUNDS_MS, Curve, Unit, binned, bound_label, curves, time_unit
+from plimsoll.pages.chart_spans import (
+    BOUNDS_MS,
+    Curve,
+    Unit,
+    binned,
+    bound_label,
+    curves,
+    time_unit,
+)
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shown
 from plimsoll.results.measurements import Measurements
@@ -50,9 +59,23 @@ class Series:
 SERIES = (
     Series("database_read", "per_s", "Database reads", "per s"),
     Series("database_write", "per_s", "Database writes", "per s"),
-    Series("database_read", "latency_ms_mean", "Database read latency, mean", "ms", True, "database_read_latency_mean"),
+    Series(
+        "database_read",
+        "latency_ms_mean",
+        "Database read latency, mean",
+        "ms",
+        True,
+        "database_read_latency_mean",
+    ),
     Series("database_read", "latency_ms_p99", "Database read latency, p99", "ms", True),
-    Series("log_write", "latency_ms_mean", "Log write latency, mean", "ms", True, "log_write_latency_mean"),
+    Series(
+        "log_write",
+        "latency_ms_mean",
+        "Log write latency, mean",
+        "ms",
+        True,
+        "log_write_latency_mean",
+    ),
     Series("log_write", "latency_ms_p99", "Log write latency, p99", "ms", True),
     Series("database_write", "latency_ms_mean", "Database write latency, mean", "ms", True),
     Series("cpu_busy", "level", "Processor time of the machine in use", "%"),
@@ -65,7 +88,10 @@ HISTOGRAMS = (
 
 
 def unchecked() -> AbstractContextManager[None]:
-    """Within it charts are not held against the schema of their library, point by point: tests do that once for all reports."""
+    """Within it charts are not held against the schema of their library, point by point.
+
+    Tests do that once for all reports.
+    """
     without: AbstractContextManager[None] = schemapi.debug_mode(False)
     return without
 
@@ -85,12 +111,18 @@ def time_series(summary: Summary, verdict: Verdict, measured: Measurements) -> l
     return [chart for chart in charts if chart is not None]
 
 
-def _over_time(summary: Summary, measured: Measurements, series: Series, limit: float | None) -> Chart | None:
+def _over_time(
+    summary: Summary, measured: Measurements, series: Series, limit: float | None
+) -> Chart | None:
     unit = time_unit(measured.seconds)
     drawn = _curves(summary, measured, series, POINTS_MAX)
     if not drawn:
         return None
-    chosen = sorted(drawn, key=lambda curve: -curve.mean)[:PLACES_MAX] if len(drawn) > PLACES_MAX else drawn
+    chosen = (
+        sorted(drawn, key=lambda curve: -curve.mean)[:PLACES_MAX]
+        if len(drawn) > PLACES_MAX
+        else drawn
+    )
     chosen = sorted(chosen, key=lambda curve: curve.where)
     points = [
         {"t": round(second / unit.seconds, 5), "v": float(f"{value:.4g}"), "w": curve.where}
@@ -101,10 +133,15 @@ def _over_time(summary: Summary, measured: Measurements, series: Series, limit: 
     if not points:
         return None
     labels = [curve.where for curve in chosen]
-    base = alt.Chart().encode(x=alt.X("t:Q", title=f"{unit.name} since measuring began", scale=alt.Scale(nice=False)))
+    base = alt.Chart().encode(
+        x=alt.X("t:Q", title=f"{unit.name} since measuring began", scale=alt.Scale(nice=False))
+    )
     lines = base.mark_line(interpolate="step-after", strokeWidth=1.6, clip=True).encode(
         y=alt.Y(
-            "v:Q", title=series.unit, scale=_value_scale(points, series, limit), axis=_value_axis(points, series, limit)
+            "v:Q",
+            title=series.unit,
+            scale=_value_scale(points, series, limit),
+            axis=_value_axis(points, series, limit),
         ),
         color=place_colour(labels),
         strokeDash=place_dash(labels),
@@ -115,23 +152,32 @@ def _over_time(summary: Summary, measured: Measurements, series: Series, limit: 
         ],
     )
     layers = (
-        [lines] if limit is None or not series.is_latency else [lines, *limit_mark(limit, f"limit {shown(limit)} ms")]
+        [lines]
+        if limit is None or not series.is_latency
+        else [lines, *limit_mark(limit, f"limit {shown(limit)} ms")]
     )
     name = f"{series.metric}-{series.figure}".replace("_", "-")
     words = _over_time_words(drawn, chosen, series, limit)
     description = ". ".join([f"{series.title} over time", *words])
     chart = alt.layer(*layers, data=alt.Data(values=points))
     spec = finished(chart, f"{series.title} ({series.unit})", words, description)
-    return Chart(name, series.title, description, spec, _time_table(summary, measured, series, unit))
+    return Chart(
+        name, series.title, description, spec, _time_table(summary, measured, series, unit)
+    )
 
 
-def _curves(summary: Summary, measured: Measurements, series: Series, points_max: int) -> list[Curve]:
+def _curves(
+    summary: Summary, measured: Measurements, series: Series, points_max: int
+) -> list[Curve]:
     names = {(place.instance, place.database): place.name for place in summary.databases}
     names |= {(place.name, 0): place.name for place in summary.instances}
     if series.figure == "level":
         names = dict.fromkeys(names, "machine")
     return curves(
-        measured.series(series.metric, points_max), series.figure, names, 100.0 if series.unit == "%" else 1.0
+        measured.series(series.metric, points_max),
+        series.figure,
+        names,
+        100.0 if series.unit == "%" else 1.0,
     )
 
 
@@ -172,7 +218,11 @@ def _latency_range(values: list[float]) -> tuple[float, float]:
 def limit_mark(limit: float, words: str) -> list[Any]:
     """A line across a chart at a limit, with words at its left end."""
     once = alt.Data(values=[{}])
-    rule = alt.Chart(once).mark_rule(color=LIMIT_COLOUR, strokeWidth=1.5, strokeDash=[5, 3]).encode(y=alt.datum(limit))
+    rule = (
+        alt.Chart(once)
+        .mark_rule(color=LIMIT_COLOUR, strokeWidth=1.5, strokeDash=[5, 3])
+        .encode(y=alt.datum(limit))
+    )
     text = (
         alt.Chart(once)
         .mark_text(color=LIMIT_COLOUR, align="left", baseline="bottom", dx=4, dy=-2, fontSize=12)
@@ -181,14 +231,19 @@ def limit_mark(limit: float, words: str) -> list[Any]:
     return [rule, text]
 
 
-def _over_time_words(drawn: list[Curve], chosen: list[Curve], series: Series, limit: float | None) -> list[str]:
+def _over_time_words(
+    drawn: list[Curve], chosen: list[Curve], series: Series, limit: float | None
+) -> list[str]:
     """What the chart shows, in words that stand above it and are read aloud."""
     worst = max(drawn, key=lambda curve: curve.most)
     least = min(curve.least for curve in drawn)
     words = [f"{shown(least)} to {shown(worst.most)} {series.unit}"]
     words[0] += f", most in {worst.where}" if len(drawn) > 1 else f", {worst.where}"
     if limit is not None and series.is_latency:
-        words.append(f"{'never above' if worst.most <= limit else 'at times above'} the limit of {shown(limit)} ms")
+        words.append(
+            f"{'never above' if worst.most <= limit else 'at times above'} the limit of "
+            f"{shown(limit)} ms"
+        )
     if len(chosen) < len(drawn):
         words.append(f"the {len(chosen)} places with the most of {len(drawn)}")
     return words
@@ -199,7 +254,8 @@ def _time_table(summary: Summary, measured: Measurements, series: Series, unit: 
     values = {curve.where: dict(curve.points) for curve in found}
     times = sorted({second for points in values.values() for second in points})
     rows: list[list[Any]] = [
-        [f"{second / unit.seconds:.4g}", *(points.get(second) for points in values.values())] for second in times
+        [f"{second / unit.seconds:.4g}", *(points.get(second) for points in values.values())]
+        for second in times
     ]
     headings = [f"From ({unit.name})", *(f"{where} ({series.unit})" for where in values)]
     note = (
@@ -207,7 +263,12 @@ def _time_table(summary: Summary, measured: Measurements, series: Series, unit: 
         if series.figure != "latency_ms_p99"
         else "Highest p99 of a sample in the span."
     )
-    return Table(f"{series.title}: values", headings, rows, note if series.figure != "level" else "Means of spans.")
+    return Table(
+        f"{series.title}: values",
+        headings,
+        rows,
+        note if series.figure != "level" else "Means of spans.",
+    )
 
 
 def _histogram(summary: Summary, measured: Measurements, metric: str, title: str) -> Chart | None:
@@ -226,11 +287,15 @@ def _histogram(summary: Summary, measured: Measurements, metric: str, title: str
             shares[place.name] = [100 * count / total for count in counts[place.name]]
     if not shares:
         return None
-    filled = [index for index in range(len(BOUNDS_MS) + 1) if any(row[index] for row in counts.values())]
+    filled = [
+        index for index in range(len(BOUNDS_MS) + 1) if any(row[index] for row in counts.values())
+    ]
     bins = range(filled[0], filled[-1] + 1)
     labels = [
         place.name
-        for place in sorted(places.values(), key=lambda place: -(place.transfers(metric).latency_ms_mean or 0))
+        for place in sorted(
+            places.values(), key=lambda place: -(place.transfers(metric).latency_ms_mean or 0)
+        )
     ]
     labels = sorted([label for label in labels if label in shares][:PLACES_MAX])
     points = [
@@ -243,7 +308,12 @@ def _histogram(summary: Summary, measured: Measurements, metric: str, title: str
         alt.Chart()
         .mark_bar()
         .encode(
-            x=alt.X("b:N", title="latency, ms", sort=order, axis=alt.Axis(labelAngle=-40, labelOverlap=False)),
+            x=alt.X(
+                "b:N",
+                title="latency, ms",
+                sort=order,
+                axis=alt.Axis(labelAngle=-40, labelOverlap=False),
+            ),
             xOffset=alt.XOffset("w:N", sort=labels),
             y=alt.Y("v:Q", title="% of transfers", axis=alt.Axis(tickCount=5)),
             color=place_colour(labels),
@@ -265,7 +335,11 @@ def _histogram(summary: Summary, measured: Measurements, metric: str, title: str
 
 def _percentile_words(total: Transfers) -> list[str]:
     figures = (("p50", "half within"), ("p99", "99 % within"), ("max", "longest"))
-    return [", ".join(f"{word} {shown(total.number(f'latency_ms_{name}'))} ms" for name, word in figures)]
+    return [
+        ", ".join(
+            f"{word} {shown(total.number(f'latency_ms_{name}'))} ms" for name, word in figures
+        )
+    ]
 
 
 def _histogram_table(title: str, bins: list[int], counts: dict[str, list[int]]) -> Table:
@@ -278,7 +352,12 @@ def _histogram_table(title: str, bins: list[int], counts: dict[str, list[int]]) 
         for each in counts.values():
             row += [each[index], f"{100 * sum(each[: index + 1]) / sum(each):.3f}"]
         rows.append(row)
-    return Table(f"{title}: values", headings, rows, "Each row is a range of latencies, its upper bound included.")
+    return Table(
+        f"{title}: values",
+        headings,
+        rows,
+        "Each row is a range of latencies, its upper bound included.",
+    )
 
 
 def place_colour(labels: list[str]) -> alt.Color:
@@ -294,9 +373,17 @@ def place_dash(labels: list[str]) -> alt.StrokeDash:
 
 
 def finished(chart: Any, title: str, words: list[str], description: str) -> dict[str, Any]:
-    """A chart in the size and the type of all others, with words above it and a description for who cannot see it."""
+    """A chart in the size and the type of all others, with words above it and a description for who
+    cannot see it.
+    """
     shape = alt.TitleParams(
-        title, subtitle=words, anchor="start", fontSize=15, subtitleFontSize=12.5, subtitleColor="#333", offset=8
+        title,
+        subtitle=words,
+        anchor="start",
+        fontSize=15,
+        subtitleFontSize=12.5,
+        subtitleColor="#333",
+        offset=8,
     )
     # One call: each of altair's copies everything that is in the chart.
     look = alt.Config(
@@ -309,9 +396,13 @@ def finished(chart: Any, title: str, words: list[str], description: str) -> dict
             labelColor="#333",
             titleColor="#333",
         ),
-        legend=alt.LegendConfig(orient="bottom", direction="vertical", columns=2, labelLimit=260, labelFontSize=12),
+        legend=alt.LegendConfig(
+            orient="bottom", direction="vertical", columns=2, labelLimit=260, labelFontSize=12
+        ),
         view=alt.ViewConfig(strokeWidth=0),
     )
-    drawn = chart.properties(width="container", height=200, description=description, title=shape, config=look)
+    drawn = chart.properties(
+        width="container", height=200, description=description, title=shape, config=look
+    )
     spec: dict[str, Any] = drawn.to_dict(validate=schemapi.DEBUG_MODE)
     return spec

@@ -1,6 +1,9 @@
-"""The second of the published reports: what the checksum passes found and how fast they read; and the disks below.
+"""The second of the published reports: what the checksum passes found and how fast they read.
 
-Source of the columns: the checksum reports of Jetstress 2010 in appendices B to D of the EMC VNXe3300 report.
+And the disks below.
+
+Source of the columns: the checksum reports of Jetstress 2010 in appendices B to D of the EMC
+VNXe3300 report.
 """
 
 from __future__ import annotations
@@ -14,7 +17,10 @@ from plimsoll.report.sections import host_table
 
 
 def checksum_sections(summary: Summary) -> list[Table]:
-    """Statistics, disk subsystem and host of the checksum passes; of a run without one, what was corrected under load."""
+    """Statistics, disk subsystem and host of the checksum passes.
+
+    Of a run without one, what was corrected under load.
+    """
     corrected = _corrected(summary)
     if not summary.checksums:
         return corrected
@@ -60,26 +66,49 @@ def _statistics(checksums: Sequence[ChecksumFigures]) -> Table:
 
 
 def _corrected(summary: Summary) -> list[Table]:
-    """Pages with a flipped bit that were put right under load; runs of earlier versions did not count them."""
+    """Pages with a flipped bit that were put right under load.
+
+    Runs of earlier versions did not count them.
+    """
     rows: list[list[Any]] = [
-        [place.name, place.pages_corrected] for place in summary.databases if place.pages_corrected is not None
+        [place.name, place.pages_corrected]
+        for place in summary.databases
+        if place.pages_corrected is not None
     ]
     if not rows:
         return []
     rows.append(["(Sum)", summary.total.pages_corrected])
-    note = "A flipped bit that a read of the load met and put right. It counts like a correctable page of the pass."
-    return [Table("Pages corrected under load", ["Database", "Corrected pages"], rows, note, has_total=True)]
+    note = (
+        "A flipped bit that a read of the load met and put right. It counts like a correctable "
+        "page of the pass."
+    )
+    return [
+        Table(
+            "Pages corrected under load",
+            ["Database", "Corrected pages"],
+            rows,
+            note,
+            has_total=True,
+        )
+    ]
 
 
 def _reads(reads: ChecksumReads) -> Table:
-    rows: list[list[Any]] = [["All", reads.read_latency_ms_mean / 1000, reads.reads_per_s, reads.read_bytes_mean]]
+    rows: list[list[Any]] = [
+        ["All", reads.read_latency_ms_mean / 1000, reads.reads_per_s, reads.read_bytes_mean]
+    ]
     headings = ["Databases", "Average s/read", "Reads/s", "Average bytes/read"]
-    note = "The transfers of the passes themselves, counted where they enter the disk; a pass writes nothing."
+    note = (
+        "The transfers of the passes themselves, counted where they enter the disk; a pass writes "
+        "nothing."
+    )
     return Table("Reads of the checksum", headings, rows, note, decimals=(5, 5, 1, 1))
 
 
 def device_table(devices: Sequence[DeviceRates], title: str) -> Table:
-    """The disk under the databases and the one under the log of each instance, as the block layer counted them."""
+    """The disk under the databases and the one under the log of each instance, as the block layer
+    counted them.
+    """
     rows: list[list[Any]] = [
         [
             f"{item.instance}, {item.role}",
@@ -105,7 +134,10 @@ def device_table(devices: Sequence[DeviceRates], title: str) -> Table:
         "Busy %",
         "In flight",
     ]
-    note = "Counted by the block layer for everybody on this machine; one disk may carry several volumes."
+    note = (
+        "Counted by the block layer for everybody on this machine; one disk may carry several "
+        "volumes."
+    )
     return Table(title, headings, rows, note, decimals=(5, 5, 5, 5, 1, 1, 1, 1, 2))
 
 

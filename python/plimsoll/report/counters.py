@@ -1,4 +1,6 @@
-"""The counters of the published reports under their Linux sources, and the disks' own counters beside the engine's."""
+"""The counters of the published reports under their Linux sources, and the disks' own counters
+beside the engine's.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ TITLES = {
 
 
 def counter_tables(summary: Summary) -> list[Table]:
-    """Every counter in one row: a folded table for each kind of phase that was published, and one of where they come from."""
+    """Every counter in one row.
+
+    A folded table for each kind of phase that was published, and one of where they come from.
+    """
     found = [
         _phase_table(title, [item for item in summary.counters if item.phase_kind == kind])
         for kind, title in TITLES.items()
@@ -33,11 +38,15 @@ def _phase_table(title: str, counted: Sequence[CounterAverages]) -> Table:
     for name, places in _by_name(counted).items():
         least, most = min(place.minimum for place in places), max(place.maximum for place in places)
         of = places[0].instance if len(places) == 1 else f"{len(places)} places"
-        rows.append([name, of, _span([place.average for place in places]), least, most, places[0].unit])
+        rows.append(
+            [name, of, _span([place.average for place in places]), least, most, places[0].unit]
+        )
     headings = ["Counter", "Of", "Average", "Minimum", "Maximum", "Unit"]
     note = (
-        "Averages are the published ones: plain means of the values of all intervals, intervals without a transfer as zero. "
-        "Of several places the smallest and the largest average stand here. Every place and interval is in counters.parquet; "
+        "Averages are the published ones: plain means of the values of all intervals, intervals "
+        "without a transfer as zero. "
+        "Of several places the smallest and the largest average stand here. Every place and "
+        "interval is in counters.parquet; "
         "`plimsoll export` writes it as CSV."
     )
     return Table(title, headings, rows, note, folded=True)
@@ -54,8 +63,12 @@ def _span(averages: Sequence[float]) -> Any:
 
 
 def _sources(counted: Sequence[CounterAverages]) -> Table:
-    rows: list[list[Any]] = [[name, places[0].source, places[0].nearness] for name, places in _by_name(counted).items()]
-    return Table("Where the counters come from", ["Counter", "Linux source", "Nearness"], rows, folded=True)
+    rows: list[list[Any]] = [
+        [name, places[0].source, places[0].nearness] for name, places in _by_name(counted).items()
+    ]
+    return Table(
+        "Where the counters come from", ["Counter", "Linux source", "Nearness"], rows, folded=True
+    )
 
 
 def _by_name(counted: Sequence[CounterAverages]) -> dict[str, list[CounterAverages]]:
@@ -85,7 +98,9 @@ def device_view_table(summary: Summary) -> list[Table]:
     limits = settings.DEVICE_VIEW
     headings = ["Disk", "Carries", "Engine moved", "Disk moved", "Engine ms", "Disk ms", "Both"]
     note = (
-        f"They disagree where bytes differ by more than {limits['bytes_share']:.0%}, or mean latencies by more than "
-        f"{limits['latency_share']:.0%} and {limits['latency_ms']} ms. The disk's time of writes includes its cache flushes."
+        f"They disagree where bytes differ by more than {limits['bytes_share']:.0%}, or mean "
+        f"latencies by more than "
+        f"{limits['latency_share']:.0%} and {limits['latency_ms']} ms. The disk's time of writes "
+        f"includes its cache flushes."
     )
     return [Table("The disks' own counters beside the engine's", headings, rows, note)]

@@ -1,8 +1,9 @@
-"""The engine's self-check: ratios of this run beside those of the published runs, and the band each should keep.
+"""The engine's self-check: ratios of this run beside those of the published runs, and the band each
+should keep.
 
-They say whether the load was like the published one, so that latencies may be compared. Nothing is judged by them: a disk
-much faster than the published one, a cache that holds more, or other sessions move them, and the table says under which
-conditions they were published.
+They say whether the load was like the published one, so that latencies may be compared. Nothing is
+judged by them: a disk much faster than the published one, a cache that holds more, or other
+sessions move them, and the table says under which conditions they were published.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.pages.tables import Table, shown
 
-#: Files grow in steps; with fewer of them growth cannot be told from the accident of where a run begins and ends.
+#: Files grow in steps; with fewer of them growth cannot be told from the accident of where a run
+#: begins and ends.
 GROWTH_STEPS_MIN = 20
 
 
@@ -24,9 +26,14 @@ def self_check_table(plan: Plan, summary: Summary) -> Table | None:
     editions = plan.judgement.editions or []
     engines = [item for item in plan.run.record_instances if item.backend == "engine"]
     if len(plan.run.record_instances) < len(plan.run.instances):
-        # The totals hold what stores, files and mail did too, of which the published ratios say nothing.
+        # The totals hold what stores, files and mail did too, of which the published ratios say
+        # nothing.
         return None
-    if not engines or not summary.total.database_write.count or published["edition"] not in editions:
+    if (
+        not engines
+        or not summary.total.database_write.count
+        or published["edition"] not in editions
+    ):
         return None
     found = ratios(plan, summary)
     rows: list[list[Any]] = [
@@ -44,7 +51,8 @@ def self_check_table(plan: Plan, summary: Summary) -> Table | None:
     headings = ["Ratio", "This run", "In the band", "Band", *published["runs"], "Engine, simulated"]
     note = (
         f"Published runs: {published['source']}. They hold for {published['condition']}; "
-        f"here: {_conditions(plan, summary)}. The engine was simulated under the published conditions. Nothing is judged by them."
+        f"here: {_conditions(plan, summary)}. The engine was simulated under the published "
+        f"conditions. Nothing is judged by them."
     )
     return Table("Engine self-check", headings, rows, note)
 
@@ -67,14 +75,21 @@ def ratios(plan: Plan, summary: Summary) -> dict[str, float | None]:
         "log_bytes_per_database_io": _ratio(log_bytes, iops),
         "reads_per_batch": _ratio(read.per_s, batches),
         "growth_per_log_byte": _ratio(_growth_per_s(plan, summary), log_bytes),
-        "replicated_per_log_byte": _ratio(total.log_replication.bytes_per_s, log_bytes * further) if further else None,
+        "replicated_per_log_byte": _ratio(total.log_replication.bytes_per_s, log_bytes * further)
+        if further
+        else None,
     }
 
 
 def _growth_per_s(plan: Plan, summary: Summary) -> float | None:
     """How fast the databases grew while they were measured; None after too few steps to tell."""
-    step_bytes = {item.name: item.extension_pages * item.page_bytes for item in plan.run.record_instances}
-    grown = [(database.grown_bytes_measured, step_bytes[database.instance]) for database in summary.databases]
+    step_bytes = {
+        item.name: item.extension_pages * item.page_bytes for item in plan.run.record_instances
+    }
+    grown = [
+        (database.grown_bytes_measured, step_bytes[database.instance])
+        for database in summary.databases
+    ]
     known = [size for size, step in grown if size is not None and size >= GROWTH_STEPS_MIN * step]
     return sum(known) / summary.window.seconds if len(known) == len(grown) else None
 

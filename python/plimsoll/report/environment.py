@@ -1,10 +1,14 @@
-"""Tables that the published reports lack: latency in detail, the load generator itself, and the circumstances of a run."""
+"""Tables that the published reports lack.
+
+Latency in detail, the load generator itself, and the circumstances of a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plimsoll.documents.environment import DiskHealth, Environment, StorageFacts
 from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
 from plimsoll.documents.summary import GeneratorThread, Summary
 from plimsoll.pages.tables import Table, size_shown
@@ -34,22 +38,35 @@ def latency_detail(summary: Summary) -> Table:
         ("log_write", "Log writes", summary.instances),
     ]
     for metric, title, places in judged:
-        named = [*((place.name, place.transfers(metric)) for place in places), ("All", summary.total.transfers(metric))]
+        named = [
+            *((place.name, place.transfers(metric)) for place in places),
+            ("All", summary.total.transfers(metric)),
+        ]
         for name, figures in named:
             rows.append([f"{title}, {name}", *(figures.number(key) for key, _ in _LATENCIES)])
     seconds = summary.window.published_interval_s
     note = (
-        f"Milliseconds. “Mean” is weighted by operations and is what is judged. “Mean of samples” is what the published tool "
-        f"printed: the plain mean of the means of intervals of {seconds} s, empty ones counted as zero."
+        f"Milliseconds. “Mean” is weighted by operations and is what is judged. “Mean of samples” "
+        f"is what the published tool "
+        f"printed: the plain mean of the means of intervals of {seconds} s, empty ones counted as "
+        f"zero."
     )
     return Table("Latency in detail", ["What", *(title for _, title in _LATENCIES)], rows, note)
 
 
 def responses(summary: Summary) -> Table:
     """Response times of transactions."""
-    keys = ("per_s", "response_ms_mean", "response_ms_p50", "response_ms_p99", "response_ms_p999", "response_ms_max")
+    keys = (
+        "per_s",
+        "response_ms_mean",
+        "response_ms_p50",
+        "response_ms_p99",
+        "response_ms_p999",
+        "response_ms_max",
+    )
     rows: list[list[Any]] = [
-        [f"{item.workload}, {item.operation}", *(getattr(item, key) for key in keys)] for item in summary.operations
+        [f"{item.workload}, {item.operation}", *(getattr(item, key) for key in keys)]
+        for item in summary.operations
     ]
     rows.append(["All", *(getattr(summary.total.transactions, key) for key in keys)])
     headings = ["Transaction", "Per s", "Mean ms", "p50 ms", "p99 ms", "p99.9 ms", "Max ms"]
@@ -122,32 +139,46 @@ def phases(summary: Summary) -> Table:
     return Table("Phases", ["Phase", "Started", "Seconds", "Complete"], rows)
 
 
-def environment_tables(environment: dict[str, Any], notes: dict[str, str]) -> list[Table]:
+def environment_tables(environment: Environment, notes: dict[str, str]) -> list[Table]:
     """The host, the storage under each target, and what the user added by hand."""
     tables = [_machine(environment)]
-    for title, key in (("Network adapters", "network"), ("Disks of the host", "disks")):
-        found = environment.get(key) or []
+    devices: tuple[tuple[str, Sequence[Mapping[str, object]]], ...] = (
+        ("Network adapters", environment.get("network") or []),
+        ("Disks of the host", environment.get("disks") or []),
+    )
+    for title, found in devices:
         if found:
             names = list(dict.fromkeys(name for item in found for name in item))
-            headings = [name.removesuffix("_bytes").replace("_", " ").capitalize() for name in names]
+            headings = [
+                name.removesuffix("_bytes").replace("_", " ").capitalize() for name in names
+            ]
             rows = [[_device_value(name, item.get(name)) for name in names] for item in found]
             tables.append(Table(title, headings, rows))
     tables += _smart(environment.get("smart") or [])
     tables += [_target(target) for target in environment["targets"]]
     if notes:
         note = "Added by hand; Plimsoll did not look at any of it."
-        tables.append(Table("Stated by those who ran the test", [], [list(pair) for pair in notes.items()], note))
+        tables.append(
+            Table(
+                "Stated by those who ran the test", [], [list(pair) for pair in notes.items()], note
+            )
+        )
     return tables
 
 
-def _smart(found: list[dict[str, Any]]) -> list[Table]:
-    """What the drives under test said of their own health before the run, and why others said nothing."""
+def _smart(found: Sequence[DiskHealth]) -> list[Table]:
+    """What the drives under test said of their own health before the run, and why others said
+    nothing.
+    """
     rows = [
         [
             item["disk"],
             {True: "yes", False: "NO", None: "not told"}[item["healthy"]],
             item["life_used_percent"],
-            ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in item["counters"].items()) or None,
+            ", ".join(
+                f"{name.replace('_', ' ')} {count}" for name, count in item["counters"].items()
+            )
+            or None,
             item["reason"] or "read",
         ]
         for item in found
@@ -156,15 +187,18 @@ def _smart(found: list[dict[str, Any]]) -> list[Table]:
     return [Table("Health of the disks under test (SMART)", headings, rows)] if rows else []
 
 
-def _device_value(name: str, value: Any) -> Any:
-    return size_shown(value) if name == "size_bytes" and value is not None else value
+def _device_value(name: str, value: object) -> object:
+    return size_shown(value) if name == "size_bytes" and isinstance(value, int) else value
 
 
-def _machine(environment: dict[str, Any]) -> Table:
+def _machine(environment: Environment) -> Table:
     machine, system = environment["machine"], environment["operating_system"]
     memory = machine["memory_kib"]
-    rows = [
-        ["Product", " ".join(part for part in (machine.get("vendor"), machine["product"]) if part) or None],
+    rows: list[list[Any]] = [
+        [
+            "Product",
+            " ".join(part for part in (machine.get("vendor"), machine["product"]) if part) or None,
+        ],
         ["Virtual machine", machine["virtual"]],
         ["Firmware (BIOS)", machine.get("firmware")],
         ["Processor", machine["cpu_model"]],
@@ -183,14 +217,19 @@ def _machine(environment: dict[str, Any]) -> Table:
     return Table("Host", [], rows)
 
 
-def _target(target: dict[str, Any]) -> Table:
+def _target(target: StorageFacts) -> Table:
     rows: list[list[Any]] = []
-    for group in ("file_system", "device", "direct_io"):
-        for key, value in (target[group] or {}).items():
+    groups: tuple[tuple[str, Mapping[str, object]], ...] = (
+        ("file system", target["file_system"] or {}),
+        ("device", target["device"] or {}),
+        ("direct io", target["direct_io"]),
+    )
+    for group, facts in groups:
+        for key, value in facts.items():
             large = key in ("size_bytes", "free_bytes")
-            label = f"{group.replace('_', ' ')}: {key.removesuffix('_bytes').replace('_', ' ')}".capitalize()
+            label = f"{group}: {key.removesuffix('_bytes').replace('_', ' ')}".capitalize()
             text = ", ".join(map(str, value)) if isinstance(value, list) else value
-            rows.append([label, size_shown(value) if large else text])
+            rows.append([label, size_shown(value) if large and isinstance(value, int) else text])
     kind = target.get("storage_class")
     if kind:
         rows[:0] = [["Class of storage", kind["title"]], ["What that means", kind["meaning"]]]

@@ -1,7 +1,10 @@
-"""What stands first in the report: the figures that were judged, and what follows from the numbers in plain sentences.
+"""What stands first in the report.
 
-No sentence holds a number that is not in `summary.json` or `verdict.json`: a sentence is written with the paths of its
-values, and the page carries each path beside its value, so that every claim can be traced.
+The figures that were judged, and what follows from the numbers in plain sentences.
+
+No sentence holds a number that is not in `summary.json` or `verdict.json`: a sentence is written
+with the paths of its values, and the page carries each path beside its value, so that every claim
+can be traced.
 """
 
 from __future__ import annotations
@@ -45,7 +48,13 @@ def figure_list(summary: Summary, verdict: Verdict) -> list[Figure]:
         _backup(summary),
         _recovery(summary),
         *_mail(summary, verdict),
-        _latency(summary.databases, "database_read", "Database reads", "database_read_latency_mean", verdict),
+        _latency(
+            summary.databases,
+            "database_read",
+            "Database reads",
+            "database_read_latency_mean",
+            verdict,
+        ),
         _latency(summary.instances, "log_write", "Log writes", "log_write_latency_mean", verdict),
         _iops(summary, verdict),
         _transactions(summary),
@@ -53,19 +62,27 @@ def figure_list(summary: Summary, verdict: Verdict) -> list[Figure]:
     return [figure for figure in figures if figure is not None]
 
 
-def _latency(places: Places, metric: str, title: str, check_name: str, verdict: Verdict) -> Figure | None:
+def _latency(
+    places: Places, metric: str, title: str, check_name: str, verdict: Verdict
+) -> Figure | None:
     index = slowest(places, metric)
     if index is None:
         return None
     place = places[index]
     figures = place.transfers(metric)
-    check = next((c for c in verdict.checks if c.name == check_name and c.scope == place.name), None)
-    details = [f"p99 {shown(figures.latency_ms_p99)} ms, longest {shown(figures.latency_ms_max)} ms"]
+    check = next(
+        (c for c in verdict.checks if c.name == check_name and c.scope == place.name), None
+    )
+    details = [
+        f"p99 {shown(figures.latency_ms_p99)} ms, longest {shown(figures.latency_ms_max)} ms"
+    ]
     if len(places) > 1:
         details.append(f"slowest of {len(places)}: {place.name}")
     mean_ms = figures.latency_ms_mean
     if check is None or not check.limit or mean_ms is None:
-        return Figure(title, f"{shown(figures.latency_ms_mean)} ms", "mean, weighted by operations", details)
+        return Figure(
+            title, f"{shown(figures.latency_ms_mean)} ms", "mean, weighted by operations", details
+        )
     details.append(f"limit of the mean {shown(check.limit)} ms")
     return Figure(
         title,
@@ -89,7 +106,9 @@ def _backup(summary: Summary) -> Figure | None:
     if not total:
         return None
     details = [f"{shown(total.mib_per_s_mean)} MiB/s for each of {total.databases_count} databases"]
-    return Figure("Backup", f"{shown(total.mib_per_s_sum)} MiB/s", "all databases of the server", details)
+    return Figure(
+        "Backup", f"{shown(total.mib_per_s_sum)} MiB/s", "all databases of the server", details
+    )
 
 
 def _recovery(summary: Summary) -> Figure | None:
@@ -97,7 +116,9 @@ def _recovery(summary: Summary) -> Figure | None:
     if not known:
         return None
     slow = max(known, key=lambda item: item.seconds_per_log or 0.0)
-    details = [f"{slow.logs_count:.0f} logs in {shown(slow.seconds)} s, {shown(slow.mib_per_s)} MiB/s"]
+    details = [
+        f"{slow.logs_count:.0f} logs in {shown(slow.seconds)} s, {shown(slow.mib_per_s)} MiB/s"
+    ]
     if len(known) > 1:
         details.append(f"slowest of {len(known)}: {slow.instance}")
     return Figure("Soft recovery", f"{shown(slow.seconds_per_log)} s", "for each log", details)
@@ -108,10 +129,14 @@ def _mail(summary: Summary, verdict: Verdict) -> list[Figure]:
     found = []
     for item in summary.mail:
         score = item.score
-        check = next((c for c in verdict.checks if c.name == "mail_score" and c.scope == item.workload), None)
+        check = next(
+            (c for c in verdict.checks if c.name == "mail_score" and c.scope == item.workload), None
+        )
         details = [
-            f"weights {score.weights}, {shown(score.weight_judged)} of {shown(score.weight_total)} judged",
-            f"{shown(item.done_count)} of {shown(item.planned_count)} tasks done, {item.users} users",
+            f"weights {score.weights}, {shown(score.weight_judged)} of {shown(score.weight_total)} "
+            f"judged",
+            f"{shown(item.done_count)} of {shown(item.planned_count)} tasks done, {item.users} "
+            f"users",
         ]
         if item.left_out:
             details.append(f"left out: {', '.join(item.left_out)}")
@@ -119,7 +144,12 @@ def _mail(summary: Summary, verdict: Verdict) -> list[Figure]:
         what = "weighted mean of the 95th percentiles"
         found.append(
             Figure(
-                "Score of mail users", f"{shown(score.ms)} ms", what, details, used, status_of(check) if check else ""
+                "Score of mail users",
+                f"{shown(score.ms)} ms",
+                what,
+                details,
+                used,
+                status_of(check) if check else "",
             )
         )
     return found
@@ -127,7 +157,11 @@ def _mail(summary: Summary, verdict: Verdict) -> list[Figure]:
 
 def _only_mail(summary: Summary) -> bool:
     """Whether nothing but users of mail servers was measured: no storage of ours has figures."""
-    return bool(summary.mail) and not summary.total.database_read.count and not summary.total.database_write.count
+    return (
+        bool(summary.mail)
+        and not summary.total.database_read.count
+        and not summary.total.database_write.count
+    )
 
 
 def _iops(summary: Summary, verdict: Verdict) -> Figure | None:
@@ -137,10 +171,19 @@ def _iops(summary: Summary, verdict: Verdict) -> Figure | None:
     read, write = total.database_read, total.database_write
     details = [f"{shown(read.per_s)} reads/s and {shown(write.per_s)} writes/s"]
     check = next((c for c in verdict.checks if c.name == "required_iops"), None)
-    details.append("no requirement was stated" if required is None else f"required {shown(float(required))} per second")
+    details.append(
+        "no requirement was stated"
+        if required is None
+        else f"required {shown(float(required))} per second"
+    )
     status = status_of(check) if check else ""
     return Figure(
-        "Database I/O", f"{shown(total.database_iops)} /s", "transactional reads and writes", details, None, status
+        "Database I/O",
+        f"{shown(total.database_iops)} /s",
+        "transactional reads and writes",
+        details,
+        None,
+        status,
     )
 
 
@@ -149,7 +192,8 @@ def _transactions(summary: Summary) -> Figure | None:
     if not total.count:
         return None
     details = [
-        f"response p99 {shown(total.response_ms_p99)} ms, longest {shown(total.response_ms_max)} ms",
+        f"response p99 {shown(total.response_ms_p99)} ms, longest {shown(total.response_ms_max)} "
+        f"ms",
         "from the intended start to the end of the commit",
     ]
     return Figure("Transactions", f"{shown(total.per_s)} /s", "all kinds together", details)
@@ -173,7 +217,10 @@ def told(sentence: str, values: dict[str, Any]) -> Markup:
         path, form = match.groups()
         value = at(path, values)
         parts += [str(escape(sentence[end : match.start()]))]
-        parts += [f'<data value="{escape(value)}" data-source="{path}">{escape(_FORMS[form](value))}</data>']
+        parts += [
+            f'<data value="{escape(value)}" '
+            f'data-source="{path}">{escape(_FORMS[form](value))}</data>'
+        ]
         end = match.end()
     return Markup("".join([*parts, str(escape(sentence[end:]))]))
 
@@ -213,20 +260,25 @@ def _throughput_sentences(summary: Summary, verdict: Verdict) -> list[str]:
         return []
     if _only_mail(summary):
         return [
-            f"{{summary.mail.{number}.users}} users had {{summary.mail.{number}.planned_count|whole}} tasks due and "
-            f"{{summary.mail.{number}.done_count|whole}} done over {{summary.window.seconds|whole}} s."
+            f"{{summary.mail.{number}.users}} users had "
+            f"{{summary.mail.{number}.planned_count|whole}} tasks due and "
+            f"{{summary.mail.{number}.done_count|whole}} done over "
+            f"{{summary.window.seconds|whole}} s."
             for number, _ in enumerate(summary.mail)
         ]
     found = [
-        "The storage carried {summary.total.database_iops} database I/O per second over {summary.window.seconds|whole} s: "
-        "{summary.total.database_read.per_s} reads and {summary.total.database_write.per_s} writes, and "
+        "The storage carried {summary.total.database_iops} database I/O per second over "
+        "{summary.window.seconds|whole} s: "
+        "{summary.total.database_read.per_s} reads and {summary.total.database_write.per_s} "
+        "writes, and "
         "{summary.total.log_write.per_s} log writes beside them."
     ]
     if verdict.required_iops is not None:
         found.append("The plan requires {verdict.required_iops} database I/O per second.")
     if summary.total.grown_bytes:
         found.append(
-            "The databases grew by {summary.total.grown_bytes|size} to {summary.total.final_bytes|size} under "
+            "The databases grew by {summary.total.grown_bytes|size} to "
+            "{summary.total.final_bytes|size} under "
             "{summary.total.transactions_per_s} transactions per second."
         )
     return found
@@ -240,12 +292,20 @@ def _latency_sentences(summary: Summary, places: str, metric: str, what: str) ->
     path = f"summary.{places}.{index}.{metric}"
     figures = where[index].transfers(metric)
     sentence = (
-        f"{what.capitalize()} are slowest at {{summary.{places}.{index}.name}}: {{{path}.latency_ms_mean}} ms on average, "
+        f"{what.capitalize()} are slowest at {{summary.{places}.{index}.name}}: "
+        f"{{{path}.latency_ms_mean}} ms on average, "
         f"99 % within {{{path}.latency_ms_p99}} ms, the longest {{{path}.latency_ms_max}} ms."
     )
     plain, mean_ms = figures.latency_ms_mean_of_samples, figures.latency_ms_mean
-    if plain is not None and mean_ms is not None and abs(plain - mean_ms) > WORTH_MENTIONING * mean_ms:
-        sentence += f" The published tool, which weights samples alike, would have printed {{{path}.latency_ms_mean_of_samples}} ms."
+    if (
+        plain is not None
+        and mean_ms is not None
+        and abs(plain - mean_ms) > WORTH_MENTIONING * mean_ms
+    ):
+        sentence += (
+            f" The published tool, which weights samples alike, would have printed "
+            f"{{{path}.latency_ms_mean_of_samples}} ms."
+        )
     return [sentence]
 
 
@@ -254,16 +314,20 @@ def _other_sentences(summary: Summary) -> list[str]:
     found = []
     if summary.backup_total:
         found.append(
-            "A backup of {summary.backup_total.databases_count} databases read {summary.backup_total.bytes|size} in "
-            "{summary.backup_total.seconds} s: {summary.backup_total.mib_per_s_sum} MiB per second for the server."
+            "A backup of {summary.backup_total.databases_count} databases read "
+            "{summary.backup_total.bytes|size} in "
+            "{summary.backup_total.seconds} s: {summary.backup_total.mib_per_s_sum} MiB per second "
+            "for the server."
         )
     for index, item in enumerate(summary.recoveries):
         if item.seconds_per_log is None or item.pages_read_per_log is None:
             continue
         path = f"summary.recoveries.{index}"
         found.append(
-            f"Recovery of {{{path}.instance}} replayed {{{path}.logs_count|whole}} logs in {{{path}.seconds}} s, "
-            f"{{{path}.seconds_per_log}} s for each. For each it read {{{path}.pages_read_per_log|whole}} pages and wrote "
+            f"Recovery of {{{path}.instance}} replayed {{{path}.logs_count|whole}} logs in "
+            f"{{{path}.seconds}} s, "
+            f"{{{path}.seconds_per_log}} s for each. For each it read "
+            f"{{{path}.pages_read_per_log|whole}} pages and wrote "
             f"{{{path}.writes_per_log}} times."
         )
     return found
@@ -273,18 +337,24 @@ def _integrity_sentences(summary: Summary) -> list[str]:
     found = []
     if summary.total.pages_verified is not None:
         found.append(
-            "{summary.total.pages_verified} pages were read back and verified; {summary.total.pages_damaged} of them were "
+            "{summary.total.pages_verified} pages were read back and verified; "
+            "{summary.total.pages_damaged} of them were "
             "damaged or misplaced."
         )
     if summary.total.pages_corrected:
-        found.append("{summary.total.pages_corrected} pages with a flipped bit were put right while the load ran.")
+        found.append(
+            "{summary.total.pages_corrected} pages with a flipped bit were put right while the "
+            "load ran."
+        )
     if summary.clock_gaps:
         found.append(
-            "The run itself stood still {summary.clock_gaps.count} times, {summary.clock_gaps.seconds} s in all: its process was "
+            "The run itself stood still {summary.clock_gaps.count} times, "
+            "{summary.clock_gaps.seconds} s in all: its process was "
             "stopped or its machine was paused."
         )
     found.append(
-        "{summary.total.errors_in_run} transfers failed and {summary.total.hung_in_run} hung in the whole run."
+        "{summary.total.errors_in_run} transfers failed and {summary.total.hung_in_run} hung in "
+        "the whole run."
     )
     return found
 
@@ -292,7 +362,10 @@ def _integrity_sentences(summary: Summary) -> list[str]:
 def _machine_sentences(summary: Summary) -> list[str]:
     if summary.generator.executor_busy_mean is None:
         return []
-    sentence = "The load generator's thread was busy for {summary.generator.executor_busy_mean|percent} of the time"
+    sentence = (
+        "The load generator's thread was busy for {summary.generator.executor_busy_mean|percent} "
+        "of the time"
+    )
     if "cpu_busy" in summary.machine:
         sentence += ", the machine's processors for {summary.machine.cpu_busy.mean|percent}"
     sentences = [sentence + "."]
@@ -302,7 +375,8 @@ def _machine_sentences(summary: Summary) -> list[str]:
         )
     if summary.generator.threads_enough:
         sentences.append(
-            "A thread of the load generator was the limit; {summary.generator.threads_enough} threads would do. One instance is "
+            "A thread of the load generator was the limit; {summary.generator.threads_enough} "
+            "threads would do. One instance is "
             "carried by one thread: use as many instances."
         )
     return sentences
@@ -310,6 +384,10 @@ def _machine_sentences(summary: Summary) -> list[str]:
 
 def status_of(check: Check) -> str:
     """The state of a check for its colour and word; of a modelled one what it predicts."""
-    predicted = {"predicted pass": "pass", "predicted fail": "fail", "too close to call": "not_evaluated"}
+    predicted = {
+        "predicted pass": "pass",
+        "predicted fail": "fail",
+        "too close to call": "not_evaluated",
+    }
     word = predicted.get(check.predicted or "")
     return f"{word} predicted" if word else str(check.status)

@@ -1,7 +1,9 @@
-"""Whether what was written can be read, and what the system said meanwhile: each claim of a reliability test with its evidence.
+"""Whether what was written can be read, and what the system said meanwhile.
 
-Published reliability tests claim "no errors in database and log checksum" and "no errors in the system log". Neither is claimed
-here of what nobody looked at.
+Each claim of a reliability test with its evidence.
+
+Published reliability tests claim "no errors in database and log checksum" and "no errors in the
+system log". Neither is claimed here of what nobody looked at.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ SHOWN_MAX = 3
 def integrity_sections(summary: Summary) -> list[Table]:
     """What was found, row by row; nothing where nobody looked at anything."""
     rows = [row for row in (_checksums(summary), _system_log(summary)) if row is not None]
-    return [Table("Integrity", ["What", "Found", "Evidence"], [[*row] for row in rows])] if rows else []
+    return (
+        [Table("Integrity", ["What", "Found", "Evidence"], [[*row] for row in rows])]
+        if rows
+        else []
+    )
 
 
 def integrity_sentences(summary: Summary) -> list[str]:
@@ -42,16 +48,28 @@ def _checksums(summary: Summary) -> tuple[str, str, str] | None:
         if (count := item.bad + item.correctable + item.wrong_page_number)
     ]
     count = len({item.name for item in summary.checksums})
-    evidence = f"{pages:,} pages of {count} database{'' if count == 1 else 's'} were read and verified"
+    evidence = (
+        f"{pages:,} pages of {count} database{'' if count == 1 else 's'} were read and verified"
+    )
     if summary.log_check is None:
-        return "Database checksum", _found(wrong), _evidence(wrong, f"{evidence}; the logs were not verified")
+        return (
+            "Database checksum",
+            _found(wrong),
+            _evidence(wrong, f"{evidence}; the logs were not verified"),
+        )
     unread = [
-        f"the logs of {item.instance} could not be read: {item.unread}" for item in summary.log_check if item.unread
+        f"the logs of {item.instance} could not be read: {item.unread}"
+        for item in summary.log_check
+        if item.unread
     ]
     wrong += [f"{item.instance}: {text}" for item in summary.log_check for text in item.findings]
     logs = [f"{item.instance}: {files_read(item)}" for item in summary.log_check if not item.unread]
     if not summary.log_check:
-        return "Database checksum", _found(wrong), _evidence(wrong, f"{evidence}; raw files have no logs to verify")
+        return (
+            "Database checksum",
+            _found(wrong),
+            _evidence(wrong, f"{evidence}; raw files have no logs to verify"),
+        )
     read = "; ".join([evidence, *logs, *unread]) + f" ({folder.LOG_CHECK})"
     known = "not everything was read" if unread and not wrong else _found(wrong)
     return "Database and log checksum", known, _evidence(wrong, read)
@@ -64,7 +82,10 @@ def _system_log(summary: Summary) -> tuple[str, str, str] | None:
     if not log.readable:
         return "System log", "not read", f"{log.reason}"
     named = f" about {', '.join(log.disks)}" if log.disks else ""
-    evidence = f'no message of the severity "error" or worse{named} while the run went on ({folder.KERNEL_LOG})'
+    evidence = (
+        f'no message of the severity "error" or worse{named} while the run went on '
+        f"({folder.KERNEL_LOG})"
+    )
     return "System log", _found(log.lines), _evidence(log.lines, evidence)
 
 

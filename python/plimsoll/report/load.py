@@ -1,6 +1,9 @@
-"""How hard the run pressed: what another tool needs to do the same, how arrivals did, and the rates a search tried.
+"""How hard the run pressed.
 
-The knee chart shows where latency turns upwards: each rate that was tried, its p99, and whether it kept the limits.
+What another tool needs to do the same, how arrivals did, and the rates a search tried.
+
+The knee chart shows where latency turns upwards: each rate that was tried, its p99, and whether it
+kept the limits.
 """
 
 from __future__ import annotations
@@ -17,7 +20,11 @@ from plimsoll.pages.tables import Table, shown
 from plimsoll.plan.load import described
 from plimsoll.report.charts import COLOURS, finished, latency_axis, latency_scale
 
-KINDS = {"database_read_ms": "database reads", "log_write_ms": "log writes", "response_ms": "response of transactions"}
+KINDS = {
+    "database_read_ms": "database reads",
+    "log_write_ms": "log writes",
+    "response_ms": "response of transactions",
+}
 
 
 def load_tables(summary: Summary) -> list[Table]:
@@ -27,9 +34,16 @@ def load_tables(summary: Summary) -> list[Table]:
         [f"{name.replace('_', ' ').capitalize()}s outstanding, mean", value]
         for name, value in load.outstanding_mean.given().items()
     ]
-    note = "Rate times latency. For fio: an iodepth of the database reads and writes together, beside one synchronous log job."
+    note = (
+        "Rate times latency. For fio: an iodepth of the database reads and writes together, beside "
+        "one synchronous log job."
+    )
     found = [Table("Outstanding I/O", [], rows, note)]
-    arriving = [workload for workload in load.workloads if workload.arrival_lag and workload.arrival_lag.count]
+    arriving = [
+        workload
+        for workload in load.workloads
+        if workload.arrival_lag and workload.arrival_lag.count
+    ]
     if arriving:
         found.append(_arrivals(arriving))
     return found
@@ -57,7 +71,12 @@ def _arrivals(workloads: Sequence[WorkloadFigures]) -> Table:
         "Generator late p99 ms",
         "Waited for a session",
     ]
-    return Table("Arrivals", headings, rows, "Response times run from the moment at which a transaction was due.")
+    return Table(
+        "Arrivals",
+        headings,
+        rows,
+        "Response times run from the moment at which a transaction was due.",
+    )
 
 
 def search_tables(searches: Sequence[SearchResult]) -> list[Table]:
@@ -74,9 +93,13 @@ def search_tables(searches: Sequence[SearchResult]) -> list[Table]:
         for search in searches
     ]
     headings = [
-        "Workload", "Highest rate that passed (transactions/s)", "Its database IOPS", "Lowest rate that failed",
-        "First limit", "Rates tried",
-    ]  # fmt: skip
+        "Workload",
+        "Highest rate that passed (transactions/s)",
+        "Its database IOPS",
+        "Lowest rate that failed",
+        "First limit",
+        "Rates tried",
+    ]
     return [Table("Search for the highest rate", headings, rows)] if rows else []
 
 
@@ -97,13 +120,19 @@ def _knee(search: SearchResult, number: int) -> Chart:
     base = alt.Chart().encode(
         x=alt.X("x:Q", title="transactions per second", scale=alt.Scale(zero=False, padding=12)),
         y=alt.Y("v:Q", title="p99, ms", scale=latency_scale(low_high), axis=latency_axis(low_high)),
-        color=alt.Color("w:N", title=None, scale=alt.Scale(domain=list(KINDS.values()), range=COLOURS[: len(KINDS)])),
+        color=alt.Color(
+            "w:N",
+            title=None,
+            scale=alt.Scale(domain=list(KINDS.values()), range=COLOURS[: len(KINDS)]),
+        ),
     )
     marks = base.mark_point(filled=True, size=70, opacity=1).encode(
         shape=alt.Shape(
             "d:N",
             title=None,
-            scale=alt.Scale(domain=["passed", "failed", "unsure"], range=["circle", "cross", "diamond"]),
+            scale=alt.Scale(
+                domain=["passed", "failed", "unsure"], range=["circle", "cross", "diamond"]
+            ),
         ),
         tooltip=[
             alt.Tooltip("w:N", title="what"),
@@ -119,7 +148,13 @@ def _knee(search: SearchResult, number: int) -> Chart:
         words.append(f"first limit above it: {search.limited_by.replace('_', ' ')}")
     chart = alt.layer(base.mark_line(strokeWidth=1.2), marks, data=alt.Data(values=data))
     description = ". ".join([title, *words])
-    return Chart(f"knee-{number}", title, description, finished(chart, title, words, description), _steps(title, steps))
+    return Chart(
+        f"knee-{number}",
+        title,
+        description,
+        finished(chart, title, words, description),
+        _steps(title, steps),
+    )
 
 
 def _steps(title: str, steps: Sequence[SearchStep]) -> Table:

@@ -1,6 +1,8 @@
-"""The section "Mail": the tasks of the score sheet, the score with its arithmetic, commands, front ends, queues, delivery, and the audit.
+"""The section "Mail": the tasks of the score sheet, the score with its arithmetic, commands, front
+ends, queues, delivery, and the audit.
 
-A published row next to a figure is there to be read, never to pass by: it was measured with another server, another client and another array.
+A published row next to a figure is there to be read, never to pass by: it was measured with another
+server, another client and another array.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 import altair as alt
 
 from plimsoll import settings
-from plimsoll.documents.mail import MailAudit, MailFigures, MailTaskFigures
+from plimsoll.documents.mail import MailAudit, MailFigures, MailStoreFigures, MailTaskFigures
 from plimsoll.documents.plan import MailAsked, Plan
 from plimsoll.documents.run_spec import MailInstance, MailWorkload
 from plimsoll.documents.summary import Summary
@@ -36,13 +38,15 @@ LEVEL_ROWS_MAX = 24
 def mail_tables(plan: Plan, summary: Summary) -> list[Table]:
     """The tables of every workload of mail users; none where there is none."""
     loads = {item.name: item for item in plan.run.workloads if isinstance(item, MailWorkload)}
-    found = [_servers(plan.run.mail_instances)] if loads else []
+    found = [_servers(plan.run.mail_instances)] if plan.run.mail_instances and loads else []
     for figures in summary.mail:
         found += [
             _asked(loads[figures.workload], plan.judgement.mail[figures.workload], figures),
             _tasks(figures),
             _score(figures),
             _published(figures),
+            *([_store(figures, figures.store)] if figures.store else []),
+            *([_relations(figures, figures.store)] if figures.store else []),
             _commands(figures),
             _queues(figures),
             *([_endpoints(figures)] if len(figures.endpoints) > 1 else []),
@@ -53,7 +57,10 @@ def mail_tables(plan: Plan, summary: Summary) -> list[Table]:
 
 
 def only_servers(plan: Plan) -> bool:
-    """Whether a plan has nothing but mail servers: nothing that reads or writes databases of ours."""
+    """Whether a plan has nothing but mail servers.
+
+    Nothing that reads or writes databases of ours.
+    """
     return len(plan.run.mail_instances) == len(plan.run.instances)
 
 
@@ -62,19 +69,43 @@ def _servers(servers: Sequence[MailInstance]) -> Table:
     for item in servers:
         tls = {"none": "no", "starttls": "STARTTLS", "tls": "yes"}
         filled = f"{messages_filled(item):,} at most" if item.init else "not asked for"
-        rows += [[item.name, endpoint.imap, tls[item.imap_tls], f"{item.deliver_protocol} {endpoint.deliver}",
-                  tls[item.deliver_tls], account_names(item), filled, round(mean_bytes(item)),
-                  item.directory if is_storage(item.directory) else "not stated"] for endpoint in item.databases]  # fmt: skip
-    headings = ["Server", "Read at", "TLS", "Delivered to", "TLS", "Accounts", "Filled", "Mean bytes", "Storage"]
+        rows += [
+            [
+                item.name,
+                endpoint.imap,
+                tls[item.imap_tls],
+                f"{item.deliver_protocol} {endpoint.deliver}",
+                tls[item.deliver_tls],
+                account_names(item),
+                filled,
+                round(mean_bytes(item)),
+                item.directory if is_storage(item.directory) else "not stated",
+            ]
+            for endpoint in item.databases
+        ]
+    headings = [
+        "Server",
+        "Read at",
+        "TLS",
+        "Delivered to",
+        "TLS",
+        "Accounts",
+        "Filled",
+        "Mean bytes",
+        "Storage",
+    ]
     note = (
-        "Only accounts with our marker message are used. Counters of the storage are of its device: of everyone on it."
+        "Only accounts with our marker message are used. Counters of the storage are of its "
+        "device: of everyone on it."
     )
     return Table("Mail servers", headings, rows, note)
 
 
 def _asked(load: MailWorkload, asked: MailAsked, figures: MailFigures) -> Table:
     recipients = ", ".join(f"{item.count} (weight {item.weight:g})" for item in load.recipients)
-    shares = ", ".join(f"{name.replace('_', ' ')} {value:.0%}" for name, value in load.on_read.plain().items())
+    shares = ", ".join(
+        f"{name.replace('_', ' ')} {value:.0%}" for name, value in load.on_read.plain().items()
+    )
     rows: list[list[Any]] = [
         ["Users", asked.users],
         ["Profile", asked.profile],
@@ -85,7 +116,9 @@ def _asked(load: MailWorkload, asked: MailAsked, figures: MailFigures) -> Table:
         ["Tasks of a user and day", sum(item.per_day for item in load.tasks)],
         [
             "Spacing",
-            "even over all users, as LoadGen" if load.dispatch == "even" else "independent (Poisson), as LoadSim",
+            "even over all users, as LoadGen"
+            if load.dispatch == "even"
+            else "independent (Poisson), as LoadSim",
         ],
         ["Recipients of a new mail", recipients],
         ["Of what is read", shares],
@@ -97,18 +130,53 @@ def _asked(load: MailWorkload, asked: MailAsked, figures: MailFigures) -> Table:
 
 def _tasks(figures: MailFigures) -> Table:
     rows: list[list[Any]] = [
-        [item.task, _support(item, figures), item.weight or None, item.per_day or None, item.planned_count, item.done_count,
-         item.refused_count, item.ms_mean, item.ms_p50, item.ms_p95, item.ms_p99, item.ms_max, item.service_ms_mean]
+        [
+            item.task,
+            _support(item, figures),
+            item.weight or None,
+            item.per_day or None,
+            item.planned_count,
+            item.done_count,
+            item.refused_count,
+            item.ms_mean,
+            item.ms_p50,
+            item.ms_p95,
+            item.ms_p99,
+            item.ms_max,
+            item.service_ms_mean,
+        ]
         for item in figures.tasks
-    ]  # fmt: skip
+    ]
     rows.append(
-        ["All", None, sum(item.weight for item in figures.tasks), sum(item.per_day for item in figures.tasks),
-         figures.planned_count, figures.done_count, figures.refused_count, *[None] * 6]
-    )  # fmt: skip
-    headings = ["Task", "Support", "Weight", "Per day", "Due", "Done", "Refused", "Mean ms", "p50 ms", "p95 ms", "p99 ms",
-                "Longest ms", "Service ms"]  # fmt: skip
+        [
+            "All",
+            None,
+            sum(item.weight for item in figures.tasks),
+            sum(item.per_day for item in figures.tasks),
+            figures.planned_count,
+            figures.done_count,
+            figures.refused_count,
+            *[None] * 6,
+        ]
+    )
+    headings = [
+        "Task",
+        "Support",
+        "Weight",
+        "Per day",
+        "Due",
+        "Done",
+        "Refused",
+        "Mean ms",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
+        "Longest ms",
+        "Service ms",
+    ]
     note = (
-        "Times run from the intended start: the wait of a user whose earlier task was late counts. Service is the mean from the "
+        "Times run from the intended start: the wait of a user whose earlier task was late counts. "
+        "Service is the mean from the "
         "actual start. Phases of a run are none of a user's day."
     )
     return Table(f"Tasks: {figures.workload}", headings, rows, note, has_total=True)
@@ -136,28 +204,98 @@ def _score(figures: MailFigures) -> Table:
     products = score.ms * score.weight_judged if score.ms is not None else None
     rows.append(["Sum", score.weight_judged, None, products, f"of weights {score.weight_total:g}"])
     rows.append(["Score: sum of products by sum of weights", None, score.ms, None, ""])
-    source = source_of_weights(score.weights) if score.weights in (PUBLISHED, MAIL_ONLY) else "the plan"
+    source = (
+        source_of_weights(score.weights) if score.weights in (PUBLISHED, MAIL_ONLY) else "the plan"
+    )
     note = f"Weights {score.weights}: {source}."
     if figures.left_out:
-        note += f" The server cannot do {', '.join(figures.left_out)}: this is no score of all 60 weights."
-    return Table(f"Score: {figures.workload}", ["Task", "Weight", "p95 ms", "Product", ""], rows, note)
+        note += (
+            f" The server cannot do {', '.join(figures.left_out)}: this is no score of all 60 "
+            f"weights."
+        )
+    return Table(
+        f"Score: {figures.workload}", ["Task", "Weight", "p95 ms", "Product", ""], rows, note
+    )
 
 
 def _published(figures: MailFigures) -> Table:
     rows: list[list[Any]] = [
-        [row["title"], row["users"], row["figures"]["mail_p95_weighted_ms"], f"{row['paper']}, {row['where']}"]
+        [
+            row["title"],
+            row["users"],
+            row["figures"]["mail_p95_weighted_ms"],
+            f"{row['paper']}, {row['where']}",
+        ]
         for row in settings.published_results()["result"]
         if "mail_p95_weighted_ms" in row.get("figures", {})
     ]
     own = f"this run, {figures.profile}, {figures.client}, weights {figures.score.weights}"
     rows.insert(0, [own, figures.users, figures.score.ms, ""])
     note = (
-        "The published users had the profile average, a cached client, MAPI and weights figure-5, next to an online store and "
+        "The published users had the profile average, a cached client, MAPI and weights figure-5, "
+        "next to an online store and "
         "file servers. The rows tell what was reached there, and are no limit here."
     )
     return Table(
-        f"Published scores next to this one: {figures.workload}", ["Run", "Users", "Score ms", "Source"], rows, note
+        f"Published scores next to this one: {figures.workload}",
+        ["Run", "Users", "Score ms", "Source"],
+        rows,
+        note,
     )
+
+
+def _store(figures: MailFigures, store: MailStoreFigures) -> Table:
+    """What a store on the engine holds, and the I/O that its users cost."""
+    io = store.io
+    rows: list[list[Any]] = [
+        ["Mailboxes", store.mailboxes],
+        ["Messages of a mailbox at first", store.messages_per_mailbox],
+        ["MiB of a mailbox at first", store.mailbox_mib],
+        ["Cache for each mailbox, MiB", store.cache_mib_per_user],
+        ["Messages are kept", "once for all" if store.layout == "shared" else "in each mailbox"],
+        ["Kept views of a folder besides the one by date", store.views],
+        ["Words are indexed", "yes" if store.indexed else "no"],
+        ["Older messages of a visit", store.older_per_visit],
+        ["Messages read behind each task", store.background_reads_per_task],
+    ]
+    if io is not None:
+        rows += [
+            ["Reads of the mailboxes, 1/s", io.reads],
+            ["Writes of the mailboxes, 1/s", io.writes],
+            ["Reads of the queue, 1/s", io.queue_reads],
+            ["Writes of the queue, 1/s", io.queue_writes],
+            ["Writes of both logs, 1/s", io.log_writes],
+        ]
+    return Table(f"Store: {figures.workload}", [], rows)
+
+
+def _relations(figures: MailFigures, store: MailStoreFigures) -> Table:
+    """I/O of a user next to what was published."""
+    io = store.io
+    pace = store.compression
+    per_user = io.per_user / pace if io else None
+    ratio = io.reads / io.writes if io and io.writes else None
+    rows: list[list[Any]] = [
+        [f"this run, {figures.profile}, {figures.client}", figures.users, per_user, ratio, ""]
+    ]
+    rows += [
+        [
+            row["title"],
+            row["users"],
+            row.get("iops_per_user"),
+            row.get("reads_to_writes"),
+            row["source"],
+        ]
+        for row in settings.mail_relations()["row"]
+    ]
+    note = (
+        f"Reads and writes of the mailboxes; a day of {figures.day_h:g} h is {pace:.3g} times as "
+        f"dense as the published one, by which the rate of a user is divided here. Caches, "
+        f"mailboxes and profiles differ: docs/mail.md says which relations come out and which do "
+        f"not. Nothing is judged by them."
+    )
+    headings = ["Run", "Users", "IOPS a user", "Reads for a write", "Source"]
+    return Table(f"I/O next to published figures: {figures.workload}", headings, rows, note)
 
 
 def _commands(figures: MailFigures) -> Table:
@@ -166,8 +304,19 @@ def _commands(figures: MailFigures) -> Table:
         for item in figures.commands
     ]
     note = f"Mean of all but the opening of connections: {figures.service_ms_mean or 0.0:.3g} ms."
-    headings = ["Command", "Count", "Mean ms", "p50 ms", "p95 ms", "p99 ms", "Longest ms"]
-    return Table(f"Commands: {figures.workload}", headings, rows, note)
+    if figures.on_store:
+        note = f"Mean of all steps: {figures.service_ms_mean or 0.0:.3g} ms."
+    headings = [
+        "Step" if figures.on_store else "Command",
+        "Count",
+        "Mean ms",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
+        "Longest ms",
+    ]
+    title = "Steps" if figures.on_store else "Commands"
+    return Table(f"{title}: {figures.workload}", headings, rows, note)
 
 
 def _queues(figures: MailFigures) -> Table:
@@ -178,8 +327,11 @@ def _queues(figures: MailFigures) -> Table:
         ["Messages handed over and not answered, most", levels.queued_max],
         ["Tasks due and not begun, most", levels.waiting_max],
         ["Tasks due and not begun, at the end", levels.waiting_end],
-        ["Probes sent", figures.probes_sent],
-        ["Probes lost", figures.probes_lost],
+        *(
+            []
+            if figures.on_store
+            else [["Probes sent", figures.probes_sent], ["Probes lost", figures.probes_lost]]
+        ),
         ["Delivery, mean ms", delivery.ms_mean if delivery else None],
         ["Delivery, p95 ms", delivery.ms_p95 if delivery else None],
         ["Delivery, longest ms", delivery.ms_max if delivery else None],
@@ -192,9 +344,13 @@ def _queues(figures: MailFigures) -> Table:
 
 def _endpoints(figures: MailFigures) -> Table:
     rows: list[list[Any]] = [
-        [item.endpoint, item.done_count, None if item.share is None else 100 * item.share] for item in figures.endpoints
+        [item.endpoint, item.done_count, None if item.share is None else 100 * item.share]
+        for item in figures.endpoints
     ]
-    note = "Users take the front ends in turn. A load balancer that keeps one client on one server would show here."
+    note = (
+        "Users take the front ends in turn. A load balancer that keeps one client on one server "
+        "would show here."
+    )
     return Table(f"Front ends: {figures.workload}", ["Front end", "Tasks done", "%"], rows, note)
 
 
@@ -204,30 +360,44 @@ def _balance(figures: MailFigures) -> Table:
         ["Received", figures.received_per_day, figures.received_per_day_expected],
     ]
     note = (
-        "Messages of a user and day: counted, and as the balance of the profile has it. A short run reads few of the mails it "
+        "Messages of a user and day: counted, and as the balance of the profile has it. A short "
+        "run reads few of the mails it "
         "sends, so it lies below the balance."
     )
-    return Table(f"Mail sent and received: {figures.workload}", ["", "Counted", "Balance"], rows, note)
+    return Table(
+        f"Mail sent and received: {figures.workload}", ["", "Counted", "Balance"], rows, note
+    )
 
 
 def _counters(figures: MailFigures) -> Table:
     rows: list[list[Any]] = [
-        [name.removeprefix("mail_").replace("_", " ").capitalize(), count] for name, count in figures.counters.items()
+        [name.removeprefix("mail_").replace("_", " ").capitalize(), count]
+        for name, count in figures.counters.items()
     ]
     return Table(f"Counters: {figures.workload}", [], rows, folded=True)
 
 
 def _audit(audit: MailAudit) -> Table:
-    rows: list[list[Any]] = [[name.replace("_", " ").capitalize(), count] for name, count in audit.counts.items()]
+    rows: list[list[Any]] = [
+        [name.replace("_", " ").capitalize(), count] for name, count in audit.counts.items()
+    ]
     rows += [["Does not add up", finding] for finding in audit.findings]
-    note = "Accepted recipients are those received and those deleted; what was lost with its connection may be there or not."
+    note = (
+        "Since the store was made: accepted recipients are those delivered and those that wait. "
+        "Messages are what came less what was deleted."
+        if "delivered" in audit.counts
+        else "Accepted recipients are those received and those deleted; what was lost with its "
+        "connection may be there or not."
+    )
     return Table(f"Audit: {audit.instance}", [], rows, note)
 
 
 def mail_charts(figures: Sequence[MailFigures], measured: Measurements) -> list[Chart]:
     """How long each task took, and the levels over time, for each workload."""
     found = [
-        _chart(item, number) for number, item in enumerate(figures, 1) if any(row.done_count for row in item.tasks)
+        _chart(item, number)
+        for number, item in enumerate(figures, 1)
+        if any(row.done_count for row in item.tasks)
     ]
     return [*found, *([levels] if figures and (levels := _levels_chart(measured)) else [])]
 
@@ -249,7 +419,9 @@ def _chart(figures: MailFigures, number: int) -> Chart:
         .encode(
             x=alt.X("v:Q", title="ms", scale=alt.Scale(type="log")),
             y=alt.Y("x:N", title=None, sort=order),
-            color=alt.Color("w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])),
+            color=alt.Color(
+                "w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])
+            ),
             shape=alt.Shape("w:N", title=None),
             tooltip=[
                 alt.Tooltip("x:N", title="task"),
@@ -259,18 +431,30 @@ def _chart(figures: MailFigures, number: int) -> Chart:
         )
     )
     description = ". ".join([title, *words])
-    return Chart(f"mail-{number}", title, description, finished(chart, title, words[:1], description), _tasks(figures))
+    return Chart(
+        f"mail-{number}",
+        title,
+        description,
+        finished(chart, title, words[:1], description),
+        _tasks(figures),
+    )
 
 
 def _levels_chart(measured: Measurements) -> Chart | None:
     """Levels over time, of all workloads together."""
     data: list[dict[str, float | str]] = []
     for metric, name in LEVELS.items():
-        data += [{"x": row["second"], "v": row["level"], "w": name} for row in measured.series(metric, POINTS_MAX)]
+        data += [
+            {"x": row["second"], "v": row["level"], "w": name}
+            for row in measured.series(metric, POINTS_MAX)
+        ]
     if not data:
         return None
     title = "Queues and open requests over time"
-    most = {name: max((point["v"] for point in data if point["w"] == name), default=0.0) for name in LEVELS.values()}
+    most = {
+        name: max((point["v"] for point in data if point["w"] == name), default=0.0)
+        for name in LEVELS.values()
+    }
     words = [f"{name}: {value:.3g} at most" for name, value in most.items()]
     chart = (
         alt.Chart(alt.Data(values=data))
@@ -278,14 +462,20 @@ def _levels_chart(measured: Measurements) -> Chart | None:
         .encode(
             x=alt.X("x:Q", title="s"),
             y=alt.Y("v:Q", title="count"),
-            color=alt.Color("w:N", title=None, scale=alt.Scale(domain=list(LEVELS.values()), range=COLOURS[:4])),
-            strokeDash=alt.StrokeDash("w:N", title=None, scale=alt.Scale(domain=list(LEVELS.values()))),
+            color=alt.Color(
+                "w:N", title=None, scale=alt.Scale(domain=list(LEVELS.values()), range=COLOURS[:4])
+            ),
+            strokeDash=alt.StrokeDash(
+                "w:N", title=None, scale=alt.Scale(domain=list(LEVELS.values()))
+            ),
         )
     )
     times = sorted({point["x"] for point in data})
     each = {(point["x"], point["w"]): point["v"] for point in data}
     step = max(1, len(times) // LEVEL_ROWS_MAX)
-    rows: list[list[Any]] = [[at, *(each.get((at, name)) for name in LEVELS.values())] for at in times[::step]]
+    rows: list[list[Any]] = [
+        [at, *(each.get((at, name)) for name in LEVELS.values())] for at in times[::step]
+    ]
     table = Table(title, ["Second", *LEVELS.values()], rows)
     description = ". ".join([title, *words])
     return Chart("mail-levels", title, description, finished(chart, title, [], description), table)

@@ -1,7 +1,9 @@
-"""The first two charts of a report: how many I/O the storage made over time, and how long they took beside their limits.
+"""The first two charts of a report.
 
-All places of a run stand together here: rates are sums, latencies are means weighted by operations. Each place has its own
-curve further below.
+How many I/O the storage made over time, and how long they took beside their limits.
+
+All places of a run stand together here: rates are sums, latencies are means weighted by operations.
+Each place has its own curve further below.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ class Limit:
 
 
 def overview(verdict: Verdict, measured: Measurements) -> list[Chart]:
-    """IOPS over time, and mean latency over time with its limits; nothing where no I/O was measured."""
+    """IOPS over time, and mean latency over time with its limits.
+
+    Nothing where no I/O was measured.
+    """
     rates, latencies = _totals(measured, POINTS_MAX)
     if not rates:
         return []
@@ -56,7 +61,9 @@ def overview(verdict: Verdict, measured: Measurements) -> list[Chart]:
     tables = _totals(measured, TABLE_ROWS_MAX)
     return [
         _chart("overview-iops", "Rate of I/O", "per s", rates, unit, (), tables[0]),
-        _chart("overview-latency", "Latency, mean", "ms", latencies, unit, _limits(verdict), tables[1]),
+        _chart(
+            "overview-latency", "Latency, mean", "ms", latencies, unit, _limits(verdict), tables[1]
+        ),
     ]
 
 
@@ -81,7 +88,10 @@ def sums(rows: Sequence[Row]) -> tuple[list[tuple[float, float]], list[tuple[flo
     found: dict[float, tuple[float, float]] = {}
     for row in rows:
         per_s, busy_ms = found.get(row["second"], (0.0, 0.0))
-        found[row["second"]] = (per_s + row["per_s"], busy_ms + row["per_s"] * (row["latency_ms_mean"] or 0.0))
+        found[row["second"]] = (
+            per_s + row["per_s"],
+            busy_ms + row["per_s"] * (row["latency_ms_mean"] or 0.0),
+        )
     seconds = sorted(found)
     return (
         [(second, found[second][0]) for second in seconds],
@@ -99,7 +109,13 @@ def _limits(verdict: Verdict) -> list[Limit]:
 
 
 def _chart(
-    name: str, title: str, unit: str, drawn: list[Curve], time: Unit, limits: Sequence[Limit], table: list[Curve]
+    name: str,
+    title: str,
+    unit: str,
+    drawn: list[Curve],
+    time: Unit,
+    limits: Sequence[Limit],
+    table: list[Curve],
 ) -> Chart:
     is_latency = unit == "ms"
     points = [
@@ -109,7 +125,10 @@ def _chart(
         if value > 0 or not is_latency
     ]
     labels = [curve.where for curve in drawn]
-    bounds = [*(value for curve in drawn for _, value in curve.points if value > 0), *(limit.ms for limit in limits)]
+    bounds = [
+        *(value for curve in drawn for _, value in curve.points if value > 0),
+        *(limit.ms for limit in limits),
+    ]
     scale = latency_scale(bounds) if is_latency else alt.Scale(zero=True)
     axis = latency_axis(bounds) if is_latency else alt.Axis(tickCount=5, format="~s")
     lines = (
@@ -127,13 +146,31 @@ def _chart(
             ],
         )
     )
-    marks = [mark for limit in limits for mark in limit_mark(limit.ms, f"limit of {limit.what} {shown(limit.ms)} ms")]
+    marks = [
+        mark
+        for limit in limits
+        for mark in limit_mark(limit.ms, f"limit of {limit.what} {shown(limit.ms)} ms")
+    ]
     words = [f"{curve.where} {shown(curve.least)} to {shown(curve.most)} {unit}" for curve in drawn]
-    above = {limit.what for limit in limits for curve in drawn if curve.where == limit.what and curve.most > limit.ms}
+    above = {
+        limit.what
+        for limit in limits
+        for curve in drawn
+        if curve.where == limit.what and curve.most > limit.ms
+    }
     if limits:
-        words.append(f"at times above its limit: {', '.join(sorted(above))}" if above else "never above a limit")
+        words.append(
+            f"at times above its limit: {', '.join(sorted(above))}"
+            if above
+            else "never above a limit"
+        )
     description = ". ".join([f"{title} of all places over time", *words])
-    spec = finished(alt.layer(lines, *marks, data=alt.Data(values=points)), f"{title} ({unit})", words, description)
+    spec = finished(
+        alt.layer(lines, *marks, data=alt.Data(values=points)),
+        f"{title} ({unit})",
+        words,
+        description,
+    )
     return Chart(name, title, description, spec, _table(title, unit, time, table))
 
 
@@ -141,7 +178,10 @@ def _table(title: str, unit: str, time: Unit, curves: list[Curve]) -> Table:
     values = [dict(curve.points) for curve in curves]
     seconds = sorted({second for points in values for second in points})
     rows: list[list[Any]] = [
-        [f"{second / time.seconds:.4g}", *(points.get(second) for points in values)] for second in seconds
+        [f"{second / time.seconds:.4g}", *(points.get(second) for points in values)]
+        for second in seconds
     ]
     headings = [f"From ({time.name})", *(f"{curve.where} ({unit})" for curve in curves)]
-    return Table(f"{title}, all places: values", headings, rows, "Means of spans, weighted by operations.")
+    return Table(
+        f"{title}, all places: values", headings, rows, "Means of spans, weighted by operations."
+    )

@@ -1,17 +1,21 @@
-"""Puts the report together: data from the run folder, tables and charts from their modules, layout from the templates."""
+"""Puts the report together.
+
+Data from the run folder, tables and charts from their modules, layout from the templates.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from plimsoll import __version__
 from plimsoll.arrays.text import WARNING
+from plimsoll.documents.environment import read_environment
 from plimsoll.documents.outcome import Outcome, Points
 from plimsoll.documents.plan import Plan
+from plimsoll.documents.reported import read_findings, read_reported
 from plimsoll.documents.summary import AnySummary, Summary
 from plimsoll.documents.verdict import read_verdict
 from plimsoll.files import folder
@@ -32,11 +36,18 @@ from plimsoll.report.load import knee_charts, load_tables, search_tables
 from plimsoll.report.mail import mail_charts, mail_tables, only_servers
 from plimsoll.report.modelled import modelled_sections
 from plimsoll.report.overview import overview
+from plimsoll.report.run_log import log_lines, log_table, told_by
 from plimsoll.report.sections import published_sections
 from plimsoll.report.storage_state import condition_tables
 from plimsoll.report.store import store_charts, store_tables
 from plimsoll.report.together import together_charts, together_tables
-from plimsoll.report.verdicts import Bottlenecks, bottlenecks_of, check_table, limit_sources, not_measured
+from plimsoll.report.verdicts import (
+    Bottlenecks,
+    bottlenecks_of,
+    check_table,
+    limit_sources,
+    not_measured,
+)
 from plimsoll.results.measurements import Measurements
 from plimsoll.verdict.text import colour_of
 
@@ -55,6 +66,7 @@ FILES = {
     folder.KERNEL_LOG: "what the kernel said of the disks",
     folder.LOG_CHECK: "what was found in logs, checkpoints and flush maps",
     folder.STAGED_EVENTS: "what was staged while it ran, and what became of it",
+    folder.SERVER_USAGE: "processor time and memory of the servers and of the run itself",
     folder.PLAN: "what was asked for, with every default filled in",
     folder.ENVIRONMENT: "the machine and the storage as they were found",
     folder.OUTCOME: "how the run ended, phase by phase",
@@ -86,23 +98,37 @@ def render(run_folder: Path) -> str:
         return _render_imported(run_folder)
     plan, summary = Plan.read(run_folder / folder.PLAN), Summary.read(run_folder / folder.SUMMARY)
     verdict = read_verdict(run_folder / folder.VERDICT)
-    environment = folder.read_json(run_folder / folder.ENVIRONMENT)
+    environment = read_environment(run_folder / folder.ENVIRONMENT)
     outcome = Outcome.read(run_folder / folder.OUTCOME)
-    points = Points.read(run_folder / folder.POINTS).searches if (run_folder / folder.POINTS).exists() else ()
+    points = (
+        Points.read(run_folder / folder.POINTS).searches
+        if (run_folder / folder.POINTS).exists()
+        else ()
+    )
     tests_shown = published_sections(plan, summary, environment, run_folder.absolute().name)
     if only_servers(plan):
         # Nothing but the summary: no database of ours was there.
         tests_shown = tests_shown[:1]
     with unchecked(), Measurements(run_folder, outcome) as measured:
         first = overview(verdict, measured)
+        lines = log_lines(plan, summary, verdict, outcome, measured, told_by(run_folder))
         chapters = [
             Chapter("modelled", "The modelled array", modelled_sections(plan, summary, verdict)),
             Chapter("test", "Test report", tests_shown),
-            Chapter("together", "Together", together_tables(plan, summary), together_charts(plan, summary, measured)),
+            Chapter(
+                "together",
+                "Together",
+                together_tables(plan, summary),
+                together_charts(plan, summary, measured),
+            ),
             Chapter("access", "Files", files_tables(plan, summary), files_charts(summary.files)),
             Chapter("store", "Store", store_tables(plan, summary), store_charts(summary.store)),
-            Chapter("mail", "Mail", mail_tables(plan, summary), mail_charts(summary.mail, measured)),
-            Chapter("checksum", "Checksum", [*checksum_sections(summary), *integrity_sections(summary)]),
+            Chapter(
+                "mail", "Mail", mail_tables(plan, summary), mail_charts(summary.mail, measured)
+            ),
+            Chapter(
+                "checksum", "Checksum", [*checksum_sections(summary), *integrity_sections(summary)]
+            ),
             Chapter("backup", "Backup", backup_sections(summary)),
             Chapter("recovery", "Soft recovery", recovery_sections(summary)),
             Chapter(
@@ -112,22 +138,36 @@ def render(run_folder: Path) -> str:
                 histograms(summary, measured),
             ),
             Chapter("time", "Over time", [], time_series(summary, verdict, measured)),
-            Chapter("search", "Search for the highest rate", search_tables(points), knee_charts(points)),
+            Chapter(
+                "search", "Search for the highest rate", search_tables(points), knee_charts(points)
+            ),
             Chapter(
                 "load",
                 "Load generator and cache",
-                [*load_tables(summary), circumstances.generator(summary), circumstances.instances(summary)],
+                [
+                    *load_tables(summary),
+                    circumstances.generator(summary),
+                    circumstances.instances(summary),
+                ],
             ),
             Chapter("conditions", "Conditioning and content", condition_tables(summary)),
-            Chapter("counters", "Counters", [*device_view_table(summary), *counter_tables(summary)]),
+            Chapter(
+                "counters", "Counters", [*device_view_table(summary), *counter_tables(summary)]
+            ),
             Chapter(
                 "environment",
                 "Environment",
-                [*circumstances.environment_tables(environment, _notes(run_folder)), circumstances.phases(summary)],
+                [
+                    *circumstances.environment_tables(environment, _notes(run_folder)),
+                    circumstances.phases(summary),
+                ],
             ),
         ]
     chapters = [chapter for chapter in chapters if chapter.tables or chapter.charts]
-    specs = {chart.name: chart.spec for chart in [*first, *(chart for chapter in chapters for chart in chapter.charts)]}
+    specs = {
+        chart.name: chart.spec
+        for chart in [*first, *(chart for chapter in chapters for chart in chapter.charts)]
+    }
     bottlenecks = Bottlenecks() if only_servers(plan) else bottlenecks_of(summary, verdict)
     self_check = self_check_table(plan, summary)
     return (
@@ -148,11 +188,15 @@ def render(run_folder: Path) -> str:
             bottlenecks=bottlenecks,
             chapters=chapters,
             contents=_contents(
-                chapters, has_bottlenecks=bool(bottlenecks.tables), has_self_check=self_check is not None
+                chapters,
+                has_bottlenecks=bool(bottlenecks.tables),
+                has_self_check=self_check is not None,
             ),
-            log=_log(folder.read_events(run_folder)),
+            log=log_table(lines),
             not_measured=not_measured(summary, verdict),
-            files=[(name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()],
+            files=[
+                (name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()
+            ],
             self_check=self_check,
             specs=Markup(safe_json(specs)) if specs else "",
             bundle=Markup(script_bundle() if specs else ""),
@@ -164,16 +208,25 @@ def render(run_folder: Path) -> str:
 
 def _render_imported(run_folder: Path) -> str:
     """The report of a run that another tool made."""
-    plan, report, consistency = (
-        folder.read_json(run_folder / name) for name in (folder.PLAN, folder.REPORTED, folder.CONSISTENCY)
+    plan = folder.read_json(run_folder / folder.PLAN)
+    report = read_reported(run_folder / folder.REPORTED)
+    consistency = read_findings(run_folder / folder.CONSISTENCY)
+    summary, verdict = (
+        AnySummary.read(run_folder / folder.SUMMARY),
+        read_verdict(run_folder / folder.VERDICT),
     )
-    summary, verdict = AnySummary.read(run_folder / folder.SUMMARY), read_verdict(run_folder / folder.VERDICT)
     chapters = [
-        Chapter("consistency", "What does not add up", imported.consistency_tables(report, consistency)),
+        Chapter(
+            "consistency", "What does not add up", imported.consistency_tables(report, consistency)
+        ),
         Chapter("test", "Test report", imported.report_tables(report)),
         Chapter("checksum", "Checksum", imported.checksum_tables(report)),
         Chapter("other", "What else it says", imported.other_tables(report)),
-        Chapter("environment", "Notes", [Table("Notes", [], [list(note) for note in _notes(run_folder).items()])]),
+        Chapter(
+            "environment",
+            "Notes",
+            [Table("Notes", [], [list(note) for note in _notes(run_folder).items()])],
+        ),
     ]
     chapters = [chapter for chapter in chapters if any(table.rows for table in chapter.tables)]
     return (
@@ -196,7 +249,9 @@ def _render_imported(run_folder: Path) -> str:
             contents=_contents(chapters, has_bottlenecks=False, has_self_check=False),
             log=imported.log_table(report),
             not_measured=imported.not_measured(report, summary),
-            files=[(name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()],
+            files=[
+                (name, meaning) for name, meaning in FILES.items() if (run_folder / name).exists()
+            ],
             self_check=None,
             specs="",
             bundle="",
@@ -214,14 +269,18 @@ def _where(plan: Plan, summary: Summary) -> str:
     when = (window.start_utc or "").replace("T", " ")[:16]
     test = f"{plan.judgement.test.capitalize()} test of {paths}"
     if not window.seconds:
-        started = (summary.phases[0].start_utc or "").replace("T", " ")[:16] if summary.phases else ""
+        started = (
+            (summary.phases[0].start_utc or "").replace("T", " ")[:16] if summary.phases else ""
+        )
         return f"{test}, {started} UTC" if started else test
     if array:
         return f"{test}, simulated for {duration_shown(window.seconds)}"
     return f"{test}, {when} UTC, measured for {duration_shown(window.seconds)}" if when else test
 
 
-def _contents(chapters: list[Chapter], *, has_bottlenecks: bool, has_self_check: bool) -> list[tuple[str, str]]:
+def _contents(
+    chapters: list[Chapter], *, has_bottlenecks: bool, has_self_check: bool
+) -> list[tuple[str, str]]:
     found = [("verdict", "Verdict"), ("figures", "Key figures"), ("checks", "Checks")]
     found += [("bottlenecks", "Where the time went")] if has_bottlenecks else []
     found += [(chapter.id, chapter.title) for chapter in chapters]
@@ -239,15 +298,3 @@ def _notes(run_folder: Path) -> dict[str, str]:
             f'{run_folder / NOTES} cannot be read: {error}; write lines like `array = "model"`'
         ) from error
     return {name: str(text) for name, text in content.items()}
-
-
-def _log(events: list[dict[str, Any]]) -> Table:
-    rows = [
-        [
-            f"{event['time_ns'] / 1e9:.1f}",
-            event["phase"] or "",
-            event["text"] if event["level"] == "info" else f"{event['level'].upper()}: {event['text']}",
-        ]
-        for event in events
-    ]
-    return Table("Test log", ["Second", "Phase", "What happened"], rows)

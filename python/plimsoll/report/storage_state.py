@@ -1,10 +1,13 @@
-"""In which state the storage was measured, how skewed the load was, and what the written pages are like."""
+"""In which state the storage was measured, how skewed the load was, and what the written pages are
+like.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from plimsoll.documents.summary import Conditioning, Content, Summary
+from plimsoll.documents.content import Content
+from plimsoll.documents.summary import Conditioning, Summary
 from plimsoll.pages.tables import Table, duration_shown, size_shown
 
 
@@ -25,11 +28,16 @@ def _conditioning(found: Conditioning | None) -> list[Table]:
         rounds = ", ".join(f"{iops:,.0f}" for iops in found.precondition.rounds_iops)
         rows.append(["Database IOPS of the rounds", rounds])
     for hot in found.hot_sets:
-        got = "nothing was measured" if hot.access_percent is None else f"{hot.access_percent:.1f} % went there"
+        got = (
+            "nothing was measured"
+            if hot.access_percent is None
+            else f"{hot.access_percent:.1f} % went there"
+        )
         rows.append(
             [
                 f"Hot set of {hot.workload}",
-                f"{hot.hot_percent} % of the records, {hot.asked_access_percent} % of the operations asked; {got}",
+                f"{hot.hot_percent} % of the records, {hot.asked_access_percent} % of the "
+                f"operations asked; {got}",
             ]
         )
     return [Table("Conditioning", [], rows)] if rows else []
@@ -48,14 +56,28 @@ def _content(found: Content | None) -> list[Table]:
         ]
         for item in found.databases
     ]
-    headings = ["Database", "Content asked, % compressible", "Pages, % compressible", "Pages, % zeros", "Sample"]
+    headings = [
+        "Database",
+        "Content asked, % compressible",
+        "Pages, % compressible",
+        "Pages, % zeros",
+        "Sample",
+    ]
     duplicate = found.duplicate_percent
     asked = found.asked_duplicate_percent
     of_asked = (
-        f", {asked} % of the prepared pages were asked for; what the load changed is no duplicate any more"
+        f", {asked} % of the prepared pages were asked for; what the load changed is no duplicate "
+        f"any more"
         if asked
         else ""
     )
-    again = "" if duplicate is None else f" {duplicate:.1f} % of the sampled blocks of 4 KiB occur again{of_asked}."
-    note = f"Measured on a sample of the pages as they lie in the files, headers and empty space included: {found.algorithm}.{again}"
+    again = (
+        ""
+        if duplicate is None
+        else f" {duplicate:.1f} % of the sampled blocks of 4 KiB occur again{of_asked}."
+    )
+    note = (
+        f"Measured on a sample of the pages as they lie in the files, headers and empty space "
+        f"included: {found.algorithm}.{again}"
+    )
     return [Table("Content of the written pages", headings, rows, note)]

@@ -1,4 +1,6 @@
-"""The section "Store": orders per minute with their ceiling, the steps of an order, rollbacks and retries, and the audit."""
+"""The section "Store": orders per minute with their ceiling, the steps of an order, rollbacks and
+retries, and the audit.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,14 @@ def _stores(plan: Plan) -> Table:
                 if is_known
                 else [item.name, place, "as it was found", None, None, None]
             )
-    note = "Sizes are nominal, as in DVD Store; what a store takes on disk stands with the databases."
+    note = (
+        "Sizes are nominal, as in DVD Store; what a store takes on disk stands with the databases."
+    )
     return Table(
-        "Stores", ["Instance", "Where", "Nominal size", "Customers", "Products", "Orders when new"], rows, note
+        "Stores",
+        ["Instance", "Where", "Nominal size", "Customers", "Products", "Orders when new"],
+        rows,
+        note,
     )
 
 
@@ -53,6 +60,16 @@ def _asked(load: StoreWorkload) -> Table:
         ["Searches before an order, mean", load.searches_mean],
         ["Rows that a search wants, mean", load.search_rows_mean],
         ["Lines of an order, mean", load.lines_mean],
+        *(
+            [title, value]
+            for title, value in (
+                ("New members, %", load.new_members_percent),
+                ("Searches for reviews, mean", load.reviews_mean),
+                ("New reviews, %", load.new_reviews_percent),
+                ("New ratings, %", load.new_ratings_percent),
+            )
+            if value is not None
+        ),
     ]
     return Table(f"What was asked for: {load.name}", [], rows)
 
@@ -78,7 +95,11 @@ def _achieved(figures: StoreFigures) -> Table:
             ["Most in a window of 10 s", windows.opm_max],
             ["In the last window", windows.opm_last],
         ]
-    note = "Think time is the bound: the storage is hidden behind it." if figures.is_think_bound else ""
+    note = (
+        "Think time is the bound: the storage is hidden behind it."
+        if figures.is_think_bound
+        else ""
+    )
     return Table(f"Orders: {figures.workload}", [], rows, note)
 
 
@@ -88,14 +109,22 @@ def _steps(figures: StoreFigures) -> Table:
         for step in figures.steps
     ]
     headings = ["Step", "Count", "Mean ms", "p50 ms", "p95 ms", "p99 ms", "Longest ms"]
-    note = "An order runs from its intended start to the end of the purchase; its steps are parts of it."
+    note = (
+        "An order runs from its intended start to the end of the purchase; its steps are parts of "
+        "it."
+    )
     return Table(f"Steps: {figures.workload}", headings, rows, note)
 
 
 def _audit(audit: StoreAudit) -> Table:
-    rows: list[list[Any]] = [[name.replace("_", " ").capitalize(), count] for name, count in audit.counts.items()]
+    rows: list[list[Any]] = [
+        [name.replace("_", " ").capitalize(), count] for name, count in audit.counts.items()
+    ]
     rows += [["Does not add up", finding] for finding in audit.findings]
-    note = "Units sold are the sum of the inventory, units ordered that of the lines of orders: they must be equal."
+    note = (
+        "Units sold are the sum of the inventory, units ordered that of the lines of orders: they "
+        "must be equal."
+    )
     return Table(f"Audit: {audit.instance}", [], rows, note)
 
 
@@ -120,7 +149,9 @@ def _chart(figures: StoreFigures, number: int) -> Chart:
         .encode(
             x=alt.X("x:N", title="step", sort=order),
             y=alt.Y("v:Q", title="ms"),
-            color=alt.Color("w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])),
+            color=alt.Color(
+                "w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])
+            ),
             tooltip=[
                 alt.Tooltip("x:N", title="step"),
                 alt.Tooltip("w:N", title="what"),
@@ -129,4 +160,10 @@ def _chart(figures: StoreFigures, number: int) -> Chart:
         )
     )
     description = ". ".join([title, *words])
-    return Chart(f"store-{number}", title, description, finished(chart, title, words[:1], description), _steps(figures))
+    return Chart(
+        f"store-{number}",
+        title,
+        description,
+        finished(chart, title, words[:1], description),
+        _steps(figures),
+    )

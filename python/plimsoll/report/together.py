@@ -1,4 +1,6 @@
-"""The section "Together": all loads of a run on one time axis, the events that were staged, and how each load answered them."""
+"""The section "Together": all loads of a run on one time axis, the events that were staged, and how
+each load answered them.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +15,45 @@ from plimsoll.documents.summary import Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
 from plimsoll.report.charts import COLOURS, DASHES, PLACES_MAX, POINTS_MAX, finished
+from plimsoll.report.published_cells import per_user_table, published_table
 from plimsoll.results.events import RECOVERED_S, RECOVERED_SHARE, LoadRates
 from plimsoll.results.measurements import Measurements
+from plimsoll.results.servers import summary_in_words
 
 EVENT_COLOUR = "#666666"
-KINDS = {"command": "command", "manual": "by hand", "action": "ready action", "modelled": "modelled"}
+MIB = 1 << 20
+KINDS = {
+    "command": "command",
+    "manual": "by hand",
+    "action": "ready action",
+    "modelled": "modelled",
+}
 
 
 def together_tables(plan: Plan, summary: Summary) -> list[Table]:
-    """What the loads did beside each other, and every event; none where one load ran and nothing happened."""
+    """What the loads did beside each other, and every event.
+
+    None where one load ran and nothing happened.
+    """
     found = []
     if len(plan.run.workloads) > 1:
         found.append(_loads(summary))
+        found += [table for table in (per_user_table(plan, summary),) if table is not None]
+    found += [table for table in (published_table(plan, summary),) if table is not None]
+    if summary.servers:
+        found.append(_servers(summary))
     if summary.events:
-        found += [_events(summary.events), *(_responses(event) for event in summary.events if event.loads)]
+        found += [
+            _events(summary.events),
+            *(_responses(event) for event in summary.events if event.loads),
+        ]
     return found
 
 
 def together_charts(plan: Plan, summary: Summary, measured: Measurements) -> list[Chart]:
-    """The rate of every load over the whole time of the run's loads, with a line where each event began and ended."""
+    """The rate of every load over the whole time of the run's loads, with a line where each event
+    began and ended.
+    """
     if len(plan.run.workloads) < 2 and not summary.events:
         return []
     rates = measured.load_rates(plan)
@@ -58,6 +80,35 @@ def _loads(summary: Summary) -> Table:
     return Table("Loads beside each other", headings, rows, note)
 
 
+def _servers(summary: Summary) -> Table:
+    rows: list[list[Any]] = [
+        [
+            server.name,
+            server.busy_mean,
+            server.busy_max,
+            server.share_percent,
+            None if server.resident_bytes_mean is None else server.resident_bytes_mean / MIB,
+            None if server.resident_bytes_max is None else server.resident_bytes_max / MIB,
+            server.processes_max,
+            server.problem,
+        ]
+        for server in summary.servers
+    ]
+    headings = [
+        "Server",
+        "Processors kept busy, mean",
+        "Most",
+        "% of all",
+        "Memory, MiB, mean",
+        "Most, MiB",
+        "Processes",
+        "Problem",
+    ]
+    out = summary_in_words(summary) or ["Nobody was out of processors or memory."]
+    note = f"{' '.join(out)} Memory that processes share counts in each of them."
+    return Table("Servers and the run itself", headings, rows, note)
+
+
 def _events(events: Sequence[EventFigures]) -> Table:
     rows: list[list[Any]] = [
         [
@@ -72,7 +123,9 @@ def _events(events: Sequence[EventFigures]) -> Table:
         for event in events
     ]
     headings = ["Event", "Kind", "Began, s", "Undone, s", "Proved", "I/O errors", "Problem"]
-    return Table("Events", headings, rows, "Seconds since the run began, on the axis of samples and charts.")
+    return Table(
+        "Events", headings, rows, "Seconds since the run began, on the axis of samples and charts."
+    )
 
 
 def _responses(event: EventFigures) -> Table:
@@ -92,8 +145,10 @@ def _responses(event: EventFigures) -> Table:
         "Mean after, ms",
     ]
     note = (
-        f"Back: from then on the rate over {RECOVERED_S:g} s is at least {100 * RECOVERED_SHARE:g} % of what it was before. "
-        "A rise is no success: a degraded storage may be faster for a while; look for what else changed."
+        f"Back: from then on the rate over {RECOVERED_S:g} s is at least {100 * RECOVERED_SHARE:g} "
+        f"% of what it was before. "
+        "A rise is no success: a degraded storage may be faster for a while; look for what else "
+        "changed."
     )
     return Table(f"What {event.name} did to the loads", headings, rows, note)
 
@@ -127,7 +182,10 @@ def _chart(load: LoadRates, number: int, events: Sequence[EventFigures]) -> Char
         .encode(
             x=alt.X("t:Q", title="seconds since the run began", scale=alt.Scale(nice=False)),
             y=alt.Y("v:Q", title="per s", scale=alt.Scale(zero=True)),
-            tooltip=[alt.Tooltip("t:Q", title="s", format=".4~g"), alt.Tooltip("v:Q", title="per s", format=".4~g")],
+            tooltip=[
+                alt.Tooltip("t:Q", title="s", format=".4~g"),
+                alt.Tooltip("v:Q", title="per s", format=".4~g"),
+            ],
         )
     )
     marks = [
@@ -141,9 +199,9 @@ def _chart(load: LoadRates, number: int, events: Sequence[EventFigures]) -> Char
         base = alt.Chart(alt.Data(values=marks)).encode(x="t:Q")
         layers += [
             base.mark_rule(color=EVENT_COLOUR, strokeDash=DASHES[1], strokeWidth=1.4),
-            base.mark_text(align="left", baseline="top", dx=4, fontSize=12, color=EVENT_COLOUR).encode(
-                y=alt.value(2), text="w:N"
-            ),
+            base.mark_text(
+                align="left", baseline="top", dx=4, fontSize=12, color=EVENT_COLOUR
+            ).encode(y=alt.value(2), text="w:N"),
         ]
     rates = [rate for _, rate in points]
     title = f"Operations per second, {load.workload}"

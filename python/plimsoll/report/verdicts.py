@@ -1,4 +1,7 @@
-"""The verdict as the report tells it: its checks, the layer that is to blame, and what was not measured."""
+"""The verdict as the report tells it.
+
+Its checks, the layer that is to blame, and what was not measured.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,12 @@ from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, CheckBottleneck, StallBottleneck, Verdict
 from plimsoll.pages.tables import Table, shown
 
-STATUS = {"pass": "✓ pass", "fail": "✗ FAIL", "not_evaluated": "? not evaluated", "not_applicable": "not applicable"}
+STATUS = {
+    "pass": "✓ pass",
+    "fail": "✗ FAIL",
+    "not_evaluated": "? not evaluated",
+    "not_applicable": "not applicable",
+}
 #: What a modelled run says of a check, and how far its figure may be off.
 PREDICTED = {
     "predicted pass": "✓ predicted pass",
@@ -71,7 +79,9 @@ def _remark(check: Check) -> str:
 
 def limit_sources(verdict: Verdict) -> list[tuple[str, str]]:
     """Each kind of check with the source of its limit."""
-    return list(dict.fromkeys((_title(check), check.source) for check in verdict.checks if check.source))
+    return list(
+        dict.fromkeys((_title(check), check.source) for check in verdict.checks if check.source)
+    )
 
 
 def _title(check: Check) -> str:
@@ -93,20 +103,34 @@ def _with_unit(value: Any, unit: str) -> str:
 
 
 def bottlenecks_of(summary: Summary, verdict: Verdict) -> Bottlenecks:
-    """The bottlenecks of what failed and of the longest transactions, and how the latency of every place is made up."""
+    """The bottlenecks of what failed and of the longest transactions, and how the latency of every
+    place is made up.
+    """
     checks = [entry for entry in verdict.bottlenecks if isinstance(entry, CheckBottleneck)]
     stalls = [entry for entry in verdict.bottlenecks if isinstance(entry, StallBottleneck)]
     scopes: dict[tuple[str, str], list[str]] = {}
     for entry in checks:
         scopes.setdefault((entry.text, entry.title), []).append(entry.scope)
-    sentences = [f"{text}. Concerns: {title} ({', '.join(where)})." for (text, title), where in scopes.items()]
-    tables = [_failed_checks(checks), _time_splits(summary), _longest_stalls(stalls), _devices(summary)]
+    sentences = [
+        f"{text}. Concerns: {title} ({', '.join(where)})."
+        for (text, title), where in scopes.items()
+    ]
+    tables = [
+        _failed_checks(checks),
+        _time_splits(summary),
+        _longest_stalls(stalls),
+        _devices(summary),
+    ]
     return Bottlenecks(sentences, [table for table in tables if table.rows])
 
 
 def _failed_checks(entries: Sequence[CheckBottleneck]) -> Table:
     rows = [[entry.title, entry.scope, entry.text, "; ".join(entry.evidence)] for entry in entries]
-    return Table("Limiting layer of each failed check", ["Check", "Where", "Limiting layer", "Evidence"], rows)
+    return Table(
+        "Limiting layer of each failed check",
+        ["Check", "Where", "Limiting layer", "Evidence"],
+        rows,
+    )
 
 
 #: The layers in the order in which an I/O meets them.
@@ -117,7 +141,11 @@ _LAYERS = {
     "kernel_queue": "Kernel queue",
     "device": "Device",
 }
-_METRICS = {"database_read": "database reads", "log_write": "log writes", "database_write": "database writes"}
+_METRICS = {
+    "database_read": "database reads",
+    "log_write": "log writes",
+    "database_write": "database writes",
+}
 
 
 def _time_splits(summary: Summary) -> Table:
@@ -128,9 +156,12 @@ def _time_splits(summary: Summary) -> Table:
         what = f"{split.scope}: {_METRICS.get(split.metric, split.metric)}{window}"
         rows.append([what, *_parts(split)])
     for part in summary.transaction_splits:
-        rows.append([f"{'all' if part.scope == 'run' else part.scope}: transactions", *_parts(part)])
+        rows.append(
+            [f"{'all' if part.scope == 'run' else part.scope}: transactions", *_parts(part)]
+        )
     note = (
-        "Milliseconds of the mean. Where the block layer says nothing about a disk, kernel queue and device are one and stand "
+        "Milliseconds of the mean. Where the block layer says nothing about a disk, kernel queue "
+        "and device are one and stand "
         "under device."
     )
     return Table("Time by layer", ["What", *_LAYERS.values()], rows, note)
@@ -156,7 +187,9 @@ def _longest_stalls(entries: Sequence[StallBottleneck]) -> Table:
 
 
 def _devices(summary: Summary) -> Table:
-    """What the block layer counted of the disk under the databases and under the log of each instance."""
+    """What the block layer counted of the disk under the databases and under the log of each
+    instance.
+    """
     rows: list[list[Any]] = [
         [
             f"{device.instance}, {device.role}",
@@ -170,8 +203,20 @@ def _devices(summary: Summary) -> Table:
         ]
         for device in summary.devices
     ]
-    headings = ["Volume", "Disk", "Busy %", "In flight", "Read ms", "Write ms", "Flush ms", "Work of others %"]
-    note = "From the block layer, which counts for everybody on this machine; one disk may carry several volumes."
+    headings = [
+        "Volume",
+        "Disk",
+        "Busy %",
+        "In flight",
+        "Read ms",
+        "Write ms",
+        "Flush ms",
+        "Work of others %",
+    ]
+    note = (
+        "From the block layer, which counts for everybody on this machine; one disk may carry "
+        "several volumes."
+    )
     return Table("Disks under the databases and the logs", headings, rows, note)
 
 
@@ -194,6 +239,7 @@ def not_measured(summary: Summary, verdict: Verdict) -> list[str]:
         *found,
         "Behaviour during failures: degraded arrays, rebuilds, lost paths, power cuts.",
         "Other loads at the same time: backup windows, snapshots, other hosts on the same storage.",
-        "Other rates than the one that was run: latency at half or twice the load cannot be told from it.",
+        "Other rates than the one that was run: latency at half or twice the load cannot be told "
+        "from it.",
         "Latency of database writes is shown but not judged, as in the published test.",
     ]

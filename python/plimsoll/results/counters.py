@@ -1,12 +1,15 @@
-"""The table of counters: what the published reports sampled, under the published names, from the samples of a run.
+"""The table of counters: what the published reports sampled, under the published names, from the
+samples of a run.
 
-`counters.parquet` has one row for each counter of each place and interval. The engine's counters and the machine's stand in one
-table with one clock. Which counters there are, their Linux sources and the published intervals are data
-(`data/counters.toml`). The values of an interval come from the finer samples; the averages of the published reports are plain
-means of these values, intervals without a transfer counted as zero. A rest shorter than half an interval belongs to the
-interval before it, as everywhere.
+`counters.parquet` has one row for each counter of each place and interval. The engine's counters
+and the machine's stand in one table with one clock. Which counters there are, their Linux sources
+and the published intervals are data (`data/counters.toml`). The values of an interval come from the
+finer samples; the averages of the published reports are plain means of these values, intervals
+without a transfer counted as zero. A rest shorter than half an interval belongs to the interval
+before it, as everywhere.
 
-Limits: latencies of an interval are means, and a counter of the kernel belongs to everybody on the machine.
+Limits: latencies of an interval are means, and a counter of the kernel belongs to everybody on the
+machine.
 """
 
 from __future__ import annotations
@@ -34,12 +37,16 @@ _VALUES = {
     "per_s": "sum(count) / any_value(seconds)",
     "level": "sum(weighted) / any_value(seconds) / 1e9 * $factor",
     "level_per_s": "sum(total) / any_value(seconds) * $factor",
-    "ratio": "coalesce(sum(total) FILTER (metric <> $per) / nullif(sum(total) FILTER (metric = $per), 0), 0) * $factor",
+    "ratio": "coalesce(sum(total) FILTER (metric <> $per) / nullif(sum(total) FILTER (metric = "
+    "$per), 0), 0) * $factor",
 }
 
 
 def interval_s(phase_name: str, kind: str, plan: Plan) -> float:
-    """The interval of the table in a phase: what the plan states, else what was published for its kind."""
+    """The interval of the table in a phase.
+
+    What the plan states, else what was published for its kind.
+    """
     stated = plan.judgement.counter_interval_s
     if phase_name in stated:
         return float(stated[phase_name])
@@ -65,13 +72,16 @@ def write_counters(run_folder: Path) -> Path:
         for row in settings.counters()["counter"]:
             _fill(database, row, plan, outcome)
         database.execute(
-            f"COPY (SELECT * FROM counter ORDER BY end_ns, object, counter, instance) {parquet.into(unfinished)}"
+            f"COPY (SELECT * FROM counter ORDER BY end_ns, object, counter, instance) "
+            f"{parquet.into(unfinished)}"
         )
     return target
 
 
 def averages(run_folder: Path) -> list[CounterAverages]:
-    """Average, minimum and maximum of every counter in each kind of phase; empty for a run without the table.
+    """Average, minimum and maximum of every counter in each kind of phase.
+
+    Empty for a run without the table.
 
     The average is the published one: the plain mean of the values of all intervals.
     """
@@ -80,7 +90,8 @@ def averages(run_folder: Path) -> list[CounterAverages]:
         return []
     with duckdb.connect() as database:
         cursor = database.execute(
-            "SELECT phase_kind, object, counter, instance, role, unit, avg(value) AS average, min(value) AS minimum,"
+            "SELECT phase_kind, object, counter, instance, role, unit, avg(value) AS average, "
+            "min(value) AS minimum,"
             f" max(value) AS maximum, count(*) AS intervals_count FROM {parquet.rows_of(path)}"
             " GROUP BY ALL ORDER BY phase_kind, object, counter, instance"
         )
@@ -90,12 +101,16 @@ def averages(run_folder: Path) -> list[CounterAverages]:
     averages = []
     for item in found:
         row = about.get((item["object"], item["counter"]), {})
-        averages.append(CounterAverages(**item, source=row.get("source"), nearness=row.get("nearness")))
+        averages.append(
+            CounterAverages(**item, source=row.get("source"), nearness=row.get("nearness"))
+        )
     return averages
 
 
 def wide_table(run_folder: Path) -> tuple[list[str], list[list[Any]]]:
-    """The table as performance monitors write it: one row for each interval, one column for each counter of each place.
+    """The table as performance monitors write it.
+
+    One row for each interval, one column for each counter of each place.
 
     Raises:
         FolderError: the run has no table of counters.
@@ -114,14 +129,17 @@ def wide_table(run_folder: Path) -> tuple[list[str], list[list[Any]]]:
         column = columns.setdefault(f"\\{thing}({instance})\\{counter}", len(columns))
         lines.setdefault((end_utc, phase), {})[column] = value
     width = len(columns)
-    table = [[*key, *(values.get(column) for column in range(width))] for key, values in lines.items()]
+    table = [
+        [*key, *(values.get(column) for column in range(width))] for key, values in lines.items()
+    ]
     return ["end_utc", "phase", *columns], table
 
 
 def _bin(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> None:
     """Put the samples of each phase together by intervals; every phase begins one of its own."""
     database.execute(
-        "CREATE TABLE phase (name VARCHAR, kind VARCHAR, start_ns BIGINT, end_ns BIGINT, alone BOOLEAN, width_ns BIGINT,"
+        "CREATE TABLE phase (name VARCHAR, kind VARCHAR, start_ns BIGINT, end_ns BIGINT, alone "
+        "BOOLEAN, width_ns BIGINT,"
         " last BIGINT, utc_ns BIGINT)"
     )
     names = [phase.name for phase in outcome.phases]
@@ -131,20 +149,27 @@ def _bin(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> N
         last = whole if whole == 0 or 2 * rest >= width_ns else whole - 1
         alone = names.count(phase.name) == 1
         times = [phase.start_ns, phase.end_ns, alone, width_ns, last, _utc_ns(0, outcome)]
-        database.execute("INSERT INTO phase VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [phase.name, phase.kind, *times])
+        database.execute(
+            "INSERT INTO phase VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [phase.name, phase.kind, *times]
+        )
     database.execute(
         "CREATE TABLE placed AS SELECT s.*, p.kind AS phase_kind, p.utc_ns,"
         " greatest(0, least((s.end_ns::BIGINT - p.start_ns - 1) // p.width_ns, p.last)) AS bin"
-        # Samples bear the name of their phase; phases of the same name are told apart by their times.
-        " FROM sample s JOIN phase p ON s.phase = p.name AND (p.alone OR (s.end_ns > p.start_ns AND s.end_ns <= p.end_ns))"
+        # Samples bear the name of their phase; phases of the same name are told apart by their
+        # times.
+        " FROM sample s JOIN phase p ON s.phase = p.name AND (p.alone OR (s.end_ns > p.start_ns "
+        "AND s.end_ns <= p.end_ns))"
         " WHERE s.interval_ns > 0"
     )
     database.execute(
         "CREATE TABLE binned AS WITH ends AS (SELECT phase, bin, max(end_ns)::BIGINT AS end_ns,"
-        " (max(end_ns)::BIGINT - min(end_ns::BIGINT - interval_ns::BIGINT)) / 1e9 AS seconds FROM placed GROUP BY phase, bin)"
-        " SELECT phase, bin, phase_kind, instance, database, metric, e.end_ns AS end_ns, e.seconds AS seconds,"
+        " (max(end_ns)::BIGINT - min(end_ns::BIGINT - interval_ns::BIGINT)) / 1e9 AS seconds FROM "
+        "placed GROUP BY phase, bin)"
+        " SELECT phase, bin, phase_kind, instance, database, metric, e.end_ns AS end_ns, e.seconds "
+        "AS seconds,"
         " any_value(utc_ns) AS utc_ns, sum(count)::DOUBLE AS count, sum(bytes)::DOUBLE AS bytes,"
-        " sum(latency_ns_sum)::DOUBLE AS latency_ns_sum, sum(value) AS total, sum(value * interval_ns) AS weighted"
+        " sum(latency_ns_sum)::DOUBLE AS latency_ns_sum, sum(value) AS total, sum(value * "
+        "interval_ns) AS weighted"
         " FROM placed JOIN ends e USING (phase, bin)"
         " GROUP BY phase, bin, phase_kind, instance, database, metric, e.end_ns, e.seconds"
     )
@@ -152,12 +177,16 @@ def _bin(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> N
 
 def _create_table(database: duckdb.DuckDBPyConnection) -> None:
     database.execute(
-        "CREATE TABLE counter (end_ns BIGINT, end_utc VARCHAR, interval_s DOUBLE, phase VARCHAR, phase_kind VARCHAR,"
-        " object VARCHAR, instance VARCHAR, role VARCHAR, counter VARCHAR, unit VARCHAR, value DOUBLE)"
+        "CREATE TABLE counter (end_ns BIGINT, end_utc VARCHAR, interval_s DOUBLE, phase VARCHAR, "
+        "phase_kind VARCHAR,"
+        " object VARCHAR, instance VARCHAR, role VARCHAR, counter VARCHAR, unit VARCHAR, value "
+        "DOUBLE)"
     )
 
 
-def _fill(database: duckdb.DuckDBPyConnection, row: settings.Row, plan: Plan, outcome: Outcome) -> None:
+def _fill(
+    database: duckdb.DuckDBPyConnection, row: settings.CounterRow, plan: Plan, outcome: Outcome
+) -> None:
     """One counter of all its places."""
     per = row.get("per")
     values: parquet.Values = {
@@ -166,20 +195,28 @@ def _fill(database: duckdb.DuckDBPyConnection, row: settings.Row, plan: Plan, ou
     }
     formula = _VALUES[row["how"]]
     values |= {
-        name: value for name, value in (("factor", row.get("factor", 1.0)), ("per", per)) if f"${name}" in formula
+        name: value
+        for name, value in (("factor", row.get("factor", 1.0)), ("per", per))
+        if f"${name}" in formula
     }
     places = _places(row["scope"], plan, outcome)
     if not places:
         return
     columns = {
-        name: np.array([getattr(place, name) for place in places], dtype=np.uint32 if name == "database" else object)
+        name: np.array(
+            [getattr(place, name) for place in places],
+            dtype=np.uint32 if name == "database" else object,
+        )
         for name in ("instance", "database", "label", "role")
     }
     database.register("place", columns)
     database.execute(
-        "INSERT INTO counter SELECT b.end_ns, strftime(make_timestamp((b.end_ns + any_value(b.utc_ns)) // 1000),"
-        " '%Y-%m-%dT%H:%M:%S.%gZ'), b.seconds, b.phase, b.phase_kind, $object, p.label, p.role, $counter, $unit,"
-        f" {formula} FROM binned b JOIN place p ON b.instance = p.instance AND b.database = p.database"
+        "INSERT INTO counter SELECT b.end_ns, strftime(make_timestamp((b.end_ns + "
+        "any_value(b.utc_ns)) // 1000),"
+        " '%Y-%m-%dT%H:%M:%S.%gZ'), b.seconds, b.phase, b.phase_kind, $object, p.label, p.role, "
+        "$counter, $unit,"
+        f" {formula} FROM binned b JOIN place p ON b.instance = p.instance AND b.database = "
+        f"p.database"
         " WHERE list_contains($metrics, b.metric)"
         " GROUP BY b.end_ns, b.seconds, b.phase, b.phase_kind, p.label, p.role",
         values,

@@ -1,11 +1,15 @@
-"""The device's own view beside the engine's: the block layer counts the same reads and writes, and should say the same.
+"""The device's own view beside the engine's.
 
-Where both disagree beyond the stated tolerance (`config.DEVICE_VIEW`), something stands between them: a cache that answers,
-somebody else who uses the disk, a file system that writes more than it is given, or a wait above the device. Bytes are
-compared, not transfers, because the kernel splits and merges them.
+The block layer counts the same reads and writes, and should say the same.
 
-Limits: the block layer counts for everybody; recovery and headers are counted without their direction and give only a range;
-file systems on several devices, in memory or on the network have no counters and do not appear.
+Where both disagree beyond the stated tolerance (`config.DEVICE_VIEW`), something stands between
+them: a cache that answers, somebody else who uses the disk, a file system that writes more than it
+is given, or a wait above the device. Bytes are compared, not transfers, because the kernel splits
+and merges them.
+
+Limits: the block layer counts for everybody; recovery and headers are counted without their
+direction and give only a range; file systems on several devices, in memory or on the network have
+no counters and do not appear.
 """
 
 from __future__ import annotations
@@ -26,7 +30,9 @@ ROLES = ("databases", "log")
 MIB = 1024 * 1024
 
 
-def device_view(query: Query, devices: Sequence[InstanceDevices], phases: list[str]) -> list[DeviceView]:
+def device_view(
+    query: Query, devices: Sequence[InstanceDevices], phases: list[str]
+) -> list[DeviceView]:
     """For each disk and direction what both counted, and in words where they disagree."""
     places: dict[str, list[tuple[str, str]]] = {}
     for device in devices:
@@ -40,16 +46,22 @@ def device_view(query: Query, devices: Sequence[InstanceDevices], phases: list[s
     return [row for name, where in places.items() for row in _disk(sums, name, where)]
 
 
-#: Instance, whether the row is that of the log, metric; to count, bytes, latencies and values added up.
+#: Instance, whether the row is that of the log, metric; to count, bytes, latencies and values added
+#: up.
 Sums = dict[tuple[str, bool, str], dict[str, float]]
 
 
 def _sums(query: Query, phases: list[str]) -> Sums:
-    """Everything that is compared, added up in one look. What a disk counted stands in the row of the first database."""
+    """Everything that is compared, added up in one look.
+
+    What a disk counted stands in the row of the first database.
+    """
     rows = query(
-        "SELECT instance, database = 0 AS is_log, metric, sum(count)::DOUBLE AS count, sum(bytes)::DOUBLE AS bytes,"
+        "SELECT instance, database = 0 AS is_log, metric, sum(count)::DOUBLE AS count, "
+        "sum(bytes)::DOUBLE AS bytes,"
         " sum(latency_ns_sum)::DOUBLE AS time_ns, sum(value) AS value FROM sample"
-        " WHERE (list_contains($metrics, metric) OR starts_with(metric, 'device_')) AND list_contains($phases, phase)"
+        " WHERE (list_contains($metrics, metric) OR starts_with(metric, 'device_')) AND "
+        "list_contains($phases, phase)"
         " GROUP BY instance, is_log, metric",
         {"metrics": [*READS, *WRITES, *EITHER], "phases": phases},
     )
@@ -86,7 +98,9 @@ def _disk(sums: Sums, name: str, places: list[tuple[str, str]]) -> list[DeviceVi
             engine_latency_ms_mean=_mean_ms(engine),
             device_latency_ms_mean=_mean_ms(device),
         )
-        found.append(row.replace(disagreements=disagreements(row, min(engine["count"], device["count"]))))
+        found.append(
+            row.replace(disagreements=disagreements(row, min(engine["count"], device["count"])))
+        )
     return found
 
 
@@ -94,7 +108,9 @@ def _mean_ms(sums: dict[str, float]) -> float | None:
     return sums["time_ns"] / sums["count"] / 1e6 if sums["count"] else None
 
 
-def _engine(sums: Sums, places: list[tuple[str, str]], metrics: tuple[str, ...]) -> dict[str, float]:
+def _engine(
+    sums: Sums, places: list[tuple[str, str]], metrics: tuple[str, ...]
+) -> dict[str, float]:
     """What the instances asked of a disk."""
     found = {"count": 0.0, "bytes": 0.0, "time_ns": 0.0}
     for instance, role in places:
@@ -114,27 +130,32 @@ def disagreements(row: DeviceView, transfers: float) -> list[str]:
     if max(device, least) >= limits["bytes_min"]:
         if device < least * (1 - limits["bytes_share"]):
             found.append(
-                f"disk {row.device} {verb} {device / MIB:.0f} MiB of the {least / MIB:.0f} MiB the engine's {word} "
-                "moved: something above the disk, such as a cache, did the rest, and the figures are not the disk's alone"
+                f"disk {row.device} {verb} {device / MIB:.0f} MiB of the {least / MIB:.0f} MiB the "
+                f"engine's {word} "
+                "moved: something above the disk, such as a cache, did the rest, and the figures "
+                "are not the disk's alone"
             )
         elif device > most * (1 + limits["bytes_share"]):
             found.append(
-                f"disk {row.device} {verb} {device / MIB:.0f} MiB where the engine's {word} moved {most / MIB:.0f} MiB: "
+                f"disk {row.device} {verb} {device / MIB:.0f} MiB where the engine's {word} moved "
+                f"{most / MIB:.0f} MiB: "
                 "others used it, or the file system moves more than it is given"
             )
     engine_ms, device_ms = row.engine_latency_ms_mean, row.device_latency_ms_mean
     if engine_ms is not None and device_ms is not None and transfers >= limits["count_min"]:
         difference = engine_ms - device_ms
-        if abs(difference) > limits["latency_ms"] and abs(difference) > limits["latency_share"] * max(
-            engine_ms, device_ms
-        ):
+        if abs(difference) > limits["latency_ms"] and abs(difference) > limits[
+            "latency_share"
+        ] * max(engine_ms, device_ms):
             meaning = (
-                "the rest is waited above the disk (queues of the kernel, its scheduler's limits, a late generator)"
+                "the rest is waited above the disk (queues of the kernel, its scheduler's limits, "
+                "a late generator)"
                 if difference > 0
                 else "the I/O of others on the disk is slower, or most of ours never reaches it"
             )
             found.append(
-                f"the engine's {word} on disk {row.device} took {engine_ms:.3g} ms on average, by the disk's counters "
+                f"the engine's {word} on disk {row.device} took {engine_ms:.3g} ms on average, by "
+                f"the disk's counters "
                 f"{device_ms:.3g} ms: {meaning}"
             )
     return found

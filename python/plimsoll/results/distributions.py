@@ -1,7 +1,10 @@
-"""What figures of every workload family ask of samples and distributions: percentiles, sums by metric, rates of whole windows.
+"""What figures of every workload family ask of samples and distributions.
 
-Percentiles come from distributions, which every run keeps with the same bounds; never from samples. The tables that are asked are
-`measured` (samples of the measured phases) and `bucket` (distributions); `Measurements` makes them.
+Percentiles, sums by metric, rates of whole windows.
+
+Percentiles come from distributions, which every run keeps with the same bounds; never from samples.
+The tables that are asked are `measured` (samples of the measured phases) and `bucket`
+(distributions); `Measurements` makes them.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ class Counted:
 
 
 def quantile_ms(buckets: Buckets, share: float) -> float | None:
-    """The upper bound, in ms, of the bucket in which a quantile lies; None where nothing was counted.
+    """The upper bound, in ms, of the bucket in which a quantile lies.
+
+    None where nothing was counted.
 
     >>> quantile_ms([(1_000_000, 98), (4_000_000, 2)], 0.99)
     4.0
@@ -55,7 +60,9 @@ def quantile_ms(buckets: Buckets, share: float) -> float | None:
     return None
 
 
-def quantiles_ms(buckets: Buckets, prefix: str, names: Sequence[str] = tuple(QUANTILES)) -> dict[str, float | None]:
+def quantiles_ms(
+    buckets: Buckets, prefix: str, names: Sequence[str] = tuple(QUANTILES)
+) -> dict[str, float | None]:
     """Percentiles in ms under the names that documents have for them.
 
     >>> quantiles_ms([(2_000_000, 1)], "ms", ["p50", "p99"])
@@ -65,16 +72,22 @@ def quantiles_ms(buckets: Buckets, prefix: str, names: Sequence[str] = tuple(QUA
 
 
 def counted_of(ask: Query, workload: str) -> dict[str, Counted]:
-    """What a workload counted in the measured phases, by metric; a metric without events is left out."""
+    """What a workload counted in the measured phases, by metric.
+
+    A metric without events is left out.
+    """
     rows = ask(
         "SELECT metric, sum(count)::BIGINT AS count, sum(latency_ns_sum)::DOUBLE AS total_ns,"
-        " max(latency_ns_max)::BIGINT AS max_ns FROM measured WHERE workload = $workload GROUP BY metric HAVING sum(count) > 0",
+        " max(latency_ns_max)::BIGINT AS max_ns FROM measured WHERE workload = $workload GROUP BY "
+        "metric HAVING sum(count) > 0",
         {"workload": workload},
     )
     return {row["metric"]: Counted(row["count"], row["total_ns"], row["max_ns"]) for row in rows}
 
 
-def buckets_of(ask: Query, workload: str, metric: str, phases: Sequence[str]) -> list[tuple[int, int]]:
+def buckets_of(
+    ask: Query, workload: str, metric: str, phases: Sequence[str]
+) -> list[tuple[int, int]]:
     """The distribution of a metric of a workload over some phases."""
     rows = ask(
         "SELECT upper_ns::BIGINT AS upper_ns, sum(count)::BIGINT AS count FROM bucket"
@@ -85,8 +98,11 @@ def buckets_of(ask: Query, workload: str, metric: str, phases: Sequence[str]) ->
     return [(row["upper_ns"], row["count"]) for row in rows]
 
 
-def window_rates(ask: Query, workload: str, metrics: Sequence[str], width_s: float, per_s: float = 1.0) -> list[float]:
-    """Events of some metrics per `per_s` seconds in each whole window of the measured phases, one after the other.
+def window_rates(
+    ask: Query, workload: str, metrics: Sequence[str], width_s: float, per_s: float = 1.0
+) -> list[float]:
+    """Events of some metrics per `per_s` seconds in each whole window of the measured phases, one
+    after the other.
 
     Args:
         ask: asks the samples.
@@ -98,12 +114,19 @@ def window_rates(ask: Query, workload: str, metrics: Sequence[str], width_s: flo
     width_ns = int(width_s * NS_PER_S)
     rows = ask(
         "WITH each AS (SELECT phase, end_ns, max(interval_ns)::BIGINT AS interval_ns,"
-        " (sum(count) FILTER (WHERE workload = $workload AND list_contains($metrics, metric)))::BIGINT AS count"
+        " (sum(count) FILTER (WHERE workload = $workload AND list_contains($metrics, "
+        "metric)))::BIGINT AS count"
         " FROM measured GROUP BY phase, end_ns),"
         " numbered AS (SELECT phase, count, interval_ns,"
-        " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - 1) // $width AS window_number FROM each)"
-        " SELECT coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns FROM numbered"
+        " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - 1) // $width AS "
+        "window_number FROM each)"
+        " SELECT coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns FROM "
+        "numbered"
         " GROUP BY phase, window_number ORDER BY phase, window_number",
         {"workload": workload, "metrics": list(metrics), "width": width_ns},
     )
-    return [per_s * row["count"] / (row["ns"] / NS_PER_S) for row in rows if row["ns"] >= WINDOW_SHARE_MIN * width_ns]
+    return [
+        per_s * row["count"] / (row["ns"] / NS_PER_S)
+        for row in rows
+        if row["ns"] >= WINDOW_SHARE_MIN * width_ns
+    ]

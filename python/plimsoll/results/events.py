@@ -1,8 +1,9 @@
 """How loads answered the events that a run staged, from its samples.
 
-Of every load the completed operations of each sample are a rate. Before the event they give a baseline: mean and standard deviation of up to
-60 s. What leaves the band of four standard deviations for two samples, or is far out in one, is detected, whether the rate falls or rises: a degraded storage may be faster. The
-definitions are those of `docs/degraded.md`.
+Of every load the completed operations of each sample are a rate. Before the event they give a
+baseline: mean and standard deviation of up to 60 s. What leaves the band of four standard
+deviations for two samples, or is far out in one, is detected, whether the rate falls or rises: a
+degraded storage may be faster. The definitions are those of `docs/degraded.md`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from plimsoll.workloads.families import OPERATIONS
 BASELINE_S = 60.0
 #: Fewer samples before the event are no baseline.
 BASELINE_SAMPLES_MIN = 5
-#: Standard deviations of the baseline: one sample so far out has changed, or two samples running that are out on the same side.
+#: Standard deviations of the baseline: one sample so far out has changed, or two samples running
+#: that are out on the same side.
 BAND_ALONE_SD, BAND_SD = 8.0, 4.0
 #: A load is back once its rate over so long is so much of what it was.
 RECOVERED_S, RECOVERED_SHARE = 10.0, 0.95
@@ -76,24 +78,41 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     if not events:
         return []
     rates = [rates_of(load.name, ask) for load in plan.run.workloads]
-    errors_ns = [event.time_ns for event in read_events(run_folder) if event.kind in ("io_error", "io_refused")]
+    errors_ns = [
+        event.time_ns
+        for event in read_events(run_folder)
+        if event.kind in ("io_error", "io_refused")
+    ]
     found = []
-    for event in sorted(events, key=lambda event: math.inf if event.begun_s is None else event.begun_s):
+    for event in sorted(
+        events, key=lambda event: math.inf if event.begun_s is None else event.begun_s
+    ):
         phase = next((phase for phase in outcome.phases if phase.name == event.phase), None)
         if phase is None or event.begun_s is None:
             found.append(event)
             continue
         span = (phase.start_ns / NS_PER_S, phase.end_ns / NS_PER_S)
         # Another event ends what can be said of this one.
-        later = [other.begun_s for other in events if other.begun_s is not None and other.begun_s > event.begun_s]
+        later = [
+            other.begun_s
+            for other in events
+            if other.begun_s is not None and other.begun_s > event.begun_s
+        ]
         ends_s = min([*later, span[1]]) if event.undone_s is None else span[1]
-        loads = [response(load, event=(event.begun_s, event.undone_s), span=(span[0], ends_s)) for load in rates]
+        loads = [
+            response(load, event=(event.begun_s, event.undone_s), span=(span[0], ends_s))
+            for load in rates
+        ]
         errors = sum(event.begun_s <= time_ns / NS_PER_S <= span[1] for time_ns in errors_ns)
-        found.append(event.replace(loads=[load for load in loads if load is not None], io_errors=errors))
+        found.append(
+            event.replace(loads=[load for load in loads if load is not None], io_errors=errors)
+        )
     return found
 
 
-def response(load: LoadRates, *, event: tuple[float, float | None], span: tuple[float, float]) -> LoadResponse | None:
+def response(
+    load: LoadRates, *, event: tuple[float, float | None], span: tuple[float, float]
+) -> LoadResponse | None:
     """How one load answered one event.
 
     Args:
@@ -106,7 +125,11 @@ def response(load: LoadRates, *, event: tuple[float, float | None], span: tuple[
     """
     begun_s, undone_s = event
     workload, ends_s, lengths_s, counts = load.workload, load.ends_s, load.lengths_s, load.counts
-    inside = (ends_s - lengths_s >= span[0] - ROUNDING_S) & (ends_s <= span[1] + ROUNDING_S) & (lengths_s > 0)
+    inside = (
+        (ends_s - lengths_s >= span[0] - ROUNDING_S)
+        & (ends_s <= span[1] + ROUNDING_S)
+        & (lengths_s > 0)
+    )
     ends_s, lengths_s, counts = ends_s[inside], lengths_s[inside], counts[inside]
     if not len(ends_s):
         return None
@@ -119,19 +142,26 @@ def response(load: LoadRates, *, event: tuple[float, float | None], span: tuple[
     if not has_baseline or not after.any():
         return _unseen(workload, float(lengths_s[before].sum()), pause_s)
     baseline = float(counts[before].sum() / lengths_s[before].sum())
-    # Counts of independent events scatter by their root; a baseline that happens to be flatter proves no narrower band.
+    # Counts of independent events scatter by their root; a baseline that happens to be flatter
+    # proves no narrower band.
     chance = math.sqrt(max(baseline * float(lengths_s.mean()), 1.0)) / float(lengths_s.mean())
     scatter = max(float(np.std(rates[before], ddof=1)), chance)
-    deviation = (rates - baseline) / scatter
-    side = np.sign(deviation) * (np.abs(deviation) > BAND_SD)
+    # What most samples scatter by: one stall before the event must not hide the event.
+    usual = max(min(scatter, _usual_scatter(rates[before])), chance)
+    distance = rates - baseline
+    side = np.sign(distance) * (np.abs(distance) > BAND_SD * usual)
     in_a_row = (side != 0) & (side == np.append(side[1:], 0))
-    changed = after & (in_a_row | (np.abs(deviation) > BAND_ALONE_SD))
+    changed = after & (in_a_row | (np.abs(distance) > BAND_ALONE_SD * scatter))
     detected = int(np.argmax(changed)) if changed.any() else None
     least = float(rates[after].min())
-    recovered_s = _recovered_s(load, inside, baseline, BAND_SD * scatter, detected)
+    recovered_s = _recovered_s(load, inside, baseline, usual, detected)
     degraded = _mean(rates, lengths_s, starts_s, detected, undone_s or span[1])
     back_s = undone_s if undone_s is not None else recovered_s
-    later = starts_s >= back_s if back_s is not None and detected is not None else np.zeros(len(rates), bool)
+    later = (
+        starts_s >= back_s
+        if back_s is not None and detected is not None
+        else np.zeros(len(rates), bool)
+    )
     return LoadResponse(
         workload=workload,
         baseline_per_s=baseline,
@@ -140,10 +170,16 @@ def response(load: LoadRates, *, event: tuple[float, float | None], span: tuple[
         pause_s=pause_s,
         least_per_s=least,
         # Where nothing changed, the lowest of many samples is chance.
-        dip_percent=None if not baseline else 0.0 if detected is None else max(100.0 * (1.0 - least / baseline), 0.0),
+        dip_percent=None
+        if not baseline
+        else 0.0
+        if detected is None
+        else max(100.0 * (1.0 - least / baseline), 0.0),
         recovered_s=None if recovered_s is None else max(recovered_s - begun_s, 0.0),
         degraded_per_s=degraded,
-        degraded_change_percent=None if degraded is None or not baseline else 100.0 * (degraded / baseline - 1.0),
+        degraded_change_percent=None
+        if degraded is None or not baseline
+        else 100.0 * (degraded / baseline - 1.0),
         surge_per_s=float(rates[later].max()) if later.any() else None,
         before_ms_mean=_mean_ms(load.response_ms[inside], counts, before),
         lasting_ms_mean=_mean_ms(
@@ -170,8 +206,19 @@ def _unseen(workload: str, baseline_s: float, pause_s: float) -> LoadResponse:
     )
 
 
+def _usual_scatter(rates: Floats) -> float:
+    """The standard deviation that the middle half of the samples stands for.
+
+    Source: of a normal distribution the median distance from the median is 0.6745 of it.
+    """
+    return float(np.median(np.abs(rates - np.median(rates)))) / 0.6745
+
+
 def _longest_pause(starts_s: Floats, ends_s: Floats, counts: Floats) -> float:
-    """The longest time without a completed operation; samples shorter pauses hide in are the least that can be told."""
+    """The longest time without a completed operation.
+
+    Samples shorter pauses hide in are the least that can be told.
+    """
     longest, position = 0.0, 0
     for idle, group in groupby(counts == 0):
         length = len(list(group))
@@ -181,18 +228,24 @@ def _longest_pause(starts_s: Floats, ends_s: Floats, counts: Floats) -> float:
     return longest
 
 
-def _recovered_s(load: LoadRates, inside: Chosen, baseline: float, band: float, detected: int | None) -> float | None:
-    """When the rate of the next ten seconds is back at what it was, beginning with a sample that is within the band or above."""
+def _recovered_s(
+    load: LoadRates, inside: Chosen, baseline: float, scatter: float, detected: int | None
+) -> float | None:
+    """When the rate of the next ten seconds is back at what it was, beginning with a sample that is
+    within the band or above.
+    """
     ends_s, lengths_s, counts = load.ends_s[inside], load.lengths_s[inside], load.counts[inside]
     starts_s = ends_s - lengths_s
+    # What had waited comes at once: it makes up for nothing that was lacking before.
+    made = np.minimum(counts, (baseline + scatter) * lengths_s)
     for first in range(len(ends_s) if detected is None else detected, len(ends_s)):
         behind = ends_s >= starts_s[first] + RECOVERED_S - ROUNDING_S
         if not behind.any():
             return None
         last = int(np.argmax(behind))
         seconds = ends_s[last] - starts_s[first]
-        is_up = counts[first] / lengths_s[first] >= baseline - band
-        if is_up and counts[first : last + 1].sum() / seconds >= RECOVERED_SHARE * baseline:
+        is_up = counts[first] / lengths_s[first] >= baseline - BAND_SD * scatter
+        if is_up and made[first : last + 1].sum() / seconds >= RECOVERED_SHARE * baseline:
             return float(starts_s[first])
     return None
 
@@ -202,32 +255,44 @@ def _mean_ms(response_ms: Floats, counts: Floats, chosen: Chosen) -> float | Non
     return float(response_ms[chosen].sum() / counts[chosen].sum()) if counts[chosen].sum() else None
 
 
-def _mean(rates: Floats, lengths_s: Floats, starts_s: Floats, detected: int | None, until_s: float) -> float | None:
+def _mean(
+    rates: Floats, lengths_s: Floats, starts_s: Floats, detected: int | None, until_s: float
+) -> float | None:
     if detected is None:
         return None
     chosen = (starts_s >= starts_s[detected]) & (starts_s + lengths_s <= until_s + ROUNDING_S)
-    return float((rates * lengths_s)[chosen].sum() / lengths_s[chosen].sum()) if chosen.any() else None
+    return (
+        float((rates * lengths_s)[chosen].sum() / lengths_s[chosen].sum()) if chosen.any() else None
+    )
 
 
 def rates_of(workload: str, ask: Query) -> LoadRates:
     """What one load completed in every sample, also in those in which it completed nothing."""
     rows = ask(
         "SELECT end_ns::BIGINT AS end_ns, max(interval_ns)::BIGINT AS length_ns,"
-        " coalesce(sum(count) FILTER (WHERE workload = $workload AND list_contains($metrics, metric)), 0)::BIGINT AS count,"
-        " coalesce(sum(latency_ns_sum) FILTER (WHERE workload = $workload AND list_contains($metrics, metric)), 0)::DOUBLE AS ns"
+        " coalesce(sum(count) FILTER (WHERE workload = $workload AND list_contains($metrics, "
+        "metric)), 0)::BIGINT AS count,"
+        " coalesce(sum(latency_ns_sum) FILTER (WHERE workload = $workload AND "
+        "list_contains($metrics, metric)), 0)::DOUBLE AS ns"
         " FROM sample GROUP BY end_ns ORDER BY end_ns",
         {"workload": workload, "metrics": list(OPERATIONS)},
     )
     ends, lengths, counts, total_ns = (
-        np.array([row[name] for row in rows], dtype=np.float64) for name in ("end_ns", "length_ns", "count", "ns")
+        np.array([row[name] for row in rows], dtype=np.float64)
+        for name in ("end_ns", "length_ns", "count", "ns")
     )
     return LoadRates(workload, ends / NS_PER_S, lengths / NS_PER_S, counts, total_ns / NS_PER_MS)
 
 
 def _staged(run_folder: Path, plan: Plan) -> list[StagedEvent]:
-    """The plan's events, with what became of them; a run that was killed before it noted that did nothing we know of."""
+    """The plan's events, with what became of them.
+
+    A run that was killed before it noted that did nothing we know of.
+    """
     path = run_folder / folder.STAGED_EVENTS
-    known = {event.name: event for event in StagedEventsFile.read(path).events} if path.exists() else {}
+    known = (
+        {event.name: event for event in StagedEventsFile.read(path).events} if path.exists() else {}
+    )
     return [
         known.get(event.name)
         or StagedEvent(
@@ -273,7 +338,10 @@ def in_words(figures: Sequence[EventFigures]) -> list[str]:
     for event in figures:
         if event.problem is not None:
             lines.append(f"event {event.name}: {event.problem}")
-        lines += [f"event {event.name}, {load.workload}: {response_in_words(load)}" for load in event.loads]
+        lines += [
+            f"event {event.name}, {load.workload}: {response_in_words(load)}"
+            for load in event.loads
+        ]
     return lines
 
 
@@ -287,7 +355,10 @@ def response_in_words(load: LoadResponse) -> str:
     if load.pause_s:
         parts.append(f"{load.pause_s:.1f} s without any operation")
     if load.dip_percent is not None:
-        parts.append(f"lowest {load.dip_percent:.0f} % below the {load.baseline_per_s:,.1f} per second before")
+        parts.append(
+            f"lowest {load.dip_percent:.0f} % below the {load.baseline_per_s:,.1f} per second "
+            f"before"
+        )
     if load.degraded_change_percent is not None:
         parts.append(f"{load.degraded_change_percent:+.0f} % while it lasted")
     back = "not back" if load.recovered_s is None else f"back after {load.recovered_s:.1f} s"

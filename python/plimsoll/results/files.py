@@ -1,7 +1,8 @@
 """Figures of workloads on files: rates per user and window, depth asked and kept, latency by size.
 
-Transfers are counted as the workload asked for them (`file_io_...`); what lengthening and changing in place made of them stands in the
-figures of the disk. The windows are those in which a load of users must keep its band.
+Transfers are counted as the workload asked for them (`file_io_...`); what lengthening and changing
+in place made of them stands in the figures of the disk. The windows are those in which a load of
+users must keep its band.
 """
 
 from __future__ import annotations
@@ -13,10 +14,17 @@ from plimsoll.documents.plan import FilesAsked, Plan
 from plimsoll.documents.run_spec import FilesWorkload
 from plimsoll.documents.summary import FilesFigures, SizeClass, UserWindows
 from plimsoll.files.parquet import Query, Row
-from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantiles_ms, window_rates
+from plimsoll.results.distributions import (
+    Counted,
+    buckets_of,
+    counted_of,
+    quantiles_ms,
+    window_rates,
+)
 from plimsoll.units import NS_PER_S
 
-#: Metrics of transfers by size, and how they are called; `crates/plimsoll-run/src/files` counts them.
+#: Metrics of transfers by size, and how they are called; `crates/plimsoll-run/src/files` counts
+#: them.
 SIZES = {
     "file_io_512": "512 bytes",
     "file_io_1k": "1 KiB",
@@ -34,22 +42,33 @@ SIZES = {
 PERCENTILES = ("p50", "p95", "p99")
 
 
-def files_figures(plan: Plan, ask: Query, seconds: float, phases: Sequence[str]) -> list[FilesFigures]:
+def files_figures(
+    plan: Plan, ask: Query, seconds: float, phases: Sequence[str]
+) -> list[FilesFigures]:
     """The figures of every workload on files.
 
     Args:
         plan: the completed plan.
-        ask: asks the tables `measured` (samples of the measured phases) and `bucket` (distributions).
+        ask: asks the tables `measured` (samples of the measured phases) and `bucket`
+            (distributions).
         seconds: how long was measured.
         phases: the measured phases.
     """
     loads = [item for item in plan.run.workloads if isinstance(item, FilesWorkload)]
-    return [_figures(load, plan.judgement.files[load.name], ask, seconds, phases) for load in loads if seconds]
+    return [
+        _figures(load, plan.judgement.files[load.name], ask, seconds, phases)
+        for load in loads
+        if seconds
+    ]
 
 
-def _figures(load: FilesWorkload, asked: FilesAsked, ask: Query, seconds: float, phases: Sequence[str]) -> FilesFigures:
+def _figures(
+    load: FilesWorkload, asked: FilesAsked, ask: Query, seconds: float, phases: Sequence[str]
+) -> FilesFigures:
     counted = counted_of(ask, load.name)
-    sizes = [_size(name, counted[name], load.name, ask, phases) for name in SIZES if name in counted]
+    sizes = [
+        _size(name, counted[name], load.name, ask, phases) for name in SIZES if name in counted
+    ]
     total = sum(size.count for size in sizes)
     transfers = _transfers(load, ask)
     operations = [counted[name] for name in ("file_read", "file_write") if name in counted]
@@ -61,7 +80,9 @@ def _figures(load: FilesWorkload, asked: FilesAsked, ask: Query, seconds: float,
         iops=iops,
         transactions_per_s=done / seconds,
         mib_per_s=transfers["bytes"] / seconds / 2**20,
-        read_percent=100 * counted["file_read"].count / done if done and "file_read" in counted else None,
+        read_percent=100 * counted["file_read"].count / done
+        if done and "file_read" in counted
+        else None,
         bytes_mean=transfers["bytes"] / transfers["count"] if transfers["count"] else None,
         outstanding_asked=asked.outstanding,
         outstanding_mean=under_way_ns / NS_PER_S / seconds,
@@ -76,10 +97,15 @@ def _figures(load: FilesWorkload, asked: FilesAsked, ask: Query, seconds: float,
 
 
 def _transfers(load: FilesWorkload, ask: Query) -> Row:
-    """What the disk carried for the instances of a workload; shared with others that work on the same ones."""
+    """What the disk carried for the instances of a workload.
+
+    Shared with others that work on the same ones.
+    """
     rows = ask(
-        "SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(count), 0)::BIGINT AS count FROM measured"
-        " WHERE metric IN ('database_read', 'database_write') AND list_contains($instances, instance)",
+        "SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(count), 0)::BIGINT AS count "
+        "FROM measured"
+        " WHERE metric IN ('database_read', 'database_write') AND list_contains($instances, "
+        "instance)",
         {"instances": list(load.instances)},
     )
     return rows[0]
@@ -97,7 +123,10 @@ def _size(metric: str, row: Counted, workload: str, ask: Query, phases: Sequence
 
 
 def _windows(workload: str, asked: FilesAsked, ask: Query) -> UserWindows | None:
-    """I/O per second of a user in every whole window; None where there is no user or no whole window."""
+    """I/O per second of a user in every whole window.
+
+    None where there is no user or no whole window.
+    """
     if not asked.users or not asked.window_iops_per_user:
         return None
     rates = window_rates(ask, workload, list(SIZES), settings.FILES["window_s"])
@@ -119,17 +148,24 @@ def in_words(figures: Sequence[FilesFigures]) -> list[str]:
     lines = []
     for item in figures:
         per_user = (
-            f", {item.iops_per_user:.3f} for each of {item.users} users" if item.users and item.iops_per_user else ""
+            f", {item.iops_per_user:.3f} for each of {item.users} users"
+            if item.users and item.iops_per_user
+            else ""
         )
         lines.append(
-            f"{item.workload}: {item.iops:,.1f} I/O per second{per_user}, {item.mib_per_s:,.1f} MiB/s; "
+            f"{item.workload}: {item.iops:,.1f} I/O per second{per_user}, {item.mib_per_s:,.1f} "
+            f"MiB/s; "
             f"{item.outstanding_mean:.2f} under way of {item.outstanding_asked} asked for"
         )
         if item.waited_for_slot_count:
             lines.append(
-                f"{item.workload}: {item.waited_for_slot_count:,} transactions waited for a slot, because {item.outstanding_asked} "
+                f"{item.workload}: {item.waited_for_slot_count:,} transactions waited for a slot, "
+                f"because {item.outstanding_asked} "
                 "were under way; ask for more with `outstanding`"
             )
         if item.below_block_count:
-            lines.append(f"{item.workload}: {item.below_block_count:,} transfers were no whole logical blocks")
+            lines.append(
+                f"{item.workload}: {item.below_block_count:,} transfers were no whole logical "
+                f"blocks"
+            )
     return lines

@@ -1,8 +1,11 @@
-"""What the machine did in some phases, from its samples: processor, memory, pressure, and the disks under each instance.
+"""What the machine did in some phases, from its samples.
 
-A level's mean is weighted by the length of its samples; its extremes are those of samples at least half as long as the longest of
-their phase, because in the last milliseconds of a phase the kernel's clocks have hardly moved. Where one disk carries databases and logs alike, its figures appear
-once for each role. What the kernel does not say is left out.
+Processor, memory, pressure, and the disks under each instance.
+
+A level's mean is weighted by the length of its samples; its extremes are those of samples at least
+half as long as the longest of their phase, because in the last milliseconds of a phase the kernel's
+clocks have hardly moved. Where one disk carries databases and logs alike, its figures appear once
+for each role. What the kernel does not say is left out.
 """
 
 from __future__ import annotations
@@ -21,23 +24,45 @@ ROLES = {"databases": 1, "log": 0}
 
 def machine_levels(query: Query, phases: list[str]) -> dict[str, Level]:
     """Mean, smallest and largest sample of each level of the machine in the named phases."""
+    found = levels(query, "sample", MACHINE_LEVELS, phases)
+    return {metric: found[metric, 0] for metric in MACHINE_LEVELS if (metric, 0) in found}
+
+
+def levels(
+    query: Query, table: str, metrics: Sequence[str], phases: list[str]
+) -> dict[tuple[str, int], Level]:
+    """Mean, smallest and largest sample of levels, by metric and the samples' `database`.
+
+    Each sample counts for its time. A rest shorter than half an interval belongs to the interval
+    before it, in the mean and in the extremes.
+    """
+    place = "metric, phase, database"
     rows = query(
-        # A rest shorter than half an interval belongs to the interval before it, in the mean and in the extremes.
-        "SELECT metric, sum(level * seconds) / sum(seconds) AS mean, min(level) AS min, max(level) AS max FROM"
-        " (SELECT metric, sum(value * interval_ns) / sum(interval_ns) AS level, sum(interval_ns) AS seconds FROM"
-        " (SELECT *, greatest(1, sum(whole::INTEGER) OVER (PARTITION BY metric, phase ORDER BY end_ns)) AS number FROM"
-        " (SELECT metric, phase, end_ns, value, interval_ns,"
-        " interval_ns * 2 >= max(interval_ns) OVER (PARTITION BY metric, phase) AS whole FROM sample"
-        " WHERE list_contains($levels, metric) AND database = 0 AND list_contains($phases, phase) AND interval_ns > 0))"
-        " GROUP BY metric, phase, number) GROUP BY metric",
-        {"levels": list(MACHINE_LEVELS), "phases": phases},
+        "SELECT metric, database, sum(level * seconds) / sum(seconds) AS mean, min(level) AS min,"
+        " max(level) AS max FROM"
+        " (SELECT metric, database, sum(value * interval_ns) / sum(interval_ns) AS level,"
+        " sum(interval_ns) AS seconds FROM"
+        f" (SELECT *, greatest(1, sum(whole::INTEGER) OVER (PARTITION BY {place} ORDER BY end_ns))"
+        " AS number FROM"
+        " (SELECT metric, phase, database, end_ns, value, interval_ns,"
+        f" interval_ns * 2 >= max(interval_ns) OVER (PARTITION BY {place}) AS whole FROM {table}"
+        " WHERE list_contains($levels, metric) AND list_contains($phases, phase)"
+        " AND interval_ns > 0))"
+        f" GROUP BY {place}, number) GROUP BY metric, database",
+        {"levels": list(metrics), "phases": phases},
     )
-    found = {row.pop("metric"): row for row in rows}
-    return {metric: Level(**found[metric]) for metric in MACHINE_LEVELS if metric in found}
+    return {
+        (row["metric"], row["database"]): Level(mean=row["mean"], min=row["min"], max=row["max"])
+        for row in rows
+    }
 
 
-def device_rates(query: Query, devices: Sequence[InstanceDevices], phases: list[str]) -> list[DeviceRates]:
-    """Rates, sizes and times of the disk under each instance's databases and of the one under its log."""
+def device_rates(
+    query: Query, devices: Sequence[InstanceDevices], phases: list[str]
+) -> list[DeviceRates]:
+    """Rates, sizes and times of the disk under each instance's databases and of the one under its
+    log.
+    """
     found = []
     for instance in devices:
         for role, row in ROLES.items():
@@ -52,7 +77,8 @@ def _device_sums(query: Query, instance: str, row: int, phases: list[str]) -> Ro
     rows = query(
         "SELECT metric, sum(value) AS total, sum(value * interval_ns) / sum(interval_ns) AS mean,"
         " sum(interval_ns) / 1e9 AS seconds FROM sample WHERE starts_with(metric, 'device_')"
-        " AND instance = $instance AND database = $row AND list_contains($phases, phase) AND interval_ns > 0"
+        " AND instance = $instance AND database = $row AND list_contains($phases, phase) AND "
+        "interval_ns > 0"
         " GROUP BY metric",
         {"instance": instance, "row": row, "phases": phases},
     )

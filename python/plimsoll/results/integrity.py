@@ -1,7 +1,10 @@
-"""What a run saw of its own faults and of the storage's: corrected pages, hung I/O, lost data, times in which it stood still.
+"""What a run saw of its own faults and of the storage's.
 
-Counts are those of the whole run: a bit that flipped while the cache warmed is as bad as one that flipped later. Only the times
-in which the run itself stood still are those of the measured phases, because figures of other phases are not judged.
+Corrected pages, hung I/O, lost data, times in which it stood still.
+
+Counts are those of the whole run: a bit that flipped while the cache warmed is as bad as one that
+flipped later. Only the times in which the run itself stood still are those of the measured phases,
+because figures of other phases are not judged.
 """
 
 from __future__ import annotations
@@ -17,7 +20,10 @@ from plimsoll.units import NS_PER_S
 
 
 def pages_corrected(query: Query, instance: str, database: int) -> int | None:
-    """Pages of a database that were read with one flipped bit under load; None for a run of a version that did not ask."""
+    """Pages of a database that were read with one flipped bit under load.
+
+    None for a run of a version that did not ask.
+    """
     rows = query(
         "SELECT sum(count)::BIGINT AS count FROM sample WHERE metric = 'corrected_page'"
         " AND instance = $instance AND database = $database",
@@ -29,18 +35,27 @@ def pages_corrected(query: Query, instance: str, database: int) -> int | None:
 def clock_gaps(query: Query) -> ClockGaps:
     """How often and how long the run itself stood still while it was measured."""
     row = query(
-        "SELECT coalesce(sum(count), 0)::BIGINT AS count, coalesce(sum(latency_ns_sum), 0)::DOUBLE AS total_ns,"
-        " coalesce(max(latency_ns_max), 0)::BIGINT AS longest_ns FROM measured WHERE metric = 'clock_gap'",
+        "SELECT coalesce(sum(count), 0)::BIGINT AS count, coalesce(sum(latency_ns_sum), 0)::DOUBLE "
+        "AS total_ns,"
+        " coalesce(max(latency_ns_max), 0)::BIGINT AS longest_ns FROM measured WHERE metric = "
+        "'clock_gap'",
         {},
     )[0]
     if not row["count"]:
         absent: ClockGaps = ABSENT
         return absent
-    return ClockGaps(count=row["count"], seconds=row["total_ns"] / NS_PER_S, longest_s=row["longest_ns"] / NS_PER_S)
+    return ClockGaps(
+        count=row["count"],
+        seconds=row["total_ns"] / NS_PER_S,
+        longest_s=row["longest_ns"] / NS_PER_S,
+    )
 
 
 def data_loss(outcome: Outcome) -> DataLoss:
-    """What a modelled array has lost in any phase; absent where it has lost nothing, and on real storage."""
+    """What a modelled array has lost in any phase.
+
+    Absent where it has lost nothing, and on real storage.
+    """
     reports = [phase.array for phase in outcome.phases if phase.array]
     requests = sum(volume.lost_count for report in reports for volume in report.volumes)
     # Each report has every set that was lost since the array began.
@@ -52,7 +67,10 @@ def data_loss(outcome: Outcome) -> DataLoss:
 
 
 def hung_told(run_folder: Path) -> int:
-    """I/O that was told to hang. A thread that the kernel holds counts nothing any more; who watches it still tells."""
+    """I/O that was told to hang.
+
+    A thread that the kernel holds counts nothing any more; who watches it still tells.
+    """
     if not (run_folder / folder.EVENTS).is_file():
         return 0
     return sum(event["kind"] == "hung_io" for event in folder.read_events(run_folder))

@@ -1,7 +1,10 @@
-"""The results of workloads on files as rows of Iometer: all, this manager, each workload as a worker, each file as a disk.
+"""The results of workloads on files as rows of Iometer.
 
-What the original is known to do wrong is not repeated: rows of disks are of that disk alone, depth and raw sums are there. Latencies are
-those at the disk; transactions are those of the workload. What is not known stays empty.
+All, this manager, each workload as a worker, each file as a disk.
+
+What the original is known to do wrong is not repeated: rows of disks are of that disk alone, depth
+and raw sums are there. Latencies are those at the disk; transactions are those of the workload.
+What is not known stays empty.
 """
 
 from __future__ import annotations
@@ -18,10 +21,30 @@ from plimsoll.units import NS_PER_MS
 
 MIB, MB = 2**20, 10**6
 SECTOR_BYTES = 512
-#: Upper ends of the bins of version 1.1.0. Its code parts the last but two at 4 s, whatever its heading says.
+#: Upper ends of the bins of version 1.1.0. Its code parts the last but two at 4 s, whatever its
+#: heading says.
 BIN_ENDS_MS = (
-    0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 2000, 4000, 5000, 10000,
-)  # fmt: skip
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1,
+    2,
+    5,
+    10,
+    15,
+    20,
+    30,
+    50,
+    100,
+    200,
+    500,
+    1000,
+    2000,
+    4000,
+    5000,
+    10000,
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +83,9 @@ class IometerRow:
         """How many transfers took how long, by the bins of version 1.1.0."""
         found = [0] * (len(BIN_ENDS_MS) + 1)
         for upper_ns, count in self.buckets:
-            ends = (index for index, end_ms in enumerate(BIN_ENDS_MS) if upper_ns <= end_ms * NS_PER_MS)
+            ends = (
+                index for index, end_ms in enumerate(BIN_ENDS_MS) if upper_ns <= end_ms * NS_PER_MS
+            )
             found[next(ends, len(BIN_ENDS_MS))] += count
         return found
 
@@ -74,7 +99,8 @@ def iometer_rows(plan: Plan, ask: Query, phases: Sequence[str]) -> list[IometerR
 
     Args:
         plan: the completed plan.
-        ask: asks the tables `measured` (samples of the measured phases) and `bucket` (distributions).
+        ask: asks the tables `measured` (samples of the measured phases) and `bucket`
+            (distributions).
         phases: the measured phases.
     """
     loads = [item for item in plan.run.workloads if isinstance(item, FilesWorkload)]
@@ -106,18 +132,32 @@ class _Reader:
 
     def places(self, load: FilesWorkload) -> list[tuple[str, int]]:
         each = ((name, self.instances[name]) for name in load.instances)
-        return [(name, number) for name, item in each for number in range(1, len(item.databases) + 1)]
+        return [
+            (name, number) for name, item in each for number in range(1, len(item.databases) + 1)
+        ]
 
     def worker(self, load: FilesWorkload) -> list[IometerRow]:
         """A workload and each of its files."""
         places, depth = self.places(load), self.plan.judgement.files[load.name].outstanding
         specification = self.specification(load)
-        rows = [self.row("WORKER", load.name, specification, load.workers, depth, places, [load.name])]
+        rows = [
+            self.row("WORKER", load.name, specification, load.workers, depth, places, [load.name])
+        ]
         for instance, number in places:
             item = self.instances[instance]
             path = str(Path(item.directory) / item.databases[number - 1].file_name)
             own = depth // len(places)
-            rows.append(self.row("DISK", path, specification, load.workers, own, [(instance, number)], [load.name]))
+            rows.append(
+                self.row(
+                    "DISK",
+                    path,
+                    specification,
+                    load.workers,
+                    own,
+                    [(instance, number)],
+                    [load.name],
+                )
+            )
         return rows
 
     def row(
@@ -130,7 +170,9 @@ class _Reader:
         places: Sequence[tuple[str, int]],
         loads: Sequence[str],
     ) -> IometerRow:
-        where = " OR ".join(f"(instance = $instance{n} AND database = $database{n})" for n in range(len(places)))
+        where = " OR ".join(
+            f"(instance = $instance{n} AND database = $database{n})" for n in range(len(places))
+        )
         values: Row = {f"instance{n}": place[0] for n, place in enumerate(places)}
         values |= {f"database{n}": place[1] for n, place in enumerate(places)}
         return IometerRow(
@@ -140,11 +182,14 @@ class _Reader:
             workers=workers,
             disks=len(places),
             depth=depth,
-            size_bytes=sum(self.instances[item].databases[number - 1].size_bytes for item, number in places),
+            size_bytes=sum(
+                self.instances[item].databases[number - 1].size_bytes for item, number in places
+            ),
             read=self._direction(f"metric = 'database_read' AND ({where})", values),
             write=self._direction(f"metric = 'database_write' AND ({where})", values),
             transactions=self._direction(
-                f"metric IN ('file_read', 'file_write') AND list_contains($loads, workload) AND ({where})",
+                f"metric IN ('file_read', 'file_write') AND list_contains($loads, workload) AND "
+                f"({where})",
                 values | {"loads": list(loads)},
             ),
             buckets=self._buckets(where, values),
@@ -152,8 +197,10 @@ class _Reader:
 
     def _direction(self, where: str, values: Row) -> Direction:
         found = self.ask(
-            "SELECT coalesce(sum(count), 0)::BIGINT AS count, coalesce(sum(bytes), 0)::BIGINT AS bytes,"
-            " coalesce(sum(latency_ns_sum), 0)::DOUBLE AS total_ns, coalesce(max(latency_ns_max), 0)::BIGINT AS max_ns,"
+            "SELECT coalesce(sum(count), 0)::BIGINT AS count, coalesce(sum(bytes), 0)::BIGINT AS "
+            "bytes,"
+            " coalesce(sum(latency_ns_sum), 0)::DOUBLE AS total_ns, coalesce(max(latency_ns_max), "
+            "0)::BIGINT AS max_ns,"
             f" coalesce(sum(errors), 0)::BIGINT AS errors FROM measured WHERE {where}",
             values,
         )[0]

@@ -1,16 +1,22 @@
-"""Where time went: the latency of I/O and of transactions, split over engine, log flush, submission, kernel queue, device.
+"""Where time went: the latency of I/O and of transactions, split over engine, log flush,
+submission, kernel queue, device.
 
-The parts come from our own stamps, the block layer's counters and how late the load generator looked for completions:
+The parts come from our own stamps, the block layer's counters and how late the load generator
+looked for completions:
 
-- engine: what is left of a transaction without its waits; of an I/O, the time its completion lay ready and was not seen.
+- engine: what is left of a transaction without its waits; of an I/O, the time its completion lay
+  ready and was not seen.
 - log flush: what transactions waited for their commits.
 - submission: from asking for an I/O to handing it to the kernel.
-- device: what the block layer counted, from making a request to its completion; waits in its scheduler are part of it.
-- kernel queue: what is left between handing over and that: limits of control groups, exhausted queues.
+- device: what the block layer counted, from making a request to its completion; waits in its
+  scheduler are part of it.
+- kernel queue: what is left between handing over and that: limits of control groups, exhausted
+  queues.
 
-Limits: the block layer keeps sums for a whole disk and a whole sample, so a split is a mean over everybody who used the
-disk. How late completions were seen is an estimate from the gaps between two looks; what the block layer counted itself bounds it
-where nobody else used the disk. Without block counters (memory, network file systems, simulated time) kernel queue and device are one, and
+Limits: the block layer keeps sums for a whole disk and a whole sample, so a split is a mean over
+everybody who used the disk. How late completions were seen is an estimate from the gaps between two
+looks; what the block layer counted itself bounds it where nobody else used the disk. Without block
+counters (memory, network file systems, simulated time) kernel queue and device are one, and
 `kernel_queue` is None.
 """
 
@@ -68,17 +74,25 @@ class Window:
 
     def __init__(self, query: Query, start_ns: int, end_ns: int) -> None:
         rows = query(
-            "SELECT instance, database, metric, sum(count)::BIGINT AS count, sum(latency_ns_sum)::DOUBLE AS total_ns,"
-            " sum(bytes)::BIGINT AS size, max(latency_ns_max)::BIGINT AS longest_ns, sum(value) AS value,"
+            "SELECT instance, database, metric, sum(count)::BIGINT AS count, "
+            "sum(latency_ns_sum)::DOUBLE AS total_ns,"
+            " sum(bytes)::BIGINT AS size, max(latency_ns_max)::BIGINT AS longest_ns, sum(value) AS "
+            "value,"
             " sum(value * interval_ns) / sum(interval_ns) AS level"
-            " FROM measured WHERE end_ns > $start AND end_ns <= $end GROUP BY instance, database, metric",
+            " FROM measured WHERE end_ns > $start AND end_ns <= $end GROUP BY instance, database, "
+            "metric",
             {"start": start_ns, "end": end_ns},
         )
-        self._sums = {(row.pop("instance"), int(row.pop("database")), row.pop("metric")): Sums(**row) for row in rows}
+        self._sums = {
+            (row.pop("instance"), int(row.pop("database")), row.pop("metric")): Sums(**row)
+            for row in rows
+        }
         self.start_ns, self.end_ns = start_ns, end_ns
         self._gaps = query(
-            # Half of each distribution lies below its median, a hundredth above its 99th percentile: enough of its shape.
-            "SELECT count::DOUBLE AS count, latency_ns_p50::DOUBLE AS p50, latency_ns_p99::DOUBLE AS p99,"
+            # Half of each distribution lies below its median, a hundredth above its 99th
+            # percentile: enough of its shape.
+            "SELECT count::DOUBLE AS count, latency_ns_p50::DOUBLE AS p50, latency_ns_p99::DOUBLE "
+            "AS p99,"
             " latency_ns_max::DOUBLE AS longest FROM measured"
             " WHERE metric = 'reap_gap' AND end_ns > $start AND end_ns <= $end",
             {"start": start_ns, "end": end_ns},
@@ -98,18 +112,29 @@ class Window:
 
     def all(self, metrics: tuple[str, ...], instance: str | None = None) -> list[Sums]:
         """The sums of some metrics, of one instance or of all."""
-        return [sums for (place, _, metric), sums in self.rows() if metric in metrics and instance in (None, place)]
+        return [
+            sums
+            for (place, _, metric), sums in self.rows()
+            if metric in metrics and instance in (None, place)
+        ]
 
     def machine(self, metric: str) -> float | None:
-        """The mean of a level of the machine or the load generator; of several threads the busiest."""
-        found = [sums for (_, database, name), sums in self.rows() if name == metric and database == 0]
+        """The mean of a level of the machine or the load generator.
+
+        Of several threads the busiest.
+        """
+        found = [
+            sums for (_, database, name), sums in self.rows() if name == metric and database == 0
+        ]
         return found[0].level if found else None
 
     def late_ms(self, latency_ms: float) -> float:
-        """How long a completion of I/O of this latency lay ready on average before it was looked at.
+        """How long a completion of I/O of this latency lay ready on average before it was looked
+        at.
 
-        What completes at a random moment of a gap waits for half of it. In a gap longer than that no more can complete than was
-        in flight when it began, so by Little's law it adds no more than its share of the time to the latency.
+        What completes at a random moment of a gap waits for half of it. In a gap longer than that
+        no more can complete than was in flight when it began, so by Little's law it adds no more
+        than its share of the time to the latency.
         """
         latency_ns = latency_ms * NS_PER_MS
 
@@ -118,7 +143,9 @@ class Window:
 
         length_ns = max(self.end_ns - self.start_ns, 1)
         total = sum(
-            0.98 * gap["count"] * late(gap["p50"]) + 0.02 * gap["count"] * late(gap["p99"]) + late(gap["longest"])
+            0.98 * gap["count"] * late(gap["p50"])
+            + 0.02 * gap["count"] * late(gap["p99"])
+            + late(gap["longest"])
             for gap in self._gaps
         )
         return float(total) / length_ns / NS_PER_MS
@@ -127,8 +154,12 @@ class Window:
 class Splitter:
     """Splits latencies of one run, given its samples and the devices under its instances."""
 
-    def __init__(self, query: Query, devices: Sequence[InstanceDevices], waiting_for_writes: frozenset[str]) -> None:
-        """Args: the samples, the devices of the outcome, the instances whose transactions wait for page writes."""
+    def __init__(
+        self, query: Query, devices: Sequence[InstanceDevices], waiting_for_writes: frozenset[str]
+    ) -> None:
+        """Args: the samples, the devices of the outcome, the instances whose transactions wait for
+        page writes.
+        """
         self._query = query
         self._devices = {device.instance: device for device in devices}
         self._waiting_for_writes = waiting_for_writes
@@ -140,7 +171,8 @@ class Splitter:
     def sample_window(self, start_ns: int, end_ns: int) -> Window:
         """The samples that lie in a stretch of time, those at its ends with all of their length."""
         edges = self._query(
-            "SELECT min(end_ns - interval_ns)::BIGINT AS first, max(end_ns)::BIGINT AS last FROM measured"
+            "SELECT min(end_ns - interval_ns)::BIGINT AS first, max(end_ns)::BIGINT AS last FROM "
+            "measured"
             " WHERE end_ns > $start AND end_ns - interval_ns < $end",
             {"start": start_ns, "end": end_ns},
         )[0]
@@ -164,16 +196,29 @@ class Splitter:
         return rows
 
     def device(self, window: Window, instance: str, row: int) -> DeviceUse | None:
-        """What the disk under an instance did, and how much of it for others; None without block counters."""
+        """What the disk under an instance did, and how much of it for others.
+
+        None without block counters.
+        """
         name = self.device_name(instance, row)
         reads = window.find(instance, row, "device_reads")
         if name is None or reads is None:
             return None
         value = {
             metric: window.get(instance, row, f"device_{metric}").value
-            for metric in ("read_time", "writes", "write_time", "flushes", "flush_time", "read_bytes", "write_bytes")
+            for metric in (
+                "read_time",
+                "writes",
+                "write_time",
+                "flushes",
+                "flush_time",
+                "read_bytes",
+                "write_bytes",
+            )
         }
-        ours = {direction: self._our_rows(window, name, direction) for direction in ("read", "write")}
+        ours = {
+            direction: self._our_rows(window, name, direction) for direction in ("read", "write")
+        }
         return DeviceUse(
             name=name,
             busy=window.get(instance, row, "device_busy").level,
@@ -192,7 +237,9 @@ class Splitter:
         row = LOG_ROW if database == 0 else DATABASE_ROW
         device = self.device(window, instance, row)
         latency_ms = own.total_ns / own.count / NS_PER_MS
-        handed_over = window.get(instance, database, "handing_over") if metric in HANDED_OVER else Sums()
+        handed_over = (
+            window.get(instance, database, "handing_over") if metric in HANDED_OVER else Sums()
+        )
         submission_ms = handed_over.value / own.count / NS_PER_MS
         late_ms = min(window.late_ms(latency_ms), latency_ms)
         counted = self._device_share(window, device, metric, latency_ms, 0.0)
@@ -211,7 +258,12 @@ class Splitter:
         return Split(split_ms=split_ms, **self.evidence(window, device).given())
 
     def _device_share(
-        self, window: Window, device: DeviceUse | None, metric: str, in_kernel_ms: float, late_ms: float
+        self,
+        window: Window,
+        device: DeviceUse | None,
+        metric: str,
+        in_kernel_ms: float,
+        late_ms: float,
     ) -> float | None:
         """The device's share of the time an I/O spends in the kernel."""
         if device is None:
@@ -231,16 +283,27 @@ class Splitter:
             return None
         return min(1.0, counted_ms / ours_ms) if ours_ms > 0 else 1.0
 
-    def transactions(self, window: Window, instance: str | None, scope: str) -> TransactionSplit | None:
-        """The mean time of a transaction, split, for one instance or for all; None when there was none."""
+    def transactions(
+        self, window: Window, instance: str | None, scope: str
+    ) -> TransactionSplit | None:
+        """The mean time of a transaction, split, for one instance or for all.
+
+        None when there was none.
+        """
         operations = window.all(OPERATIONS, instance)
         count = sum(sums.count for sums in operations)
         if not count:
             return None
         response_ms = sum(sums.total_ns for sums in operations) / count / NS_PER_MS
-        pool_ms = sum(sums.total_ns for sums in window.all(("pool_wait",), instance)) / count / NS_PER_MS
+        pool_ms = (
+            sum(sums.total_ns for sums in window.all(("pool_wait",), instance)) / count / NS_PER_MS
+        )
         total_ms = max(response_ms - pool_ms, 0.0)
-        flush_ms = sum(sums.total_ns for sums in window.all(("log_flush_wait",), instance)) / count / NS_PER_MS
+        flush_ms = (
+            sum(sums.total_ns for sums in window.all(("log_flush_wait",), instance))
+            / count
+            / NS_PER_MS
+        )
         flush_ms = min(flush_ms, total_ms)
         pages: dict[str, float | None] = dict.fromkeys(LAYERS, 0.0)
         devices: list[DeviceUse] = []
@@ -250,17 +313,24 @@ class Splitter:
             devices += [split.device] if split.device else []
             for layer, value in split.split_ms.given().items():
                 known = pages[layer]
-                pages[layer] = None if value is None or known is None else known + value * waits / count
+                pages[layer] = (
+                    None if value is None or known is None else known + value * waits / count
+                )
         waited_ms = sum(value or 0.0 for value in pages.values())
-        # Sessions also wait for reads that others began, and prereads wait for nobody: the parts are scaled to fit.
+        # Sessions also wait for reads that others began, and prereads wait for nobody: the parts
+        # are scaled to fit.
         scale = min(1.0, (total_ms - flush_ms) / waited_ms) if waited_ms else 0.0
-        split_ms = {layer: None if value is None else value * scale for layer, value in pages.items()}
+        split_ms = {
+            layer: None if value is None else value * scale for layer, value in pages.items()
+        }
         split_ms["log_flush"] = flush_ms
         others = sum(value or 0.0 for layer, value in split_ms.items() if layer != "engine")
         split_ms["engine"] = max(total_ms - others, 0.0)
         # Who waits for a free session waits for what the sessions wait for.
         with_pool = response_ms / total_ms if total_ms else 1.0
-        split_ms = {layer: None if value is None else value * with_pool for layer, value in split_ms.items()}
+        split_ms = {
+            layer: None if value is None else value * with_pool for layer, value in split_ms.items()
+        }
         busiest = max(devices, key=lambda device: device.busy, default=None)
         return TransactionSplit(
             scope=scope,
@@ -277,7 +347,10 @@ class Splitter:
             for (place, database, metric), sums in window.rows()
             if sums.count
             and instance in (None, place)
-            and (metric == "database_read" or (metric == "database_write" and place in self._waiting_for_writes))
+            and (
+                metric == "database_read"
+                or (metric == "database_write" and place in self._waiting_for_writes)
+            )
         ]
 
     @staticmethod
@@ -292,21 +365,43 @@ class Splitter:
             reap_gap_ms_max=max((gap.longest_ns for gap in gaps), default=0) / NS_PER_MS,
             page_fault_stalls_count=sum(sums.count for sums in window.all(("page_fault_stall",))),
             clock_gap_ms_max=stopped_ns / NS_PER_MS if stopped_ns else ABSENT,
-            **{metric: value for metric, value in levels.items() if value is not None and metric != "memory_available"},
+            **{
+                metric: value
+                for metric, value in levels.items()
+                if value is not None and metric != "memory_available"
+            },
         )
 
-    def stall(self, window: Window, stall: Stall, instance: str, begun_utc: str | None) -> StallSplit:
-        """One long transaction, split by its own stamps and by what the samples it lies in say of kernel and device."""
+    def stall(
+        self, window: Window, stall: Stall, instance: str, begun_utc: str | None
+    ) -> StallSplit:
+        """One long transaction, split by its own stamps and by what the samples it lies in say of
+        kernel and device.
+        """
         flush_ns = stall.finished_ns - stall.commit_begun_ns
         parts, evidence = self._stamped(
-            window, stall, stall.page_io, DATABASE_ROW, instance, (stall.begun_ns, stall.commit_begun_ns)
+            window,
+            stall,
+            stall.page_io,
+            DATABASE_ROW,
+            instance,
+            (stall.begun_ns, stall.commit_begun_ns),
         )
         log_parts, log_evidence = self._stamped(
-            window, stall, stall.log_io, LOG_ROW, instance, (stall.commit_begun_ns, stall.finished_ns)
+            window,
+            stall,
+            stall.log_io,
+            LOG_ROW,
+            instance,
+            (stall.commit_begun_ns, stall.finished_ns),
         )
         total_ns = stall.finished_ns - stall.begun_ns
         waited_ns = sum(value or 0.0 for value in parts.values())
-        split_ns = {**parts, "log_flush": float(flush_ns), "engine": max(total_ns - flush_ns - waited_ns, 0.0)}
+        split_ns = {
+            **parts,
+            "log_flush": float(flush_ns),
+            "engine": max(total_ns - flush_ns - waited_ns, 0.0),
+        }
         return StallSplit(
             instance=instance,
             database=stall.database,
@@ -334,10 +429,12 @@ class Splitter:
         if io is None:
             return parts, evidence
         begin, handed, done = (
-            min(max(stamp, span_ns[0]), span_ns[1]) for stamp in (io.asked_ns, io.submitted_ns, io.completed_ns)
+            min(max(stamp, span_ns[0]), span_ns[1])
+            for stamp in (io.asked_ns, io.submitted_ns, io.completed_ns)
         )
         in_kernel_ns = float(done - handed)
-        # A long gap between two looks can hold all of it: then nobody knows when it completed, and the gap is to blame.
+        # A long gap between two looks can hold all of it: then nobody knows when it completed, and
+        # the gap is to blame.
         if evidence.reap_gap_ms_max * NS_PER_MS > in_kernel_ns / 2:
             in_kernel_ns = max(in_kernel_ns - evidence.reap_gap_ms_max * NS_PER_MS, 0.0)
         mean_ms = _mean_ms(window, instance, stall, io)
@@ -365,7 +462,9 @@ def split_run(
     whole_ns: tuple[int, int],
     worst_sample_ns: Callable[[str, str, int], tuple[int, int]],
 ) -> tuple[list[DeviceUse], list[TimeSplit], list[TransactionSplit]]:
-    """The splits of everything that is judged, over all that was measured and over the worst published interval of each."""
+    """The splits of everything that is judged, over all that was measured and over the worst
+    published interval of each.
+    """
     whole = splitter.window(*whole_ns)
     devices = [
         DeviceUse(instance=instance, role=role, **device.given())
@@ -376,22 +475,35 @@ def split_run(
     splits: list[TimeSplit] = []
     for place in places:
         worst = splitter.window(*worst_sample_ns(place.metric, place.instance, place.database))
-        windows: list[tuple[Literal["whole", "worst_sample"], Window]] = [("whole", whole), ("worst_sample", worst)]
+        windows: list[tuple[Literal["whole", "worst_sample"], Window]] = [
+            ("whole", whole),
+            ("worst_sample", worst),
+        ]
         for name, window in windows:
             split = splitter.io(window, place.instance, place.database, place.metric)
             if split:
-                splits.append(TimeSplit(scope=place.scope, metric=place.metric, window=name, **split.given()))
+                splits.append(
+                    TimeSplit(scope=place.scope, metric=place.metric, window=name, **split.given())
+                )
     scopes: list[tuple[str, str | None]] = [("run", None), *((name, name) for name in instances)]
     transactions = [
-        split for scope, instance in scopes if (split := splitter.transactions(whole, instance, scope)) is not None
+        split
+        for scope, instance in scopes
+        if (split := splitter.transactions(whole, instance, scope)) is not None
     ]
     return devices, splits, transactions
 
 
 def split_stalls(
-    splitter: Splitter, stalls: Sequence[Stall], instances: Sequence[str], utc_of: Callable[[int], str | None]
+    splitter: Splitter,
+    stalls: Sequence[Stall],
+    instances: Sequence[str],
+    utc_of: Callable[[int], str | None],
 ) -> list[StallSplit]:
-    """The longest transactions, longest first, each split; `utc_of` tells what a moment of the run's clock is in UTC."""
+    """The longest transactions, longest first, each split.
+
+    `utc_of` tells what a moment of the run's clock is in UTC.
+    """
     longest = sorted(stalls, key=lambda stall: stall.begun_ns - stall.finished_ns)[:STALLS_MAX]
     return [
         splitter.stall(
@@ -419,10 +531,13 @@ def _ratio(total_ns: float, count: float) -> float | None:
     return total_ns / count / NS_PER_MS if count else None
 
 
-def _others_share(device_reads: float, value: dict[str, float], ours: dict[str, list[Sums]]) -> float:
+def _others_share(
+    device_reads: float, value: dict[str, float], ours: dict[str, list[Sums]]
+) -> float:
     """How much of what a disk did was not ours: of its bytes, or of its reads, whichever is more.
 
-    Writes are not counted one by one: the kernel splits and merges them, and file systems add their own.
+    Writes are not counted one by one: the kernel splits and merges them, and file systems add their
+    own.
     """
     device_bytes = value["read_bytes"] + value["write_bytes"]
     our_bytes = sum(sums.size for rows in ours.values() for sums in rows)

@@ -1,8 +1,11 @@
-"""What the load of a run was: the mean I/O outstanding, response times, and how arrivals kept their schedule.
+"""What the load of a run was.
 
-Disk latency is judged elsewhere. Here stands what is needed to make the same load by another tool (outstanding I/O, by
-Little's law: rate times latency) and what users felt: response times run from the intended start of a transaction, so
-an open load's include the wait for a session. *Arrival lag* is the generator's own delay, *pool wait* the storage's.
+The mean I/O outstanding, response times, and how arrivals kept their schedule.
+
+Disk latency is judged elsewhere. Here stands what is needed to make the same load by another tool
+(outstanding I/O, by Little's law: rate times latency) and what users felt: response times run from
+the intended start of a transaction, so an open load's include the wait for a session. *Arrival lag*
+is the generator's own delay, *pool wait* the storage's.
 """
 
 from __future__ import annotations
@@ -43,12 +46,22 @@ def load_figures(run_folder: Path, plan: Plan, outcome: Outcome) -> LoadFigures:
         rows = parquet.rows_of(run_folder / folder.HISTOGRAMS)
         database.execute(f"CREATE TABLE bucket AS SELECT * FROM {rows}")
         names = [phase.name for phase in phases]
-        database.execute("CREATE TABLE measured AS SELECT * FROM bucket WHERE list_contains(?, phase)", [names])
-        outstanding = {name: _total_ms(database, (name,)) / 1000 / seconds if seconds else None for name in OUTSTANDING}
+        database.execute(
+            "CREATE TABLE measured AS SELECT * FROM bucket WHERE list_contains(?, phase)", [names]
+        )
+        outstanding = {
+            name: _total_ms(database, (name,)) / 1000 / seconds if seconds else None
+            for name in OUTSTANDING
+        }
         workloads = [
-            _workload(database, workload, seconds, outcome, plan.run.phases) for workload in plan.run.workloads
+            _workload(database, workload, seconds, outcome, plan.run.phases)
+            for workload in plan.run.workloads
         ]
-    return LoadFigures(outstanding_mean=Outstanding(**outstanding), workloads=workloads, searches=_searches(outcome))
+    return LoadFigures(
+        outstanding_mean=Outstanding(**outstanding),
+        workloads=workloads,
+        searches=_searches(outcome),
+    )
 
 
 def _workload(
@@ -92,7 +105,8 @@ def _searches(outcome: Outcome) -> list[SearchFound]:
     found = [phase.search for phase in outcome.phases if phase.search]
     return [
         SearchFound(
-            **{key: value for key, value in search.given().items() if key != "steps"}, steps_count=len(search.steps)
+            **{key: value for key, value in search.given().items() if key != "steps"},
+            steps_count=len(search.steps),
         )
         for search in found
     ]
@@ -100,21 +114,29 @@ def _searches(outcome: Outcome) -> list[SearchFound]:
 
 def _distinct(metrics: tuple[str, ...], workload: str | None) -> tuple[str, dict[str, Any]]:
     """One row for each distribution: its sums stand beside every bucket."""
-    where = "list_contains($metrics, metric)" + (" AND workload = $workload" if workload is not None else "")
+    where = "list_contains($metrics, metric)" + (
+        " AND workload = $workload" if workload is not None else ""
+    )
     values = {"metrics": list(metrics), **({"workload": workload} if workload is not None else {})}
     columns = "phase, instance, database, workload, metric, latency_ns_sum, latency_ns_max"
     return f"(SELECT DISTINCT {columns} FROM measured WHERE {where})", values
 
 
-def _total_ms(database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workload: str | None = None) -> float:
+def _total_ms(
+    database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workload: str | None = None
+) -> float:
     table, values = _distinct(metrics, workload)
-    row = database.execute(f"SELECT coalesce(sum(latency_ns_sum), 0)::DOUBLE FROM {table}", values).fetchall()[0]
+    row = database.execute(
+        f"SELECT coalesce(sum(latency_ns_sum), 0)::DOUBLE FROM {table}", values
+    ).fetchall()[0]
     return float(row[0]) / NS_PER_MS
 
 
 def _timing(database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workload: str) -> Timing:
     table, values = _distinct(metrics, workload)
-    row = database.execute(f"SELECT coalesce(max(latency_ns_max), 0)::BIGINT FROM {table}", values).fetchall()[0]
+    row = database.execute(
+        f"SELECT coalesce(max(latency_ns_max), 0)::BIGINT FROM {table}", values
+    ).fetchall()[0]
     buckets = database.execute(
         "SELECT upper_ns, sum(count)::BIGINT FROM measured WHERE list_contains($metrics, metric)"
         " AND workload = $workload AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
@@ -133,19 +155,26 @@ def in_words(found: LoadFigures) -> list[str]:
     """Lines for the printed result: what to give fio for the same load, and how arrivals did."""
     lines = []
     outstanding = found.outstanding_mean
-    reads, writes, log = outstanding.database_read, outstanding.database_write, outstanding.log_write
+    reads, writes, log = (
+        outstanding.database_read,
+        outstanding.database_write,
+        outstanding.log_write,
+    )
     # Users of a server have no I/O of ours.
     if reads is not None and writes is not None and log is not None and (reads or writes or log):
         lines.append(
-            f"mean outstanding I/O: {reads:.2f} database reads, {writes:.2f} database writes, {log:.2f} log writes "
-            f"(for fio: an iodepth of {max(1, round(reads + writes))} beside one synchronous log job)"
+            f"mean outstanding I/O: {reads:.2f} database reads, {writes:.2f} database writes, "
+            f"{log:.2f} log writes "
+            f"(for fio: an iodepth of {max(1, round(reads + writes))} beside one synchronous log "
+            f"job)"
         )
     for workload in found.workloads:
         lag, wait, response = workload.arrival_lag, workload.pool_wait, workload.response
         if lag is None or wait is None or not response.count:
             continue
         lines.append(
-            f"{workload.name}: {workload.transactions_per_s:.1f} transactions/s arrived; response from the intended "
+            f"{workload.name}: {workload.transactions_per_s:.1f} transactions/s arrived; response "
+            f"from the intended "
             f"start {response.ms_mean:.2f} ms, p99 {response.ms_p99:.2f} ms"
             + (f"; {wait.count} waited for a session" if wait.count else "")
         )

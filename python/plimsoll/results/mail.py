@@ -1,7 +1,9 @@
-"""Figures of mail users: every task with its percentiles, the score, commands, queues, delivery, the balance of mail, and the audit.
+"""Figures of mail users: every task with its percentiles, the score, commands, queues, delivery,
+the balance of mail, and the audit.
 
-Percentiles come from the distributions. The score is the weighted mean of the 95th percentiles of the tasks that have a weight; a task with too
-few results is named and its weight left out of the mean, which says so.
+Percentiles come from the distributions. The score is the weighted mean of the 95th percentiles of
+the tasks that have a weight; a task with too few results is named and its weight left out of the
+mean, which says so.
 """
 
 from __future__ import annotations
@@ -13,23 +15,33 @@ from plimsoll.documents.mail import (
     MailAudit,
     MailEndpointFigures,
     MailFigures,
+    MailIo,
     MailLevels,
     MailScore,
+    MailStoreFigures,
     MailTaskFigures,
     MailTiming,
     MailVolume,
 )
 from plimsoll.documents.outcome import InstanceDevices, Outcome
 from plimsoll.documents.plan import MailAsked, Plan
-from plimsoll.documents.run_spec import MailInstance, MailWorkload
+from plimsoll.documents.run_spec import MailInstance, MailStoreInstance, MailWorkload
 from plimsoll.files.parquet import Query
-from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantile_ms, quantiles_ms
+from plimsoll.results.distributions import (
+    Counted,
+    buckets_of,
+    counted_of,
+    quantile_ms,
+    quantiles_ms,
+)
 from plimsoll.units import NS_PER_MS
 from plimsoll.workloads.mail.fields import OPERATIONS
-from plimsoll.workloads.mail.tasks import tasks
+from plimsoll.workloads.mail.stored import mean_bytes
+from plimsoll.workloads.mail.tasks import Target, tasks
 
 PERCENTILES = ("p50", "p95", "p99")
-#: Commands, and what each is called; `mail_submit` is one hand-over by LMTP or SMTP, from MAIL to the answer to DATA.
+#: Commands, and what each is called; `mail_submit` is one hand-over by LMTP or SMTP, from MAIL to
+#: the answer to DATA.
 COMMANDS = {
     "mail_connect": "connect",
     "mail_tls": "TLS handshake",
@@ -49,26 +61,61 @@ COMMANDS = {
     "mail_create": "CREATE",
     "mail_noop": "NOOP",
     "mail_submit": "hand-over of a mail",
+    "mail_calendar": "appointments shown",
+    "mail_item": "appointment, contact or rule written",
+    "mail_look_up": "rules or address book read",
+}
+#: The same steps on a store on the engine, where they are no commands of a protocol.
+STEPS = {
+    **COMMANDS,
+    "mail_list": "folders",
+    "mail_page": "page of a folder",
+    "mail_body": "body read",
+    "mail_attachment": "attachment read",
+    "mail_changes": "changes asked for",
+    "mail_store": "read marks set",
+    "mail_move": "moved to a folder",
+    "mail_expunge": "removed",
+    "mail_append": "copy laid into Sent",
+    "mail_search_command": "search",
+    "mail_create": "folder made",
+    "mail_submit": "accepted by the queue",
 }
 #: Opening a connection is no request of a user that is logged on.
 SERVICE = tuple(name for name in COMMANDS if name not in ("mail_connect", "mail_tls"))
 COUNTERS = (
-    "mail_connection_lost", "mail_timed_out", "mail_refused_commands", "mail_bad_commands", "mail_bodies_wrong",
-    "mail_unparsed", "mail_validity_changed", "mail_messages_sent", "mail_recipients_accepted",
-    "mail_recipients_refused", "mail_messages_read", "mail_bytes_read", "mail_probes_sent", "mail_probes_lost",
-)  # fmt: skip
+    "mail_connection_lost",
+    "mail_timed_out",
+    "mail_refused_commands",
+    "mail_bad_commands",
+    "mail_bodies_wrong",
+    "mail_unparsed",
+    "mail_validity_changed",
+    "mail_messages_sent",
+    "mail_recipients_accepted",
+    "mail_recipients_refused",
+    "mail_messages_read",
+    "mail_bytes_read",
+    "mail_probes_sent",
+    "mail_probes_lost",
+)
 #: Of these none is a task that was refused, and each is an error of the server.
 ERRORS = ("mail_bodies_wrong", "mail_unparsed", "mail_recipients_refused")
 
 
 def mail_figures(
-    plan: Plan, ask: Query, seconds: float, phases: Sequence[str], devices: Sequence[InstanceDevices] = ()
+    plan: Plan,
+    ask: Query,
+    seconds: float,
+    phases: Sequence[str],
+    devices: Sequence[InstanceDevices] = (),
 ) -> list[MailFigures]:
     """The figures of every workload of mail users.
 
     Args:
         plan: the completed plan.
-        ask: asks the tables `measured` (samples of the measured phases) and `bucket` (distributions).
+        ask: asks the tables `measured` (samples of the measured phases) and `bucket`
+            (distributions).
         seconds: how long was measured.
         phases: the measured phases.
         devices: which devices carry the instances.
@@ -87,7 +134,8 @@ def _figures(
 ) -> MailFigures:
     asked = plan.judgement.mail[load.name]
     counted = counted_of(ask, load.name)
-    rows = _tasks(load, asked, counted, ask, phases)
+    store = next((item for item in plan.run.mail_stores if item.name in load.instances), None)
+    rows = _tasks(load, asked, "mail_store" if store else "imap", counted, ask, phases)
     planned, done = sum(row.planned_count for row in rows), sum(row.done_count for row in rows)
     counters = {name: _count(counted, name) for name in COUNTERS}
     refused = sum(row.refused_count for row in rows)
@@ -95,12 +143,15 @@ def _figures(
     service = [counted[name] for name in SERVICE if name in counted]
     service_count = sum(item.count for item in service)
     # Buckets of all commands are put together: no percentile is one of percentiles.
-    merged = _merged([buckets_of(ask, load.name, name, phases) for name in SERVICE if name in counted])
+    merged = _merged(
+        [buckets_of(ask, load.name, name, phases) for name in SERVICE if name in counted]
+    )
     user_days = asked.users * seconds / (load.day_h * 3600)
     return MailFigures(
         workload=load.name,
         profile=asked.profile,
         client=load.client,
+        on_store=store is not None,
         users=asked.users,
         day_h=load.day_h,
         day_h_published=asked.day_h_published,
@@ -113,9 +164,13 @@ def _figures(
         refused_count=refused,
         errors_share=errors / (done + refused) if done + refused else None,
         commands=[
-            _timing(name, title, counted, load.name, ask, phases) for name, title in COMMANDS.items() if name in counted
+            _timing(name, title, counted, load.name, ask, phases)
+            for name, title in (STEPS if store else COMMANDS).items()
+            if name in counted
         ],
-        service_ms_mean=sum(item.total_ns for item in service) / service_count / NS_PER_MS if service_count else None,
+        service_ms_mean=sum(item.total_ns for item in service) / service_count / NS_PER_MS
+        if service_count
+        else None,
         command_ms_p95=quantile_ms(merged, 0.95),
         delivery=_timing("mail_delivery", "delivery", counted, load.name, ask, phases)
         if "mail_delivery" in counted
@@ -124,11 +179,12 @@ def _figures(
         probes_lost=counters["mail_probes_lost"],
         levels=_levels(load.name, ask),
         endpoints=_endpoints(plan, load, ask),
-        volume=_volume(plan, load, ask, devices),
+        volume=_volume_of_store(store, ask) if store else _volume(plan, load, ask, devices),
         sent_per_day=counters["mail_messages_sent"] / user_days,
         sent_per_day_expected=asked.sent_per_day,
         received_per_day=counters["mail_recipients_accepted"] / user_days,
         received_per_day_expected=asked.received_per_day,
+        store=_of_store(store, load, asked, ask, seconds) if store else None,
         counters=counters,
     )
 
@@ -146,20 +202,68 @@ def _merged(each: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
     return sorted(total.items())
 
 
+def _of_store(
+    store: MailStoreInstance, load: MailWorkload, asked: MailAsked, ask: Query, seconds: float
+) -> MailStoreFigures:
+    """What a store holds, and the I/O of its engines over the measured time."""
+    filling = store.filling
+    count = filling.folders * filling.messages_per_folder + filling.inbox
+    rows = ask(
+        "SELECT database::BIGINT AS database, metric, sum(count)::DOUBLE AS count FROM measured"
+        " WHERE instance = $instance AND list_contains($metrics, metric)"
+        " GROUP BY database, metric",
+        {
+            "instance": store.name,
+            "metrics": ["database_read", "database_write", "log_write"],
+        },
+    )
+    counts = {(row["database"], row["metric"]): row["count"] or 0.0 for row in rows}
+
+    def per_s(database: int, metric: str) -> float:
+        return counts.get((database, metric), 0.0) / seconds
+
+    reads, writes = per_s(1, "database_read"), per_s(1, "database_write")
+    return MailStoreFigures(
+        mailboxes=filling.mailboxes,
+        messages_per_mailbox=count,
+        mailbox_mib=count * mean_bytes(filling.messages.sizes) / 2**20,
+        cache_mib_per_user=store.cache_bytes_max / 2**20 / filling.mailboxes,
+        layout=filling.layout,
+        views=filling.views,
+        indexed=filling.indexed,
+        older_per_visit=load.older_per_visit or 0,
+        background_reads_per_task=load.background_reads_per_task or 0.0,
+        compression=asked.day_h_published / load.day_h,
+        io=MailIo(
+            reads=reads,
+            writes=writes,
+            queue_reads=per_s(2, "database_read"),
+            queue_writes=per_s(2, "database_write"),
+            log_writes=per_s(0, "log_write"),
+            per_user=(reads + writes) / asked.users,
+        ),
+    )
+
+
 def _tasks(
-    load: MailWorkload, asked: MailAsked, counted: Mapping[str, Counted], ask: Query, phases: Sequence[str]
+    load: MailWorkload,
+    asked: MailAsked,
+    target: Target,
+    counted: Mapping[str, Counted],
+    ask: Query,
+    phases: Sequence[str],
 ) -> list[MailTaskFigures]:
     """All tasks of the score sheet, those that nobody does among them."""
     per_day = {item.task: item.per_day for item in load.tasks}
     found = []
     for name, task in tasks().items():
-        known = counted.get(task.metric) if task.is_loadable else None
+        known = counted.get(task.metric) if task.is_loadable(target) else None
         service = counted.get(f"{task.metric}_service")
         buckets = buckets_of(ask, load.name, task.metric, phases) if known else []
         found.append(
             MailTaskFigures(
                 task=name,
-                support=task.support,
+                support=task.supports[target],
                 per_day=per_day.get(name, 0),
                 weight=asked.score_weights.get(name, 0),
                 planned_count=_count(counted, f"{task.metric}_planned"),
@@ -192,7 +296,8 @@ def score_of(rows: Sequence[MailTaskFigures], name: str, weights: Mapping[str, f
             judged[task] = row.ms_p95
         else:
             missing.append(
-                f"{task} (weight {weight:g}) has {count} results of {settings.MAIL['results_min']} that are needed"
+                f"{task} (weight {weight:g}) has {count} results of {settings.MAIL['results_min']} "
+                f"that are needed"
             )
     weight_judged = sum(weights[task] for task in judged)
     total = sum(weights[task] * value for task, value in judged.items())
@@ -209,7 +314,12 @@ def score_of(rows: Sequence[MailTaskFigures], name: str, weights: Mapping[str, f
 
 
 def _timing(
-    metric: str, title: str, counted: Mapping[str, Counted], workload: str, ask: Query, phases: Sequence[str]
+    metric: str,
+    title: str,
+    counted: Mapping[str, Counted],
+    workload: str,
+    ask: Query,
+    phases: Sequence[str],
 ) -> MailTiming:
     row = counted[metric]
     return MailTiming(
@@ -222,11 +332,18 @@ def _timing(
 
 
 def _levels(workload: str, ask: Query) -> MailLevels:
-    """The highest of each level at any sample: limits that hold at all times are held against it."""
+    """The highest of each level at any sample.
+
+    Limits that hold at all times are held against it.
+    """
     rows = ask(
-        "SELECT metric, max(value)::DOUBLE AS highest, arg_max(value, end_ns)::DOUBLE AS last FROM measured"
+        "SELECT metric, max(value)::DOUBLE AS highest, arg_max(value, end_ns)::DOUBLE AS last FROM "
+        "measured"
         " WHERE workload = $workload AND list_contains($metrics, metric) GROUP BY metric",
-        {"workload": workload, "metrics": ["mail_open", "mail_waiting", "mail_queued", "mail_commands_open"]},
+        {
+            "workload": workload,
+            "metrics": ["mail_open", "mail_waiting", "mail_queued", "mail_commands_open"],
+        },
     )
     highest = {row["metric"]: row["highest"] for row in rows}
     last = {row["metric"]: row["last"] for row in rows}
@@ -242,7 +359,8 @@ def _levels(workload: str, ask: Query) -> MailLevels:
 def _endpoints(plan: Plan, load: MailWorkload, ask: Query) -> list[MailEndpointFigures]:
     """Which front end did how much: a load balancer that favours one shows here."""
     rows = ask(
-        "SELECT instance, database::BIGINT AS database, sum(count)::BIGINT AS count FROM measured WHERE workload = $workload"
+        "SELECT instance, database::BIGINT AS database, sum(count)::BIGINT AS count FROM measured "
+        "WHERE workload = $workload"
         " AND list_contains($metrics, metric) GROUP BY instance, database",
         {"workload": load.name, "metrics": list(OPERATIONS)},
     )
@@ -255,27 +373,58 @@ def _endpoints(plan: Plan, load: MailWorkload, ask: Query) -> list[MailEndpointF
         for number, item in enumerate(server.databases, 1):
             count = counts.get((server.name, number), 0)
             found.append(
-                MailEndpointFigures(endpoint=item.imap, done_count=count, share=count / total if total else None)
+                MailEndpointFigures(
+                    endpoint=item.imap, done_count=count, share=count / total if total else None
+                )
             )
     return found
 
 
-def _volume(plan: Plan, load: MailWorkload, ask: Query, devices: Sequence[InstanceDevices]) -> MailVolume | None:
-    """The device below the server's storage: reads and writes of everyone on it, not of the server alone."""
+def _volume(
+    plan: Plan, load: MailWorkload, ask: Query, devices: Sequence[InstanceDevices]
+) -> MailVolume | None:
+    """The device below the server's storage.
+
+    Reads and writes of everyone on it, not of the server alone.
+    """
     carried = {item.instance: item.databases for item in devices}
-    names = [item.name for item in plan.run.mail_instances if item.name in load.instances and carried.get(item.name)]
+    names = [
+        item.name
+        for item in plan.run.mail_instances
+        if item.name in load.instances and carried.get(item.name)
+    ]
     if not names:
         return None
     rows = ask(
-        "SELECT end_ns, sum(value) FILTER (WHERE metric IN ('device_read_time', 'device_write_time'))::DOUBLE AS ns,"
-        " sum(value) FILTER (WHERE metric IN ('device_reads', 'device_writes'))::DOUBLE AS count FROM measured"
-        " WHERE instance = $instance AND database = 1 AND starts_with(metric, 'device_') GROUP BY end_ns",
+        "SELECT end_ns, sum(value) FILTER (WHERE metric IN ('device_read_time', "
+        "'device_write_time'))::DOUBLE AS ns,"
+        " sum(value) FILTER (WHERE metric IN ('device_reads', 'device_writes'))::DOUBLE AS count "
+        "FROM measured"
+        " WHERE instance = $instance AND database = 1 AND starts_with(metric, 'device_') GROUP BY "
+        "end_ns",
         {"instance": names[0]},
     )
     busy = [(row["ns"] or 0.0, row["count"]) for row in rows if row["count"]]
     total = sum(count for _, count in busy)
     return MailVolume(
         device=str(carried[names[0]]),
+        latency_ms_mean=sum(ns for ns, _ in busy) / total / NS_PER_MS if total else None,
+        latency_ms_max=max((ns / count / NS_PER_MS for ns, count in busy), default=None),
+    )
+
+
+def _volume_of_store(store: MailStoreInstance, ask: Query) -> MailVolume:
+    """The storage below the mailboxes, as the engine's reads and writes of pages saw it."""
+    rows = ask(
+        "SELECT end_ns, sum(latency_ns_sum)::DOUBLE AS ns, sum(count)::DOUBLE AS count"
+        " FROM measured WHERE instance = $instance AND database = 1"
+        " AND metric IN ('database_read', 'database_write') GROUP BY end_ns",
+        {"instance": store.name},
+    )
+    busy = [(row["ns"] or 0.0, row["count"]) for row in rows if row["count"]]
+    total = sum(count for _, count in busy)
+    return MailVolume(
+        device=store.directory,
         latency_ms_mean=sum(ns for ns, _ in busy) / total / NS_PER_MS if total else None,
         latency_ms_max=max((ns / count / NS_PER_MS for ns, count in busy), default=None),
     )
@@ -292,7 +441,7 @@ def mail_audits(plan: Plan, outcome: Outcome) -> list[MailAudit]:
         )
         for phase in outcome.phases
         for audit in phase.audits
-        if isinstance(plan.run.instances[audit.instance], MailInstance)
+        if isinstance(plan.run.instances[audit.instance], MailInstance | MailStoreInstance)
     ]
 
 
@@ -302,7 +451,7 @@ def score_in_words(score: MailScore) -> str:
     >>> score_in_words(MailScore(weights="mail-only", ms=151.2, weight_total=53, weight_judged=52, missing=["SendMail"],
     ...     worst_task="ReadAndProcessMessages", worst_ms=151.2))
     'score 151 ms (weights mail-only, 52 of 53 judged)'
-    """
+    """  # noqa: E501
     if score.ms is None:
         return f"no score (weights {score.weights}): no task has results enough"
     judged = (
@@ -318,24 +467,41 @@ def in_words(figures: Sequence[MailFigures], audits: Sequence[MailAudit]) -> lis
     lines = []
     for item in figures:
         lines.append(
-            f"{item.workload}: {item.users} users, {item.profile}, {item.client}: {score_in_words(item.score)}; "
-            f"{item.done_count:,} of {item.planned_count:,} tasks done, {item.refused_count:,} refused"
+            f"{item.workload}: {item.users} users, {item.profile}, {item.client}: "
+            f"{score_in_words(item.score)}; "
+            f"{item.done_count:,} of {item.planned_count:,} tasks done, {item.refused_count:,} "
+            f"refused"
         )
         if item.left_out:
             lines.append(
-                f"{item.workload}: the server cannot do {', '.join(item.left_out)}: left out of load and score"
+                f"{item.workload}: the server cannot do {', '.join(item.left_out)}: left out of "
+                f"load and score"
             )
         lines += [f"{item.workload}: {text}" for text in item.score.missing]
         if item.delivery and item.delivery.ms_p95 is not None:
+            of = (
+                f"{item.delivery.count} messages"
+                if item.on_store
+                else f"{item.delivery.count} probes, {item.probes_lost} lost"
+            )
+            lines.append(f"{item.workload}: delivery p95 {item.delivery.ms_p95:.3g} ms of {of}")
+        if item.store and item.store.io:
             lines.append(
-                f"{item.workload}: delivery p95 {item.delivery.ms_p95:.0f} ms of {item.delivery.count} probes, {item.probes_lost} lost"
+                f"{item.workload}: {item.store.io.per_user:.3g} IOPS a user on the mailboxes at "
+                f"{item.store.compression:.3g} times the published pace"
             )
     for audit in audits:
         counts = audit.counts
+        if audit.findings:
+            lines.append(f"audit of {audit.instance}: {'; '.join(audit.findings)}")
+            continue
+        accepted = f"{counts.get('recipients_accepted', 0):,} mails accepted"
         lines.append(
-            f"audit of {audit.instance}: {'; '.join(audit.findings)}"
-            if audit.findings
-            else f"audit of {audit.instance}: {counts.get('recipients_accepted', 0):,} mails accepted, "
-            f"{counts.get('received', 0):,} there and {counts.get('deleted', 0):,} deleted, as they must be"
+            f"audit of {audit.instance}: {accepted} since it was made, "
+            f"{counts['delivered']:,} delivered and {counts['queued']:,} queued; "
+            f"{counts['messages']:,} messages counted, as they must be"
+            if "delivered" in counts
+            else f"audit of {audit.instance}: {accepted}, {counts.get('received', 0):,} there and "
+            f"{counts.get('deleted', 0):,} deleted, as they must be"
         )
     return lines

@@ -1,9 +1,11 @@
-"""Questions to the samples and distributions of one run: rates, means, percentiles, series, and the splits of latencies.
+"""Questions to the samples and distributions of one run.
 
-Means are weighted by operations. Beside them stands what the published test tool computed: the plain mean of the means
-of fixed intervals, empty intervals counted as zero. A rest shorter than half such an interval belongs to the interval
-before it: one slow transfer in the last millisecond of a run is no sample of its own. Percentiles come from the merged
-distributions, not from samples.
+Rates, means, percentiles, series, and the splits of latencies.
+
+Means are weighted by operations. Beside them stands what the published test tool computed: the
+plain mean of the means of fixed intervals, empty intervals counted as zero. A rest shorter than
+half such an interval belongs to the interval before it: one slow transfer in the last millisecond
+of a run is no sample of its own. Percentiles come from the merged distributions, not from samples.
 """
 
 from __future__ import annotations
@@ -49,19 +51,22 @@ from plimsoll.results import integrity
 from plimsoll.results.backup_recovery import backups, recoveries
 from plimsoll.results.device_crosscheck import device_view
 from plimsoll.results.distributions import QUANTILES, quantile_ms, quantiles_ms
+from plimsoll.results.dvdstore import DvdStoreTable, dvdstore_tables
 from plimsoll.results.events import LoadRates, event_figures, rates_of
 from plimsoll.results.files import files_figures
-from plimsoll.results.host_usage import device_rates, machine_levels
+from plimsoll.results.host_usage import device_rates, levels, machine_levels
 from plimsoll.results.iometer import IometerRow, iometer_rows
 from plimsoll.results.latency_breakdown import Splitter
 from plimsoll.results.mail import mail_figures
+from plimsoll.results.overlap import overlaps
 from plimsoll.results.store import store_figures
 from plimsoll.results.sustained import Beat, beats
 from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
-#: Figures of a database and of a log, with the metrics that are put together for each. The published tool counted all
-#: reads of a file and subtracted those of maintenance or replication; here each purpose is counted by itself.
+#: Figures of a database and of a log, with the metrics that are put together for each. The
+#: published tool counted all reads of a file and subtracted those of maintenance or replication;
+#: here each purpose is counted by itself.
 DATABASE_FIGURES = {
     "database_read": ("database_read",),
     "database_write": ("database_write",),
@@ -83,25 +88,35 @@ Purposes = Mapping[str, Any]
 class Measurements:
     """Questions to the samples and distributions of one run."""
 
-    def __init__(self, run_folder: Path, outcome: Outcome, span_ns: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, run_folder: Path, outcome: Outcome, span_ns: tuple[int, int] | None = None
+    ) -> None:
         self._outcome = outcome
         self._phases = [phase for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
         self._database = duckdb.connect()
         for table, name in (("sample", folder.SAMPLES), ("bucket", folder.HISTOGRAMS)):
-            self._database.execute(f"CREATE TABLE {table} AS SELECT * FROM {parquet.rows_of(run_folder / name)}")
+            self._database.execute(
+                f"CREATE TABLE {table} AS SELECT * FROM {parquet.rows_of(run_folder / name)}"
+            )
         names = [phase.name for phase in self._phases]
-        self._database.execute("CREATE TABLE measured AS SELECT * FROM sample WHERE list_contains(?, phase)", [names])
+        self._database.execute(
+            "CREATE TABLE measured AS SELECT * FROM sample WHERE list_contains(?, phase)", [names]
+        )
         self._names = names
         if span_ns is not None:
             self._cut_to(*span_ns)
 
     def _cut_to(self, first_ns: int, last_ns: int) -> None:
-        """Keep what was measured wholly within a span; the measured time then begins and ends where these samples do."""
+        """Keep what was measured wholly within a span.
+
+        The measured time then begins and ends where these samples do.
+        """
         span = [first_ns, last_ns]
         outside = "end_ns::BIGINT - interval_ns::BIGINT < ? OR end_ns::BIGINT > ?"
         self._database.execute(f"DELETE FROM measured WHERE {outside}", span)
         kept = self._rows(
-            "SELECT min(end_ns - interval_ns)::BIGINT AS first, max(end_ns)::BIGINT AS last FROM measured"
+            "SELECT min(end_ns - interval_ns)::BIGINT AS first, max(end_ns)::BIGINT AS last FROM "
+            "measured"
         )
         first, last = (kept[0]["first"] or 0, kept[0]["last"] or 0)
         self._phases = [
@@ -123,7 +138,28 @@ class Measurements:
 
     def machine(self, *kinds: str) -> dict[str, Level]:
         """What the machine did in the phases of some kinds."""
-        return machine_levels(self._rows, [name for kind in kinds for name in self._phases_of(kind)])
+        return machine_levels(
+            self._rows, [name for kind in kinds for name in self._phases_of(kind)]
+        )
+
+    def counts_of(self, instance: str, phase: str, metrics: Sequence[str]) -> dict[str, int]:
+        """How often each of some operations was done on an instance in a phase."""
+        rows = self._rows(
+            "SELECT metric, sum(count)::BIGINT AS count FROM sample WHERE instance = $instance"
+            " AND phase = $phase AND list_contains($metrics, metric) GROUP BY metric",
+            {"instance": instance, "phase": phase, "metrics": list(metrics)},
+        )
+        found = {row["metric"]: row["count"] for row in rows}
+        return {metric: found.get(metric, 0) for metric in metrics}
+
+    def ends_and_counts(self, phase: str, metric: str) -> list[tuple[int, int]]:
+        """When each sample of a phase ended, and how often something happened."""
+        rows = self._rows(
+            "SELECT end_ns::BIGINT AS end_ns, sum(count)::BIGINT AS count FROM sample"
+            " WHERE phase = $phase AND metric = $metric GROUP BY end_ns ORDER BY end_ns",
+            {"phase": phase, "metric": metric},
+        )
+        return [(row["end_ns"], row["count"]) for row in rows]
 
     def backups(self, plan: Plan) -> list[BackupFigures]:
         """What was read for backups, in any phase."""
@@ -137,8 +173,17 @@ class Measurements:
         """What the disks under the instances did in the phases of a kind."""
         return device_rates(self._rows, self._outcome.devices, self._phases_of(kind))
 
+    def overlaps(self, plan: Plan) -> dict[str, float]:
+        """The share of the measured time that each load worked; empty where one load ran alone."""
+        if len(plan.run.workloads) < 2:
+            return {}
+        return overlaps(self.load_rates(plan), self._phases)
+
     def array(self) -> ArrayReport | None:
-        """What a modelled array counted by itself while it was measured last; nothing on real storage."""
+        """What a modelled array counted by itself while it was measured last.
+
+        Nothing on real storage.
+        """
         counted = [phase.array for phase in self._phases if phase.array]
         return counted[-1] if counted else None
 
@@ -149,8 +194,10 @@ class Measurements:
     def hot_operations(self) -> dict[str, dict[str, int]]:
         """For each workload, its operations on records and how many of them met the hot set."""
         rows = self._rows(
-            "SELECT workload, coalesce(sum(count) FILTER (metric = 'hot_operation'), 0)::BIGINT AS hot,"
-            " coalesce(sum(count) FILTER (metric <> 'hot_operation'), 0)::BIGINT AS operations FROM measured"
+            "SELECT workload, coalesce(sum(count) FILTER (metric = 'hot_operation'), 0)::BIGINT AS "
+            "hot,"
+            " coalesce(sum(count) FILTER (metric <> 'hot_operation'), 0)::BIGINT AS operations "
+            "FROM measured"
             " WHERE metric IN ('delete', 'replace', 'read', 'hot_operation') GROUP BY workload"
         )
         return {row.pop("workload"): row for row in rows}
@@ -190,7 +237,9 @@ class Measurements:
             complete=bool(self._phases) and all(phase.complete for phase in self._phases),
         )
 
-    def transfers(self, metrics: tuple[str, ...], instance: str | None, database: int | None) -> Transfers:
+    def transfers(
+        self, metrics: tuple[str, ...], instance: str | None, database: int | None
+    ) -> Transfers:
         """Figures of some metrics together, for one database, one instance or all."""
         where = "list_contains($metrics, metric)"
         values: parquet.Values = {"metrics": list(metrics)}
@@ -201,8 +250,10 @@ class Measurements:
             where += " AND database = $database"
             values["database"] = database
         summed = self._database.execute(
-            "SELECT coalesce(sum(count), 0)::BIGINT, coalesce(sum(errors), 0)::BIGINT, coalesce(sum(bytes), 0)::BIGINT,"
-            f" coalesce(sum(latency_ns_sum), 0)::DOUBLE, coalesce(max(latency_ns_max), 0)::BIGINT FROM measured WHERE {where}",
+            "SELECT coalesce(sum(count), 0)::BIGINT, coalesce(sum(errors), 0)::BIGINT, "
+            "coalesce(sum(bytes), 0)::BIGINT,"
+            f" coalesce(sum(latency_ns_sum), 0)::DOUBLE, coalesce(max(latency_ns_max), 0)::BIGINT "
+            f"FROM measured WHERE {where}",
             values,
         ).fetchall()[0]
         count, errors, size, total_ns, max_ns = summed
@@ -223,10 +274,14 @@ class Measurements:
             latency_ms_max=max_ns / NS_PER_MS if count else None,
         )
 
-    def _published_means(self, where: str, values: parquet.Values) -> tuple[list[float], list[float], list[int]]:
-        """Mean latency in ms and mean size of each published interval, zero where nothing completed, and its position.
+    def _published_means(
+        self, where: str, values: parquet.Values
+    ) -> tuple[list[float], list[float], list[int]]:
+        """Mean latency in ms and mean size of each published interval, zero where nothing
+        completed, and its position.
 
-        Positions count from the beginning of what was measured; between two measured phases some have no samples.
+        Positions count from the beginning of what was measured; between two measured phases some
+        have no samples.
         """
         if not self._phases:
             return [], [], []
@@ -235,35 +290,48 @@ class Measurements:
         whole, rest_ns = divmod(end_ns - start_ns, interval_ns)
         last = whole if whole == 0 or 2 * rest_ns >= interval_ns else whole - 1
         rows = self._database.execute(
-            "SELECT sum(latency_ns_sum)::DOUBLE / greatest(sum(count), 1), sum(bytes)::DOUBLE / greatest(sum(count), 1),"
+            "SELECT sum(latency_ns_sum)::DOUBLE / greatest(sum(count), 1), sum(bytes)::DOUBLE / "
+            "greatest(sum(count), 1),"
             " least((end_ns - $start - 1) // $interval, $last)::BIGINT"
             f" FROM measured WHERE {where}"
             " GROUP BY least((end_ns - $start - 1) // $interval, $last)"
             " ORDER BY least((end_ns - $start - 1) // $interval, $last)",
             {**values, "start": start_ns, "interval": interval_ns, "last": last},
         ).fetchall()
-        return [row[0] / NS_PER_MS for row in rows], [row[1] for row in rows], [int(row[2]) for row in rows]
+        return (
+            [row[0] / NS_PER_MS for row in rows],
+            [row[1] for row in rows],
+            [int(row[2]) for row in rows],
+        )
 
     def _mean_over_time_ms(self, where: str, values: parquet.Values) -> float | None:
-        """Mean latency in ms with each moment alike: the means of the shortest samples, weighted by their length.
+        """Mean latency in ms with each moment alike.
 
-        A sample in which nothing completed says nothing. Fast seconds hide slow ones in a mean of 15 s, because most operations
-        fall into them; here they count for their time only.
+        The means of the shortest samples, weighted by their length.
+
+        A sample in which nothing completed says nothing. Fast seconds hide slow ones in a mean of
+        15 s, because most operations fall into them; here they count for their time only.
         """
         row = self._database.execute(
-            # In order of time: a sum of fractions differs in its last digit with the order, and hashes have none.
+            # In order of time: a sum of fractions differs in its last digit with the order, and
+            # hashes have none.
             "SELECT sum(mean_ns * interval_ns ORDER BY end_ns) / sum(interval_ns) FROM"
             " (SELECT end_ns, sum(latency_ns_sum)::DOUBLE / sum(count) AS mean_ns,"
-            f" max(interval_ns)::DOUBLE AS interval_ns FROM measured WHERE {where} AND interval_ns > 0 GROUP BY end_ns"
+            f" max(interval_ns)::DOUBLE AS interval_ns FROM measured WHERE {where} AND interval_ns "
+            f"> 0 GROUP BY end_ns"
             " HAVING sum(count) > 0)",
             values,
         ).fetchall()[0]
         return None if row[0] is None else float(row[0]) / NS_PER_MS
 
     def _buckets(self, where: str, values: parquet.Values) -> list[tuple[int, int]]:
-        """The distribution of some events over all measured phases: upper bounds in ns and counts."""
+        """The distribution of some events over all measured phases.
+
+        Upper bounds in ns and counts.
+        """
         found: list[tuple[int, int]] = self._database.execute(
-            f"SELECT upper_ns::BIGINT, sum(count)::BIGINT FROM bucket WHERE {where} AND list_contains($phases, phase)"
+            f"SELECT upper_ns::BIGINT, sum(count)::BIGINT FROM bucket WHERE {where} AND "
+            f"list_contains($phases, phase)"
             " AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
             {**values, "phases": self._names},
         ).fetchall()
@@ -279,33 +347,47 @@ class Measurements:
         return [(upper_ns / NS_PER_MS, count) for upper_ns, count in found]
 
     def distribution(self, metrics: tuple[str, ...]) -> list[tuple[int, int]]:
-        """Upper bound in ns and count of each bucket of some metrics together, all places and all measured phases."""
+        """Upper bound in ns and count of each bucket of some metrics together, all places and all
+        measured phases.
+        """
         return self._buckets("list_contains($metrics, metric)", {"metrics": list(metrics)})
 
     def series(self, metric: str, points_max: int) -> list[Row]:
-        """Rate, latency and level of one metric over time, for each place, in at most so many equal spans.
+        """Rate, latency and level of one metric over time, for each place, in at most so many equal
+        spans.
 
-        A span's mean is weighted by operations, and its `latency_ms_p99` is the highest p99 of its samples, so that no
-        bad moment is averaged away however long the run was.
+        A span's mean is weighted by operations, and its `latency_ms_p99` is the highest p99 of its
+        samples, so that no bad moment is averaged away however long the run was.
         """
         if not self._phases:
             return []
         start_ns, end_ns = self._phases[0].start_ns, self._phases[-1].end_ns
         width_ns = self._span_ns(end_ns - start_ns, points_max)
         return self._rows(
-            # A sample belongs to the span that its middle lies in: the first of a phase is short, because beats go on.
-            "SELECT ((end_ns - interval_ns // 2 - $start - 1) // $width) * $width / 1e9 AS second, instance, database,"
+            # A sample belongs to the span that its middle lies in: the first of a phase is short,
+            # because beats go on.
+            "SELECT ((end_ns - interval_ns // 2 - $start - 1) // $width) * $width / 1e9 AS second, "
+            "instance, database,"
             " sum(count) / (sum(interval_ns) / 1e9) AS per_s,"
-            " CASE WHEN sum(count) > 0 THEN sum(latency_ns_sum)::DOUBLE / sum(count) / 1e6 END AS latency_ms_mean,"
+            " CASE WHEN sum(count) > 0 THEN sum(latency_ns_sum)::DOUBLE / sum(count) / 1e6 END AS "
+            "latency_ms_mean,"
             " CASE WHEN sum(count) > 0 THEN max(latency_ns_p99) / 1e6 END AS latency_ms_p99,"
-            " avg(value) AS level FROM measured WHERE metric = $metric"
+            " sum(value * interval_ns) / sum(interval_ns) AS level FROM measured"
+            " WHERE metric = $metric AND interval_ns > 0"
             " GROUP BY second, instance, database HAVING sum(interval_ns) * 4 >= $least"
             " ORDER BY instance, database, second",
-            {"start": start_ns, "width": width_ns, "metric": metric, "least": min(width_ns, self._usual_interval_ns())},
+            {
+                "start": start_ns,
+                "width": width_ns,
+                "metric": metric,
+                "least": min(width_ns, self._usual_interval_ns()),
+            },
         )
 
     def _span_ns(self, whole_ns: int, points_max: int) -> int:
-        """The shortest whole number of usual samples that cuts the time into no more than so many spans."""
+        """The shortest whole number of usual samples that cuts the time into no more than so many
+        spans.
+        """
         usual_ns = self._usual_interval_ns()
         return max(1, -(-whole_ns // (points_max * usual_ns))) * usual_ns
 
@@ -323,13 +405,17 @@ class Measurements:
         return None if row["mean"] is None else Level(**row)
 
     def stalls(self) -> StallLevel | None:
-        """Page fault stalls per second of all instances: mean, smallest and largest of a sample, and how many were higher than 0.
+        """Page fault stalls per second of all instances.
+
+        Mean, smallest and largest of a sample, and how many were higher than 0.
 
         A rest shorter than half a sample belongs to the sample before it.
         """
         row = self._rows(
-            "SELECT sum(count) / sum(seconds) AS mean, min(count / seconds) AS min, max(count / seconds) AS max,"
-            " count(*) AS samples_count, count(*) FILTER (WHERE count > 0) AS samples_above_zero_count FROM"
+            "SELECT sum(count) / sum(seconds) AS mean, min(count / seconds) AS min, max(count / "
+            "seconds) AS max,"
+            " count(*) AS samples_count, count(*) FILTER (WHERE count > 0) AS "
+            "samples_above_zero_count FROM"
             " (SELECT sum(count) AS count, sum(seconds) AS seconds FROM"
             " (SELECT *, greatest(1, sum(whole::INTEGER) OVER (ORDER BY end_ns)) AS number FROM"
             " (SELECT end_ns, count, seconds, seconds * 2 >= max(seconds) OVER () AS whole FROM"
@@ -355,7 +441,8 @@ class Measurements:
             return None
         rows = self._rows(
             "SELECT sum(latency_ns_sum)::DOUBLE / sum(count) / 1e6 AS read_latency_ms_mean,"
-            " sum(count) / $seconds AS reads_per_s, sum(bytes)::DOUBLE / sum(count) AS read_bytes_mean FROM sample"
+            " sum(count) / $seconds AS reads_per_s, sum(bytes)::DOUBLE / sum(count) AS "
+            "read_bytes_mean FROM sample"
             " WHERE metric = 'checksum' AND list_contains($phases, phase) HAVING sum(count) > 0",
             {"seconds": seconds, "phases": [phase.name for phase in passes]},
         )
@@ -377,6 +464,10 @@ class Measurements:
         """The results of workloads on files, as Iometer has them."""
         return iometer_rows(plan, self._rows, self._names)
 
+    def dvdstore(self, plan: Plan) -> list[DvdStoreTable]:
+        """The results of stores, as the driver of DVD Store has them."""
+        return dvdstore_tables(plan, self._rows)
+
     def mail(self, plan: Plan) -> list[MailFigures]:
         """Figures of mail users."""
         return mail_figures(plan, self._rows, self.seconds, self._names, self._outcome.devices)
@@ -392,7 +483,9 @@ class Measurements:
     def worst_sample_ns(self, metric: str, instance: str, database: int) -> tuple[int, int]:
         """The published interval with the highest mean latency."""
         where = "metric = $metric AND instance = $instance AND database = $database"
-        means, _, places = self._published_means(where, {"metric": metric, "instance": instance, "database": database})
+        means, _, places = self._published_means(
+            where, {"metric": metric, "instance": instance, "database": database}
+        )
         interval_ns = settings.limits()["sample_interval_s"] * NS_PER_S
         first_ns, last_ns = self.whole_ns()
         worst = means.index(max(means)) if means else 0
@@ -417,12 +510,20 @@ class Measurements:
         return int(rows[0]["count"])
 
     def totals(self, errors_before: int = 0, hung_told: int = 0) -> Totals:
-        """Figures of the whole run; errors that were seen before it was cut off count, and I/O that was told to hang."""
+        """Figures of the whole run.
+
+        Errors that were seen before it was cut off count, and I/O that was told to hang.
+        """
         figures: Purposes = {
-            name: self.transfers(metrics, None, None) for name, metrics in (DATABASE_FIGURES | LOG_FIGURES).items()
+            name: self.transfers(metrics, None, None)
+            for name, metrics in (DATABASE_FIGURES | LOG_FIGURES).items()
         }
-        errors = self._rows("SELECT coalesce(sum(errors), 0)::BIGINT AS errors FROM sample")[0]["errors"]
-        transactions = self._responses("list_contains($metrics, metric)", {"metrics": list(OPERATIONS)})
+        errors = self._rows("SELECT coalesce(sum(errors), 0)::BIGINT AS errors FROM sample")[0][
+            "errors"
+        ]
+        transactions = self._responses(
+            "list_contains($metrics, metric)", {"metrics": list(OPERATIONS)}
+        )
         return Totals(
             database_iops=figures["database_read"].per_s + figures["database_write"].per_s,
             transactions_per_s=transactions.per_s,
@@ -438,11 +539,16 @@ class Measurements:
         """Response times of each kind of operation of each workload."""
         found = []
         for row in self._rows(
-            "SELECT DISTINCT workload, metric FROM measured WHERE list_contains(?, metric) ORDER BY workload, metric",
+            "SELECT DISTINCT workload, metric FROM measured WHERE list_contains(?, metric) ORDER "
+            "BY workload, metric",
             [list(OPERATIONS)],
         ):
             responses = self._responses("metric = $metric AND workload = $workload", row)
-            found.append(OperationResponses(workload=row["workload"], operation=row["metric"], **responses.given()))
+            found.append(
+                OperationResponses(
+                    workload=row["workload"], operation=row["metric"], **responses.given()
+                )
+            )
         return found
 
     def _responses(self, where: str, values: parquet.Values) -> Responses:
@@ -461,29 +567,24 @@ class Measurements:
 
     def generator(self) -> Generator:
         """How the load generator itself did."""
-        busy = self._rows(
-            "SELECT avg(value) AS mean, max(value) AS max FROM measured WHERE metric = 'executor_busy' AND database = 0"
-        )[0]
-        each = self._rows(
-            "SELECT database, avg(value) AS mean, max(value) AS max FROM measured WHERE metric = 'executor_busy' AND database > 0"
-            " GROUP BY database"
-        )
-        of_thread = {row["database"]: row for row in each}
-        unknown = {"mean": None, "max": None}
+        busy = levels(self._rows, "measured", ("executor_busy",), self._names)
+        each = {number: level for (_, number), level in busy.items()}
         threads = [
             GeneratorThread(
                 thread=item.thread,
                 instances=item.instances,
                 processor=item.processor,
-                busy_mean=of_thread.get(item.thread, unknown)["mean"],
-                busy_max=of_thread.get(item.thread, unknown)["max"],
+                busy_mean=each[item.thread].mean if item.thread in each else None,
+                busy_max=each[item.thread].max if item.thread in each else None,
             )
             for item in self._outcome.threads
         ]
-        means = [item.busy_mean for item in threads if item.busy_mean is not None] or [busy["mean"] or 0.0]
+        means = [item.busy_mean for item in threads if item.busy_mean is not None] or [
+            each[0].mean if 0 in each else 0.0
+        ]
         return Generator(
-            executor_busy_mean=busy["mean"],
-            executor_busy_max=busy["max"],
+            executor_busy_mean=each[0].mean if 0 in each else None,
+            executor_busy_max=each[0].max if 0 in each else None,
             reap_gap_ms_p99=self._p99_ms("reap_gap"),
             arrival_lag_ms_p99=self._p99_ms("arrival_lag"),
             threads=threads or ABSENT,
@@ -492,7 +593,9 @@ class Measurements:
 
 
 def threads_enough(busy: Sequence[float]) -> int | None:
-    """How many threads would carry what these did, none of them busier than a generator should be; None where none was.
+    """How many threads would carry what these did, none of them busier than a generator should be.
+
+    None where none was.
 
     Args:
         busy: of each thread the share of the time that it was at work.

@@ -1,18 +1,24 @@
-"""Whether the rate stood on two levels while it was measured: a burst that ended, or a start that was slower than the rest.
+"""Whether the rate stood on two levels while it was measured.
 
-A volume that saves up credit, a drive whose write cache fills, a cache that warms: each shows as a step of the rate. The measured
-time is cut into equal blocks; of all ways to cut it in two, the one is taken that parts the block means best (the largest
-t statistic of two means with one spread). It counts as a step only where
+A burst that ended, or a start that was slower than the rest.
 
-- each part has at least a tenth of the blocks, and five; a first part twice as fast as the rest may be as short as two blocks;
+A volume that saves up credit, a drive whose write cache fills, a cache that warms: each shows as a
+step of the rate. The measured time is cut into equal blocks; of all ways to cut it in two, the one
+is taken that parts the block means best (the largest t statistic of two means with one spread). It
+counts as a step only where
+
+- each part has at least a tenth of the blocks, and five; a first part twice as fast as the rest may
+  be as short as two blocks;
 - the means are a quarter apart;
-- the statistic, less what neighbours that resemble each other add to it, is at least ten. For a lag-1 correlation r of what the
-  two levels leave over, a mean is as sure as that of (1 - r) / (1 + r) as many independent blocks;
-- two levels leave less than six tenths of the squares that a straight line leaves: a steady drift is no step;
+- the statistic, less what neighbours that resemble each other add to it, is at least ten. For a
+  lag-1 correlation r of what the two levels leave over, a mean is as sure as that of (1 - r) / (1 +
+  r) as many independent blocks;
+- two levels leave less than six tenths of the squares that a straight line leaves: a steady drift
+  is no step;
 - neither part steps back again: a rate that goes down and up is a cycle, and no level of it ends.
 
-Source: change of a mean at an unknown point by maximum likelihood, D. V. Hinkley, Biometrika 57 (1970). The figures of the rule are
-ours, tried on planted steps and on runs without any.
+Source: change of a mean at an unknown point by maximum likelihood, D. V. Hinkley, Biometrika 57
+(1970). The figures of the rule are ours, tried on planted steps and on runs without any.
 
 Limits: one step; a run whose rate is fixed from outside shows none while the storage keeps up.
 """
@@ -37,7 +43,8 @@ STATISTIC_MIN = 10.0
 #: The first part may be shorter where it is so much faster.
 SHORT_BURST_BLOCKS_MIN = 2
 SHORT_BURST_RATIO_MIN = 2.0
-#: A step back inside a part is found more easily than the step itself, so that in doubt a cycle is one.
+#: A step back inside a part is found more easily than the step itself, so that in doubt a cycle is
+#: one.
 BACK_STATISTIC_MIN = 5.0
 BACK_SHARE_MIN = 0.5
 #: A few blocks show less correlation than there is; more than this cannot be told from a drift.
@@ -78,7 +85,11 @@ def find_step(values: list[float]) -> Step | None:
         return None
     part = max(PART_BLOCKS_MIN, int(count * PART_SHARE_MIN))
     splits = [_step_at(values, index) for index in range(SHORT_BURST_BLOCKS_MIN, count - part + 1)]
-    wide = (step for step in splits if step.index >= part or step.before >= SHORT_BURST_RATIO_MIN * step.after)
+    wide = (
+        step
+        for step in splits
+        if step.index >= part or step.before >= SHORT_BURST_RATIO_MIN * step.after
+    )
     best = min(wide, key=lambda step: step.left, default=None)
     if best is None:
         return None
@@ -92,12 +103,18 @@ def find_step(values: list[float]) -> Step | None:
 
 
 def _steps_back(values: list[float], change: float) -> bool:
-    """Whether a part of a series has a step against the one that bounds it, and a good part as high."""
+    """Whether a part of a series has a step against the one that bounds it, and a good part as
+    high.
+    """
     if len(values) < 2 * SHORT_BURST_BLOCKS_MIN:
         return False
     indices = range(SHORT_BURST_BLOCKS_MIN, len(values) - SHORT_BURST_BLOCKS_MIN + 1)
     steps = [_step_at(values, index) for index in indices]
-    against = [step for step in steps if (step.after - step.before) * change < -BACK_SHARE_MIN * change * change]
+    against = [
+        step
+        for step in steps
+        if (step.after - step.before) * change < -BACK_SHARE_MIN * change * change
+    ]
     return any(step.statistic >= BACK_STATISTIC_MIN for step in against)
 
 
@@ -115,12 +132,19 @@ def _step_at(values: list[float], index: int) -> Step:
 
 
 def _correlation(left: list[float], squares: float) -> float:
-    """How much neighbours resemble each other: lag 1, with what a short series shows too little of it, none below zero."""
+    """How much neighbours resemble each other.
+
+    Lag 1, with what a short series shows too little of it, none below zero.
+    """
     count = len(left)
     if squares <= 0:
         return 0.0
     shown = sum(one * other for one, other in pairwise(left)) / squares
-    return min(max(shown + (1 + 3 * max(shown, 0.0)) / count, 0.0), CORRELATION_MAX) if shown > 2 / sqrt(count) else 0.0
+    return (
+        min(max(shown + (1 + 3 * max(shown, 0.0)) / count, 0.0), CORRELATION_MAX)
+        if shown > 2 / sqrt(count)
+        else 0.0
+    )
 
 
 def _squares(values: list[float]) -> float:
@@ -137,13 +161,20 @@ def _squares_about_a_line(values: list[float]) -> float:
 
 
 def plateaus(phases: Sequence[Sequence[Beat]]) -> RateSteps:
-    """What was found for database IOPS and for their bytes over what was measured: kind, levels, when, and a sentence.
+    """What was found for database IOPS and for their bytes over what was measured.
 
-    `kind` is `burst` where the rate fell, `slow_start` where it rose, `none` where it kept one level.
+    Kind, levels, when, and a sentence.
+
+    `kind` is `burst` where the rate fell, `slow_start` where it rose, `none` where it kept one
+    level.
     """
     width_s = sum(row.seconds for rows in phases for row in rows) / BLOCKS_MAX
     series = [
-        {"seconds": block.seconds, "iops": block.operations / block.seconds, "bytes_per_s": block.size / block.seconds}
+        {
+            "seconds": block.seconds,
+            "iops": block.operations / block.seconds,
+            "bytes_per_s": block.size / block.seconds,
+        }
         for block in blocks_of(phases, width_s)
     ]
     for name, unit, scale in (("iops", "database IOPS", 1.0), ("bytes_per_s", "MiB/s", 1 / MIB)):
@@ -171,10 +202,17 @@ def plateaus(phases: Sequence[Sequence[Beat]]) -> RateSteps:
 
 def _text(found: RateSteps) -> str:
     levels = (
-        f"{found.first:.0f} {found.unit} for {found.first_s:.0f} s, then {found.then:.0f} for the remaining "
+        f"{found.first:.0f} {found.unit} for {found.first_s:.0f} s, then {found.then:.0f} for the "
+        f"remaining "
         f"{found.then_s:.0f} s"
     )
     sustained = f"{found.sustained_iops:.0f} database IOPS"
     if found.kind == "burst":
-        return f"measured while bursting: {levels}; sustained are {sustained}, and nothing says that they are the last level"
-    return f"the rate rose while it was measured: {levels}; measure again after a longer warm-up, by then {sustained}"
+        return (
+            f"measured while bursting: {levels}; sustained are {sustained}, and nothing says that "
+            f"they are the last level"
+        )
+    return (
+        f"the rate rose while it was measured: {levels}; measure again after a longer warm-up, by "
+        f"then {sustained}"
+    )

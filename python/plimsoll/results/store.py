@@ -1,7 +1,10 @@
-"""Figures of workloads on a store: orders per minute, their ceiling, steps, rollbacks, and the audits.
+"""Figures of workloads on a store.
 
-Orders per minute are those of the whole measured time, as DVD Store prints them, rolled back orders included; beside them stands the rate without
-these, and the rate of each whole window. Percentiles come from the distributions.
+Orders per minute, their ceiling, steps, rollbacks, and the audits.
+
+Orders per minute are those of the whole measured time, as DVD Store prints them, rolled back orders
+included; beside them stands the rate without these, and the rate of each whole window. Percentiles
+come from the distributions.
 """
 
 from __future__ import annotations
@@ -11,10 +14,21 @@ from collections.abc import Sequence
 from plimsoll import settings
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import SessionsLoad, StoreClientInstance, StoreInstance, StoreWorkload
+from plimsoll.documents.run_spec import (
+    SessionsLoad,
+    StoreClientInstance,
+    StoreInstance,
+    StoreWorkload,
+)
 from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreStep, StoreWindows
 from plimsoll.files.parquet import Query
-from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantiles_ms, window_rates
+from plimsoll.results.distributions import (
+    Counted,
+    buckets_of,
+    counted_of,
+    quantiles_ms,
+    window_rates,
+)
 from plimsoll.units import NS_PER_S
 from plimsoll.workloads.store.fields import STEPS
 from plimsoll.workloads.store.rate import HIDDEN_SHARE, ceiling, opm
@@ -22,12 +36,15 @@ from plimsoll.workloads.store.rate import HIDDEN_SHARE, ceiling, opm
 PERCENTILES = ("p50", "p95", "p99")
 
 
-def store_figures(plan: Plan, ask: Query, seconds: float, phases: Sequence[str]) -> list[StoreFigures]:
+def store_figures(
+    plan: Plan, ask: Query, seconds: float, phases: Sequence[str]
+) -> list[StoreFigures]:
     """The figures of every workload on a store.
 
     Args:
         plan: the completed plan.
-        ask: asks the tables `measured` (samples of the measured phases) and `bucket` (distributions).
+        ask: asks the tables `measured` (samples of the measured phases) and `bucket`
+            (distributions).
         seconds: how long was measured.
         phases: the measured phases.
     """
@@ -35,7 +52,9 @@ def store_figures(plan: Plan, ask: Query, seconds: float, phases: Sequence[str])
     return [_figures(load, ask, seconds, phases) for load in loads if seconds]
 
 
-def _figures(load: StoreWorkload, ask: Query, seconds: float, phases: Sequence[str]) -> StoreFigures:
+def _figures(
+    load: StoreWorkload, ask: Query, seconds: float, phases: Sequence[str]
+) -> StoreFigures:
     counted = counted_of(ask, load.name)
 
     def count(metric: str) -> int:
@@ -44,7 +63,9 @@ def _figures(load: StoreWorkload, ask: Query, seconds: float, phases: Sequence[s
     orders, rolled_back = count("order"), count("store_rolled_back")
     response_s = counted["order"].total_ns / orders / NS_PER_S if orders else None
     sessions = load.load.sessions if isinstance(load.load, SessionsLoad) else None
-    most = ceiling(sessions, load.think_s, response_s) if sessions and response_s is not None else None
+    most = (
+        ceiling(sessions, load.think_s, response_s) if sessions and response_s is not None else None
+    )
     without_storage = ceiling(sessions, load.think_s, 0.0) if sessions else None
     rate = 60 * orders / seconds
     names = {"order": "order", **STEPS}
@@ -74,7 +95,9 @@ def _figures(load: StoreWorkload, ask: Query, seconds: float, phases: Sequence[s
     )
 
 
-def _step(metric: str, title: str, row: Counted, workload: str, ask: Query, phases: Sequence[str]) -> StoreStep:
+def _step(
+    metric: str, title: str, row: Counted, workload: str, ask: Query, phases: Sequence[str]
+) -> StoreStep:
     return StoreStep(
         step=title,
         count=row.count,
@@ -90,7 +113,11 @@ def _windows(workload: str, ask: Query) -> StoreWindows | None:
     if not whole:
         return None
     return StoreWindows(
-        count=len(whole), opm_min=min(whole), opm_mean=sum(whole) / len(whole), opm_max=max(whole), opm_last=whole[-1]
+        count=len(whole),
+        opm_min=min(whole),
+        opm_mean=sum(whole) / len(whole),
+        opm_max=max(whole),
+        opm_last=whole[-1],
     )
 
 
@@ -114,12 +141,21 @@ def in_words(figures: Sequence[StoreFigures], audits: Sequence[StoreAudit]) -> l
     lines = []
     for item in figures:
         order = next((step for step in item.steps if step.step == "order"), None)
-        took = f"; an order took {order.ms_mean:.2f} ms, p95 {order.ms_p95:.2f} ms" if order and order.ms_p95 else ""
-        back = f", {item.rollback_percent:.1f} % rolled back" if item.rollback_percent is not None else ""
+        took = (
+            f"; an order took {order.ms_mean:.2f} ms, p95 {order.ms_p95:.2f} ms"
+            if order and order.ms_p95
+            else ""
+        )
+        back = (
+            f", {item.rollback_percent:.1f} % rolled back"
+            if item.rollback_percent is not None
+            else ""
+        )
         lines.append(f"{item.workload}: {item.opm:,} orders per minute{back}{took}")
         if item.ceiling_opm and item.sessions and item.think_s:
             lines.append(
-                f"{item.workload}: {100 * item.opm / item.ceiling_opm:.1f} % of the {item.ceiling_opm:,.0f} that "
+                f"{item.workload}: {100 * item.opm / item.ceiling_opm:.1f} % of the "
+                f"{item.ceiling_opm:,.0f} that "
                 f"{item.sessions} sessions can make which think {item.think_s:g} s"
                 + ("; think time is the bound, it hides the storage" if item.is_think_bound else "")
             )
@@ -128,6 +164,7 @@ def in_words(figures: Sequence[StoreFigures], audits: Sequence[StoreAudit]) -> l
         lines.append(
             f"audit of {audit.instance}: {'; '.join(audit.findings)}"
             if audit.findings
-            else f"audit of {audit.instance}: {orders:,} orders and {units:,} units sold, as they must be"
+            else f"audit of {audit.instance}: {orders:,} orders and {units:,} units sold, as they "
+            f"must be"
         )
     return lines

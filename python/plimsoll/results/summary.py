@@ -1,9 +1,10 @@
 """From samples and distributions to `summary.json`: every figure per database and in total.
 
-Means are weighted by operations. Beside them stands what the published test tool computed: the plain mean of the means
-of fixed intervals, empty intervals counted as zero. A rest shorter than half such an interval belongs to the interval
-before it: one slow transfer in the last millisecond of a run is no sample of its own. Percentiles come from the merged
-distributions, not from samples. Only phases of the kinds `measure` and `generate_logs` count; the whole run is looked at for errors.
+Means are weighted by operations. Beside them stands what the published test tool computed: the
+plain mean of the means of fixed intervals, empty intervals counted as zero. A rest shorter than
+half such an interval belongs to the interval before it: one slow transfer in the last millisecond
+of a run is no sample of its own. Percentiles come from the merged distributions, not from samples.
+Only phases of the kinds `measure` and `generate_logs` count; the whole run is looked at for errors.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from plimsoll import settings
+from plimsoll.documents.content import Content
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.figures import (
     DatabaseFigures,
@@ -29,7 +31,6 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import InstanceSpec, RecordsInstance
 from plimsoll.documents.summary import (
     ChecksumFigures,
-    Content,
     DeviceErrors,
     DeviceErrorsFile,
     Gaps,
@@ -47,8 +48,15 @@ from plimsoll.results.integrity import data_loss, hung_told
 from plimsoll.results.latency_breakdown import Place, split_run, split_stalls
 from plimsoll.results.load import load_figures
 from plimsoll.results.mail import mail_audits
-from plimsoll.results.measurements import DATABASE_FIGURES, LOG_FIGURES, Measurements, Purposes, utc_of
+from plimsoll.results.measurements import (
+    DATABASE_FIGURES,
+    LOG_FIGURES,
+    Measurements,
+    Purposes,
+    utc_of,
+)
 from plimsoll.results.rate_steps import plateaus
+from plimsoll.results.servers import server_usage
 from plimsoll.results.steady_state import conditioning
 from plimsoll.results.store import store_audits
 from plimsoll.results.sustained import Beat, stand_still, sustained_rate
@@ -66,7 +74,9 @@ def summarize(run_folder: Path) -> Summary:
     """
     plan, outcome = Plan.read(run_folder / folder.PLAN), Outcome.read(run_folder / folder.OUTCOME)
     if not (run_folder / folder.SAMPLES).is_file():
-        raise folder.FolderError(f"{run_folder / folder.SAMPLES} is missing; the run was cut off before it measured")
+        raise folder.FolderError(
+            f"{run_folder / folder.SAMPLES} is missing; the run was cut off before it measured"
+        )
     checksums = _checksums(plan, outcome)
     gaps = Gaps.read(run_folder / folder.GAPS).gaps if (run_folder / folder.GAPS).exists() else ()
     with Measurements(run_folder, outcome) as measured:
@@ -93,6 +103,8 @@ def summarize(run_folder: Path) -> Summary:
             load=load_figures(run_folder, plan, outcome),
             files=measured.files(plan) or ABSENT,
             events=measured.events(run_folder, plan) or ABSENT,
+            overlaps=measured.overlaps(plan) or ABSENT,
+            servers=server_usage(run_folder, outcome) or ABSENT,
             store=measured.store(plan) or ABSENT,
             store_audits=store_audits(plan, outcome) or ABSENT,
             mail=measured.mail(plan) or ABSENT,
@@ -124,7 +136,11 @@ def summarize(run_folder: Path) -> Summary:
             gaps=gaps,
             phases=[_phase(phase, outcome) for phase in outcome.phases],
             # Runs before there was a choice say nothing.
-            io=IoFigures(method=outcome.io_method, remarks=outcome.io_remarks, choices=outcome.io_choices or ABSENT),
+            io=IoFigures(
+                method=outcome.io_method,
+                remarks=outcome.io_remarks,
+                choices=outcome.io_choices or ABSENT,
+            ),
             debug_build=outcome.debug_build,
             virtual_time=outcome.virtual_time,
             array=measured.array() or ABSENT,
@@ -148,10 +164,12 @@ class WindowFigures:
 
 
 def figures_within(run_folder: Path, span_ns: tuple[int, int]) -> WindowFigures:
-    """The figures of a run in a span of its own clock, under the names of the summary, with the distributions behind them.
+    """The figures of a run in a span of its own clock, under the names of the summary, with the
+    distributions behind them.
 
-    Rates, means and highest values are those of the samples wholly within the span; a distribution, and with it every
-    percentile, is of all that was measured, because distributions are kept for each phase.
+    Rates, means and highest values are those of the samples wholly within the span; a distribution,
+    and with it every percentile, is of all that was measured, because distributions are kept for
+    each phase.
     """
     plan, outcome = Plan.read(run_folder / folder.PLAN), Outcome.read(run_folder / folder.OUTCOME)
     with Measurements(run_folder, outcome, span_ns) as measured:
@@ -164,7 +182,9 @@ def figures_within(run_folder: Path, span_ns: tuple[int, int]) -> WindowFigures:
             operations=measured.operations(),
             generator=measured.generator(),
             beats=measured.beats(),
-            distributions={name: measured.distribution(tuple(metrics)) for name, metrics in figures.items()},
+            distributions={
+                name: measured.distribution(tuple(metrics)) for name, metrics in figures.items()
+            },
         )
 
 
@@ -183,7 +203,10 @@ def _content(run_folder: Path) -> Content | None:
 
 
 def _log_check(run_folder: Path) -> Sequence[LogCheckFigures]:
-    """What was found beside the databases; left out where nobody looked, as in runs of earlier versions."""
+    """What was found beside the databases.
+
+    Left out where nobody looked, as in runs of earlier versions.
+    """
     path = run_folder / folder.LOG_CHECK
     return LogCheckFile.read(path).instances if path.exists() else ABSENT
 
@@ -227,7 +250,8 @@ def _databases(plan: Plan, outcome: Outcome, measured: Measurements) -> list[Dat
             known = (_sizes(outcome, kind, index, number) for kind in kinds)
             after = next((size for size in known if size), None)
             figures: Purposes = {
-                name: measured.transfers(metrics, instance.name, number) for name, metrics in DATABASE_FIGURES.items()
+                name: measured.transfers(metrics, instance.name, number)
+                for name, metrics in DATABASE_FIGURES.items()
             }
             found.append(
                 DatabaseFigures(
@@ -238,7 +262,9 @@ def _databases(plan: Plan, outcome: Outcome, measured: Measurements) -> list[Dat
                     initial_bytes=before.size_bytes if before else None,
                     final_bytes=after.size_bytes if after else None,
                     grown_bytes_measured=measured.grown_bytes(instance.name, number),
-                    pages_corrected=known_or_absent(measured.pages_corrected(instance.name, number)),
+                    pages_corrected=known_or_absent(
+                        measured.pages_corrected(instance.name, number)
+                    ),
                     iops=figures["database_read"].per_s + figures["database_write"].per_s,
                     **figures,
                 )
@@ -250,7 +276,9 @@ def _instances(plan: Plan, measured: Measurements) -> list[InstanceFigures]:
     found = []
     for instance in plan.run.instances:
         name = instance.name
-        figures: Purposes = {figure: measured.transfers(metrics, name, 0) for figure, metrics in LOG_FIGURES.items()}
+        figures: Purposes = {
+            figure: measured.transfers(metrics, name, 0) for figure, metrics in LOG_FIGURES.items()
+        }
         stalls = measured.counted("page_fault_stall", name)
         found.append(
             InstanceFigures(
@@ -260,7 +288,9 @@ def _instances(plan: Plan, measured: Measurements) -> list[InstanceFigures]:
                 page_fault_stalls_count=stalls,
                 page_fault_stalls_per_s=stalls / measured.seconds if measured.seconds else None,
                 cache_used_bytes=measured.level("cache_used", name),
-                cache_limit_bytes=instance.cache_bytes_max if isinstance(instance, RecordsInstance) else 0,
+                cache_limit_bytes=instance.cache_bytes_max
+                if isinstance(instance, RecordsInstance)
+                else 0,
                 in_flight=measured.level("in_flight", name),
             )
         )
@@ -273,24 +303,36 @@ def _checksums(plan: Plan, outcome: Outcome) -> list[ChecksumFigures]:
         for checksum in phase.checksums:
             instance = plan.run.instances[checksum.instance]
             name = _database_name(instance, checksum.database)
-            found.append(ChecksumFigures(**{**checksum.given(), "name": name, "instance": instance.name}))
+            found.append(
+                ChecksumFigures(**{**checksum.given(), "name": name, "instance": instance.name})
+            )
     return found
 
 
 def _time_splits(
     plan: Plan, outcome: Outcome, measured: Measurements
 ) -> tuple[list[DeviceUse], list[TimeSplit], list[TransactionSplit], list[StallSplit]]:
-    """Where the time of I/O, of transactions and of the longest of them went, and what the devices did."""
+    """Where the time of I/O, of transactions and of the longest of them went, and what the devices
+    did.
+    """
     places = []
     for instance in plan.run.instances:
         places.append(Place(instance.name, instance.name, 0, "log_write"))
         for number in range(1, len(instance.databases) + 1):
-            places.append(Place(_database_name(instance, number), instance.name, number, "database_read"))
+            places.append(
+                Place(_database_name(instance, number), instance.name, number, "database_read")
+            )
     splitter = measured.splitter(plan)
     names = [instance.name for instance in plan.run.instances]
-    measured_phases = {number for number, phase in enumerate(outcome.phases) if phase.kind in settings.MEASURED_KINDS}
+    measured_phases = {
+        number
+        for number, phase in enumerate(outcome.phases)
+        if phase.kind in settings.MEASURED_KINDS
+    }
     stalls = [stall for stall in outcome.stalls if stall.phase in measured_phases]
-    devices, splits, transactions = split_run(splitter, places, names, measured.whole_ns(), measured.worst_sample_ns)
+    devices, splits, transactions = split_run(
+        splitter, places, names, measured.whole_ns(), measured.worst_sample_ns
+    )
     return (
         devices,
         splits,
@@ -299,8 +341,12 @@ def _time_splits(
     )
 
 
-def _with_sizes(totals: Totals, databases: Sequence[DatabaseFigures], checksums: Sequence[ChecksumFigures]) -> Totals:
-    """The totals with the sizes of all databases, and what the checksum passes found in all of them."""
+def _with_sizes(
+    totals: Totals, databases: Sequence[DatabaseFigures], checksums: Sequence[ChecksumFigures]
+) -> Totals:
+    """The totals with the sizes of all databases, and what the checksum passes found in all of
+    them.
+    """
     initial = sum_of_known([database.initial_bytes for database in databases])
     final = sum_of_known([database.final_bytes for database in databases])
     return totals.replace(
@@ -308,10 +354,14 @@ def _with_sizes(totals: Totals, databases: Sequence[DatabaseFigures], checksums:
         final_bytes=final,
         grown_bytes=final - initial if final is not None and initial is not None else None,
         pages_verified=sum(item.pages_seen for item in checksums) if checksums else None,
-        pages_damaged=sum(item.bad + item.correctable + item.wrong_page_number for item in checksums)
+        pages_damaged=sum(
+            item.bad + item.correctable + item.wrong_page_number for item in checksums
+        )
         if checksums
         else None,
-        pages_corrected=known_or_absent(sum_of_known([database.pages_corrected for database in databases])),
+        pages_corrected=known_or_absent(
+            sum_of_known([database.pages_corrected for database in databases])
+        ),
     )
 
 

@@ -1,7 +1,10 @@
-"""One command of a staged event: an argument list without a shell, in a process group of its own, for a limited time.
+"""One command of a staged event.
 
-The group is killed when the time is over, and when the command has ended: a server that is to stay has to take a session
-of its own, as daemons do. The command sees PATH and variables that begin with PLIMSOLL_, and nothing else.
+An argument list without a shell, in a process group of its own, for a limited time.
+
+The group is killed when the time is over, and when the command has ended: a server that is to stay
+has to take a session of its own, as daemons do. The command sees PATH and variables that begin with
+PLIMSOLL_, and nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ _LOOK_EVERY_S = 0.02
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit code (negative for a signal; None if it never ran), output, and what went wrong."""
+    """How a command ended: its exit code (negative for a signal.
+
+    None if it never ran), output, and what went wrong.
+    """
 
     exit_code: int | None
     output: str
@@ -44,7 +50,11 @@ def shown(argv: Sequence[str]) -> str:
 
 def environment_of(own: Mapping[str, str]) -> dict[str, str]:
     """What a command sees of the environment: PATH, and what begins with PLIMSOLL_."""
-    kept = {key: value for key, value in os.environ.items() if key == "PATH" or key.startswith("PLIMSOLL_")}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key == "PATH" or key.startswith("PLIMSOLL_")
+    }
     return kept | dict(own)
 
 
@@ -88,7 +98,9 @@ def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd
         _take(pipe.fileno(), output)
     text = output.decode("utf-8", "replace")
     if not over:
-        return Ended(code, text, f"`{shown(argv)}` did not end within {timeout_s:g} s and was killed")
+        return Ended(
+            code, text, f"`{shown(argv)}` did not end within {timeout_s:g} s and was killed"
+        )
     return Ended(code, text, None if code == 0 else f"`{shown(argv)}` ended with exit code {code}")
 
 

@@ -34,7 +34,8 @@ from plimsoll.host.environment import collect
 from plimsoll.host.kernel_log import KernelLog, disks_of
 from plimsoll.run.log_check import check_logs
 from plimsoll.run.reduction_sample import measure_content
-from plimsoll.run.staging import Stage
+from plimsoll.run.server_watch import ServerWatch, watched_servers
+from plimsoll.run.staging import Stage, targets_of
 from plimsoll.workloads.mail.fields import is_storage
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -44,13 +45,17 @@ ROWS_PER_PART = 20_000
 
 
 class RunFolderLostError(folder.FolderError):
-    """The run folder could not be written any more; the run was stopped and its databases closed. `outcome` says how that went."""
+    """The run folder could not be written any more.
+
+    The run was stopped and its databases closed. `outcome` says how that went.
+    """
 
     def __init__(self, run_folder: Path, error: Exception, outcome: Outcome) -> None:
         self.outcome = outcome
         why = getattr(error, "strerror", None) or str(error)
         super().__init__(
-            f"{run_folder} cannot be written: {why.lower()}; the run was stopped. What it measured up to then is lost where "
+            f"{run_folder} cannot be written: {why.lower()}; the run was stopped. What it measured "
+            f"up to then is lost where "
             "it could not be written; free space or name another folder with --out, and run again"
         )
 
@@ -67,6 +72,7 @@ def run_plan(
     on_sample: Watcher,
     first_events: Sequence[Event] = (),
     stop: threading.Event | None = None,
+    is_confirmed: Callable[[], bool] | None = None,
 ) -> Outcome:
     """Carry out a completed plan and fill its run folder up to `outcome.json`.
 
@@ -75,8 +81,11 @@ def run_plan(
         run_folder: an empty folder for this run.
         on_event: told of each event.
         first_events: what is to be said before anything happens.
-        on_sample: told of each batch of samples, as a table of numpy columns with codes for names; its answer stops the run.
+        on_sample: told of each batch of samples, as a table of numpy columns with codes for names;
+            its answer stops the run.
         stop: stops the run when another thread sets it.
+        is_confirmed: asked while an event waits for a person; whether somebody has said that it is
+            done.
 
     Returns:
         The outcome without its distributions, as in `outcome.json`.
@@ -87,7 +96,11 @@ def run_plan(
     """
     plan.write(run_folder / folder.PLAN)
     modelled = plan.run.modelled is not None
-    targets = [] if modelled else [Path(target.path) for target in plan.run.targets if is_storage(target.path)]
+    targets = (
+        []
+        if modelled
+        else [Path(target.path) for target in plan.run.targets if is_storage(target.path)]
+    )
     environment = collect(targets)
     environment["release_build"] = _native.is_release_build
     disks = disks_of(environment)
@@ -101,15 +114,31 @@ def run_plan(
     outcome: Outcome | None = None
     try:
         with KernelLog() as kernel_log, _stopping_on_signals(run.stop):
-            stage = Stage(plan.events, run_folder)
-            _follow(run, run_folder, samples, on_event, on_sample, first_events, stop or threading.Event(), stage)
+            stage = Stage(plan.events, run_folder, targets_of(plan))
+            _follow(
+                plan,
+                run,
+                run_folder,
+                samples,
+                on_event,
+                on_sample,
+                first_events,
+                stop or threading.Event(),
+                stage,
+                is_confirmed or (lambda: False),
+            )
             outcome = _outcome_of(run)
-            if outcome.ending == "complete" and not modelled and any(phase.checksums for phase in outcome.phases):
+            if (
+                outcome.ending == "complete"
+                and not modelled
+                and any(phase.checksums for phase in outcome.phases)
+            ):
                 check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
-            folder.write_json(run_folder / folder.KERNEL_LOG, kernel_log.errors_about(disks))
-        counted_after = error_counters.read_counters(disks) | smart.counters_of(smart.read_smart(disks))
-        errors = error_counters.compared(counted, counted_after)
-        folder.write_json(run_folder / folder.DEVICE_ERRORS, errors)
+            kernel_log.errors_about(disks).write(run_folder / folder.KERNEL_LOG)
+        counted_after = error_counters.read_counters(disks) | smart.counters_of(
+            smart.read_smart(disks)
+        )
+        error_counters.compared(counted, counted_after).write(run_folder / folder.DEVICE_ERRORS)
         samples.finish()
         _write_histograms(run_folder, plan.run, outcome)
         write_points(run_folder, outcome)
@@ -136,6 +165,7 @@ def _stopped(run: _native.Run) -> Outcome:
 
 
 def _follow(
+    plan: Plan,
     run: _native.Run,
     run_folder: Path,
     samples: SampleStore,
@@ -144,14 +174,17 @@ def _follow(
     first_events: Sequence[Event],
     stop: threading.Event,
     stage: Stage,
+    is_confirmed: Callable[[], bool],
 ) -> None:
     """Write down what the run tells until it is over, and stage the events of its plan."""
-    with (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log:
+    interval_s = plan.run.sample_interval_ms / 1000
+    watch = ServerWatch(watched_servers(plan), run_folder, interval_s, stage.now_s)
+    with watch, (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log:
         for event in first_events:
             log.write(json.dumps(event.plain()) + "\n")
         try:
             with stage:
-                _write_down(run, log, samples, on_event, on_sample, stop, stage)
+                _write_down(run, log, samples, on_event, on_sample, stop, stage, is_confirmed)
         finally:
             _tell_news(stage, log, on_event)
 
@@ -170,6 +203,7 @@ def _write_down(
     on_sample: Watcher,
     stop: threading.Event,
     stage: Stage,
+    is_confirmed: Callable[[], bool],
 ) -> None:
     stopped = False
     while True:
@@ -180,6 +214,8 @@ def _write_down(
             stage.hear(event)
             on_event(event)
         _tell_news(stage, log, on_event)
+        if stage.waits_for_person and is_confirmed():
+            stage.confirm()
         log.flush()
         # A sign of life: should the process die, its time tells how far the run had come.
         os.utime(log.fileno())
@@ -213,7 +249,8 @@ def _stopped_by_condition(time_ns: int, reason: str) -> Event:
 def _heeded(number: signal.Signals) -> bool:
     """Whether a signal stops a run: not one that whoever started us wants ignored, as `nohup` does.
 
-    SIGINT always does: shells have it ignored by what they start in the background, and who sends one there all the same means it.
+    SIGINT always does: shells have it ignored by what they start in the background, and who sends
+    one there all the same means it.
     """
     return number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN
 
@@ -229,7 +266,9 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
         return
 
     def ask(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+        signal.signal(
+            number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler
+        )
         stop()
 
     before = {number: signal.signal(number, ask) for number in STOP_SIGNALS if _heeded(number)}
@@ -241,7 +280,10 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 class SampleStore:
-    """Writes samples as Parquet while they come, and as one file at the end. Samples are only ever appended."""
+    """Writes samples as Parquet while they come, and as one file at the end.
+
+    Samples are only ever appended.
+    """
 
     def __init__(self, run_folder: Path, run: RunSpec) -> None:
         self._columns = [(name, np.dtype(kind)) for name, kind, _, _ in _native.columns()]
@@ -257,7 +299,8 @@ class SampleStore:
     def add(self, buffers: list[bytes]) -> Columns:
         """Take one batch of column buffers; returns it as numpy columns."""
         table = {
-            name: np.frombuffer(buffer, dtype=kind) for (name, kind), buffer in zip(self._columns, buffers, strict=True)
+            name: np.frombuffer(buffer, dtype=kind)
+            for (name, kind), buffer in zip(self._columns, buffers, strict=True)
         }
         self._waiting.append(table)
         self._waiting_rows += len(table["end_ns"])
@@ -267,7 +310,9 @@ class SampleStore:
 
     def _write_part(self) -> None:
         rows = {
-            name: np.concatenate([table[name] for table in self._waiting]) for name, _ in self._columns if self._waiting
+            name: np.concatenate([table[name] for table in self._waiting])
+            for name, _ in self._columns
+            if self._waiting
         }
         if not rows:
             return
@@ -292,7 +337,8 @@ class SampleStore:
 def _names(run: RunSpec) -> dict[str, list[str]]:
     """What the codes of a sample stand for.
 
-    Two phases beyond the plan: the closing of an unfinished run, and what sessions finish after the time of their phase.
+    Two phases beyond the plan: the closing of an unfinished run, and what sessions finish after the
+    time of their phase.
     """
     return {
         "phase": [phase.name for phase in run.phases] + ["stop after early end", "between phases"],
@@ -316,21 +362,42 @@ def _write_histograms(run_folder: Path, run: RunSpec, outcome: Outcome) -> None:
     rows: dict[str, list[Any]] = {
         name: []
         for name in (
-            "phase", "instance", "database", "workload", "metric", "errors", "bytes",
-            "latency_ns_min", "latency_ns_max", "latency_ns_sum", "upper_ns", "count",
+            "phase",
+            "instance",
+            "database",
+            "workload",
+            "metric",
+            "errors",
+            "bytes",
+            "latency_ns_min",
+            "latency_ns_max",
+            "latency_ns_sum",
+            "upper_ns",
+            "count",
         )
-    }  # fmt: skip
+    }
     for figures in outcome.figures:
         for upper_ns, count in figures.buckets or [(0, 0)]:
             rows["phase"].append(names["phase"][figures.phase])
             rows["instance"].append(names["instance"][figures.instance])
             rows["workload"].append(names["workload"][figures.workload])
-            for name in ("database", "metric", "errors", "bytes", "latency_ns_min", "latency_ns_max", "latency_ns_sum"):
+            for name in (
+                "database",
+                "metric",
+                "errors",
+                "bytes",
+                "latency_ns_min",
+                "latency_ns_max",
+                "latency_ns_sum",
+            ):
                 rows[name].append(getattr(figures, name))
             rows["upper_ns"].append(upper_ns)
             rows["count"].append(count)
     text = ("phase", "instance", "workload", "metric")
-    table = {name: np.array(values, dtype=object if name in text else np.uint64) for name, values in rows.items()}
+    table = {
+        name: np.array(values, dtype=object if name in text else np.uint64)
+        for name, values in rows.items()
+    }
     _write_parquet(table, run_folder / folder.HISTOGRAMS)
 
 

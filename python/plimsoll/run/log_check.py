@@ -1,7 +1,8 @@
-"""Reads the logs, checkpoints and flush maps of a run whole after its databases were, and says what is wrong with them.
+"""Reads the logs, checkpoints and flush maps of a run whole after its databases were, and says what
+is wrong with them.
 
-The native side judges each file, and whether the generations of a stream follow one another; here it is known which files
-must be there. A raw file has no such log.
+The native side judges each file, and whether the generations of a stream follow one another; here
+it is known which files must be there. A raw file has no such log.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from plimsoll.documents.log_check import LogCheckFigures, LogCheckFile
 from plimsoll.documents.run_spec import InstanceSpec, RunSpec
 from plimsoll.host.block_devices import is_device
 
-#: A generation: the current one, `E00.log`, or a closed one. `E00tmp.log` is a generation that was made ahead and is empty.
+#: A generation: the current one, `E00.log`, or a closed one. `E00tmp.log` is a generation that was
+#: made ahead and is empty.
 GENERATION = re.compile(r"E\d\d([0-9A-F]{8})?\.log")
 PREPARED = re.compile(r"E\d\dtmp\.log")
 CURRENT_LOG, CHECKPOINT, FLUSH_MAP_SUFFIX = "E00.log", "E00.chk", ".jfm"
@@ -45,18 +47,27 @@ class FileVerified(Document):
             return None
         counts = {"bad": self.bad, "correctable": self.correctable, "unreadable": self.unreadable}
         pages = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        why = [*([self.error] if self.error else []), *self.reasons, *([f"of its pages {pages}"] if pages else [])]
+        why = [
+            *([self.error] if self.error else []),
+            *self.reasons,
+            *([f"of its pages {pages}"] if pages else []),
+        ]
         return f"{self.path} is {self.verdict}: {'; '.join(why) or 'nothing more is known'}"
 
 
 def check_logs(run: RunSpec) -> LogCheckFile:
-    """Read the files beside the databases of every instance of a run that came to its end. Never writes.
+    """Read the files beside the databases of every instance of a run that came to its end.
 
-    A run that opened its databases has closed them; of others, only those that their last run closed must have every file.
+    Never writes.
+
+    A run that opened its databases has closed them; of others, only those that their last run
+    closed must have every file.
     """
     engines = [instance for instance in run.instances if instance.backend == "engine"]
     closed = any(phase.action.kind == "prepare" for phase in run.phases)
-    return LogCheckFile(schema_version=1, instances=[_check(instance, closed=closed) for instance in engines])
+    return LogCheckFile(
+        schema_version=1, instances=[_check(instance, closed=closed) for instance in engines]
+    )
 
 
 def _check(instance: InstanceSpec, *, closed: bool) -> LogCheckFigures:
@@ -64,12 +75,18 @@ def _check(instance: InstanceSpec, *, closed: bool) -> LogCheckFigures:
     try:
         files = _files_of(directory, logs)
         found = [
-            FileVerified.from_plain({name: report[name] for name in hints_of(FileVerified)}, report["path"])
-            for report in json.loads(_native.verify([str(path) for path in files], "pages"))["files"]
+            FileVerified.from_plain(
+                {name: report[name] for name in hints_of(FileVerified)}, report["path"]
+            )
+            for report in json.loads(_native.verify([str(path) for path in files], "pages"))[
+                "files"
+            ]
         ]
     except (OSError, _native.DiskError, _native.ConfigError) as error:
         return _figures(instance, [], [], unread=str(error))
-    return _figures(instance, found, _missing(instance, files) if closed or _was_closed(directory) else [])
+    return _figures(
+        instance, found, _missing(instance, files) if closed or _was_closed(directory) else []
+    )
 
 
 def _was_closed(directory: Path) -> bool:
@@ -78,9 +95,17 @@ def _was_closed(directory: Path) -> bool:
 
 
 def _files_of(directory: Path, logs: Path) -> list[Path]:
-    """The files of an instance beside its databases, the oldest generation first; a log of other logs is not ours."""
+    """The files of an instance beside its databases, the oldest generation first.
+
+    A log of other logs is not ours.
+    """
     in_logs = [path for path in logs.iterdir() if _is_of_log(path.name)]
-    maps = [path for place in {directory, logs} for path in place.iterdir() if path.suffix == FLUSH_MAP_SUFFIX]
+    maps = [
+        path
+        for place in {directory, logs}
+        for path in place.iterdir()
+        if path.suffix == FLUSH_MAP_SUFFIX
+    ]
     # The current generation is the newest and has the shortest name.
     return [*sorted(in_logs, key=lambda path: (path.name == CURRENT_LOG, path.name)), *sorted(maps)]
 
@@ -98,14 +123,17 @@ def _missing(instance: InstanceSpec, files: Sequence[Path]) -> list[str]:
         if not is_device(Path(database.file_name))
     ]
     return [
-        f"{Path(instance.log_directory if name in (CURRENT_LOG, CHECKPOINT) else instance.directory) / name} is missing"
+        f"{Path(instance.log_directory if name in (CURRENT_LOG, CHECKPOINT) else instance.directory) / name} is missing"  # noqa: E501
         for name in (CURRENT_LOG, CHECKPOINT, *flush_maps)
         if name not in there
     ]
 
 
 def _figures(
-    instance: InstanceSpec, files: Sequence[FileVerified], missing: Sequence[str], unread: str | None = None
+    instance: InstanceSpec,
+    files: Sequence[FileVerified],
+    missing: Sequence[str],
+    unread: str | None = None,
 ) -> LogCheckFigures:
     generations = [item for item in files if GENERATION.fullmatch(Path(item.path).name)]
     maps = [item for item in files if item.path.endswith(FLUSH_MAP_SUFFIX)]

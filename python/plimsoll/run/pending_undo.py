@@ -1,7 +1,7 @@
 """What a run has degraded and has not undone yet: `undo-pending.json` in its folder.
 
-The file is written before a command of an event begins and shrinks as each is undone, so that it outlives a killed process.
-`plimsoll clean` carries it out.
+The file is written before an event begins and shrinks as each is undone, so that it outlives a
+killed process. `plimsoll clean` carries it out; what a person has to undo it names.
 """
 
 from __future__ import annotations
@@ -11,17 +11,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from plimsoll.documents.document import Document
+from plimsoll.documents.document import ABSENT, Document
+from plimsoll.documents.ready_actions import Step
 from plimsoll.files import folder
 from plimsoll.run.event_command import carry_out, shown
+from plimsoll.run.steps import carry_out_steps, step_in_words
 
 
 class PendingUndo(Document):
-    """An event that was begun and not undone, and the command that undoes it."""
+    """An event that was begun and not undone, and the command that undoes it.
+
+    Attributes:
+        name: of the event.
+        undo: program and arguments; empty where something else undoes it.
+        timeout_s: how long each command and step may take.
+        steps: what undoes a ready action.
+        manual: what a person does to undo it.
+    """
 
     name: str
     undo: Sequence[str]
     timeout_s: float
+    steps: Sequence[Step] = ()
+    manual: str | None = None
 
 
 class PendingUndoFile(Document):
@@ -53,7 +65,9 @@ class PendingUndos:
 
     def _write(self) -> None:
         if self._pending:
-            PendingUndoFile(schema_version=1, pending=list(self._pending.values())).write(self._path)
+            PendingUndoFile(schema_version=1, pending=list(self._pending.values())).write(
+                self._path
+            )
         else:
             self._path.unlink(missing_ok=True)
 
@@ -68,31 +82,69 @@ def pending_undos(run_folder: Path) -> tuple[PendingUndo, ...]:
     return tuple(PendingUndoFile.read(path).pending) if path.is_file() else ()
 
 
-def undo_pending(run_folder: Path) -> list[str]:
+def undo_pending(run_folder: Path, *, done_by_hand: bool = False) -> list[str]:
     """Undo what a run that was killed left degraded; what was undone leaves the file.
 
+    Args:
+        run_folder: of the run that was killed.
+        done_by_hand: somebody says that he has undone what only a person can undo.
+
     Returns:
-        A sentence for each command that failed, with its output.
+        A sentence for each event that is not undone.
 
     Raises:
         FolderError: the run still goes on, or the file is damaged.
     """
     if folder.goes_on(run_folder):
-        raise folder.FolderError(f"{run_folder} belongs to a run that goes on; stop that run, which undoes its events")
+        raise folder.FolderError(
+            f"{run_folder} belongs to a run that goes on; stop that run, which undoes its events"
+        )
     left = PendingUndos(run_folder)
     found = pending_undos(run_folder)
     for item in found:
         left.add(item)
     failed = []
     for item in reversed(found):
-        ended = carry_out(item.undo, item.timeout_s, {"PLIMSOLL_EVENT": item.name}, run_folder)
-        if ended.error is None:
+        problem = _undone(item, run_folder, done_by_hand=done_by_hand)
+        if problem is None:
             left.remove(item.name)
         else:
-            failed.append(f'event "{item.name}" is not undone: {ended.error}; it wrote: {ended.output.strip()[:500]}')
+            failed.append(f'event "{item.name}" is not undone: {problem}')
     return failed
 
 
+def _undone(item: PendingUndo, run_folder: Path, *, done_by_hand: bool) -> str | None:
+    """Undo one event; answers what went wrong."""
+    if item.manual is not None:
+        return None if done_by_hand else f"{item.manual}; then say so with --yes"
+    own = {"PLIMSOLL_EVENT": item.name, "PLIMSOLL_RUN_FOLDER": str(run_folder)}
+    if item.steps:
+        ended = carry_out_steps(item.steps, item.timeout_s, own, run_folder, to_the_end=True)
+    else:
+        ended = carry_out(item.undo, item.timeout_s, own, run_folder)
+    if ended.error is None:
+        return None
+    told = f"; it wrote: {ended.output.strip()[:500]}" if ended.output.strip() else ""
+    return f"{ended.error}{told}"
+
+
+def pending_of(
+    name: str, undo: Sequence[str], timeout_s: float, steps: Sequence[Step], manual: str | None
+) -> PendingUndo:
+    """What is noted before an event begins; keys that say nothing are left out."""
+    return PendingUndo(
+        name=name,
+        undo=undo,
+        timeout_s=timeout_s,
+        steps=steps or ABSENT,
+        manual=ABSENT if manual is None else manual,
+    )
+
+
 def pending_undo_in_words(item: PendingUndo) -> str:
-    """The event and its command, as they are listed before anything is done."""
+    """The event and what undoes it, as they are listed before anything is done."""
+    if item.manual is not None:
+        return f'event "{item.name}" is undone by hand: {item.manual}'
+    if item.steps:
+        return f'event "{item.name}": ' + "; ".join(step_in_words(step) for step in item.steps)
     return f'event "{item.name}" would be undone with `{shown(item.undo)}`'

@@ -1,14 +1,18 @@
-"""How compressible and how repetitive the written pages are, measured on a sample of the files themselves.
+"""How compressible and how repetitive the written pages are, measured on a sample of the files
+themselves.
 
-A storage that compresses or deduplicates is as fast as its data lets it be, so what a plan asks for (`compressible_percent`) must
-be measured where it counts: on the pages as they lie in the files, headers and empty space included. From each database a
-stated number of pieces is read, spread evenly over the file; each piece is cut into blocks.
+A storage that compresses or deduplicates is as fast as its data lets it be, so what a plan asks for
+(`compressible_percent`) must be measured where it counts: on the pages as they lie in the files,
+headers and empty space included. From each database a stated number of pieces is read, spread
+evenly over the file; each piece is cut into blocks.
 
-- *Compressible*: what zlib at level 1 (DEFLATE, RFC 1950 and 1951) takes off each block of 32 KiB by itself. A storage with another
-  algorithm or another block takes off something near, seldom more by much.
-- *Duplicate*: blocks of 4 KiB, at multiples of 4 KiB, that occur more than once in the sample of all files together, but for one of
-  each; blocks of zeros counted by themselves, because every storage with reduction keeps none of them. A sample sees fewer
-  duplicates than the whole: the figure is a lower bound.
+- *Compressible*: what zlib at level 1 (DEFLATE, RFC 1950 and 1951) takes off each block of 32 KiB
+  by itself. A storage with another algorithm or another block takes off something near, seldom more
+  by much.
+- *Duplicate*: blocks of 4 KiB, at multiples of 4 KiB, that occur more than once in the sample of
+  all files together, but for one of each; blocks of zeros counted by themselves, because every
+  storage with reduction keeps none of them. A sample sees fewer duplicates than the whole: the
+  figure is a lower bound.
 """
 
 from __future__ import annotations
@@ -18,8 +22,8 @@ import zlib
 from pathlib import Path
 from typing import Literal
 
+from plimsoll.documents.content import Content, SampledFile
 from plimsoll.documents.run_spec import DatabaseSpec, FilesInstance, RunSpec
-from plimsoll.documents.summary import Content, SampledFile
 
 SCHEMA_VERSION: Literal[1] = 1
 PIECE_BYTES = 256 * 1024
@@ -34,7 +38,10 @@ _ZEROS = bytes(DUPLICATE_BLOCK_BYTES)
 
 
 def measure_content(run: RunSpec, asked_duplicate_percent: float = 0) -> Content:
-    """Look at a sample of every database of a run; a file that cannot be read is said, not guessed."""
+    """Look at a sample of every database of a run.
+
+    A file that cannot be read is said, not guessed.
+    """
     seen: dict[bytes, int] = {}
     databases = []
     count = sum(len(instance.databases) for instance in run.our_instances)
@@ -44,7 +51,11 @@ def measure_content(run: RunSpec, asked_duplicate_percent: float = 0) -> Content
             path = Path(instance.directory) / database.file_name
             # Repeated bytes are all that a compressor wants; other content of files is random.
             repeats = isinstance(instance, FilesInstance) and instance.data_pattern == 0
-            asked = database.compressible_percent if isinstance(database, DatabaseSpec) else 100 * repeats
+            asked = (
+                database.compressible_percent
+                if isinstance(database, DatabaseSpec)
+                else 100 * repeats
+            )
             file = SampledFile(path=str(path), asked_compressible_percent=asked)
             try:
                 databases.append(_sampled(file, path, seen, pieces_max))
@@ -61,8 +72,12 @@ def measure_content(run: RunSpec, asked_duplicate_percent: float = 0) -> Content
     )
 
 
-def _sampled(sampled: SampledFile, path: Path, seen: dict[bytes, int], pieces_max: int) -> SampledFile:
-    """One file: pieces spread evenly, each compressed block by block, each block of the smaller kind remembered."""
+def _sampled(
+    sampled: SampledFile, path: Path, seen: dict[bytes, int], pieces_max: int
+) -> SampledFile:
+    """One file: pieces spread evenly, each compressed block by block, each block of the smaller
+    kind remembered.
+    """
     raw = compressed = zeros = blocks = 0
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -91,11 +106,13 @@ def _sampled(sampled: SampledFile, path: Path, seen: dict[bytes, int], pieces_ma
 
 
 def piece_starts(size: int, pieces_max: int = PIECES_MAX) -> list[int]:
-    """Where the pieces of a file of this size begin: the whole file when it is small, else spread evenly.
+    """Where the pieces of a file of this size begin.
+
+    The whole file when it is small, else spread evenly.
 
     >>> piece_starts(3 * PIECE_BYTES) == [0, PIECE_BYTES, 2 * PIECE_BYTES], len(piece_starts(1 << 40))
     (True, 128)
-    """
+    """  # noqa: E501
     count = -(-size // PIECE_BYTES)
     if count <= pieces_max:
         return [number * PIECE_BYTES for number in range(count)]

@@ -1,11 +1,13 @@
 """Going on with a run that a crash of its process or its host has cut off.
 
-What was measured before lies in `before-gap-N/` of the run folder and is not judged: its distributions died with the
-process. The run goes on with what it had not completed, on databases that are recovered first; a measured phase that was
-cut off gets the rest of its time, or all of it anew. It qualifies when a part of it without a gap is long enough, which
-the usual rules decide. Errors that were seen before the gap count as if there had been none.
+What was measured before lies in `before-gap-N/` of the run folder and is not judged: its
+distributions died with the process. The run goes on with what it had not completed, on databases
+that are recovered first; a measured phase that was cut off gets the rest of its time, or all of it
+anew. It qualifies when a part of it without a gap is long enough, which the usual rules decide.
+Errors that were seen before the gap count as if there had been none.
 
-The storage must be the one the run began on: known by UUID or serial, wherever it is mounted now, and refused otherwise.
+The storage must be the one the run began on: known by UUID or serial, wherever it is mounted now,
+and refused otherwise.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from plimsoll import settings
 from plimsoll.databases import preflight
+from plimsoll.documents.environment import Environment, read_environment
 from plimsoll.documents.event import Event, read_events
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import Measure, PhaseSpec, RunSpec, TargetSpec
@@ -30,7 +33,8 @@ from plimsoll.host.identity import Identity, identity_from, identity_of, mount_p
 SCHEMA_VERSION: Literal[1] = 1
 #: What belongs to the part before a gap. The plan stays too, as it was.
 MOVED = (folder.EVENTS, folder.ENVIRONMENT, folder.PROGRESS, folder.TERMINAL, "samples.parts")
-#: Phases that have to be done again whatever came after them: they open databases and make caches what they were.
+#: Phases that have to be done again whatever came after them: they open databases and make caches
+#: what they were.
 ALWAYS = ("prepare", "warm_up", "search", "stop")
 #: Events that tell of faults of the storage.
 ERRORS = ("io_error", "hung_io", "bad_pages")
@@ -49,16 +53,20 @@ def gap_of(run_folder: Path) -> Gap:
         ResumeError: it was not cut off, or not even begun.
     """
     if (run_folder / folder.OUTCOME).exists():
-        raise ResumeError(f"{run_folder} came to its end; see `plimsoll report {run_folder}`, or begin a new run")
+        raise ResumeError(
+            f"{run_folder} came to its end; see `plimsoll report {run_folder}`, or begin a new run"
+        )
     if not (run_folder / folder.PLAN).exists():
         raise ResumeError(f"{run_folder} holds no run; name the folder of one that was cut off")
     if not (run_folder / folder.ENVIRONMENT).exists():
-        raise ResumeError(f"{run_folder} was cut off before it began; start it anew")
+        raise ResumeError(f"{run_folder} was cut off before it began; start it again")
     events = read_events(run_folder)
     if not events:
-        raise ResumeError(f"{run_folder} was cut off before anything happened; start it anew")
+        raise ResumeError(f"{run_folder} was cut off before anything happened; start it again")
     ended = {event.phase for event in events if event.kind == "phase_ended"}
-    started = [event for event in events if event.kind == "phase_started" and event.phase not in ended]
+    started = [
+        event for event in events if event.kind == "phase_started" and event.phase not in ended
+    ]
     last_ns = max(_last_sign_ns(run_folder), *(event.utc_ns for event in events))
     phase = started[-1] if started else None
     return Gap(
@@ -73,7 +81,10 @@ def gap_of(run_folder: Path) -> Gap:
 
 
 def measured_lost(plan: Plan, gap: Gap, left: Sequence[PhaseSpec]) -> bool:
-    """Whether something was measured before the gap that nothing will be measured for again: its figures cannot be judged."""
+    """Whether something was measured before the gap that nothing will be measured for again.
+
+    Its figures cannot be judged.
+    """
     names = {phase.name for phase in left}
     return any(
         phase.action.kind in settings.MEASURED_KINDS
@@ -93,7 +104,7 @@ def _utc(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat(timespec="seconds")
 
 
-def find_storage(plan: Plan, environment: dict[str, Any]) -> tuple[Plan, list[str]]:
+def find_storage(plan: Plan, environment: Environment) -> tuple[Plan, list[str]]:
     """The plan with its targets where their storage is now, and remarks.
 
     Raises:
@@ -104,7 +115,8 @@ def find_storage(plan: Plan, environment: dict[str, Any]) -> tuple[Plan, list[st
         recorded = identity_from(facts.get("identity") or {})
         if not recorded.is_known():
             remarks.append(
-                f"nothing tells the storage of {target.name} from another; it is taken to be at its old place"
+                f"nothing tells the storage of {target.name} from another; it is taken to be at "
+                f"its old place"
             )
             continue
         path = Path(target.path)
@@ -120,14 +132,15 @@ def find_storage(plan: Plan, environment: dict[str, Any]) -> tuple[Plan, list[st
 
 
 def is_known_to_be_the_same(run_folder: Path) -> bool:
-    """Whether the storage that `find_storage` found is certainly the one the run began on, system disk or not.
+    """Whether the storage that `find_storage` found is certainly the one the run began on, system
+    disk or not.
 
     What has no identity could have been unmounted since, unless it was the root file system itself.
     """
     return all(
         identity_from(facts.get("identity") or {}).is_known()
         or (facts.get("file_system") or {}).get("mount_point") == "/"
-        for facts in folder.read_json(run_folder / folder.ENVIRONMENT)["targets"]
+        for facts in read_environment(run_folder / folder.ENVIRONMENT)["targets"]
     )
 
 
@@ -145,7 +158,8 @@ def _another_storage(target: TargetSpec, recorded: Identity, found: Identity) ->
         return ", ".join(item for item in known if item) or "nothing that is known"
 
     return (
-        f"{target.path} is not the storage the run began on: that was {named(recorded)}, there is {named(found)}; mount the "
+        f"{target.path} is not the storage the run began on: that was {named(recorded)}, there is "
+        f"{named(found)}; mount the "
         "right one, or begin a new run"
     )
 
@@ -159,7 +173,9 @@ def _moved(run: RunSpec, target: TargetSpec, new: Path) -> RunSpec:
         return str(new / path.relative_to(old)) if path.is_relative_to(old) else directory
 
     instances = [
-        instance.replace(directory=place(instance.directory), log_directory=place(instance.log_directory))
+        instance.replace(
+            directory=place(instance.directory), log_directory=place(instance.log_directory)
+        )
         for instance in run.instances
     ]
     for instance in instances:
@@ -172,7 +188,8 @@ def whole_plan(run_folder: Path, plan: Plan) -> Plan:
     """The plan with all phases that it began with: one that goes on holds only what was left of it.
 
     Args:
-        run_folder: the folder of the run; what was put aside before its first gap has the plan as it was.
+        run_folder: the folder of the run; what was put aside before its first gap has the plan as
+            it was.
         plan: the plan of the run that goes on.
     """
     first = run_folder / "before-gap-1" / folder.PLAN
@@ -203,20 +220,28 @@ def remaining_phases(plan: Plan, gap: Gap, *, again: bool) -> list[PhaseSpec]:
         left.append(phase)
     kinds = [phase.action.kind for phase in left]
     if "recover" in kinds:
-        # What was generated before the crash has been replayed by it; recovery is tested with logs of its own.
+        # What was generated before the crash has been replayed by it; recovery is tested with logs
+        # of its own.
         names = {phase.name for phase in left}
         place = kinds.index("recover")
         left[place:place] = [
-            phase for phase in plan.run.phases if phase.action.kind == "generate_logs" and phase.name not in names
+            phase
+            for phase in plan.run.phases
+            if phase.action.kind == "generate_logs" and phase.name not in names
         ]
     loaded = any(phase.action.kind in (*settings.MEASURED_KINDS, "backup") for phase in left)
     return [phase for phase in left if loaded or phase.action.kind not in ("warm_up", "search")]
 
 
 def as_left(plan: Plan, left: Sequence[PhaseSpec]) -> Plan:
-    """The plan of a run that goes on, with the phases that are left; what is in its databases is looked at again."""
+    """The plan of a run that goes on, with the phases that are left.
+
+    What is in its databases is looked at again.
+    """
     instances = [
-        instance.replace(databases=[database.replace(existing_records=None) for database in instance.databases])
+        instance.replace(
+            databases=[database.replace(existing_records=None) for database in instance.databases]
+        )
         for instance in plan.run.instances
     ]
     return plan.replace(run=plan.run.replace(phases=left, instances=instances))
@@ -246,9 +271,16 @@ def completed_before(run_folder: Path) -> list[str]:
 
 def gap_event(gap: Gap) -> Event:
     """The first line of the events of a run that goes on."""
-    during = f"during {gap.phase}, after {gap.phase_seconds_before:.0f} s of it" if gap.phase else "between two phases"
+    during = (
+        f"during {gap.phase}, after {gap.phase_seconds_before:.0f} s of it"
+        if gap.phase
+        else "between two phases"
+    )
     text = (
-        f"the run was cut off at {gap.cut_off_utc} {during}, and goes on {gap.seconds:.0f} s later; what was measured before "
+        f"the run was cut off at {gap.cut_off_utc} {during}, and goes on {gap.seconds:.0f} s "
+        f"later; what was measured before "
         f"lies in {gap.kept_in} and is not judged"
     )
-    return Event(time_ns=0, utc_ns=time.time_ns(), level="warning", kind="gap", phase=None, text=text)
+    return Event(
+        time_ns=0, utc_ns=time.time_ns(), level="warning", kind="gap", phase=None, text=text
+    )

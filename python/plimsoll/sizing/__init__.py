@@ -1,1 +1,4 @@
-"""Sizing, array selection, cost and advice: arithmetic on what people state, with every step traced to its source."""
+"""Sizing, array selection, cost and advice.
+
+Arithmetic on what people state, with every step traced to its source.
+"""

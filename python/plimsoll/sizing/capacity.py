@@ -1,10 +1,13 @@
-"""Drives to usable space, utilisation, and how many users fit: by I/O, by space, by the smaller of the two.
+"""Drives to usable space, utilisation, and how many users fit.
 
-Sources: Dell EqualLogic paper, Table 13 (usable space is drive size times data drives); EMC VNXe3300 report, Tables 1,
-4 and 9. Drive capacities are decimal GB as sold, sizes are 1024-based; `decimal_gb` and `binary_gb` convert.
+By I/O, by space, by the smaller of the two.
 
-The EMC report stops its Table 9 at 1,800 users and says 1,900 in its text; its measured 462.483 IOPS at 0.24 for each
-user carry 1,927, which is what these functions return.
+Sources: Dell EqualLogic paper, Table 13 (usable space is drive size times data drives); EMC
+VNXe3300 report, Tables 1, 4 and 9. Drive capacities are decimal GB as sold, sizes are 1024-based;
+`decimal_gb` and `binary_gb` convert.
+
+The EMC report stops its Table 9 at 1,800 users and says 1,900 in its text; its measured 462.483
+IOPS at 0.24 for each user carry 1,927, which is what these functions return.
 """
 
 from dataclasses import dataclass
@@ -33,19 +36,25 @@ def usable_capacity(drive_gb: Amount, data_drive_count: Amount) -> Step:
     """
     drive = amount(drive_gb, "drive_capacity_gb", "Capacity of one drive, decimal")
     drives = amount(data_drive_count, "data_drive_count", "Drives that hold data")
-    return derive("usable_capacity_gb", drive * drives, "Usable capacity, decimal", "dell_eql, Table 13")
+    return derive(
+        "usable_capacity_gb", drive * drives, "Usable capacity, decimal", "dell_eql, Table 13"
+    )
 
 
 def utilisation(used_gb: Amount, available_gb: Amount) -> Step:
-    """Share of a capacity in use, in percent (EMC report, Tables 1 and 4); both sides in the same GB.
+    """Share of a capacity in use, in percent (EMC report, Tables 1 and 4).
+
+    Both sides in the same GB.
 
     Example:
         >>> round(utilisation(3211.26, 4200).value, 3), round(utilisation(1955, 2 * 1.186 * 1024).value, 2)
         (76.459, 80.49)
-    """
+    """  # noqa: E501
     used = amount(used_gb, "used_gb", "Space in use")
     available = amount(available_gb, "available_gb", "Space available")
-    return derive("utilisation_pct", used / available * 100, "Utilisation", "emc_esrp, Tables 1 and 4")
+    return derive(
+        "utilisation_pct", used / available * 100, "Utilisation", "emc_esrp, Tables 1 and 4"
+    )
 
 
 def users_by_iops(available_iops: Amount, headroom_iops_per_user: Amount) -> Step:
@@ -56,8 +65,15 @@ def users_by_iops(available_iops: Amount, headroom_iops_per_user: Amount) -> Ste
         1927.0
     """
     available = amount(available_iops, "available_iops", "IOPS measured at the latency limit")
-    each = amount(headroom_iops_per_user, "headroom_iops_per_user", "Database IOPS per user with headroom")
-    return derive("users_by_iops_count", floor(available / each), "Users the I/O carries", "emc_esrp, appendix A")
+    each = amount(
+        headroom_iops_per_user, "headroom_iops_per_user", "Database IOPS per user with headroom"
+    )
+    return derive(
+        "users_by_iops_count",
+        floor(available / each),
+        "Users the I/O carries",
+        "emc_esrp, appendix A",
+    )
 
 
 def users_by_capacity(available_gb: Amount, space_gb_for_one: Amount) -> Step:
@@ -69,13 +85,20 @@ def users_by_capacity(available_gb: Amount, space_gb_for_one: Amount) -> Step:
     """
     available = amount(available_gb, "mailbox_space_gb", "Space for mailboxes")
     each = amount(space_gb_for_one, "mailbox_space_for_one_gb", "Space for one mailbox")
-    return derive("users_by_capacity_count", floor(available / each), "Users that fit", "emc_esrp, Table 9")
+    return derive(
+        "users_by_capacity_count", floor(available / each), "Users that fit", "emc_esrp, Table 9"
+    )
 
 
 def users_by_mailbox_size(
-    mailbox_sizes_gb: list[float], mailbox_space_gb: Amount, available_iops: Amount, headroom_iops_per_user: Amount
+    mailbox_sizes_gb: list[float],
+    mailbox_space_gb: Amount,
+    available_iops: Amount,
+    headroom_iops_per_user: Amount,
 ) -> list[UsersRow]:
-    """The trade-off between users and mailbox size: the smaller of what fits and what the I/O carries (Table 9).
+    """The trade-off between users and mailbox size.
+
+    The smaller of what fits and what the I/O carries (Table 9).
 
     Args:
         mailbox_sizes_gb: Sizes to tabulate, GB for one mailbox with everything that grows with it.

@@ -1,9 +1,10 @@
 """A catalogue of storage arrays: what each array with each drive and RAID level holds and carries.
 
-A row is one purchasable choice. The shipped catalogue is the published EqualLogic one (Tables 12 and 13 of the Dell
-Exchange 2010 sizing paper); anyone adds arrays by writing another file of `kind = "catalogue"`. Every column must be
-there: a model whose IOPS nobody measured says "not published", which is different from forgetting the column.
-Limits: capacities are decimal GB; a row whose usable capacity exceeds what its data drives hold is refused.
+A row is one purchasable choice. The shipped catalogue is the published EqualLogic one (Tables 12
+and 13 of the Dell Exchange 2010 sizing paper); anyone adds arrays by writing another file of `kind
+= "catalogue"`. Every column must be there: a model whose IOPS nobody measured says "not published",
+which is different from forgetting the column. Limits: capacities are decimal GB; a row whose usable
+capacity exceeds what its data drives hold is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll.inputs.schema import Collector, Field, Flag, ListOf, Number, Table, Tables, Text, require_kind
+from plimsoll.inputs.schema import (
+    Collector,
+    Field,
+    Flag,
+    ListOf,
+    Number,
+    Table,
+    Tables,
+    Text,
+    require_kind,
+)
 from plimsoll.inputs.toml_lines import read_located
 from plimsoll.sizing.raid import RAID_LEVELS, RaidLevel, data_drive_count
 
@@ -32,13 +43,21 @@ READERS = {
 
 _ROW_FIELDS = {
     "model": Field(Text(), required=True, meaning="the array's model name"),
-    "series": Field(Text(), required=True, meaning="the name of a [[series]], which states slots and spares"),
+    "series": Field(
+        Text(), required=True, meaning="the name of a [[series]], which states slots and spares"
+    ),
     "drive_class": Field(Text(), required=True, meaning='such as "SAS 15k" or "SATA 7.2k"'),
-    "drive_capacity_gb": Field(Number(1, 1e6), required=True, meaning="decimal GB of one drive, as sold"),
+    "drive_capacity_gb": Field(
+        Number(1, 1e6), required=True, meaning="decimal GB of one drive, as sold"
+    ),
     "raid": Field(Text(RAID_LEVELS), required=True, meaning="one of " + ", ".join(RAID_LEVELS)),
-    "usable_capacity_gb": Field(Number(1, 1e9), required=True, meaning="decimal GB a full array offers"),
+    "usable_capacity_gb": Field(
+        Number(1, 1e9), required=True, meaning="decimal GB a full array offers"
+    ),
     "transactional_iops": Field(
-        Number(1, 1e9, words=(NOT_PUBLISHED,)), required=True, meaning=f'measured host IOPS, or "{NOT_PUBLISHED}"'
+        Number(1, 1e9, words=(NOT_PUBLISHED,)),
+        required=True,
+        meaning=f'measured host IOPS, or "{NOT_PUBLISHED}"',
     ),
     "source": Field(Text(), required=True, meaning="where the row's figures come from"),
     "price_usd": Field(Number(0, 1e9), meaning="purchase price of the full array"),
@@ -46,14 +65,22 @@ _ROW_FIELDS = {
 _SERIES_FIELDS = {
     "name": Field(Text(), required=True, meaning="what the rows call this series"),
     "drive_slots": Field(
-        Number(1, 10_000, whole=True), required=True, meaning="drives in a full array, spares included"
+        Number(1, 10_000, whole=True),
+        required=True,
+        meaning="drives in a full array, spares included",
     ),
-    "hot_spares": Field(Number(0, 1_000, whole=True), required=True, meaning="drives kept as hot spares"),
+    "hot_spares": Field(
+        Number(0, 1_000, whole=True), required=True, meaning="drives kept as hot spares"
+    ),
     "source": Field(Text(), required=True, meaning="where these figures come from"),
 }
 _CONDITION_FIELDS = {
-    "databases_max": Field(Number(1, 1e6, whole=True), meaning="databases per array the IOPS were measured with"),
-    "arrays_max": Field(Number(1, 1e6, whole=True), meaning="arrays up to which scaling was measured"),
+    "databases_max": Field(
+        Number(1, 1e6, whole=True), meaning="databases per array the IOPS were measured with"
+    ),
+    "arrays_max": Field(
+        Number(1, 1e6, whole=True), meaning="arrays up to which scaling was measured"
+    ),
     "log_iops_included": Field(
         Flag(), default=False, meaning="whether log I/O ran on the array while IOPS were measured"
     ),
@@ -64,9 +91,15 @@ _FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the catalogue"),
     "source": Field(Text(), required=True, meaning="where its figures come from"),
     "rows": Field(
-        Tables(_ROW_FIELDS, count_minimum=1), required=True, meaning="one row per array, drive and RAID level"
+        Tables(_ROW_FIELDS, count_minimum=1),
+        required=True,
+        meaning="one row per array, drive and RAID level",
     ),
-    "series": Field(Tables(_SERIES_FIELDS, count_minimum=1, unique="name"), required=True, meaning="slots and spares"),
+    "series": Field(
+        Tables(_SERIES_FIELDS, count_minimum=1, unique="name"),
+        required=True,
+        meaning="slots and spares",
+    ),
     "conditions": Field(Table(_CONDITION_FIELDS), meaning="what the measured IOPS hold for"),
 }
 
@@ -136,31 +169,45 @@ def read_catalogue(path: Path = SHIPPED_CATALOGUE) -> Catalogue:
     """Read a catalogue file.
 
     Raises:
-        InputError: with every mistake in the file: missing columns, unknown series, impossible RAID, too much capacity.
+        InputError: with every mistake in the file: missing columns, unknown series, impossible
+            RAID, too much capacity.
     """
     document = read_located(path)
     require_kind(document, ("catalogue",), READERS)
     collector = Collector(document)
     content = collector.top(_FIELDS)
-    series = {entry["name"]: entry for entry in content["series"] or [] if isinstance(entry["name"], str)}
+    series = {
+        entry["name"]: entry for entry in content["series"] or [] if isinstance(entry["name"], str)
+    }
     stated = dict(content["conditions"] or {})
     conditions = Conditions(**{**stated, "excluded": tuple(stated.get("excluded", ()))})
-    rows = [_row(row, index, series, conditions, collector) for index, row in enumerate(content["rows"] or [])]
+    rows = [
+        _row(row, index, series, conditions, collector)
+        for index, row in enumerate(content["rows"] or [])
+    ]
     collector.raise_if_any()
     return Catalogue(content["name"], content["source"], tuple(row for row in rows if row))
 
 
 def _row(
-    row: dict[str, Any], index: int, series: dict[str, Any], conditions: Conditions, collector: Collector
+    row: dict[str, Any],
+    index: int,
+    series: dict[str, Any],
+    conditions: Conditions,
+    collector: Collector,
 ) -> ArrayRow | None:
     """One row joined with its series; None, with mistakes noted, when it does not hold together."""
     known = series.get(row["series"])
     if row["series"] is not None and known is None:
         names = ", ".join(f'"{name}"' for name in series)
         collector.add(
-            ("rows", index, "series"), f'is "{row["series"]}", which no [[series]] describes', f"known: {names}"
+            ("rows", index, "series"),
+            f'is "{row["series"]}", which no [[series]] describes',
+            f"known: {names}",
         )
-    if known is None or any(row[key] is None for key, field in _ROW_FIELDS.items() if field.required):
+    if known is None or any(
+        row[key] is None for key, field in _ROW_FIELDS.items() if field.required
+    ):
         return None
     slots, spares = known["drive_slots"], known["hot_spares"]
     if slots is None or spares is None:
@@ -175,9 +222,14 @@ def _row(
         )
         return None
     if row["usable_capacity_gb"] > data_drives * row["drive_capacity_gb"]:
-        message = f"is {row['usable_capacity_gb']:g}, but {data_drives} data drives of {row['drive_capacity_gb']:g} GB hold less"
+        message = (
+            f"is {row['usable_capacity_gb']:g}, but {data_drives} data drives of "
+            f"{row['drive_capacity_gb']:g} GB hold less"
+        )
         collector.add(
-            ("rows", index, "usable_capacity_gb"), message, "check the drive size, the spares and the RAID level"
+            ("rows", index, "usable_capacity_gb"),
+            message,
+            "check the drive size, the spares and the RAID level",
         )
         return None
     iops = None if row["transactional_iops"] == NOT_PUBLISHED else float(row["transactional_iops"])

@@ -1,12 +1,14 @@
-"""What an option costs: drives, enclosures, rack space, purchase, power, cooling, failures, and cost per delivered unit.
+"""What an option costs: drives, enclosures, rack space, purchase, power, cooling, failures, and
+cost per delivered unit.
 
-Source: the cost analysis of the SanDisk paper on SSDs for Exchange (2014 prices), generalised. An option is a drive that
-was tested in a small group; the analysis asks how many of them deliver what is needed, and what that many cost. The
-count assumes that IOPS grow in proportion to drives, as the paper does; no array was measured at 72 drives. Power is a
-range because data sheets give one. Every figure is a `Step` with its formula, so a reader can follow each sum.
-Limits: one currency, written as USD; no discounts, interest, support contracts or floor rent; failures follow from the
-stated MTBF alone; drives are rounded up to pairs for mirrors, not to whole parity groups. A figure whose inputs are not
-stated is absent, and `absences` says which input is missing.
+Source: the cost analysis of the SanDisk paper on SSDs for Exchange (2014 prices), generalised. An
+option is a drive that was tested in a small group; the analysis asks how many of them deliver what
+is needed, and what that many cost. The count assumes that IOPS grow in proportion to drives, as the
+paper does; no array was measured at 72 drives. Power is a range because data sheets give one. Every
+figure is a `Step` with its formula, so a reader can follow each sum. Limits: one currency, written
+as USD; no discounts, interest, support contracts or floor rent; failures follow from the stated
+MTBF alone; drives are rounded up to pairs for mirrors, not to whole parity groups. A figure whose
+inputs are not stated is absent, and `absences` says which input is missing.
 """
 
 from __future__ import annotations
@@ -36,10 +38,11 @@ class CostOption:
         drive_capacity_gb: decimal GB of one drive.
         drive_price_usd: price of one drive.
         raid: RAID level of the measured group; capacity for data follows from it.
-        count_rule: "exact" rounds the number of drives up; "rounded_factor" multiplies the measured group by the rounded
-            ratio of IOPS, as the paper does.
+        count_rule: "exact" rounds the number of drives up; "rounded_factor" multiplies the measured
+            group by the rounded ratio of IOPS, as the paper does.
         used_capacity_fraction: share of each drive that is used; 0.1 for short-stroked drives.
-        drive_power_low_w: least power of one drive, None when not stated; likewise `drive_power_high_w`.
+        drive_power_low_w: least power of one drive, None when not stated; likewise
+            `drive_power_high_w`.
         mtbf_h: mean time between failures of one drive, None when not stated.
         enclosure_drive_slots: drives in one enclosure, None when the drives fit the server.
         enclosure_rack_units: height of one enclosure.
@@ -118,7 +121,10 @@ class OptionCost:
 
 
 def figure(name: str, unit: str, definition: Amount | Expression, title: str, source: str) -> Step:
-    """Name a figure of the cost analysis; a plain number is a given one, an expression a derived one."""
+    """Name a figure of the cost analysis.
+
+    A plain number is a given one, an expression a derived one.
+    """
     if isinstance(definition, Expression):
         return Step(definition.value, "step", (), name, unit, title, source, definition)
     return Step(float(definition), "step", (), name, unit, title, source)
@@ -147,7 +153,9 @@ def equivalent_drive_count(
 
 
 def enclosure_count(drive_count: Amount, slots_per_enclosure: Amount) -> Expression:
-    """Enclosures for a number of drives. Source: SanDisk cost analysis: 72 drives at 24 slots are 3.
+    """Enclosures for a number of drives.
+
+    Source: SanDisk cost analysis: 72 drives at 24 slots are 3.
 
     >>> enclosure_count(72, 24).value
     3.0
@@ -155,7 +163,9 @@ def enclosure_count(drive_count: Amount, slots_per_enclosure: Amount) -> Express
     return ceil(drive_count / _step(slots_per_enclosure))
 
 
-def purchase_usd(drives: Amount, drive_usd: Amount, enclosures: Amount, enclosure_usd: Amount) -> Expression:
+def purchase_usd(
+    drives: Amount, drive_usd: Amount, enclosures: Amount, enclosure_usd: Amount
+) -> Expression:
     """Price of drives and enclosures. Source: SanDisk cost analysis: 72 x 307.99 + 3 x 4,000 USD.
 
     >>> round(purchase_usd(72, 307.99, 3, 4000).value, 2)
@@ -192,7 +202,14 @@ class _Ledger:
         self.figures: dict[str, Step] = {}
         self.absences: dict[str, str] = {}
 
-    def add(self, name: str, unit: str, definition: Amount | Expression, title: str, source: str = ARITHMETIC) -> Step:
+    def add(
+        self,
+        name: str,
+        unit: str,
+        definition: Amount | Expression,
+        title: str,
+        source: str = ARITHMETIC,
+    ) -> Step:
         self.figures[name] = figure(name, unit, definition, title, source)
         return self.figures[name]
 
@@ -204,29 +221,53 @@ def _count(ledger: _Ledger, option: CostOption, goal: Goal) -> None:
     """TCO-01: drives for the IOPS and for the capacity."""
     required = ledger.add("required_iops", "IOPS", goal.iops, "IOPS to deliver", GIVEN)
     tested = ledger.given("tested_iops", "IOPS", option.tested_iops, "IOPS of the measured group")
-    group = ledger.given("tested_drive_count", "drives", option.tested_drive_count, "Drives in the measured group")
+    group = ledger.given(
+        "tested_drive_count", "drives", option.tested_drive_count, "Drives in the measured group"
+    )
     ledger.add("iops_factor", "ratio", required / tested, "Needed over measured IOPS", PAPER)
-    both = {rule: equivalent_drive_count(required, tested, group, rule) for rule in get_args(CountRule)}
-    exact = ledger.add("drives_for_iops_exact_count", "drives", both["exact"], "Drives for the IOPS, rounded up")
+    both = {
+        rule: equivalent_drive_count(required, tested, group, rule) for rule in get_args(CountRule)
+    }
+    exact = ledger.add(
+        "drives_for_iops_exact_count", "drives", both["exact"], "Drives for the IOPS, rounded up"
+    )
     rounded = ledger.add(
-        "drives_for_iops_rounded_count", "drives", both["rounded_factor"], "Drives by the rounded factor", PAPER
+        "drives_for_iops_rounded_count",
+        "drives",
+        both["rounded_factor"],
+        "Drives by the rounded factor",
+        PAPER,
     )
     for_iops = rounded if option.count_rule == "rounded_factor" else exact
-    size = ledger.given("drive_capacity_gb", "GB", option.drive_capacity_gb, "Capacity of one drive")
+    size = ledger.given(
+        "drive_capacity_gb", "GB", option.drive_capacity_gb, "Capacity of one drive"
+    )
     data = ledger.add(
-        "data_fraction", "ratio", data_drive_count(option.raid, option.tested_drive_count) / option.tested_drive_count,
-        f"Share of drives that hold data at {option.raid}", "RAID arithmetic on the measured group",
-    )  # fmt: skip
-    used = ledger.given("used_capacity_fraction", "ratio", option.used_capacity_fraction, "Share of a drive used")
+        "data_fraction",
+        "ratio",
+        data_drive_count(option.raid, option.tested_drive_count) / option.tested_drive_count,
+        f"Share of drives that hold data at {option.raid}",
+        "RAID arithmetic on the measured group",
+    )
+    used = ledger.given(
+        "used_capacity_fraction", "ratio", option.used_capacity_fraction, "Share of a drive used"
+    )
     count: Expression = for_iops
     if goal.capacity_gb is not None:
-        needed = ledger.add("required_capacity_gb", "GB", goal.capacity_gb, "Capacity to deliver", GIVEN)
+        needed = ledger.add(
+            "required_capacity_gb", "GB", goal.capacity_gb, "Capacity to deliver", GIVEN
+        )
         for_data = ledger.add(
-            "drives_for_capacity_count", "drives", ceil(needed / (size * data * used)), "Drives for the capacity"
+            "drives_for_capacity_count",
+            "drives",
+            ceil(needed / (size * data * used)),
+            "Drives for the capacity",
         )
         count = maximum(for_iops, for_data)
     if option.raid in ("RAID 1", "RAID 10"):
-        ledger.add("drive_count", "drives", ceil(count / 2) * 2, "Drives to buy", "mirrors take pairs")
+        ledger.add(
+            "drive_count", "drives", ceil(count / 2) * 2, "Drives to buy", "mirrors take pairs"
+        )
     else:
         ledger.add("drive_count", "drives", count, "Drives to buy")
 
@@ -236,16 +277,31 @@ def _purchase(ledger: _Ledger, option: CostOption) -> None:
     drives = ledger.figures["drive_count"]
     price = ledger.given("drive_price_usd", "USD", option.drive_price_usd, "Price of one drive")
     if option.enclosure_drive_slots is None:
-        enclosures = ledger.add("enclosure_count", "enclosures", 0, "Enclosures", "none: the drives fit the server")
+        enclosures = ledger.add(
+            "enclosure_count", "enclosures", 0, "Enclosures", "none: the drives fit the server"
+        )
     else:
-        slots = ledger.given("enclosure_drive_slots", "drives", option.enclosure_drive_slots, "Drives in an enclosure")
-        enclosures = ledger.add("enclosure_count", "enclosures", enclosure_count(drives, slots), "Enclosures", PAPER)
-    units = ledger.given("enclosure_rack_units", "U", option.enclosure_rack_units, "Height of an enclosure")
+        slots = ledger.given(
+            "enclosure_drive_slots",
+            "drives",
+            option.enclosure_drive_slots,
+            "Drives in an enclosure",
+        )
+        enclosures = ledger.add(
+            "enclosure_count", "enclosures", enclosure_count(drives, slots), "Enclosures", PAPER
+        )
+    units = ledger.given(
+        "enclosure_rack_units", "U", option.enclosure_rack_units, "Height of an enclosure"
+    )
     ledger.add("rack_units", "U", enclosures * units, "Rack space of the enclosures", PAPER)
-    shell = ledger.given("enclosure_price_usd", "USD", option.enclosure_price_usd, "Price of an enclosure")
+    shell = ledger.given(
+        "enclosure_price_usd", "USD", option.enclosure_price_usd, "Price of an enclosure"
+    )
     ledger.add("drives_cost_usd", "USD", drives * price, "Drives")
     ledger.add("enclosures_cost_usd", "USD", enclosures * shell, "Enclosures")
-    ledger.add("purchase_usd", "USD", purchase_usd(drives, price, enclosures, shell), "Purchase", PAPER)
+    ledger.add(
+        "purchase_usd", "USD", purchase_usd(drives, price, enclosures, shell), "Purchase", PAPER
+    )
 
 
 def _delivery(ledger: _Ledger, option: CostOption, goal: Goal) -> None:
@@ -261,9 +317,18 @@ def _delivery(ledger: _Ledger, option: CostOption, goal: Goal) -> None:
         linear,
     )
     ledger.add("usd_per_iops", "USD/IOPS", paid / delivered, "Purchase per delivered IOPS")
-    raw = ledger.add("raw_capacity_gb", "GB", drives * figures["drive_capacity_gb"], "Capacity of all drives")
-    usable = ledger.add("usable_capacity_gb", "GB", raw * figures["data_fraction"], "Capacity for data")
-    used = ledger.add("used_capacity_gb", "GB", usable * figures["used_capacity_fraction"], "Capacity used for data")
+    raw = ledger.add(
+        "raw_capacity_gb", "GB", drives * figures["drive_capacity_gb"], "Capacity of all drives"
+    )
+    usable = ledger.add(
+        "usable_capacity_gb", "GB", raw * figures["data_fraction"], "Capacity for data"
+    )
+    used = ledger.add(
+        "used_capacity_gb",
+        "GB",
+        usable * figures["used_capacity_fraction"],
+        "Capacity used for data",
+    )
     ledger.add("usd_per_raw_gb", "USD/GB", paid / raw, "Purchase per GB of drives")
     ledger.add("usd_per_usable_gb", "USD/GB", paid / usable, "Purchase per GB for data")
     ledger.add("usd_per_used_gb", "USD/GB", paid / used, "Purchase per GB used")
@@ -283,7 +348,9 @@ def _delivery(ledger: _Ledger, option: CostOption, goal: Goal) -> None:
 
 def _power(ledger: _Ledger, option: CostOption, goal: Goal, energy: Energy) -> None:
     """TCO-04: power, energy and cooling of a year, lowest and highest."""
-    drives, enclosures, paid = (ledger.figures[name] for name in ("drive_count", "enclosure_count", "purchase_usd"))
+    drives, enclosures, paid = (
+        ledger.figures[name] for name in ("drive_count", "enclosure_count", "purchase_usd")
+    )
     if option.drive_power_low_w is None or option.drive_power_high_w is None:
         for name in ("power_low_w", "power_high_w", "total_low_usd", "total_high_usd"):
             ledger.absences[name] = "the power of a drive is not stated"
@@ -295,19 +362,51 @@ def _power(ledger: _Ledger, option: CostOption, goal: Goal, energy: Energy) -> N
     shells = enclosures * ledger.given(
         "enclosure_power_w", "W", option.enclosure_power_w or 0.0, "Power of an enclosure"
     )
-    hours = ledger.add("hours_per_year", "h", energy.hours_per_year, "Hours of operation in a year", energy.source)
-    tariff = ledger.add(
-        "electricity_usd_per_kwh", "USD/kWh", energy.electricity_usd_per_kwh, "Electricity", energy.source
+    hours = ledger.add(
+        "hours_per_year", "h", energy.hours_per_year, "Hours of operation in a year", energy.source
     )
-    overhead = ledger.add("cooling_w_per_w", "ratio", energy.cooling_w_per_w, "Cooling per watt of load", energy.source)
+    tariff = ledger.add(
+        "electricity_usd_per_kwh",
+        "USD/kWh",
+        energy.electricity_usd_per_kwh,
+        "Electricity",
+        energy.source,
+    )
+    overhead = ledger.add(
+        "cooling_w_per_w",
+        "ratio",
+        energy.cooling_w_per_w,
+        "Cooling per watt of load",
+        energy.source,
+    )
     years = ledger.add("years", "years", goal.years, "Years of operation", GIVEN)
     for side, watts in (("low", option.drive_power_low_w), ("high", option.drive_power_high_w)):
         each = ledger.given(f"drive_power_{side}_w", "W", watts, f"Power of one drive, {side}")
         power = ledger.add(f"power_{side}_w", "W", drives * each + shells, f"Power, {side}", PAPER)
-        used = ledger.add(f"energy_{side}_kwh_per_year", "kWh/year", power * hours / 1000, f"Energy in a year, {side}")
-        bill = ledger.add(f"power_{side}_usd_per_year", "USD/year", used * tariff, f"Electricity in a year, {side}")
-        cooling = ledger.add(f"cooling_{side}_usd_per_year", "USD/year", bill * overhead, f"Cooling in a year, {side}")
-        ledger.add(f"total_{side}_usd", "USD", paid + (bill + cooling) * years, f"Purchase and running cost, {side}")
+        used = ledger.add(
+            f"energy_{side}_kwh_per_year",
+            "kWh/year",
+            power * hours / 1000,
+            f"Energy in a year, {side}",
+        )
+        bill = ledger.add(
+            f"power_{side}_usd_per_year",
+            "USD/year",
+            used * tariff,
+            f"Electricity in a year, {side}",
+        )
+        cooling = ledger.add(
+            f"cooling_{side}_usd_per_year",
+            "USD/year",
+            bill * overhead,
+            f"Cooling in a year, {side}",
+        )
+        ledger.add(
+            f"total_{side}_usd",
+            "USD",
+            paid + (bill + cooling) * years,
+            f"Purchase and running cost, {side}",
+        )
 
 
 def _failures(ledger: _Ledger, option: CostOption, energy: Energy) -> None:
@@ -320,7 +419,12 @@ def _failures(ledger: _Ledger, option: CostOption, energy: Energy) -> None:
         "hours_per_year", "h", energy.hours_per_year, "Hours of operation in a year", energy.source
     )
     drives = ledger.figures["drive_count"]
-    ledger.add("failures_per_year", "drives/year", failures_per_year(drives, hours, mtbf), "Drive failures in a year")
+    ledger.add(
+        "failures_per_year",
+        "drives/year",
+        failures_per_year(drives, hours, mtbf),
+        "Drive failures in a year",
+    )
 
 
 def _step(value: Amount) -> Expression:

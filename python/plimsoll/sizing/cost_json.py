@@ -9,12 +9,30 @@ from plimsoll.sizing.traced import as_json
 
 #: The figures of the summary, in reading order: name and number of decimals.
 COST_SUMMARY = {
-    "drive_count": 0, "enclosure_count": 0, "rack_units": 0, "purchase_usd": 2, "delivered_iops": 2, "usd_per_iops": 4,
-    "users_count": 0, "usd_per_user": 4, "raw_capacity_gb": 0, "usable_capacity_gb": 0, "used_capacity_gb": 0,
-    "usd_per_raw_gb": 4, "usd_per_usable_gb": 4, "usd_per_used_gb": 4, "power_low_w": 0, "power_high_w": 0,
-    "power_low_usd_per_year": 2, "power_high_usd_per_year": 2, "cooling_low_usd_per_year": 2,
-    "cooling_high_usd_per_year": 2, "failures_per_year": 5, "total_low_usd": 2, "total_high_usd": 2,
-}  # fmt: skip
+    "drive_count": 0,
+    "enclosure_count": 0,
+    "rack_units": 0,
+    "purchase_usd": 2,
+    "delivered_iops": 2,
+    "usd_per_iops": 4,
+    "users_count": 0,
+    "usd_per_user": 4,
+    "raw_capacity_gb": 0,
+    "usable_capacity_gb": 0,
+    "used_capacity_gb": 0,
+    "usd_per_raw_gb": 4,
+    "usd_per_usable_gb": 4,
+    "usd_per_used_gb": 4,
+    "power_low_w": 0,
+    "power_high_w": 0,
+    "power_low_usd_per_year": 2,
+    "power_high_usd_per_year": 2,
+    "cooling_low_usd_per_year": 2,
+    "cooling_high_usd_per_year": 2,
+    "failures_per_year": 5,
+    "total_low_usd": 2,
+    "total_high_usd": 2,
+}
 
 
 def cost_json(study: CostStudy) -> dict[str, object]:
@@ -30,8 +48,12 @@ def cost_json(study: CostStudy) -> dict[str, object]:
         "options": {
             cost.option.name: {
                 "title": cost.option.title,
-                "figures": {name: as_json(step, with_chain=False) for name, step in cost.figures.items()},
-                "ratio_to_reference": {name: study.ratio(cost.option.name, name) for name in COST_SUMMARY},
+                "figures": {
+                    name: as_json(step, with_chain=False) for name, step in cost.figures.items()
+                },
+                "ratio_to_reference": {
+                    name: study.ratio(cost.option.name, name) for name in COST_SUMMARY
+                },
                 "absences": cost.absences,
             }
             for cost in study.options

@@ -1,8 +1,10 @@
-"""A cost file: options side by side, and the statements of a paper or a vendor beside what the figures give.
+"""A cost file: options side by side, and the statements of a paper or a vendor beside what the
+figures give.
 
-A cost file has `kind = "cost"`. Besides the options it may carry measurements (for an improvement table: rates compare
-new over old, latencies old over new) and claims: a stated number and the expression that should yield it. A claim holds,
-or it does not and the computed figure stands beside it.
+A cost file has `kind = "cost"`. Besides the options it may carry measurements (for an improvement
+table: rates compare new over old, latencies old over new) and claims: a stated number and the
+expression that should yield it. A claim holds, or it does not and the computed figure stands beside
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.inputs.expression import ExpressionError, Fact, evaluate, parse_expression
-from plimsoll.inputs.schema import Collector, Field, Flag, Number, Numbers, Table, Tables, Text, require_kind
+from plimsoll.inputs.schema import (
+    Collector,
+    Field,
+    Flag,
+    Number,
+    Numbers,
+    Table,
+    Tables,
+    Text,
+    require_kind,
+)
 from plimsoll.inputs.toml_lines import read_located
 from plimsoll.sizing.catalogue import DATA_FOLDER, READERS
 from plimsoll.sizing.consolidation import Asset, Consolidation, consolidate
@@ -29,12 +41,18 @@ _OPTION_FIELDS = {
     "name": Field(Text(), required=True, meaning="short name used in comparisons and claims"),
     "title": Field(Text(), required=True, meaning="what the drives are"),
     "source": Field(Text(), required=True, meaning="where the figures come from"),
-    "tested_drive_count": Field(Number(1, 1e5, whole=True), required=True, meaning="drives in the measured group"),
-    "tested_iops": Field(Number(1e-3, 1e9), required=True, meaning="IOPS that group carried within limits"),
+    "tested_drive_count": Field(
+        Number(1, 1e5, whole=True), required=True, meaning="drives in the measured group"
+    ),
+    "tested_iops": Field(
+        Number(1e-3, 1e9), required=True, meaning="IOPS that group carried within limits"
+    ),
     "drive_capacity_gb": Field(Number(1, 1e6), required=True, meaning="decimal GB of one drive"),
     "drive_price_usd": Field(Number(0.01, 1e7), required=True, meaning="price of one drive"),
     "raid": Field(Text(RAID_LEVELS), default="RAID 0", meaning="RAID level of the measured group"),
-    "count_rule": Field(Text(("exact", "rounded_factor")), default="exact", meaning="how drives are counted"),
+    "count_rule": Field(
+        Text(("exact", "rounded_factor")), default="exact", meaning="how drives are counted"
+    ),
     "used_capacity_fraction": Field(
         Number(0.001, 1), default=1.0, meaning="share of each drive used; 0.1 short-stroked"
     ),
@@ -42,7 +60,9 @@ _OPTION_FIELDS = {
     "drive_power_high_w": Field(_WATTS, meaning="most power of one drive"),
     "mtbf_h": Field(Number(1, 1e9), meaning="mean time between failures of one drive"),
     "enclosure_drive_slots": Field(Number(1, 1e4, whole=True), meaning="drives in an enclosure"),
-    "enclosure_rack_units": Field(Number(0, 60, whole=True), default=0, meaning="height of an enclosure"),
+    "enclosure_rack_units": Field(
+        Number(0, 60, whole=True), default=0, meaning="height of an enclosure"
+    ),
     "enclosure_price_usd": Field(_PRICE, default=0.0, meaning="price of an enclosure"),
     "enclosure_power_w": Field(_WATTS, meaning="power of an enclosure without drives"),
 }
@@ -51,14 +71,18 @@ _CLAIM_FIELDS = {
     "statement": Field(Text(), required=True, meaning="the claim in a sentence"),
     "stated": Field(Number(-1e12, 1e12), required=True, meaning="the number it states"),
     "computed": Field(Text(), required=True, meaning="the expression that should yield it"),
-    "relation": Field(Text(("about", "more_than", "at_most")), default="about", meaning="how the two compare"),
+    "relation": Field(
+        Text(("about", "more_than", "at_most")), default="about", meaning="how the two compare"
+    ),
     "tolerance_pct": Field(Number(0, 100), default=1.0, meaning="what `about` allows"),
 }
 _FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the study"),
     "source": Field(Text(), required=True, meaning="where its figures come from"),
     "price_date": Field(Text(), required=True, meaning='when the prices held, such as "2014-06"'),
-    "reference": Field(Text(), meaning="the option the others are compared with; the first one when left out"),
+    "reference": Field(
+        Text(), meaning="the option the others are compared with; the first one when left out"
+    ),
     "goal": Field(
         Table(
             {
@@ -75,23 +99,41 @@ _FIELDS = {
     "energy": Field(
         Table(
             {
-                "electricity_usd_per_kwh": Field(Number(0, 100), required=True, meaning="price of electricity"),
-                "cooling_w_per_w": Field(Number(0, 10), required=True, meaning="cooling power per watt of load"),
-                "hours_per_year": Field(Number(1, 8784), default=8760.0, meaning="hours of operation"),
-                "source": Field(Text(), required=True, meaning='where the prices come from; "assumed" is a source'),
+                "electricity_usd_per_kwh": Field(
+                    Number(0, 100), required=True, meaning="price of electricity"
+                ),
+                "cooling_w_per_w": Field(
+                    Number(0, 10), required=True, meaning="cooling power per watt of load"
+                ),
+                "hours_per_year": Field(
+                    Number(1, 8784), default=8760.0, meaning="hours of operation"
+                ),
+                "source": Field(
+                    Text(),
+                    required=True,
+                    meaning='where the prices come from; "assumed" is a source',
+                ),
             }
         ),
         required=True,
         meaning="[energy] with the price of electricity and the share of cooling",
     ),
-    "options": Field(Tables(_OPTION_FIELDS, count_minimum=1, unique="name"), required=True, meaning="at least one"),
+    "options": Field(
+        Tables(_OPTION_FIELDS, count_minimum=1, unique="name"),
+        required=True,
+        meaning="at least one",
+    ),
     "measurements": Field(
         Tables(
             {
                 "name": Field(Text(), required=True, meaning="what was measured"),
                 "unit": Field(Text(), required=True, meaning="its unit"),
-                "better": Field(Text(("higher", "lower")), required=True, meaning="which direction is better"),
-                "values": Field(Numbers(Number(0, 1e15)), required=True, meaning="a number for each option"),
+                "better": Field(
+                    Text(("higher", "lower")), required=True, meaning="which direction is better"
+                ),
+                "values": Field(
+                    Numbers(Number(0, 1e15)), required=True, meaning="a number for each option"
+                ),
                 "source": Field(Text(), required=True, meaning="where the numbers come from"),
             },
             unique="name",
@@ -103,9 +145,15 @@ _FIELDS = {
         Tables(
             {
                 "name": Field(Text(), required=True, meaning="what is counted"),
-                "count_before": Field(Number(0, 1e6, whole=True), required=True, meaning="how many before"),
-                "count_after": Field(Number(0, 1e6, whole=True), required=True, meaning="how many after"),
-                "is_virtual": Field(Flag(), default=False, meaning="whether it is a virtual machine"),
+                "count_before": Field(
+                    Number(0, 1e6, whole=True), required=True, meaning="how many before"
+                ),
+                "count_after": Field(
+                    Number(0, 1e6, whole=True), required=True, meaning="how many after"
+                ),
+                "is_virtual": Field(
+                    Flag(), default=False, meaning="whether it is a virtual machine"
+                ),
                 "rack_units_each": Field(Number(0, 60)),
                 "floor_space_each_m2": Field(Number(0, 1000)),
                 "power_each_w": Field(_WATTS),
@@ -129,7 +177,10 @@ class Measurement:
     source: str
 
     def improvement(self, old: str, new: str) -> float | None:
-        """How many times better `new` is: a ratio of rates, or the inverse ratio of latencies; None for a zero."""
+        """How many times better `new` is: a ratio of rates, or the inverse ratio of latencies.
+
+        None for a zero.
+        """
         over, under = (new, old) if self.better == "higher" else (old, new)
         if over not in self.values or not self.values.get(under):
             return None
@@ -177,8 +228,14 @@ class CostStudy:
         return next(cost for cost in self.options if cost.option.name == name)
 
     def ratio(self, name: str, figure: str) -> float | None:
-        """A figure of one option over that of the reference; None where either lacks it or the reference's is 0."""
-        mine, base = self.option(name).figures.get(figure), self.option(self.reference).figures.get(figure)
+        """A figure of one option over that of the reference.
+
+        None where either lacks it or the reference's is 0.
+        """
+        mine, base = (
+            self.option(name).figures.get(figure),
+            self.option(self.reference).figures.get(figure),
+        )
         return mine.value / base.value if mine and base and base.value else None
 
 
@@ -202,12 +259,18 @@ def _check_across_tables(content: dict[str, Any], collector: Collector) -> None:
     names = [option["name"] for option in content["options"] or []]
     if content["reference"] is not None and content["reference"] not in names:
         collector.add(
-            ("reference",), f'is "{content["reference"]}", which is no option', "options: " + ", ".join(map(str, names))
+            ("reference",),
+            f'is "{content["reference"]}", which is no option',
+            "options: " + ", ".join(map(str, names)),
         )
     for index, option in enumerate(content["options"] or []):
         if option["name"] and not option["name"].isidentifier():
             hint = "claims refer to it, so write letters, digits and _, beginning with a letter"
-            collector.add(("options", index, "name"), f'is "{option["name"]}", which cannot stand in a formula', hint)
+            collector.add(
+                ("options", index, "name"),
+                f'is "{option["name"]}", which cannot stand in a formula',
+                hint,
+            )
         low, high = option["drive_power_low_w"], option["drive_power_high_w"]
         if (low is None) != (high is None):
             collector.add(
@@ -216,7 +279,10 @@ def _check_across_tables(content: dict[str, Any], collector: Collector) -> None:
                 "give both",
             )
         elif low is not None and low > high:
-            collector.add(("options", index, "drive_power_low_w"), f"is {low:g}, above the highest power of {high:g}")
+            collector.add(
+                ("options", index, "drive_power_low_w"),
+                f"is {low:g}, above the highest power of {high:g}",
+            )
         if option["raid"] and option["tested_drive_count"]:
             try:
                 data_drive_count(option["raid"], int(option["tested_drive_count"]))
@@ -226,13 +292,19 @@ def _check_across_tables(content: dict[str, Any], collector: Collector) -> None:
         for name in measurement["values"] or {}:
             if name not in names:
                 collector.add(
-                    ("measurements", index, "values", name), "is no option", "options: " + ", ".join(map(str, names))
+                    ("measurements", index, "values", name),
+                    "is no option",
+                    "options: " + ", ".join(map(str, names)),
                 )
     for index, claim in enumerate(content["claims"]):
         try:
             parse_expression(claim["computed"] or "0")
         except ExpressionError as error:
-            collector.add(("claims", index, "computed"), str(error), "for instance hdd.purchase_usd / ssd.purchase_usd")
+            collector.add(
+                ("claims", index, "computed"),
+                str(error),
+                "for instance hdd.purchase_usd / ssd.purchase_usd",
+            )
 
 
 def _study(content: dict[str, Any]) -> CostStudy:
@@ -260,7 +332,10 @@ def _facts(costs: tuple[OptionCost, ...], measurements: tuple[Measurement, ...])
     for cost in costs:
         facts |= {f"{cost.option.name}.{name}": step.value for name, step in cost.figures.items()}
     for measurement in measurements:
-        facts |= {f"measured.{measurement.name}.{name}": value for name, value in measurement.values.items()}
+        facts |= {
+            f"measured.{measurement.name}.{name}": value
+            for name, value in measurement.values.items()
+        }
     return facts
 
 
@@ -271,7 +346,11 @@ def judge_claim(claim: Mapping[str, Any], facts: Mapping[str, Fact]) -> Claim:
         claim: a checked `[[claims]]` table.
         facts: figures by dotted name.
     """
-    stated, relation, tolerance = float(claim["stated"]), claim["relation"], float(claim["tolerance_pct"])
+    stated, relation, tolerance = (
+        float(claim["stated"]),
+        claim["relation"],
+        float(claim["tolerance_pct"]),
+    )
     head = (claim["id"], claim["statement"], stated, relation, claim["computed"])
     try:
         computed = float(evaluate(parse_expression(claim["computed"]), facts))

@@ -1,9 +1,12 @@
-"""A cost study as a workbook whose formulas live: change a price or a number of drives and every figure follows.
+"""A cost study as a workbook whose formulas live.
 
-Each option has a sheet of its own: a row for every figure, inputs in yellow, everything else a formula written from the
-same expression that gave the figure here. Names such as `drive_count` are names of that sheet, so the options do not get
-into each other's way. The first sheet compares the options, and its cells point to theirs. Statements stand on a sheet as
-they were judged; they do not follow a changed input. A test has LibreOffice recalculate the options and the comparison.
+Change a price or a number of drives and every figure follows.
+
+Each option has a sheet of its own: a row for every figure, inputs in yellow, everything else a
+formula written from the same expression that gave the figure here. Names such as `drive_count` are
+names of that sheet, so the options do not get into each other's way. The first sheet compares the
+options, and its cells point to theirs. Statements stand on a sheet as they were judged; they do not
+follow a changed input. A test has LibreOffice recalculate the options and the comparison.
 """
 
 from __future__ import annotations
@@ -40,13 +43,22 @@ def cost_workbook(study: CostStudy) -> bytes:
                 comparison.write_string(row, column, "not stated", book.formats["dim"])
             else:
                 comparison.write_formula(
-                    row, column, f"={_cell(study.option(name), figure)}", book.formats["number"], step.value
+                    row,
+                    column,
+                    f"={_cell(study.option(name), figure)}",
+                    book.formats["number"],
+                    step.value,
                 )
         for column, name in enumerate(others, start=1 + len(names)):
             ratio = study.ratio(name, figure)
             if ratio is not None:
-                over, under = _cell(study.option(name), figure), _cell(study.option(study.reference), figure)
-                comparison.write_formula(row, column, f"={over}/{under}", book.formats["number"], ratio)
+                over, under = (
+                    _cell(study.option(name), figure),
+                    _cell(study.option(study.reference), figure),
+                )
+                comparison.write_formula(
+                    row, column, f"={over}/{under}", book.formats["number"], ratio
+                )
         comparison.write_string(row, len(header) - 1, known.unit, book.formats["unit"])
     for cost in study.options:
         _option_sheet(book, cost)
@@ -95,12 +107,16 @@ def _option_sheet(book: Book, cost: OptionCost) -> None:
     widths = (44, 16, 12, 34, 60, 60)
     name = cost.option.name
     header = ("Figure", "Value", "Unit", "Name", "Formula", "Source")
-    sheet = book.sheet(name, f"{name}: {cost.option.title}; change the yellow cells", header, widths)
+    sheet = book.sheet(
+        name, f"{name}: {cost.option.title}; change the yellow cells", header, widths
+    )
     for row, (figure, step) in enumerate(cost.figures.items(), start=FIRST_ROW):
         sheet.write_string(row, 0, step.title, book.formats["wrap"])
         if step.definition is None:
             sheet.write_number(row, VALUE_COLUMN, step.value, book.formats["input"])
         else:
-            sheet.write_formula(row, VALUE_COLUMN, spreadsheet_formula(step), book.formats["number"], step.value)
+            sheet.write_formula(
+                row, VALUE_COLUMN, spreadsheet_formula(step), book.formats["number"], step.value
+            )
         book.texts(sheet, row, 2, (step.unit, figure, step.formula or "given", step.source), widths)
         book.file.define_name(f"'{name}'!{figure}", f"='{name}'!$B${row + 1}")

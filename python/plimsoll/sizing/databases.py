@@ -1,7 +1,10 @@
-"""How many databases, how large, and on what volumes: the second half of Table 14 and the total of section 3.4.
+"""How many databases, how large, and on what volumes.
 
-Source: Dell EqualLogic Exchange 2010 sizing paper, Table 14, sections 3.3.3 and 3.4. The number of databases is the
-smallest that respects every stated limit: size, users per database, and the backup window where one is stated.
+The second half of Table 14 and the total of section 3.4.
+
+Source: Dell EqualLogic Exchange 2010 sizing paper, Table 14, sections 3.3.3 and 3.4. The number of
+databases is the smallest that respects every stated limit: size, users per database, and the backup
+window where one is stated.
 
 Limits: databases are taken as equally large; a design with tiers of users is sized tier by tier.
 """
@@ -102,7 +105,8 @@ def database_count(
         max_database_size_gb: Largest database allowed, GB.
         user_count: Users, needed with the next limit.
         users_per_database_max_count: Most users in one database; None for no limit.
-        backup_window_database_gb: Largest database that the backup window allows, GB; None for no limit.
+        backup_window_database_gb: Largest database that the backup window allows, GB; None for no
+            limit.
         minimum_count: At least so many, for instance one for each server.
 
     Returns:
@@ -118,7 +122,12 @@ def database_count(
     limits: list[Expression] = [least, ceil(total / largest)]
     if user_count is not None and users_per_database_max_count is not None:
         users = amount(user_count, "user_count", "Users")
-        limits.append(ceil(users / amount(users_per_database_max_count, "users_per_database_max_count", "Most users")))
+        limits.append(
+            ceil(
+                users
+                / amount(users_per_database_max_count, "users_per_database_max_count", "Most users")
+            )
+        )
     if backup_window_database_gb is not None:
         limits.append(ceil(total / backup_window_database_gb))
     return derive("database_count", maximum(*limits), "Databases", "dell_eql, section 3.3.3")
@@ -139,7 +148,9 @@ def database_volumes(
     """
     total = amount(total_database_size_gb, "total_database_size_gb", "Total database size")
     count = amount(number_of_databases, "database_count", "Databases")
-    size = derive("database_size_gb", total / count, "Size of one database", "dell_eql, Table 14, IDBS")
+    size = derive(
+        "database_size_gb", total / count, "Size of one database", "dell_eql, Table 14, IDBS"
+    )
     volume = derive(
         "database_volume_size_gb",
         size * guidance.step("content_index_factor") * guidance.step("volume_overhead_factor"),
@@ -175,10 +186,15 @@ def total_capacity(
     log = amount(log_volume_size_gb, "log_volume_size_gb", "Log volume size")
     copies = amount(copy_count, "copy_count", "Copies of each database")
     volumes = derive(
-        "volume_capacity_gb", count * (database + log), "Database and log volumes of one copy", "dell_eql, section 3.4"
+        "volume_capacity_gb",
+        count * (database + log),
+        "Database and log volumes of one copy",
+        "dell_eql, section 3.4",
     )
 
-    snapshots, replication, clones, recovery, offline = _reserved(volumes, database, guidance, reserves or Reserves())
+    snapshots, replication, clones, recovery, offline = _reserved(
+        volumes, database, guidance, reserves or Reserves()
+    )
     total = derive(
         "total_capacity_gb",
         volumes + snapshots + replication + clones + recovery + offline,
@@ -186,7 +202,10 @@ def total_capacity(
         "dell_eql, section 3.4.1, step 2",
     )
     everywhere = derive(
-        "total_capacity_all_copies_gb", total * copies, "Capacity of all copies", "emc_esrp, best practices"
+        "total_capacity_all_copies_gb",
+        total * copies,
+        "Capacity of all copies",
+        "emc_esrp, best practices",
     )
     return Capacity(volumes, snapshots, replication, clones, recovery, offline, total, everywhere)
 
@@ -194,21 +213,32 @@ def total_capacity(
 def _reserved(
     volumes: Step, database: Step, guidance: Guidance, reserves: Reserves
 ) -> tuple[Step, Step, Step, Step, Step]:
-    """The terms beyond the volumes: snapshots, replication, clones, recovery databases, offline maintenance."""
+    """The terms beyond the volumes.
+
+    Snapshots, replication, clones, recovery databases, offline maintenance.
+    """
 
     def share(name: str, fraction: Amount, title: str) -> Step:
         part = amount(fraction, f"{name}_fraction", f"{title}, share of the volumes")
         return derive(f"{name}_gb", volumes * part, title, "dell_eql, section 3.4.1, step 2")
 
     clones = amount(reserves.clone_count, "clone_count", "Clones of all volumes")
-    recovered = amount(reserves.recovery_database_count, "recovery_database_count", "Databases recovered at once")
-    maintained = amount(reserves.offline_maintenance_count, "offline_maintenance_count", "Databases maintained offline")
+    recovered = amount(
+        reserves.recovery_database_count, "recovery_database_count", "Databases recovered at once"
+    )
+    maintained = amount(
+        reserves.offline_maintenance_count,
+        "offline_maintenance_count",
+        "Databases maintained offline",
+    )
     options = "dell_eql, Table 14 options"
     offline = database * guidance.step("offline_maintenance_factor") * maintained
     return (
         share("snapshot_reserve", reserves.snapshot_fraction, "Snapshot reserve"),
         share("replication_reserve", reserves.replication_fraction, "Array replication reserve"),
         derive("clone_capacity_gb", volumes * clones, "Clones", "dell_eql, section 3.4.1, step 2"),
-        derive("recovery_database_capacity_gb", database * recovered, "Recovery databases", options),
+        derive(
+            "recovery_database_capacity_gb", database * recovered, "Recovery databases", options
+        ),
         derive("offline_maintenance_capacity_gb", offline, "Offline maintenance", options),
     )

@@ -1,8 +1,10 @@
-"""From requirements to a whole sizing: figures in sections, placement, volumes, comparisons and findings.
+"""From requirements to a whole sizing.
 
-`size` is the one way through: the main figures (`core.py`, or a paper's own reading of them), then what they mean for
-servers, paths, backup and tests, then what a reader must be told. It is a pure function; writing it as text, JSON,
-workbook, report or run plan is other modules' work.
+Figures in sections, placement, volumes, comparisons and findings.
+
+`size` is the one way through: the main figures (`core.py`, or a paper's own reading of them), then
+what they mean for servers, paths, backup and tests, then what a reader must be told. It is a pure
+function; writing it as text, JSON, workbook, report or run plan is other modules' work.
 """
 
 from collections.abc import Iterator
@@ -60,7 +62,9 @@ class OversizedDesignError(InvalidValueError):
     """So many databases that the answers must be mistaken."""
 
     def __init__(self, database_count: float) -> None:
-        super().__init__(f"needs {database_count:,.0f} databases, at most {DATABASES_MAX:,} are planned at once")
+        super().__init__(
+            f"needs {database_count:,.0f} databases, at most {DATABASES_MAX:,} are planned at once"
+        )
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,9 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
     copies = requirements.copies
     if core.database_count.value > DATABASES_MAX:
         raise OversizedDesignError(core.database_count.value)
-    placements = place_copies(int(core.database_count.value), copies.servers, copies.count, copies.layout)
+    placements = place_copies(
+        int(core.database_count.value), copies.servers, copies.count, copies.layout
+    )
     load = ServerLoad.of(requirements, core)
     bandwidth = _bandwidth(requirements, load)
     proposal = propose_drives(core.database_iops.value, core.capacity.total.value)
@@ -181,7 +187,9 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
         *network_findings(rules, shared),
         *source_findings(figures),
     ]
-    volumes = volume_plan(placements, core.database_volume_size.value, core.log_volume_size.value, formatting)
+    volumes = volume_plan(
+        placements, core.database_volume_size.value, core.log_volume_size.value, formatting
+    )
     return Sizing(
         requirements=requirements,
         reading=reading,
@@ -203,8 +211,8 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
 class ServerLoad:
     """What one server carries in the worst single failure planned for.
 
-    The figures are formulas of the number of databases and servers and never less than what failing each server in
-    turn over the placement gives, so that they can live in a workbook.
+    The figures are formulas of the number of databases and servers and never less than what failing
+    each server in turn over the placement gives, so that they can live in a workbook.
     """
 
     databases_active: Step
@@ -219,7 +227,9 @@ class ServerLoad:
         """Work the figures out for a design."""
         servers, copies = core.shared.server_count, core.shared.copy_count
         count, guidance = core.database_count, requirements.guidance
-        together = requirements.copies.layout == "active/passive" and not requirements.copies.standalone
+        together = (
+            requirements.copies.layout == "active/passive" and not requirements.copies.standalone
+        )
         active = derive(
             "databases_per_server_count",
             count if together else ceil(count / servers),
@@ -254,7 +264,12 @@ class ServerLoad:
             "Database IOPS, worst case",
             "dell_eql, section 4.3: passive copies cost I/O too",
         )
-        log = derive("server_log_iops", core.log_iops / count * worst, "Log IOPS, worst case", "share of the databases")
+        log = derive(
+            "server_log_iops",
+            core.log_iops / count * worst,
+            "Log IOPS, worst case",
+            "share of the databases",
+        )
         return cls(active, worst, hosted, users, database, log)
 
 
@@ -267,33 +282,56 @@ def _bandwidth(requirements: Requirements, load: ServerLoad) -> PathBandwidth:
     reading, source = 0.0, "default: no backup while users work"
     if backup.during_work:
         rate = backup.read_rate_mb_per_s or requirements.guidance.number("backup_mb_per_s")
-        reading, source = rate * backup.parallel_count, "read rate and number of parallel reads stated"
+        reading, source = (
+            rate * backup.parallel_count,
+            "read rate and number of parallel reads stated",
+        )
     return path_bandwidth(
         load.database_iops,
         load.log_iops,
         load.databases_hosted,
-        answer("storage_port_count", network.port_count, "Storage ports of one server", "port_count"),
-        answer("port_mbit_per_s", network.port_speed_mbit_per_s, "Speed of one storage port", "port_speed"),
+        answer(
+            "storage_port_count", network.port_count, "Storage ports of one server", "port_count"
+        ),
+        answer(
+            "port_mbit_per_s",
+            network.port_speed_mbit_per_s,
+            "Speed of one storage port",
+            "port_speed",
+        ),
         requirements.guidance,
         given("server_backup_mb_per_s", reading, "Backup reads of one server at work", source),
         answer(
-            "protocol_overhead_fraction", network.protocol_overhead_fraction, "Protocol overhead of a link", "protocol"
+            "protocol_overhead_fraction",
+            network.protocol_overhead_fraction,
+            "Protocol overhead of a link",
+            "protocol",
         ),
     )
 
 
-def _sections(requirements: Requirements, core: Core, load: ServerLoad, bandwidth: PathBandwidth) -> Iterator[Section]:
+def _sections(
+    requirements: Requirements, core: Core, load: ServerLoad, bandwidth: PathBandwidth
+) -> Iterator[Section]:
     capacity = core.capacity
     yield Section("Users and mailboxes" if core.user_count else "Transactions", core.load)
     yield Section(
         "Databases",
-        (core.total_database_size, core.database_count, core.database_size, core.database_volume_size),
+        (
+            core.total_database_size,
+            core.database_count,
+            core.database_size,
+            core.database_volume_size,
+        ),
     )
     logs = (*core.log_details, core.log_growth, core.log_space_days, core.log_volume_size)
     yield Section("Transaction logs", logs)
     named = [rule for rule in core.log_rules.values() if rule is not core.log_iops]
     yield Section("I/O", (*core.iops, core.database_iops, core.log_iops, *named))
-    yield Section("Capacity", (*capacity.parts, capacity.total, capacity.all_copies, *_physical(requirements, core)))
+    yield Section(
+        "Capacity",
+        (*capacity.parts, capacity.total, capacity.all_copies, *_physical(requirements, core)),
+    )
     yield Section("Servers", tuple(_server_steps(requirements, core, load)))
     more_than_one = requirements.network.port_count > 1
     yield Section(
@@ -305,7 +343,11 @@ def _sections(requirements: Requirements, core: Core, load: ServerLoad, bandwidt
             bandwidth.demand,
             bandwidth.available,
             bandwidth.utilisation,
-            *((bandwidth.available_one_down, bandwidth.utilisation_one_down) if more_than_one else ()),
+            *(
+                (bandwidth.available_one_down, bandwidth.utilisation_one_down)
+                if more_than_one
+                else ()
+            ),
         ),
     )
     yield Section("Backup and replay", tuple(_backup_steps(requirements, core)))
@@ -319,7 +361,11 @@ def _physical(requirements: Requirements, core: Core) -> Iterator[Step]:
     def answer(name: str, value: float, title: str) -> Step:
         return given(name, value, title, stated(requirements, f"storage.{name}"))
 
-    if storage.thin_provisioning or storage.compression_ratio > 1 or storage.deduplication_ratio > 1:
+    if (
+        storage.thin_provisioning
+        or storage.compression_ratio > 1
+        or storage.deduplication_ratio > 1
+    ):
         yield physical_capacity(
             core.capacity,
             core.database_count,
@@ -327,8 +373,12 @@ def _physical(requirements: Requirements, core: Core) -> Iterator[Step]:
             core.database_volume_size,
             requirements.guidance,
             thin=storage.thin_provisioning,
-            compression_ratio=answer("compression_ratio", storage.compression_ratio, "Compression counted on"),
-            deduplication_ratio=answer("deduplication_ratio", storage.deduplication_ratio, "Deduplication counted on"),
+            compression_ratio=answer(
+                "compression_ratio", storage.compression_ratio, "Compression counted on"
+            ),
+            deduplication_ratio=answer(
+                "deduplication_ratio", storage.deduplication_ratio, "Deduplication counted on"
+            ),
         )
 
 
@@ -345,7 +395,10 @@ def _server_steps(requirements: Requirements, core: Core, load: ServerLoad) -> I
     yield planned
     if requirements.server.memory_gb is not None:
         fitted = given(
-            "server_memory_mb", requirements.server.memory_gb * 1024, "Memory of one server", requirements.name
+            "server_memory_mb",
+            requirements.server.memory_gb * 1024,
+            "Memory of one server",
+            requirements.name,
         )
         yield cache_per_user(fitted, load.users_worst, guidance)
     demand = processor_demand(load.users_worst, guidance)
@@ -385,7 +438,9 @@ def _formatting(requirements: Requirements, proposal: Proposal) -> Formatting:
 def _interfaces(requirements: Requirements) -> Interfaces:
     network = requirements.network
     return Interfaces(
-        storage_port_count=network.port_count if "network.port_count" in requirements.stated else None,
+        storage_port_count=network.port_count
+        if "network.port_count" in requirements.stated
+        else None,
         client_port_count=network.client_port_count,
         replication_network=None if requirements.copies.standalone else network.replication_network,
         switch_count=network.switch_count,
@@ -406,13 +461,17 @@ def _interfaces(requirements: Requirements) -> Interfaces:
 def _load_findings(
     requirements: Requirements, core: Core, load: ServerLoad, bandwidth: PathBandwidth
 ) -> Iterator[Finding]:
-    states = [(bandwidth.utilisation, "in service"), (bandwidth.utilisation_one_down, "with one port down")]
+    states = [
+        (bandwidth.utilisation, "in service"),
+        (bandwidth.utilisation_one_down, "with one port down"),
+    ]
     for use, when in states[: requirements.network.port_count]:
         if use.value > 100 * (1 + ROUNDING):
             yield Finding(
                 "warning",
                 "storage paths",
-                f"a server needs {bandwidth.demand.value:,.0f} Mbit/s, {use.value:,.0f} % of its ports {when}",
+                f"a server needs {bandwidth.demand.value:,.0f} Mbit/s, {use.value:,.0f} % of its "
+                f"ports {when}",
                 "add ports or use faster ones",
                 "emc_esrp, Table 2; dell_eql, section 5.2",
             )
@@ -422,22 +481,28 @@ def _load_findings(
         yield Finding(
             "warning",
             "failover load",
-            f"a survivor carries {load.database_iops.value:,.0f} IOPS, its array was measured at {measured:,.0f}",
+            f"a survivor carries {load.database_iops.value:,.0f} IOPS, its array was measured at "
+            f"{measured:,.0f}",
             "use a faster array, more servers, or fewer users for each",
             "dell_eql, section 4.4.1",
         )
     window = requirements.backup.window_h
-    full = next(step for step in _backup_steps(requirements, core) if step.name == "backup_window_h")
+    full = next(
+        step for step in _backup_steps(requirements, core) if step.name == "backup_window_h"
+    )
     if window is not None and full.value > window * (1 + ROUNDING):
         yield Finding(
             "warning",
             "backup window",
             f"a full backup takes {full.value:,.1f} h of the {window:,.1f} h allowed",
-            "read more databases at once, use a faster path, or more and smaller databases on more servers",
+            "read more databases at once, use a faster path, or more and smaller databases on more "
+            "servers",
             "dell_eql, section 3.3.3; emc_esrp, Table 7",
         )
     if "storage.raid" in requirements.stated and requirements.storage.raid == "RAID 5":
-        yield Finding("note", "RAID", "RAID 5 is asked for", "prefer RAID 50", "dell_eql, section 3.1.3")
+        yield Finding(
+            "note", "RAID", "RAID 5 is asked for", "prefer RAID 50", "dell_eql, section 3.1.3"
+        )
 
 
 def _array_findings(table: UsersTable | None, users: Step | None) -> Iterator[Finding]:
@@ -450,7 +515,8 @@ def _array_findings(table: UsersTable | None, users: Step | None) -> Iterator[Fi
         yield Finding(
             "note",
             "measured array",
-            f"one carries {row.users:,} users of this mailbox size ({row.limit} is the limit), the design has "
+            f"one carries {row.users:,} users of this mailbox size ({row.limit} is the limit), the "
+            f"design has "
             f"{users.value:,.0f}",
             f"plan {arrays:,.0f} of them for each copy" if arrays else "not even one user fits",
             "emc_esrp, Table 9",
@@ -468,13 +534,21 @@ def _users_table(requirements: Requirements, core: Core) -> UsersTable | None:
     if storage.measured_iops and storage.measured_capacity_gb:
         names = ("database_overhead_factor", "content_index_factor", "volume_overhead_factor")
         space_for_one_gb = prod(guidance.number(name) for name in names)
-        iops, space = storage.measured_iops, binary_gb(storage.measured_capacity_gb) / space_for_one_gb
+        iops, space = (
+            storage.measured_iops,
+            binary_gb(storage.measured_capacity_gb) / space_for_one_gb,
+        )
     else:
         iops, space = core.database_iops.value, mailbox_gb * core.user_count.value
     rows = users_by_mailbox_size(sizes, space, iops, core.iops[1].value)
     where = "the measured array" if measured else "the space and I/O of this design"
     return UsersTable(
-        f"on {where}, mailbox with white space and dumpster", measured, mailbox_gb, space, iops, tuple(rows)
+        f"on {where}, mailbox with white space and dumpster",
+        measured,
+        mailbox_gb,
+        space,
+        iops,
+        tuple(rows),
     )
 
 
@@ -486,7 +560,10 @@ def _edition_rows(requirements: Requirements) -> Iterator[EditionRow]:
         guidance = requirements.guidance if name == requirements.edition else known[name]
         core = core_figures(with_guidance(requirements, guidance))
         assert core.cache_per_user, "a design for users has a cache by profile"
-        used = [step.name for step in chain(core.capacity.total, core.database_iops, core.cache_per_user)]
+        used = [
+            step.name
+            for step in chain(core.capacity.total, core.database_iops, core.cache_per_user)
+        ]
         yield EditionRow(
             name,
             guidance.title,
@@ -498,9 +575,21 @@ def _edition_rows(requirements: Requirements) -> Iterator[EditionRow]:
             core.log_volume_size.value,
             core.capacity.total.value,
             core.cache_per_user.value,
-            tuple(sorted({guidance.figures[figure].basis for figure in used if figure in guidance.figures})),
+            tuple(
+                sorted(
+                    {
+                        guidance.figures[figure].basis
+                        for figure in used
+                        if figure in guidance.figures
+                    }
+                )
+            ),
         )
 
 
 def _differences(requirements: Requirements) -> list[Difference]:
-    return differences(requirements) if requirements.users and requirements.edition == "exchange_2010" else []
+    return (
+        differences(requirements)
+        if requirements.users and requirements.edition == "exchange_2010"
+        else []
+    )

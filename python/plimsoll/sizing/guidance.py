@@ -1,10 +1,12 @@
 """Published sizing figures, by product generation, each with its source and how well it is known.
 
-The figures live in `data/guidance.toml`, the user profiles in `data/profiles.toml`. A file of the user's own in the
-form of the former adds or replaces figures, which is also how processor and memory tables of a server vendor are
-plugged in. An edition may extend another and then states only what differs.
+The figures live in `data/guidance.toml`, the user profiles in `data/profiles.toml`. A file of the
+user's own in the form of the former adds or replaces figures, which is also how processor and
+memory tables of a server vendor are plugged in. An edition may extend another and then states only
+what differs.
 
-Limit: a figure is one number; step functions such as the message-size factor are code, beside the table they belong to.
+Limit: a figure is one number; step functions such as the message-size factor are code, beside the
+table they belong to.
 """
 
 import tomllib
@@ -60,10 +62,17 @@ class Guidance:
         return self.figures[name].value
 
     def step(self, name: str) -> Step:
-        """A figure as the beginning of a chain, with its source; the same figure is always the same step."""
+        """A figure as the beginning of a chain, with its source.
+
+        The same figure is always the same step.
+        """
         if name not in self._steps:
             figure = self.figures[name]
-            note = "" if figure.basis in ("read", "derived") else f"{figure.basis}: check before quoting"
+            note = (
+                ""
+                if figure.basis in ("read", "derived")
+                else f"{figure.basis}: check before quoting"
+            )
             self._steps[name] = given(name, figure.value, title_of(name), figure.source, note)
         return self._steps[name]
 
@@ -89,8 +98,10 @@ def title_of(name: str) -> str:
     Example:
         >>> title_of("log_file_mb"), title_of("iops_headroom_factor"), title_of("dag_servers_max_count")
         ('Log file', 'IOPS headroom factor', 'DAG servers max')
-    """
-    suffix = next(suffix for suffix in UNIT_SUFFIXES if name.endswith(f"_{suffix}") or name == suffix)
+    """  # noqa: E501
+    suffix = next(
+        suffix for suffix in UNIT_SUFFIXES if name.endswith(f"_{suffix}") or name == suffix
+    )
     stem = name if suffix in ("factor", "fraction", "ratio") else name.removesuffix(f"_{suffix}")
     words = stem.replace("_", " ").replace("iops", "IOPS").replace("dag", "DAG")
     return words[0].upper() + words[1:]
@@ -102,7 +113,9 @@ def read_data(name: str) -> dict[str, Any]:
     return tomllib.loads((DATA / name).read_text(encoding="utf-8"))
 
 
-def editions(data: Mapping[str, Any] | None = None, extra: Mapping[str, Any] | None = None) -> dict[str, Guidance]:
+def editions(
+    data: Mapping[str, Any] | None = None, extra: Mapping[str, Any] | None = None
+) -> dict[str, Guidance]:
     """All editions, those of the package first, with the user's figures laid over them.
 
     Args:
@@ -116,11 +129,19 @@ def editions(data: Mapping[str, Any] | None = None, extra: Mapping[str, Any] | N
         KeyError: An edition extends one that comes nowhere before it.
     """
     found: dict[str, Guidance] = {}
-    for row in [*(data or read_data("guidance.toml"))["edition"], *(extra or {}).get("edition", [])]:
+    for row in [
+        *(data or read_data("guidance.toml"))["edition"],
+        *(extra or {}).get("edition", []),
+    ]:
         base = row["name"] if row["name"] in found else row.get("extends")
         inherited = dict(found[base].figures) if base else {}
-        own = {name: Figure(float(f["value"]), f["source"], f["basis"]) for name, f in row.get("figures", {}).items()}
-        title = row.get("title") or (found[row["name"]].title if row["name"] in found else row["name"])
+        own = {
+            name: Figure(float(f["value"]), f["source"], f["basis"])
+            for name, f in row.get("figures", {}).items()
+        }
+        title = row.get("title") or (
+            found[row["name"]].title if row["name"] in found else row["name"]
+        )
         found[row["name"]] = Guidance(row["name"], title, inherited | own)
     return found
 
@@ -128,7 +149,10 @@ def editions(data: Mapping[str, Any] | None = None, extra: Mapping[str, Any] | N
 def profiles() -> dict[str, Profile]:
     """The named user profiles."""
     rows = read_data("profiles.toml")["profile"]
-    return {row["name"]: Profile(row["name"], float(row["messages_per_day"]), row["source"]) for row in rows}
+    return {
+        row["name"]: Profile(row["name"], float(row["messages_per_day"]), row["source"])
+        for row in rows
+    }
 
 
 def cite(source: str, sources: Mapping[str, str]) -> str:

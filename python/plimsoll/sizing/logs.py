@@ -1,10 +1,12 @@
 """Transaction logs: how many a day, how many days are kept, and the volume they need.
 
-Source: Dell EqualLogic Exchange 2010 sizing paper, Table 15 and section 3.3.4. Logs are kept until they are backed up
-and, with copies, replayed everywhere; space is planned for a number of days in which that does not happen. Mailbox
-moves write logs of their own, a lagged copy keeps its lag on top.
+Source: Dell EqualLogic Exchange 2010 sizing paper, Table 15 and section 3.3.4. Logs are kept until
+they are backed up and, with copies, replayed everywhere; space is planned for a number of days in
+which that does not happen. Mailbox moves write logs of their own, a lagged copy keeps its lag on
+top.
 
-Limit: the message-size factor is the paper's step function (75 KB, 150 KB, above); it does not grow past the last step.
+Limit: the message-size factor is the paper's step function (75 KB, 150 KB, above); it does not grow
+past the last step.
 """
 
 from dataclasses import dataclass
@@ -48,11 +50,14 @@ def message_size_factor(message_kb: Amount) -> Step:
     )
 
 
-def log_space_days(retention_days: Amount, backup_interval_days: Amount = 1, replay_lag_days: Amount = 0) -> Step:
+def log_space_days(
+    retention_days: Amount, backup_interval_days: Amount = 1, replay_lag_days: Amount = 0
+) -> Step:
     """Days of logs the volume must hold (section 3.3.4).
 
-    A log may be removed once it is backed up (or copied, without backups) and every copy has replayed it. Space is kept
-    for `retention_days` without truncation, or for the time between full backups where that is longer, plus the lag.
+    A log may be removed once it is backed up (or copied, without backups) and every copy has
+    replayed it. Space is kept for `retention_days` without truncation, or for the time between full
+    backups where that is longer, plus the lag.
 
     Args:
         retention_days: Days without truncation to survive.
@@ -62,16 +67,27 @@ def log_space_days(retention_days: Amount, backup_interval_days: Amount = 1, rep
     Returns:
         Days of logs.
     """
-    retention = amount(retention_days, "log_retention_days", "Days without log truncation to survive")
-    interval = amount(backup_interval_days, "backup_interval_days", "Days between backups that truncate logs")
+    retention = amount(
+        retention_days, "log_retention_days", "Days without log truncation to survive"
+    )
+    interval = amount(
+        backup_interval_days, "backup_interval_days", "Days between backups that truncate logs"
+    )
     lag = amount(replay_lag_days, "replay_lag_days", "Replay lag of a lagged copy")
     return derive(
-        "log_space_days", maximum(retention, interval) + lag, "Days of logs to hold", "dell_eql, section 3.3.4"
+        "log_space_days",
+        maximum(retention, interval) + lag,
+        "Days of logs to hold",
+        "dell_eql, section 3.3.4",
     )
 
 
-def replication_per_day(log_growth_mb_per_day: Amount, number_of_databases: Amount, copy_count: Amount) -> Step:
-    """Log data sent between servers in a day: every closed log goes to each further copy (section 3.3.2).
+def replication_per_day(
+    log_growth_mb_per_day: Amount, number_of_databases: Amount, copy_count: Amount
+) -> Step:
+    """Log data sent between servers in a day.
+
+    Every closed log goes to each further copy (section 3.3.2).
 
     Args:
         log_growth_mb_per_day: Logs of one database in a day, MB.
@@ -93,15 +109,21 @@ def replication_per_day(log_growth_mb_per_day: Amount, number_of_databases: Amou
 
 
 def retained_log_count(
-    newest_generation: int, backed_up_generation: int, replayed_generation: int, lag_generation_count: int = 0
+    newest_generation: int,
+    backed_up_generation: int,
+    replayed_generation: int,
+    lag_generation_count: int = 0,
 ) -> int:
     """How many logs must still be there: the rule of truncation.
 
     Args:
         newest_generation: The newest closed log.
-        backed_up_generation: Newest log contained in a backup; the newest log itself under circular logging.
-        replayed_generation: Newest log that every copy has replayed; the newest log itself without copies.
-        lag_generation_count: Logs held back on a lagged copy beyond replay, so that its lag can be used.
+        backed_up_generation: Newest log contained in a backup; the newest log itself under circular
+            logging.
+        replayed_generation: Newest log that every copy has replayed; the newest log itself without
+            copies.
+        lag_generation_count: Logs held back on a lagged copy beyond replay, so that its lag can be
+            used.
 
     Returns:
         Logs kept: everything after the smallest of those marks.
@@ -111,7 +133,9 @@ def retained_log_count(
     """
     if max(backed_up_generation, replayed_generation) > newest_generation:
         raise ValueError("a log cannot be backed up or replayed before it is written")
-    removable = min(backed_up_generation, replayed_generation, newest_generation - lag_generation_count)
+    removable = min(
+        backed_up_generation, replayed_generation, newest_generation - lag_generation_count
+    )
     return newest_generation - max(removable, 0)
 
 
@@ -133,17 +157,21 @@ def log_volume(
         message_kb: Mean message size, KB.
         space_days: Days of logs to hold.
         guidance: The edition's logs per message, log size and overhead.
-        moved_fraction: Share of mailboxes moved within the days held, 0 to 1. The paper's worked example uses 0.1,
-            its Table 15 has no such factor.
+        moved_fraction: Share of mailboxes moved within the days held, 0 to 1. The paper's worked
+            example uses 0.1, its Table 15 has no such factor.
 
     Returns:
         Every step of the table; the log volume size in GB, unrounded.
     """
     users = amount(user_count, "user_count", "Users")
     count = amount(number_of_databases, "database_count", "Databases")
-    messages = amount(messages_per_day, "messages_per_day", "Messages sent and received by a user in a day")
+    messages = amount(
+        messages_per_day, "messages_per_day", "Messages sent and received by a user in a day"
+    )
     days = amount(space_days, "log_space_days", "Days of logs to hold")
-    moved = amount(moved_fraction, "mailboxes_moved_fraction", "Mailboxes moved while logs are held")
+    moved = amount(
+        moved_fraction, "mailboxes_moved_fraction", "Mailboxes moved while logs are held"
+    )
     per_user = derive(
         "logs_per_user_per_day",
         messages * guidance.step("logs_per_message_ratio"),
@@ -151,7 +179,9 @@ def log_volume(
         "dell_eql, Table 15, NL",
     )
     factor = message_size_factor(message_kb)
-    per_database = derive("users_per_database_count", users / count, "Users per database", "dell_eql, Table 15, NDB")
+    per_database = derive(
+        "users_per_database_count", users / count, "Users per database", "dell_eql, Table 15, NDB"
+    )
     growth = derive(
         "log_growth_mb_per_day",
         per_database * per_user * factor * guidance.step("log_file_mb"),

@@ -1,11 +1,15 @@
-"""Memory of mailbox servers: cache for each user, cache by profile, and the system disk that memory implies.
+"""Memory of mailbox servers.
 
-Sources: NetApp TR-3565, section 6.3 (2 GB of a host is not cache); Dell EqualLogic paper, section 2 (cache by profile)
-and section 5.5 (guest system disk). The NetApp figure prints 1.48 and 3.48 MB for 8 and 16 GB hosts; with 1024 MB to a
-GB the same formula gives 1.536 and 3.584, which is what these functions return.
+Cache for each user, cache by profile, and the system disk that memory implies.
 
-Processor and further memory figures depend on the server and the product release. They are plugged in as figures of a
-guidance file, `cpu_megacycles_per_user` and `server_memory_min_gb` among them; without, processors are left out.
+Sources: NetApp TR-3565, section 6.3 (2 GB of a host is not cache); Dell EqualLogic paper, section 2
+(cache by profile) and section 5.5 (guest system disk). The NetApp figure prints 1.48 and 3.48 MB
+for 8 and 16 GB hosts; with 1024 MB to a GB the same formula gives 1.536 and 3.584, which is what
+these functions return.
+
+Processor and further memory figures depend on the server and the product release. They are plugged
+in as figures of a guidance file, `cpu_megacycles_per_user` and `server_memory_min_gb` among them;
+without, processors are left out.
 """
 
 from plimsoll.sizing.guidance import Guidance
@@ -39,7 +43,9 @@ def cache_per_user(memory_mb: Amount, user_count: Amount, guidance: Guidance) ->
     )
 
 
-def server_memory(users_per_server_count: Amount, profile_cache_mb_per_user: Amount, guidance: Guidance) -> Step:
+def server_memory(
+    users_per_server_count: Amount, profile_cache_mb_per_user: Amount, guidance: Guidance
+) -> Step:
     """Memory a server needs for the cache its users' profile asks for.
 
     Args:
@@ -50,12 +56,23 @@ def server_memory(users_per_server_count: Amount, profile_cache_mb_per_user: Amo
     Returns:
         GB of 1024^3 bytes.
     """
-    users = amount(users_per_server_count, "users_per_server_worst_count", "Users on a server, worst case")
-    cache = amount(profile_cache_mb_per_user, "profile_cache_mb_per_user", "Database cache by profile, per user")
+    users = amount(
+        users_per_server_count, "users_per_server_worst_count", "Users on a server, worst case"
+    )
+    cache = amount(
+        profile_cache_mb_per_user,
+        "profile_cache_mb_per_user",
+        "Database cache by profile, per user",
+    )
     need = (users * cache + guidance.step("system_memory_mb")) / BYTES_PER_KB
     if "server_memory_min_gb" in guidance.figures:
         need = maximum(need, guidance.step("server_memory_min_gb"))
-    return derive("server_memory_gb", need, "Memory per server", "netapp_3565, section 6.3; dell_eql, section 2")
+    return derive(
+        "server_memory_gb",
+        need,
+        "Memory per server",
+        "netapp_3565, section 6.3; dell_eql, section 2",
+    )
 
 
 def processor_demand(users_per_server_count: Amount, guidance: Guidance) -> Step | None:
@@ -70,13 +87,16 @@ def processor_demand(users_per_server_count: Amount, guidance: Guidance) -> Step
     """
     if "cpu_megacycles_per_user" not in guidance.figures:
         return None
-    users = amount(users_per_server_count, "users_per_server_worst_count", "Users on a server, worst case")
+    users = amount(
+        users_per_server_count, "users_per_server_worst_count", "Users on a server, worst case"
+    )
     each = guidance.step("cpu_megacycles_per_user")
     return derive("server_cpu_megacycles", users * each, "Processor demand per server", each.source)
 
 
 def system_disk(memory_gb: Amount) -> Step:
-    """System disk of a guest: 15 GB and as much again as it has memory (Dell EqualLogic paper, section 5.5).
+    """System disk of a guest: 15 GB and as much again as it has memory (Dell EqualLogic paper,
+    section 5.5).
 
     Example:
         >>> system_disk(48).value

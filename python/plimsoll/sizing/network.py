@@ -1,10 +1,11 @@
 """Bandwidth on the storage paths, and whether the paths survive what they are meant to survive.
 
-Sources: EMC VNXe3300 report, Table 2 (2 x 1 Gbit/s to a host) and appendix E; Dell EqualLogic paper, chapters 2 and 5;
-PowerVault MD3000i testing, appendix F; NetApp TR-3565, section 4.1. Links count decimal bits, transfers 1024-based
-bytes; protocol overhead is a stated share.
+Sources: EMC VNXe3300 report, Table 2 (2 x 1 Gbit/s to a host) and appendix E; Dell EqualLogic
+paper, chapters 2 and 5; PowerVault MD3000i testing, appendix F; NetApp TR-3565, section 4.1. Links
+count decimal bits, transfers 1024-based bytes; protocol overhead is a stated share.
 
-Limit: traffic is averaged over seconds; a burst shorter than that queues. Latency is not modelled here.
+Limit: traffic is averaged over seconds; a burst shorter than that queues. Latency is not modelled
+here.
 """
 
 from collections.abc import Iterable
@@ -82,12 +83,14 @@ def path_bandwidth(
     backup_mb_per_s: Amount = 0,
     overhead_fraction: Amount = 0.1,
 ) -> PathBandwidth:
-    """Add up a server's storage traffic and hold it against its links, all of them and with one down.
+    """Add up a server's storage traffic and hold it against its links, all of them and with one
+    down.
 
     Args:
         server_database_iops: Database IOPS of one server in the worst case planned for.
         server_log_iops: Log IOPS of the same server.
-        databases_per_server_count: Database copies on the server that are scanned in the background.
+        databases_per_server_count: Database copies on the server that are scanned in the
+            background.
         port_count: Storage ports of the server.
         port_mbit_per_s: Speed of one port, decimal Mbit/s.
         guidance: Page size, log write size and scan rate.
@@ -99,64 +102,115 @@ def path_bandwidth(
     """
     database = amount(server_database_iops, "server_database_iops", "Database IOPS of one server")
     log = amount(server_log_iops, "server_log_iops", "Log IOPS of one server")
-    copies = amount(databases_per_server_count, "databases_per_server_count", "Database copies on one server")
+    copies = amount(
+        databases_per_server_count, "databases_per_server_count", "Database copies on one server"
+    )
     ports = amount(port_count, "storage_port_count", "Storage ports of one server")
     speed = amount(port_mbit_per_s, "port_mbit_per_s", "Speed of one storage port")
     reading = amount(backup_mb_per_s, "server_backup_mb_per_s", "Backup reads of one server")
-    overhead = amount(overhead_fraction, "protocol_overhead_fraction", "Protocol overhead of the links")
+    overhead = amount(
+        overhead_fraction, "protocol_overhead_fraction", "Protocol overhead of the links"
+    )
     moved = database * guidance.step("page_kb") + log * guidance.step("log_write_kb")
     transactional = derive(
-        "transactional_mbit_per_s", moved / BYTES_PER_KB * MBIT_PER_MB, "Database and log I/O", "emc_esrp, Table 2"
+        "transactional_mbit_per_s",
+        moved / BYTES_PER_KB * MBIT_PER_MB,
+        "Database and log I/O",
+        "emc_esrp, Table 2",
     )
     scans = copies * guidance.step("maintenance_mb_per_s")
-    maintenance = derive("maintenance_mbit_per_s", scans * MBIT_PER_MB, "Background scans", "dell_sc, section 2.5")
+    maintenance = derive(
+        "maintenance_mbit_per_s", scans * MBIT_PER_MB, "Background scans", "dell_sc, section 2.5"
+    )
     backup = derive("backup_mbit_per_s", reading * MBIT_PER_MB, "Backup reads", "emc_esrp, Table 7")
     demand = derive(
-        "demand_mbit_per_s", transactional + maintenance + backup, "Storage traffic of one server", "sum of the parts"
+        "demand_mbit_per_s",
+        transactional + maintenance + backup,
+        "Storage traffic of one server",
+        "sum of the parts",
     )
 
     def available(name: str, links: Expression, title: str) -> Step:
         return derive(name, links * speed * (1 - overhead), title, "emc_esrp, Table 2")
 
     everything = available("available_mbit_per_s", ports, "Bandwidth of all storage ports")
-    one_down = available("available_one_down_mbit_per_s", maximum(ports - 1, 0), "Bandwidth with one port down")
-    use = derive("path_utilisation_pct", demand / everything * 100, "Use of the storage ports", "emc_esrp, Table 2")
-    # One port less than one is no path at all; the smallest speed keeps the division meaningful in the workbook.
+    one_down = available(
+        "available_one_down_mbit_per_s", maximum(ports - 1, 0), "Bandwidth with one port down"
+    )
+    use = derive(
+        "path_utilisation_pct",
+        demand / everything * 100,
+        "Use of the storage ports",
+        "emc_esrp, Table 2",
+    )
+    # One port less than one is no path at all; the smallest speed keeps the division meaningful in
+    # the workbook.
     use_down = derive(
         "path_utilisation_one_down_pct",
         demand / maximum(one_down, 0.001) * 100,
         "Use with one port down",
         "dell_eql, section 5.2",
     )
-    return PathBandwidth(transactional, maintenance, backup, demand, everything, one_down, use, use_down)
+    return PathBandwidth(
+        transactional, maintenance, backup, demand, everything, one_down, use, use_down
+    )
 
 
 def network_rules(design: Interfaces) -> list[Rule]:
-    """Hold a server's network against the published rules; what the design leaves open is listed as open."""
+    """Hold a server's network against the published rules.
+
+    What the design leaves open is listed as open.
+    """
     settings = (
-        ("uplinks aggregated", design.uplink_aggregated, "aggregate the uplinks", "dell_eql, Figure 2"),
-        ("flow control", design.flow_control, "switch flow control on, ports and NICs", "dell_eql, section 5.2"),
-        ("portfast on edge ports", design.port_fast, "set portfast on edge ports", "dell_eql, section 5.2"),
+        (
+            "uplinks aggregated",
+            design.uplink_aggregated,
+            "aggregate the uplinks",
+            "dell_eql, Figure 2",
+        ),
+        (
+            "flow control",
+            design.flow_control,
+            "switch flow control on, ports and NICs",
+            "dell_eql, section 5.2",
+        ),
+        (
+            "portfast on edge ports",
+            design.port_fast,
+            "set portfast on edge ports",
+            "dell_eql, section 5.2",
+        ),
         (
             "replication network",
             design.replication_network,
             "give replication its own ports",
             "dell_eql, section 5.3",
         ),
-        ("VLAN for each class", design.vlan_per_class, "separate the classes of traffic", "dell_eql, section 2.1.1"),
+        (
+            "VLAN for each class",
+            design.vlan_per_class,
+            "separate the classes of traffic",
+            "dell_eql, section 2.1.1",
+        ),
     )
     return [
         _at_least("two storage ports", design.storage_port_count, 2, "fit a second storage port"),
         _at_least("two client ports", design.client_port_count, 2, "fit a second client port"),
         _at_least("two switches", design.switch_count, 2, "connect through a second switch"),
-        *(Rule(name, holds, _found(holds), advice, source) for name, holds, advice, source in settings),
+        *(
+            Rule(name, holds, _found(holds), advice, source)
+            for name, holds, advice, source in settings
+        ),
         _jumbo_frames(design),
         *(_virtual_rules(design) if design.virtual else []),
     ]
 
 
 def _jumbo_frames(design: Interfaces) -> Rule:
-    """One small frame anywhere breaks the rule; the rule holds only where all three are stated and large."""
+    """One small frame anywhere breaks the rule.
+
+    The rule holds only where all three are stated and large.
+    """
     frames = (design.server_frame_bytes, design.switch_frame_bytes, design.storage_frame_bytes)
     stated = [frame for frame in frames if frame is not None]
     holds = None if len(stated) < len(frames) else True
@@ -178,15 +232,27 @@ def _virtual_rules(design: Interfaces) -> list[Rule]:
     enough = None if ports is None or virtual_ports is None else virtual_ports >= ports
     found = f"{_found(virtual_ports)} for uplinks {_found(ports)}"
     return [
-        Rule("vmxnet3 storage NICs", kind, design.virtual_nic_type or "not stated", "use vmxnet3", source),
+        Rule(
+            "vmxnet3 storage NICs",
+            kind,
+            design.virtual_nic_type or "not stated",
+            "use vmxnet3",
+            source,
+        ),
         Rule("a virtual NIC for each uplink", enough, found, "add virtual NICs", source),
-        Rule("TSO and LRO", design.offload, _found(design.offload), "switch TSO and LRO on", source),
+        Rule(
+            "TSO and LRO", design.offload, _found(design.offload), "switch TSO and LRO on", source
+        ),
     ]
 
 
 def _at_least(name: str, value: int | None, least: int, advice: str) -> Rule:
     return Rule(
-        name, None if value is None else value >= least, _found(value), advice, "dell_eql, sections 5.2 and 5.3"
+        name,
+        None if value is None else value >= least,
+        _found(value),
+        advice,
+        "dell_eql, sections 5.2 and 5.3",
     )
 
 
@@ -197,7 +263,9 @@ def _found(value: object) -> str:
 
 
 def single_points_of_failure(paths: Iterable[Iterable[str]]) -> list[str]:
-    """Components that every path from a server to its storage runs through; losing one loses the volume.
+    """Components that every path from a server to its storage runs through.
+
+    Losing one loses the volume.
 
     Args:
         paths: For each path, the components on it, server and volume left out.
@@ -208,7 +276,7 @@ def single_points_of_failure(paths: Iterable[Iterable[str]]) -> list[str]:
     Example:
         >>> single_points_of_failure([["port 1", "switch 1", "controller A"], ["port 2", "switch 1", "controller B"]])
         ['switch 1']
-    """
+    """  # noqa: E501
     listed = [list(path) for path in paths]
     if not listed:
         return []

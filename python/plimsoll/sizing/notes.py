@@ -1,7 +1,9 @@
-"""What a reader of a sizing must be told beyond its figures: warnings, notes, and how well the sources are known.
+"""What a reader of a sizing must be told beyond its figures.
 
-A finding never changes a figure. Rules over whole topologies and finished runs are `plimsoll advise`; here stand the
-ones that follow from the requirements and the figures themselves.
+Warnings, notes, and how well the sources are known.
+
+A finding never changes a figure. Rules over whole topologies and finished runs are `plimsoll
+advise`; here stand the ones that follow from the requirements and the figures themselves.
 """
 
 from collections.abc import Iterator
@@ -42,20 +44,32 @@ def host_fits(requirements: Requirements) -> list[HostFit]:
     server = requirements.server
     if len(hosts) < 2 or server.memory_gb is None or server.thread_count is None:
         return []
-    return [fit_after_host_loss(requirements.machines, server.memory_gb, server.thread_count, host) for host in hosts]
+    return [
+        fit_after_host_loss(requirements.machines, server.memory_gb, server.thread_count, host)
+        for host in hosts
+    ]
 
 
 def machine_findings(requirements: Requirements) -> Iterator[Finding]:
-    """Virtual machines after the loss of a host, and hypervisor features that mailbox servers must not use."""
+    """Virtual machines after the loss of a host, and hypervisor features that mailbox servers must
+    not use.
+    """
     if len({machine.host for machine in requirements.machines}) == 1:
         host = requirements.machines[0].host
-        yield Finding("warning", "hosts", f"all machines run on {host}", "add a second host", "md3000i, degraded state")
+        yield Finding(
+            "warning",
+            "hosts",
+            f"all machines run on {host}",
+            "add a second host",
+            "md3000i, degraded state",
+        )
     for fit in host_fits(requirements):
         if not fit.memory_fits:
             yield Finding(
                 "warning",
                 "host memory",
-                f"without {fit.failed_host}, machines need {fit.memory_need_gb:g} GB of {fit.memory_available_gb:g} GB",
+                f"without {fit.failed_host}, machines need {fit.memory_need_gb:g} GB of "
+                f"{fit.memory_available_gb:g} GB",
                 "add memory or a host, or plan which machines stay down",
                 "md3000i, degraded state",
             )
@@ -63,7 +77,8 @@ def machine_findings(requirements: Requirements) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "host processors",
-                f"without {fit.failed_host}, {fit.vcpu_count} virtual processors share {fit.thread_count} threads",
+                f"without {fit.failed_host}, {fit.vcpu_count} virtual processors share "
+                f"{fit.thread_count} threads",
                 "accept slower machines in that state, or add processors",
                 "md3000i, degraded state",
             )
@@ -73,7 +88,8 @@ def machine_findings(requirements: Requirements) -> Iterator[Finding]:
                 "warning",
                 "hypervisor",
                 f"{machine.name} is a mailbox server that the hypervisor may move or restart",
-                "switch hypervisor availability, live migration and load balancing off for it; copies do that work",
+                "switch hypervisor availability, live migration and load balancing off for it; "
+                "copies do that work",
                 "dell_eql, section 5.4",
             )
 
@@ -118,17 +134,25 @@ def storage_findings(requirements: Requirements) -> Iterator[Finding]:
         yield Finding(
             "note",
             "data reduction",
-            f"the array is counted on to reduce data by {storage.compression_ratio * storage.deduplication_ratio:g}",
-            "test with content that reduces like yours; mailbox databases are already compressed in part",
+            f"the array is counted on to reduce data by "
+            f"{storage.compression_ratio * storage.deduplication_ratio:g}",
+            "test with content that reduces like yours; mailbox databases are already compressed "
+            "in part",
             "emc_esrp, platform features; ms_storage",
         )
     if storage.file_retention:
         yield Finding(
-            "note", "retention", "file retention cannot hold databases, which change", "use it for copies", "emc_esrp"
+            "note",
+            "retention",
+            "file retention cannot hold databases, which change",
+            "use it for copies",
+            "emc_esrp",
         )
 
 
-def count_findings(requirements: Requirements, database_count: Step, mounted_count: float) -> Iterator[Finding]:
+def count_findings(
+    requirements: Requirements, database_count: Step, mounted_count: float
+) -> Iterator[Finding]:
     """Numbers of databases and copies."""
     copies, guidance = requirements.copies, requirements.guidance
     most = guidance.number("databases_per_server_max_count")
@@ -144,7 +168,8 @@ def count_findings(requirements: Requirements, database_count: Step, mounted_cou
         yield Finding(
             "note",
             "background maintenance",
-            f"{database_count.value:g} databases are scanned, published array rates hold for {DATABASES_MEASURED}",
+            f"{database_count.value:g} databases are scanned, published array rates hold for "
+            f"{DATABASES_MEASURED}",
             "test with all databases before trusting a published rate",
             "dell_eql, Table 12",
         )
@@ -170,7 +195,9 @@ def network_findings(rules: list[Rule], shared_components: list[str]) -> Iterato
     """Broken network rules, and components whose loss cuts every path."""
     for rule in rules:
         if rule.holds is False:
-            yield Finding("warning", "network", f"{rule.name}: {rule.found}", rule.advice, rule.source)
+            yield Finding(
+                "warning", "network", f"{rule.name}: {rule.found}", rule.advice, rule.source
+            )
     for component in shared_components:
         yield Finding(
             "warning",
@@ -186,4 +213,10 @@ def source_findings(steps: list[Step]) -> Iterator[Finding]:
     unsure = {step.name: step for step in steps if step.note.startswith(("recalled", "assumed"))}
     for step in unsure.values():
         basis = step.note.split(":")[0]
-        yield Finding("note", "source", f"{step.name} = {step.value:g} is {basis}", "check before quoting", step.source)
+        yield Finding(
+            "note",
+            "source",
+            f"{step.name} = {step.value:g} is {basis}",
+            "check before quoting",
+            step.source,
+        )

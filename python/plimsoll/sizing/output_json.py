@@ -1,4 +1,7 @@
-"""A sizing as plain data for JSON: one key for each figure, each with its value and the chain that leads to it."""
+"""A sizing as plain data for JSON.
+
+One key for each figure, each with its value and the chain that leads to it.
+"""
 
 from dataclasses import asdict
 from typing import Any
@@ -20,8 +23,9 @@ def sizing_data(sizing: Sizing) -> dict[str, Any]:
         sizing: What `size` returned.
 
     Returns:
-        Top-level keys are the figures (`mailbox_size_mb`, `database_count` and so on), each with `value`, `unit`,
-        `formula`, `source` and `steps`; beside them stand `kind`, `schema_version` and the lists.
+        Top-level keys are the figures (`mailbox_size_mb`, `database_count` and so on), each with
+        `value`, `unit`, `formula`, `source` and `steps`; beside them stand `kind`, `schema_version`
+        and the lists.
     """
     figures = {name: as_json(step) for name, step in sizing.results.items()}
     return {
@@ -33,7 +37,10 @@ def sizing_data(sizing: Sizing) -> dict[str, Any]:
         **figures,
         "requirements": plain(sizing.requirements),
         "placement": [
-            {"database": placement.database + 1, "servers": [server + 1 for server in placement.servers]}
+            {
+                "database": placement.database + 1,
+                "servers": [server + 1 for server in placement.servers],
+            }
             for placement in sizing.placements
         ],
         "failover": _failover(sizing),
@@ -44,7 +51,11 @@ def sizing_data(sizing: Sizing) -> dict[str, Any]:
         "published_differences": [asdict(difference) for difference in sizing.differences],
         "network_rules": [asdict(rule) for rule in sizing.network_rules],
         "hosts": [
-            {**asdict(fit), "memory_fits": fit.memory_fits, "processors_overcommitted": fit.processors_overcommitted}
+            {
+                **asdict(fit),
+                "memory_fits": fit.memory_fits,
+                "processors_overcommitted": fit.processors_overcommitted,
+            }
             for fit in sizing.hosts
         ],
         "findings": [asdict(finding) for finding in sizing.findings],
@@ -63,4 +74,8 @@ def cited_sources(sizing: Sizing) -> dict[str, str]:
     sources: dict[str, str] = read_data("guidance.toml")["sources"]
     named = [step.source for step in sizing.steps] + [finding.source for finding in sizing.findings]
     text = "; ".join(named)
-    return {key: document for key, document in sources.items() if key in text and cite(key, sources) == document}
+    return {
+        key: document
+        for key, document in sources.items()
+        if key in text and cite(key, sources) == document
+    }

@@ -1,7 +1,9 @@
-"""A sizing as text for a terminal: the answer first, then every step with its arithmetic and source.
+"""A sizing as text for a terminal.
 
-Colour is only weight (bold headings, dim sources); nothing is said by it alone. Numbers are rounded for reading here
-and nowhere else.
+The answer first, then every step with its arithmetic and source.
+
+Colour is only weight (bold headings, dim sources); nothing is said by it alone. Numbers are rounded
+for reading here and nowhere else.
 """
 
 import textwrap
@@ -35,7 +37,9 @@ def precise(value: float) -> str:
 
 def shown_step(step: Step) -> str:
     """Write a figure with its unit; a count and a ratio need none."""
-    return shown(step.value) if step.unit in ("count", "ratio") else f"{shown(step.value)} {step.unit}"
+    return (
+        shown(step.value) if step.unit in ("count", "ratio") else f"{shown(step.value)} {step.unit}"
+    )
 
 
 def drives_line(sizing: Sizing) -> str:
@@ -77,7 +81,9 @@ class SizingTerminal:
         widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
         for number, line in enumerate(lines):
             cells = [
-                cell.ljust(width) if column == 0 or not _numeric(lines, column) else cell.rjust(width)
+                cell.ljust(width)
+                if column == 0 or not _numeric(lines, column)
+                else cell.rjust(width)
                 for column, (cell, width) in enumerate(zip(line, widths, strict=True))
             ]
             text = "  " + "  ".join(cells).rstrip()
@@ -116,11 +122,17 @@ def sizing_text(sizing: Sizing, terminal: SizingTerminal) -> str:
 def _head(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     requirements = sizing.requirements
     yield terminal.bold(f"Sizing: {requirements.title or requirements.name}")
-    reading = "formulas as printed" if sizing.reading == "formulas" else f"as published by {sizing.reading}"
+    reading = (
+        "formulas as printed"
+        if sizing.reading == "formulas"
+        else f"as published by {sizing.reading}"
+    )
     copies = requirements.copies
     number = f"{copies.count} {'copy' if copies.count == 1 else 'copies'}"
     servers = f"{copies.servers} {'server' if copies.servers == 1 else 'servers'}"
-    yield terminal.wrapped(f"{requirements.guidance.title}; {reading}; {copies.mode}, {number} on {servers}", "")
+    yield terminal.wrapped(
+        f"{requirements.guidance.title}; {reading}; {copies.mode}, {number} on {servers}", ""
+    )
     yield terminal.dim(terminal.wrapped(SIZE_NOTE, ""))
 
 
@@ -131,10 +143,19 @@ def _answer(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     every = figures["total_capacity_all_copies_gb"]
     size = figures["database_size_gb"]
     many = "s" if count.value != 1 else ""
-    yield f"  {shown(count.value)} database{many} of {shown(size.value)} GB on {shown(volume.value)} GB of volume each"
+    yield (
+        f"  {shown(count.value)} database{many} of {shown(size.value)} GB on {shown(volume.value)} "
+        f"GB of volume each"
+    )
     yield f"  {shown(count.value)} log volume{many} of {shown(log.value)} GB"
-    yield f"  {shown(total.value)} GB for one copy of everything, {shown(every.value)} GB for all copies"
-    yield f"  {shown(figures['database_iops'].value)} database IOPS; {shown(figures['log_iops'].value)} log IOPS beside"
+    yield (
+        f"  {shown(total.value)} GB for one copy of everything, {shown(every.value)} GB for all "
+        f"copies"
+    )
+    yield (
+        f"  {shown(figures['database_iops'].value)} database IOPS; "
+        f"{shown(figures['log_iops'].value)} log IOPS beside"
+    )
     yield terminal.wrapped(drives_line(sizing), "  ")
 
 
@@ -143,17 +164,23 @@ def _findings(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
         yield terminal.bold("Findings")
     for finding in sizing.findings:
         text = f"{finding.message}: {finding.advice}" if finding.advice else finding.message
-        yield terminal.wrapped(f"{finding.subject}: {text} [{finding.source}]", "           ", f"  {finding.level:7}  ")
+        yield terminal.wrapped(
+            f"{finding.subject}: {text} [{finding.source}]", "           ", f"  {finding.level:7}  "
+        )
     unstated = [rule.name for rule in sizing.network_rules if rule.holds is None]
     if unstated:
-        yield terminal.wrapped(f"not stated, not checked: {', '.join(unstated)}", "           ", "  open     ")
+        yield terminal.wrapped(
+            f"not stated, not checked: {', '.join(unstated)}", "           ", "  open     "
+        )
 
 
 def _section(title: str, steps: Sequence[Step], terminal: SizingTerminal) -> Iterator[str]:
     if steps:
         yield terminal.bold(title)
     for step in steps:
-        if step.value or step.definition is None:  # a reserve that was not asked for is seen in the sum
+        if (
+            step.value or step.definition is None
+        ):  # a reserve that was not asked for is seen in the sum
             yield from _step(step, terminal)
 
 
@@ -167,7 +194,9 @@ def _step(step: Step, terminal: SizingTerminal) -> Iterator[str]:
         yield head.rstrip()
         yield terminal.dim(terminal.wrapped(text, "      "))
         return
-    first, *rest = textwrap.wrap(text, terminal.width - len(head), break_long_words=False, break_on_hyphens=False)
+    first, *rest = textwrap.wrap(
+        text, terminal.width - len(head), break_long_words=False, break_on_hyphens=False
+    )
     yield head + terminal.dim(first)
     for line in rest:
         yield " " * len(head) + terminal.dim(line)
@@ -184,8 +213,10 @@ def _volumes(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     first = sizing.volumes[0]
     yield terminal.bold(f"Provisioning plan: {len(sizing.volumes)} volumes")
     yield terminal.wrapped(
-        f"{first.partition_table}, {first.file_system} with {first.allocation_unit_kb:g} KB units, partitions at "
-        f"{first.partition_offset_kb:g} KB, {first.raid}, {first.multipath_policy}; the whole list is in --json, "
+        f"{first.partition_table}, {first.file_system} with {first.allocation_unit_kb:g} KB units, "
+        f"partitions at "
+        f"{first.partition_offset_kb:g} KB, {first.raid}, {first.multipath_policy}; the whole list "
+        f"is in --json, "
         "--xlsx and --html",
         "  ",
     )
@@ -215,7 +246,9 @@ def _users(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
         )
         for row in sizing.users_table.rows
     ]
-    yield from terminal.table(("mailbox GB", "users that fit", "users by IOPS", "users", "limit"), rows)
+    yield from terminal.table(
+        ("mailbox GB", "users that fit", "users by IOPS", "users", "limit"), rows
+    )
 
 
 def _editions(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
@@ -235,10 +268,21 @@ def _editions(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
         )
         for row in sizing.editions
     ]
-    header = ("edition", "IOPS/user", "IOPS", "databases", "volume GB", "log GB", "copy GB", "cache MB/user")
+    header = (
+        "edition",
+        "IOPS/user",
+        "IOPS",
+        "databases",
+        "volume GB",
+        "log GB",
+        "copy GB",
+        "cache MB/user",
+    )
     yield from terminal.table(header, rows)
     if any(row[0].endswith("*") for row in rows):
-        yield terminal.dim("  * rests in part on figures recalled or assumed, not read from their source")
+        yield terminal.dim(
+            "  * rests in part on figures recalled or assumed, not read from their source"
+        )
 
 
 def _differences(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
@@ -247,7 +291,12 @@ def _differences(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     other = "its formulas give" if sizing.reading != "formulas" else "the formulas above give"
     yield terminal.bold(f"Where the Dell paper's own example differs from what {other}")
     rows = [
-        (difference.name, precise(difference.published), precise(difference.formulas), difference.reason)
+        (
+            difference.name,
+            precise(difference.published),
+            precise(difference.formulas),
+            difference.reason,
+        )
         for difference in sizing.differences
     ]
     yield from terminal.table(("figure", "dell_2010", "formulas", "why"), rows)

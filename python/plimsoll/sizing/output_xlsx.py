@@ -1,11 +1,12 @@
 """A sizing as a workbook whose formulas live: change an input and every figure follows.
 
 Every step of the chain has a row and its name is a name of the workbook, so a cell reads
-`=user_count * mailbox_size_mb * database_overhead_factor / 1024` and not `=C4*C9*C12/1024`. Answers and published
-figures stand on one sheet, what follows from them on another. The formulas are written from the same expressions that
-gave the figures; a test has LibreOffice recalculate them.
+`=user_count * mailbox_size_mb * database_overhead_factor / 1024` and not `=C4*C9*C12/1024`. Answers
+and published figures stand on one sheet, what follows from them on another. The formulas are
+written from the same expressions that gave the figures; a test has LibreOffice recalculate them.
 
-Limit: the number of rows of the volume and placement sheets is that of the design sized; sizes on them are live.
+Limit: the number of rows of the volume and placement sheets is that of the design sized; sizes on
+them are live.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,7 +42,7 @@ def spreadsheet_formula(step: Step) -> str:
         >>> total = given("total_gb", 11505, "Total", "example")
         >>> spreadsheet_formula(derive("database_count", ceil(total / 1024), "Databases", "example"))
         '=ROUNDUP(ROUND(total_gb / 1024,9),0)'
-    """
+    """  # noqa: E501
     if step.definition is None:
         raise ValueError(f"{step.name} was given and has no formula")
     return "=" + render(step.definition, lambda each: each.name, _call)
@@ -70,7 +71,12 @@ class Book:
             "wrap": {"text_wrap": True, "valign": "top"},
             "number": {"num_format": "#,##0.00", "valign": "top"},
             "whole": {"num_format": "#,##0", "valign": "top"},
-            "input": {"num_format": "#,##0.######", "bg_color": "#FFF8DC", "valign": "top", "border": 1},
+            "input": {
+                "num_format": "#,##0.######",
+                "bg_color": "#FFF8DC",
+                "valign": "top",
+                "border": 1,
+            },
             "unit": {"font_color": "#606060", "valign": "top", "indent": 1},
             "dim": {"font_color": "#606060", "text_wrap": True, "valign": "top"},
             "line": {"font_color": "#606060"},
@@ -99,11 +105,19 @@ class Book:
                 else:
                     sheet.write_string(number, column, str(value), self.formats["wrap"])
 
-    def texts(self, sheet: Any, row: int, first: int, texts: Sequence[str], widths: Sequence[int]) -> None:
-        """Write texts beside a figure, the first one its unit, and make the row as high as the longest needs."""
+    def texts(
+        self, sheet: Any, row: int, first: int, texts: Sequence[str], widths: Sequence[int]
+    ) -> None:
+        """Write texts beside a figure, the first one its unit, and make the row as high as the
+        longest needs.
+        """
         for column, text in enumerate(texts, start=first):
-            sheet.write_string(row, column, text, self.formats["unit" if column == first else "dim"])
-        lines = max(ceil(len(text) * 1.1 / width) for text, width in zip(texts, widths[first:], strict=True))
+            sheet.write_string(
+                row, column, text, self.formats["unit" if column == first else "dim"]
+            )
+        lines = max(
+            ceil(len(text) * 1.1 / width) for text, width in zip(texts, widths[first:], strict=True)
+        )
         if lines > 1:
             sheet.set_row(row, 15 * lines)
 
@@ -157,8 +171,14 @@ SUMMARY = (
 
 def _summary(book: Book, sizing: Sizing, title: str) -> None:
     sheet = book.sheet("Summary", f"Sizing: {title}", ("Figure", "Value", "Unit"), (52, 18, 18))
-    reading = "formulas as printed" if sizing.reading == "formulas" else f"as published by {sizing.reading}"
-    sheet.write(1, 0, f"{sizing.requirements.guidance.title}; {reading}. {SIZE_NOTE}", book.formats["line"])
+    reading = (
+        "formulas as printed"
+        if sizing.reading == "formulas"
+        else f"as published by {sizing.reading}"
+    )
+    sheet.write(
+        1, 0, f"{sizing.requirements.guidance.title}; {reading}. {SIZE_NOTE}", book.formats["line"]
+    )
     results = sizing.results
     row = 3
     for step in (results[name] for name in SUMMARY if name in results):
@@ -169,7 +189,10 @@ def _summary(book: Book, sizing: Sizing, title: str) -> None:
         row += 1
     sheet.write(row + 1, 0, "Findings", book.formats["head"])
     for number, finding in enumerate(sizing.findings, start=row + 2):
-        text = f"{finding.level}: {finding.subject}: {finding.message}: {finding.advice} [{finding.source}]"
+        text = (
+            f"{finding.level}: {finding.subject}: {finding.message}: {finding.advice} "
+            f"[{finding.source}]"
+        )
         sheet.merge_range(number, 0, number, 2, text, book.formats["wrap"])
         sheet.set_row(number, 32)
 
@@ -181,7 +204,9 @@ def _figures(book: Book, sizing: Sizing, title: str) -> None:
     shown: set[str] = set()
     row = 3
     sections = [(section.title, section.steps) for section in sizing.sections]
-    on_the_way = tuple(step for step in sizing.steps if step.definition and step.name not in sizing.results)
+    on_the_way = tuple(
+        step for step in sizing.steps if step.definition and step.name not in sizing.results
+    )
     for heading, steps in [*sections, ("Steps on the way", on_the_way)]:
         derived = [step for step in steps if step.definition is not None and step.name not in shown]
         if not derived:
@@ -194,14 +219,18 @@ def _figures(book: Book, sizing: Sizing, title: str) -> None:
             kind = "whole" if step.unit == "count" and step.value == int(step.value) else "number"
             sheet.write(row, 0, step.title, book.formats["wrap"])
             sheet.write_formula(row, 1, spreadsheet_formula(step), book.formats[kind], step.value)
-            book.texts(sheet, row, 2, (step.unit, step.name, step.formula, step.source, step.note), widths)
+            book.texts(
+                sheet, row, 2, (step.unit, step.name, step.formula, step.source, step.note), widths
+            )
             book.name_cell(step.name, "Sizing", row, 1)
             row += 1
 
 
 def _inputs(book: Book, sizing: Sizing) -> None:
     header, widths = ("Input", "Value", "Unit", "Name", "Source", "Note"), (44, 16, 18, 34, 60, 30)
-    sheet = book.sheet("Inputs", "Answers, defaults and published figures: change the yellow cells", header, widths)
+    sheet = book.sheet(
+        "Inputs", "Answers, defaults and published figures: change the yellow cells", header, widths
+    )
     row = 3
     for step in sizing.steps:
         if step.definition is None:
@@ -217,7 +246,9 @@ def _users(book: Book, sizing: Sizing) -> None:
     if table is None:
         return
     header = ("Mailbox GB", "Users that fit", "Users by IOPS", "Users", "Limit")
-    sheet = book.sheet("Users by mailbox size", "Users for each mailbox size", header, (24, 16, 16, 16, 14))
+    sheet = book.sheet(
+        "Users by mailbox size", "Users for each mailbox size", header, (24, 16, 16, 16, 14)
+    )
     sheet.write(1, 0, table.basis, book.formats["line"])
     sheet.set_column(7, 7, 26)
     sheet.write(0, 7, "Space for mailboxes GB")
@@ -232,7 +263,9 @@ def _users(book: Book, sizing: Sizing) -> None:
     for number, row in enumerate(table.rows, start=3):
         cell = number + 1
         if row.mailbox_size_gb == table.design_mailbox_gb:
-            sheet.write_formula(number, 0, "=mailbox_size_mb / 1024", book.formats["number"], row.mailbox_size_gb)
+            sheet.write_formula(
+                number, 0, "=mailbox_size_mb / 1024", book.formats["number"], row.mailbox_size_gb
+            )
         else:
             sheet.write_number(number, 0, row.mailbox_size_gb, book.formats["input"])
         fits = f"=ROUNDDOWN(ROUND($I$1 / A{cell},{WHOLE_DIGITS}),0)"
@@ -240,13 +273,19 @@ def _users(book: Book, sizing: Sizing) -> None:
         sheet.write_formula(number, 1, fits, book.formats["whole"], row.users_by_capacity)
         sheet.write_formula(number, 2, carried, book.formats["whole"], row.users_by_iops)
         sheet.write_formula(number, 3, f"=MIN(B{cell},C{cell})", book.formats["whole"], row.users)
-        sheet.write_formula(number, 4, f'=IF(B{cell}<C{cell},"capacity","IOPS")', book.formats["wrap"], row.limit)
+        sheet.write_formula(
+            number, 4, f'=IF(B{cell}<C{cell},"capacity","IOPS")', book.formats["wrap"], row.limit
+        )
     last = 2 + len(table.rows)
     chart = book.file.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
     where = ["Users by mailbox size", 3, 0, last, 0]
     for column, name in ((3, "users"), (1, "users that fit"), (2, "users by IOPS")):
         chart.add_series(
-            {"name": name, "categories": where, "values": ["Users by mailbox size", 3, column, last, column]}
+            {
+                "name": name,
+                "categories": where,
+                "values": ["Users by mailbox size", 3, column, last, column],
+            }
         )
     chart.set_title({"name": "Users against mailbox size"})
     chart.set_x_axis({"name": "Mailbox size, GB", "min": 0})
@@ -268,16 +307,32 @@ def _volumes(book: Book, sizing: Sizing) -> None:
         "Mount point",
         "Paths",
     )
-    sheet = book.sheet("Volumes", "Provisioning plan", header, (14, 12, 10, 8, 12, 14, 10, 14, 40, 28, 70))
+    sheet = book.sheet(
+        "Volumes", "Provisioning plan", header, (14, 12, 10, 8, 12, 14, 10, 14, 40, 28, 70)
+    )
     for number, volume in enumerate(sizing.volumes, start=3):
         form = (
-            f"{volume.partition_table}, {volume.file_system}, {volume.allocation_unit_kb:g} KB units, "
+            f"{volume.partition_table}, {volume.file_system}, {volume.allocation_unit_kb:g} KB "
+            f"units, "
             f"partition at {volume.partition_offset_kb:g} KB"
         )
         paths = "; ".join(" > ".join(path) for path in volume.paths)
         active = "active" if volume.active else "passive"
-        text = (volume.name, volume.server, volume.role, active, "", volume.pool, volume.raid, volume.controller)
-        book.rows(sheet, [(*text, form, volume.mount_point, f"{volume.multipath_policy}: {paths}")], number)
+        text = (
+            volume.name,
+            volume.server,
+            volume.role,
+            active,
+            "",
+            volume.pool,
+            volume.raid,
+            volume.controller,
+        )
+        book.rows(
+            sheet,
+            [(*text, form, volume.mount_point, f"{volume.multipath_policy}: {paths}")],
+            number,
+        )
         size = f"=ROUNDUP(ROUND({volume.role}_volume_size_gb,6),0)"
         sheet.write_formula(number, 4, size, book.formats["whole"], volume.size_gb)
 
@@ -297,10 +352,20 @@ def _placement(book: Book, sizing: Sizing) -> None:
 
 def _comparisons(book: Book, sizing: Sizing) -> None:
     if sizing.editions:
-        columns = ("IOPS per user", "Database IOPS", "Total GB", "Databases", "Volume GB", "Log GB", "One copy GB")
+        columns = (
+            "IOPS per user",
+            "Database IOPS",
+            "Total GB",
+            "Databases",
+            "Volume GB",
+            "Log GB",
+            "One copy GB",
+        )
         header = ("Edition", *columns, "Cache MB per user", "Basis")
         widths = (44, *(13 for _ in columns), 14, 30)
-        sheet = book.sheet("Editions", "The same requirements under each edition's guidance", header, widths)
+        sheet = book.sheet(
+            "Editions", "The same requirements under each edition's guidance", header, widths
+        )
         book.rows(
             sheet,
             [
@@ -325,7 +390,10 @@ def _comparisons(book: Book, sizing: Sizing) -> None:
         sheet = book.sheet("Published example", heading, names, (32, 16, 16, 14, 80))
         book.rows(
             sheet,
-            [(each.name, each.published, each.formulas, each.unit, each.reason) for each in sizing.differences],
+            [
+                (each.name, each.published, each.formulas, each.unit, each.reason)
+                for each in sizing.differences
+            ],
         )
     sheet = book.sheet("Sources", "Sources", ("Key", "Document"), (20, 100))
     book.rows(sheet, list(cited_sources(sizing).items()))

@@ -1,10 +1,11 @@
 """RAID arithmetic: drives that hold data, capacity, and what a small write costs.
 
-Sources: the write costs 2 (RAID 10) and 4 (RAID 50) are from section 3.1.3 of the Dell EqualLogic Exchange 2010 sizing
-paper; RAID 6 adds the second parity's read and write. The number of parity drives of a RAID 50 array is derived: one
-parity drive per set of at most seven reproduces all of that paper's Table 13 (12 of 14 and 39 of 46 drives hold data).
-Limits: drive capacities are decimal gigabytes as sold; formatting and array metadata are not subtracted. The planner's
-formula ignores caches and coalescing; against 10 published points it was off by 20 % on average and 33 % at worst.
+Sources: the write costs 2 (RAID 10) and 4 (RAID 50) are from section 3.1.3 of the Dell EqualLogic
+Exchange 2010 sizing paper; RAID 6 adds the second parity's read and write. The number of parity
+drives of a RAID 50 array is derived: one parity drive per set of at most seven reproduces all of
+that paper's Table 13 (12 of 14 and 39 of 46 drives hold data). Limits: drive capacities are decimal
+gigabytes as sold; formatting and array metadata are not subtracted. The planner's formula ignores
+caches and coalescing; against 10 published points it was off by 20 % on average and 33 % at worst.
 """
 
 from __future__ import annotations
@@ -37,8 +38,12 @@ def write_penalty(raid: RaidLevel) -> int:
     return _DISK_WRITES_PER_WRITE[raid]
 
 
-def sets_of(raid: RaidLevel, drive_count: int, parity_set_drives: int = PARITY_SET_DRIVES_MAX) -> list[int]:
-    """Drives of each set when so many are bound: one set, but for RAID 50 as few even ones as its parity sets allow.
+def sets_of(
+    raid: RaidLevel, drive_count: int, parity_set_drives: int = PARITY_SET_DRIVES_MAX
+) -> list[int]:
+    """Drives of each set when so many are bound.
+
+    One set, but for RAID 50 as few even ones as its parity sets allow.
 
     >>> sets_of("RAID 50", 14), sets_of("RAID 10", 14)
     ([7, 7], [14])
@@ -49,8 +54,12 @@ def sets_of(raid: RaidLevel, drive_count: int, parity_set_drives: int = PARITY_S
     return [drive_count // count + (index < drive_count % count) for index in range(count)]
 
 
-def data_drive_count(raid: RaidLevel, drive_count: int, parity_set_drives: int = PARITY_SET_DRIVES_MAX) -> int:
-    """Drives' worth of capacity that hold data; what can be built at all is the array model's own answer.
+def data_drive_count(
+    raid: RaidLevel, drive_count: int, parity_set_drives: int = PARITY_SET_DRIVES_MAX
+) -> int:
+    """Drives' worth of capacity that hold data.
+
+    What can be built at all is the array model's own answer.
 
     Args:
         raid: the RAID level.
@@ -62,7 +71,7 @@ def data_drive_count(raid: RaidLevel, drive_count: int, parity_set_drives: int =
 
     >>> data_drive_count("RAID 50", 46), data_drive_count("RAID 10", 14), data_drive_count("RAID 5", 7)
     (39, 7, 6)
-    """
+    """  # noqa: E501
     from plimsoll import _native
 
     usable, _ = _native.raid_group(raid, sets_of(raid, drive_count, parity_set_drives))
@@ -71,7 +80,9 @@ def data_drive_count(raid: RaidLevel, drive_count: int, parity_set_drives: int =
     return usable
 
 
-def usable_capacity_gb(raid: RaidLevel, drive_slots: int, hot_spares: int, drive_capacity_gb: float) -> float:
+def usable_capacity_gb(
+    raid: RaidLevel, drive_slots: int, hot_spares: int, drive_capacity_gb: float
+) -> float:
     """Capacity of a full enclosure in decimal GB, before formatting.
 
     Source: the rule derived from Table 13 of the Dell EqualLogic paper, `drive_gb * data_disks`.
@@ -82,8 +93,12 @@ def usable_capacity_gb(raid: RaidLevel, drive_slots: int, hot_spares: int, drive
     return drive_capacity_gb * data_drive_count(raid, drive_slots - hot_spares)
 
 
-def planner_iops(raid: RaidLevel, drive_count: int, drive_iops: float, read_fraction: float) -> float:
-    """Host IOPS by the usual planner's formula: drives x IOPS per drive over the mean cost of a host I/O.
+def planner_iops(
+    raid: RaidLevel, drive_count: int, drive_iops: float, read_fraction: float
+) -> float:
+    """Host IOPS by the usual planner's formula.
+
+    Drives x IOPS per drive over the mean cost of a host I/O.
 
     Args:
         raid: the RAID level.

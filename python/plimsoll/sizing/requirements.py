@@ -1,8 +1,9 @@
 """A requirements file, read and checked: who will use the storage, and what is asked of it.
 
-Reading never stops at the first mistake. Quantities, keys, ranges and the rules between keys (more copies than servers,
-a group of 17 servers, a database beyond the limit of its mode) are all examined, and one error carries everything that
-is wrong, each with its line and a hint. The keys are those of `requirement_fields.py`.
+Reading never stops at the first mistake. Quantities, keys, ranges and the rules between keys (more
+copies than servers, a group of 17 servers, a database beyond the limit of its mode) are all
+examined, and one error carries everything that is wrong, each with its line and a hint. The keys
+are those of `requirement_fields.py`.
 """
 
 import re
@@ -206,11 +207,14 @@ def check_requirements(document: LocatedFile, folder: Path = Path()) -> Requirem
     data.pop("kind", None)
     collector = Collector(converted.document)
     content = collector.table(data, FIELDS, ())
-    mistakes = converted.mistakes + [mistake for mistake in collector.mistakes if not _refused(mistake, converted)]
+    mistakes = converted.mistakes + [
+        mistake for mistake in collector.mistakes if not _refused(mistake, converted)
+    ]
     known, guidance_mistakes = _editions(content, document, folder)
     mistakes += guidance_mistakes
     _fill_in(content)
-    # A key whose value was wrong has been replaced by its default; what that default contradicts is no news.
+    # A key whose value was wrong has been replaced by its default; what that default contradicts is
+    # no news.
     wrong = {mistake.where for mistake in mistakes} | converted.refused
     mistakes += [
         Mistake(converted.document.line_of(path), shown(path), message, hint)
@@ -218,12 +222,17 @@ def check_requirements(document: LocatedFile, folder: Path = Path()) -> Requirem
         if shown(path) not in wrong
     ]
     if mistakes:
-        raise InputError(document.name, [_in_words_of_the_file(mistake, converted) for mistake in mistakes])
+        raise InputError(
+            document.name, [_in_words_of_the_file(mistake, converted) for mistake in mistakes]
+        )
     return _requirements(document, content, known[content["edition"]])
 
 
 def _refused(mistake: Mistake, converted: Converted) -> bool:
-    """A quantity already refused with a better message is then missing; saying so again would mislead."""
+    """A quantity already refused with a better message is then missing.
+
+    Saying so again would mislead.
+    """
     return mistake.where in converted.refused
 
 
@@ -243,7 +252,9 @@ def _meaning(where: str) -> str:
 def _editions(
     content: Mapping[str, Any], document: LocatedFile, folder: Path
 ) -> tuple[dict[str, Guidance], list[Mistake]]:
-    """The known editions with the user's guidance file laid over them, and what is wrong with that file."""
+    """The known editions with the user's guidance file laid over them, and what is wrong with that
+    file.
+    """
     name = content["guidance_file"]
     if not name:
         return editions(), []
@@ -253,7 +264,9 @@ def _editions(
         require_kind(extra, ("guidance",), READERS | {KIND: "plimsoll size"})
     except InputError as error:
         told = [f"{mistake.where} {mistake.message}".strip() for mistake in error.mistakes]
-        return editions(), [Mistake(line, "guidance_file", f"{name}: {'; '.join(told)}", error.mistakes[0].hint)]
+        return editions(), [
+            Mistake(line, "guidance_file", f"{name}: {'; '.join(told)}", error.mistakes[0].hint)
+        ]
     wrong = [
         Mistake(line, "guidance_file", f"{name}, line {extra.line_of(path)}: {message}", hint)
         for path, message, hint in _guidance_mistakes(extra.data)
@@ -262,7 +275,10 @@ def _editions(
 
 
 def _guidance_mistakes(data: Mapping[str, Any]) -> Iterator[Contradiction]:
-    """What is wrong with a guidance file: editions without a name or a base, and figures that are none."""
+    """What is wrong with a guidance file.
+
+    Editions without a name or a base, and figures that are none.
+    """
     known = editions()
     rows = data.get("edition", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -303,7 +319,9 @@ def _fill_in(content: dict[str, Any]) -> None:
     """Resolve the defaults that depend on other keys."""
     copies = content["copies"]
     if copies["mode"] is None:
-        copies["mode"] = "dag" if (copies["count"] or 1) > 1 or (copies["servers"] or 1) > 1 else "standalone"
+        copies["mode"] = (
+            "dag" if (copies["count"] or 1) > 1 or (copies["servers"] or 1) > 1 else "standalone"
+        )
     copies["count"] = copies["count"] or (1 if copies["mode"] == "standalone" else 2)
     copies["servers"] = copies["servers"] or max(copies["count"], 1)
     if not content["edition"]:
@@ -313,12 +331,16 @@ def _fill_in(content: dict[str, Any]) -> None:
         users["messages_per_day"] = profiles()[users["profile"]].messages_per_day
 
 
-def _contradictions(content: Mapping[str, Any], known: Mapping[str, Guidance]) -> Iterator[Contradiction]:
+def _contradictions(
+    content: Mapping[str, Any], known: Mapping[str, Guidance]
+) -> Iterator[Contradiction]:
     """What is wrong between keys that are each right by themselves."""
     if (content["users"] is None) == (content["transactions"] is None):
         yield (
             ("users",),
-            "and [transactions] are both missing" if content["users"] is None else "and [transactions] are both given",
+            "and [transactions] are both missing"
+            if content["users"] is None
+            else "and [transactions] are both given",
             "size one of the two: mailbox users, or a transactional load",
         )
     guidance = known.get(content["edition"])
@@ -336,7 +358,11 @@ def _profile_contradictions(users: Mapping[str, Any] | None) -> Iterator[Contrad
         return
     name = users["profile"]
     if name is not None and name not in profiles():
-        yield ("users", "profile"), f'"{name}" is not a known profile', nearest_names(name, profiles())
+        yield (
+            ("users", "profile"),
+            f'"{name}" is not a known profile',
+            nearest_names(name, profiles()),
+        )
     elif name is None and users["messages_per_day"] is None:
         choices = ", ".join(f'"{profile}"' for profile in profiles())
         yield (
@@ -347,13 +373,21 @@ def _profile_contradictions(users: Mapping[str, Any] | None) -> Iterator[Contrad
 
 
 def _copy_contradictions(copies: Mapping[str, Any], guidance: Guidance) -> Iterator[Contradiction]:
-    count, servers, most = copies["count"], copies["servers"], int(guidance.number("dag_servers_max_count"))
+    count, servers, most = (
+        copies["count"],
+        copies["servers"],
+        int(guidance.number("dag_servers_max_count")),
+    )
     if copies["mode"] == "standalone":
         if count > 1:
             hint = 'write mode = "dag", or count = 1'
             yield ("copies", "count"), f"is {count}, but a standalone server holds one copy", hint
         if copies["lagged_count"]:
-            yield ("copies", "lagged_count"), "is set, but a standalone server has no copies", 'write mode = "dag"'
+            yield (
+                ("copies", "lagged_count"),
+                "is set, but a standalone server has no copies",
+                'write mode = "dag"',
+            )
         return
     if servers > most:
         hint = f"use at most {most} servers, or size several groups one by one"
@@ -361,12 +395,20 @@ def _copy_contradictions(copies: Mapping[str, Any], guidance: Guidance) -> Itera
     if count > servers:
         hint = f"use at least {count} servers, or at most {servers} copies"
         there = f"{servers} server{'s' if servers > 1 else ''}"
-        yield ("copies", "count"), f"is {count} on {there}, but a server holds one copy of a database", hint
+        yield (
+            ("copies", "count"),
+            f"is {count} on {there}, but a server holds one copy of a database",
+            hint,
+        )
     if copies["lagged_count"] >= count:
         hint = "leave at least one copy that replays at once"
         yield ("copies", "lagged_count"), f"is {copies['lagged_count']} of {count} copies", hint
     if copies["lagged_count"] and not copies["replay_lag_days"]:
-        yield ("copies", "replay_lag"), "is missing for the lagged copies", 'write replay_lag = "7 days"'
+        yield (
+            ("copies", "replay_lag"),
+            "is missing for the lagged copies",
+            'write replay_lag = "7 days"',
+        )
     if copies["replay_lag_days"] and not copies["lagged_count"]:
         yield ("copies", "lagged_count"), "is missing for the replay lag", "write lagged_count = 1"
 
@@ -377,15 +419,21 @@ def _size_contradictions(content: Mapping[str, Any], guidance: Guidance) -> Iter
     if wanted is not None and wanted > largest:
         yield (
             ("databases", "max_size_gb"),
-            f"is {wanted:g} GB, but a database has at most {largest:g} GB in {mode} mode ({guidance.title})",
-            f'write max_size = "{largest:g} GB" or less' + (', or mode = "dag"' if mode == "standalone" else ""),
+            f"is {wanted:g} GB, but a database has at most {largest:g} GB in {mode} mode "
+            f"({guidance.title})",
+            f'write max_size = "{largest:g} GB" or less'
+            + (', or mode = "dag"' if mode == "standalone" else ""),
         )
-    if content["machine"] and not (content["server"]["memory_gb"] and content["server"]["thread_count"]):
+    if content["machine"] and not (
+        content["server"]["memory_gb"] and content["server"]["thread_count"]
+    ):
         hint = 'add [server] with memory = "48 GB" and thread_count = 16, those of one host'
         yield ("server",), "does not state the hosts that the machines run on", hint
 
 
-def _requirements(document: LocatedFile, content: dict[str, Any], guidance: Guidance) -> Requirements:
+def _requirements(
+    document: LocatedFile, content: dict[str, Any], guidance: Guidance
+) -> Requirements:
     users, transactions = content["users"], content["transactions"]
     machines = tuple(Machine(**machine) for machine in content["machine"])
     return Requirements(
@@ -424,11 +472,18 @@ def plain(requirements: Requirements) -> dict[str, Any]:
     """The requirements as plain data, defaults included, for JSON."""
 
     def table(value: Any) -> Any:
-        return None if value is None else {each.name: getattr(value, each.name) for each in fields(value)}
+        return (
+            None
+            if value is None
+            else {each.name: getattr(value, each.name) for each in fields(value)}
+        )
 
     return {
         "title": requirements.title,
         "edition": requirements.edition,
-        **{name: table(getattr(requirements, name)) for name in ("users", "transactions", *TABLES_WITH_DEFAULTS)},
+        **{
+            name: table(getattr(requirements, name))
+            for name in ("users", "transactions", *TABLES_WITH_DEFAULTS)
+        },
         "machine": [table(machine) for machine in requirements.machines],
     }

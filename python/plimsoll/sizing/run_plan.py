@@ -1,12 +1,16 @@
-"""The run plan that would qualify a sizing: one server's databases at the load of the worst failure planned for.
+"""The run plan that would qualify a sizing.
 
-The plan is an ordinary plan file for `plimsoll run`: a host, a target for each database and log volume, an instance for
-each database, the load, and the phases of a two-hour performance test. Its paths are where the provisioning plan mounts
-the volumes on Linux; whoever runs it elsewhere edits them.
+One server's databases at the load of the worst failure planned for.
 
-Limits: one server is tested, with as many databases active as it would have after another one is lost. The array that
-serves several servers at once must be tested from all of them. Background scans run at the pace of the engine's
-edition, which is near the rate the sizing counts with but does not follow it.
+The plan is an ordinary plan file for `plimsoll run`: a host, a target for each database and log
+volume, an instance for each database, the load, and the phases of a two-hour performance test. Its
+paths are where the provisioning plan mounts the volumes on Linux; whoever runs it elsewhere edits
+them.
+
+Limits: one server is tested, with as many databases active as it would have after another one is
+lost. The array that serves several servers at once must be tested from all of them. Background
+scans run at the pace of the engine's edition, which is near the rate the sizing counts with but
+does not follow it.
 """
 
 import json
@@ -47,10 +51,21 @@ def _lines(sizing: Sizing) -> Iterator[str]:
     size_mib = math.ceil(figures["database_size_gb"].value * 1024)
     sessions = int(figures["sessions_per_database_count"].value)
     title = requirements.title or requirements.name
-    yield "# Made by `plimsoll size`. It tests one server with the databases it has active after another one is lost."
-    yield f"# Each database volume needs {math.ceil(figures['database_volume_size_gb'].value):,} GB, each log volume"
-    yield f"# {math.ceil(figures['log_volume_size_gb'].value):,} GB (1024-based). Change the paths to where yours are mounted."
-    yield "# Sessions are a beginning: raise them until required_iops is reached, or the limits are."
+    yield (
+        "# Made by `plimsoll size`. It tests one server with the databases it has active after "
+        "another one is lost."
+    )
+    yield (
+        f"# Each database volume needs {math.ceil(figures['database_volume_size_gb'].value):,} GB, "
+        f"each log volume"
+    )
+    yield (
+        f"# {math.ceil(figures['log_volume_size_gb'].value):,} GB (1024-based). Change the paths "
+        f"to where yours are mounted."
+    )
+    yield (
+        "# Sessions are a beginning: raise them until required_iops is reached, or the limits are."
+    )
     yield ""
     yield 'kind = "plan"'
     yield f"schema_version = {PLAN_SCHEMA_VERSION}"
@@ -80,12 +95,20 @@ def _lines(sizing: Sizing) -> Iterator[str]:
         yield f"page_kib = {requirements.guidance.number('page_kb'):g}"
         yield f"cache_mib_max = {CACHE_MIB}"
         yield f"copies = {requirements.copies.count}"
-        yield f"maintenance = {'true' if requirements.guidance.number('maintenance_mb_per_s') else 'false'}"
+        yield (
+            f"maintenance = "
+            f"{'true' if requirements.guidance.number('maintenance_mb_per_s') else 'false'}"
+        )
     yield ""
     yield "[[workload]]"
     yield 'name = "mix"'
     yield f"load = {{ sessions = {sessions} }}"
-    for kind, more in (("prepare", ""), ("warm_up", ""), ("measure", f"duration_s = {DURATION_S}"), ("stop", "")):
+    for kind, more in (
+        ("prepare", ""),
+        ("warm_up", ""),
+        ("measure", f"duration_s = {DURATION_S}"),
+        ("stop", ""),
+    ):
         yield from _phase(kind, more)
     yield from _phase("checksum", "")
 

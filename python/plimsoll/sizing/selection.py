@@ -1,12 +1,16 @@
-"""The six-step array choice: from capacity and IOPS to a model, a drive, a RAID level and a number of arrays.
+"""The six-step array choice.
 
-Source: section 3.4.1 of the Dell EqualLogic Exchange 2010 sizing paper. (1) settle the RAID level; (2) sum all volumes,
-reserves, clones and replicas; (3) take enough arrays for the capacity; (4) check their IOPS and add arrays of the same
-model where they fall short, never counting log IOPS when the catalogue's figures already include them; (5) try every
-other row the same way; (6) multiply by the number of copies, each on arrays of its own. Capacity needs are 1024-based,
-arrays are sold in decimal GB, and the two are converted before they are compared (the paper compares them directly).
-Limits: IOPS are taken to add up over arrays, as measured up to the catalogue's `arrays_max`. The modelled rate that stands
-beside the formula is added by the command, from `modelled.selected`; nothing is chosen by it.
+From capacity and IOPS to a model, a drive, a RAID level and a number of arrays.
+
+Source: section 3.4.1 of the Dell EqualLogic Exchange 2010 sizing paper. (1) settle the RAID level;
+(2) sum all volumes, reserves, clones and replicas; (3) take enough arrays for the capacity; (4)
+check their IOPS and add arrays of the same model where they fall short, never counting log IOPS
+when the catalogue's figures already include them; (5) try every other row the same way; (6)
+multiply by the number of copies, each on arrays of its own. Capacity needs are 1024-based, arrays
+are sold in decimal GB, and the two are converted before they are compared (the paper compares them
+directly). Limits: IOPS are taken to add up over arrays, as measured up to the catalogue's
+`arrays_max`. The modelled rate that stands beside the formula is added by the command, from
+`modelled.selected`; nothing is chosen by it.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ Status = Literal["chosen", "possible", "rejected"]
 SOURCE = "Dell EqualLogic Exchange 2010 sizing, section 3.4.1"
 GB_PER_GIB = 1024**3 / 1000**3
 
-#: Reads as a share of database I/O in the planner's formula; the paper gives writes as 40 to 60 %, 50 % used.
+#: Reads as a share of database I/O in the planner's formula; the paper gives writes as 40 to 60 %,
+#: 50 % used.
 READ_FRACTION = 0.5
 
 
@@ -137,8 +142,15 @@ def required_capacity_gb(need: Need) -> float:
 
 
 def required_iops(need: Need, conditions: Conditions) -> float:
-    """Step 4's requirement: database IOPS plus other clients; log IOPS only where the catalogue excludes them."""
-    return need.database_iops + need.extra_iops + (0.0 if conditions.log_iops_included else need.log_iops)
+    """Step 4's requirement: database IOPS plus other clients.
+
+    Log IOPS only where the catalogue excludes them.
+    """
+    return (
+        need.database_iops
+        + need.extra_iops
+        + (0.0 if conditions.log_iops_included else need.log_iops)
+    )
 
 
 def arrays_needed(required: float, per_array: float) -> int:
@@ -151,22 +163,33 @@ def arrays_needed(required: float, per_array: float) -> int:
     return max(1, math.ceil(round(required / per_array, WHOLE_DIGITS)))
 
 
-def select_arrays(need: Need, rows: Sequence[ArrayRow], drive_iops: Mapping[str, float] | None = None) -> Selection:
+def select_arrays(
+    need: Need, rows: Sequence[ArrayRow], drive_iops: Mapping[str, float] | None = None
+) -> Selection:
     """Carry out the six steps over every row of one or more catalogues.
 
     Args:
         need: what one copy must hold and carry, and how many copies.
         rows: the rows to choose from.
-        drive_iops: planning IOPS by drive class, for the planner's formula beside the measured figure.
+        drive_iops: planning IOPS by drive class, for the planner's formula beside the measured
+            figure.
 
     Returns:
         The choice with every other row's reason. Rows that cannot serve come last.
     """
     judged = [_judge(row, need, drive_iops or {}) for row in rows]
-    possible = sorted((c for c in judged if c.status == "possible"), key=lambda c: _rank(c, need.ranking))
-    rejected = sorted((c for c in judged if c.status == "rejected"), key=lambda c: _rank(c, "arrays"))
-    chosen = replace(possible[0], status="chosen", reason=_why_chosen(possible[0])) if possible else None
-    others = [replace(c, reason=_why_not_chosen(c, possible[0], need.ranking)) for c in possible[1:]]
+    possible = sorted(
+        (c for c in judged if c.status == "possible"), key=lambda c: _rank(c, need.ranking)
+    )
+    rejected = sorted(
+        (c for c in judged if c.status == "rejected"), key=lambda c: _rank(c, "arrays")
+    )
+    chosen = (
+        replace(possible[0], status="chosen", reason=_why_chosen(possible[0])) if possible else None
+    )
+    others = [
+        replace(c, reason=_why_not_chosen(c, possible[0], need.ranking)) for c in possible[1:]
+    ]
     candidates = ((chosen,) if chosen else ()) + tuple(others) + tuple(rejected)
     conditions = chosen.row.conditions if chosen else Conditions(log_iops_included=True)
     return Selection(
@@ -188,7 +211,11 @@ def _judge(row: ArrayRow, need: Need, drive_iops: Mapping[str, float]) -> Candid
     for_iops = arrays_needed(iops, row.transactional_iops) if row.transactional_iops else None
     per_copy = max(for_capacity, for_iops or 1)
     class_iops = drive_iops.get(row.drive_class)
-    planned = planner_iops(row.raid, row.active_drives, class_iops, READ_FRACTION) * per_copy if class_iops else None
+    planned = (
+        planner_iops(row.raid, row.active_drives, class_iops, READ_FRACTION) * per_copy
+        if class_iops
+        else None
+    )
     objection = _objection(row, need, for_iops, per_copy)
     return Candidate(
         row=row,
@@ -211,11 +238,17 @@ def _objection(row: ArrayRow, need: Need, for_iops: int | None, per_copy: int) -
     """Every reason why a row cannot serve, or an empty text."""
     objections: list[str] = []
     if need.raid_levels and row.raid not in need.raid_levels:
-        objections.append(f"{row.raid} is not among the levels asked for ({', '.join(need.raid_levels)})")
+        objections.append(
+            f"{row.raid} is not among the levels asked for ({', '.join(need.raid_levels)})"
+        )
     if need.drive_classes and row.drive_class not in need.drive_classes:
-        objections.append(f"{row.drive_class} drives were not asked for ({', '.join(need.drive_classes)})")
+        objections.append(
+            f"{row.drive_class} drives were not asked for ({', '.join(need.drive_classes)})"
+        )
     if row.hot_spares < need.hot_spares_minimum:
-        objections.append(f"has {row.hot_spares} hot spares where {need.hot_spares_minimum} are asked for")
+        objections.append(
+            f"has {row.hot_spares} hot spares where {need.hot_spares_minimum} are asked for"
+        )
     if for_iops is None:
         objections.append("no IOPS published, so step 4 cannot be checked")
     maximum = need.arrays_per_copy_maximum
@@ -239,7 +272,8 @@ def _rank(candidate: Candidate, ranking: Ranking) -> tuple[float, ...]:
 def _why_chosen(candidate: Candidate) -> str:
     bound = _bound(candidate)
     return (
-        f"{_arrays(candidate.arrays_per_copy)} per copy; {bound}; {candidate.unused_gb:,.0f} GB of a copy stay unused"
+        f"{_arrays(candidate.arrays_per_copy)} per copy; {bound}; {candidate.unused_gb:,.0f} GB of "
+        f"a copy stay unused"
     )
 
 
@@ -250,9 +284,15 @@ def _why_not_chosen(candidate: Candidate, best: Candidate, ranking: Ranking) -> 
     if ranking == "drives" and candidate.drives_total != best.drives_total:
         return f"would do, but takes {candidate.drives_total} drives instead of {best.drives_total}"
     if candidate.arrays_total != best.arrays_total:
-        return f"would do, but takes {_arrays(candidate.arrays_per_copy)} per copy, not {best.arrays_per_copy} ({_bound(candidate)})"
+        return (
+            f"would do, but takes {_arrays(candidate.arrays_per_copy)} per copy, not "
+            f"{best.arrays_per_copy} ({_bound(candidate)})"
+        )
     if candidate.unused_gb > best.unused_gb:
-        return f"would do, but leaves {candidate.unused_gb - best.unused_gb:,.0f} GB more unused in each copy"
+        return (
+            f"would do, but leaves {candidate.unused_gb - best.unused_gb:,.0f} GB more unused in "
+            f"each copy"
+        )
     return "would do as well as the chosen one"
 
 
@@ -265,28 +305,50 @@ def _bound(candidate: Candidate) -> str:
     return "capacity and IOPS ask for the same number"
 
 
-def _steps(need: Need, chosen: Candidate | None, candidates: tuple[Candidate, ...]) -> tuple[SelectionStep, ...]:
-    iops = required_iops(need, chosen.row.conditions if chosen else Conditions(log_iops_included=True))
+def _steps(
+    need: Need, chosen: Candidate | None, candidates: tuple[Candidate, ...]
+) -> tuple[SelectionStep, ...]:
+    iops = required_iops(
+        need, chosen.row.conditions if chosen else Conditions(log_iops_included=True)
+    )
     levels = (
-        ", ".join(need.raid_levels) or "any level of the catalogue; RAID 10 for IOPS and rebuilds, RAID 50 for space"
+        ", ".join(need.raid_levels)
+        or "any level of the catalogue; RAID 10 for IOPS and rebuilds, RAID 50 for space"
     )
     capacity = required_capacity_gb(need)
-    reserves = f"{need.snapshot_gb:,.0f} snapshots + {need.clone_gb:,.0f} clones + {need.replication_gb:,.0f} replicas"
-    total = f"{need.volumes_gb:,.0f} GB volumes + {reserves} = {capacity:,.0f} GB (decimal) for one copy"
+    reserves = (
+        f"{need.snapshot_gb:,.0f} snapshots + {need.clone_gb:,.0f} clones + "
+        f"{need.replication_gb:,.0f} replicas"
+    )
+    total = (
+        f"{need.volumes_gb:,.0f} GB volumes + {reserves} = {capacity:,.0f} GB (decimal) for one "
+        f"copy"
+    )
     rejected = sum(1 for candidate in candidates if candidate.status == "rejected")
     others = f"{len(candidates)} rows tried, {rejected} rejected"
     if chosen is None:
         texts = ("no row can serve", f"{iops:,.0f} IOPS needed", others, "nothing to multiply")
     else:
         row = chosen.row
-        fits = f"{_arrays(chosen.arrays_for_capacity)} x {row.usable_capacity_gb:,.0f} GB of {row.title}"
-        carries = f"{_arrays(chosen.arrays_per_copy)} x {row.transactional_iops or 0:,.0f} = {chosen.iops_per_copy or 0:,.0f} IOPS"
+        fits = (
+            f"{_arrays(chosen.arrays_for_capacity)} x {row.usable_capacity_gb:,.0f} GB of "
+            f"{row.title}"
+        )
+        carries = (
+            f"{_arrays(chosen.arrays_per_copy)} x {row.transactional_iops or 0:,.0f} = "
+            f"{chosen.iops_per_copy or 0:,.0f} IOPS"
+        )
         copies = f"{need.copies} copies" if need.copies > 1 else "1 copy"
-        multiplied = f"{copies} x {chosen.arrays_per_copy} = {_arrays(chosen.arrays_total)}, no array holds two copies of a database"
+        multiplied = (
+            f"{copies} x {chosen.arrays_per_copy} = {_arrays(chosen.arrays_total)}, no array holds "
+            f"two copies of a database"
+        )
         texts = (fits, f"{carries} for {iops:,.0f} needed", others, multiplied)
     titles = ("RAID level", "Capacity", "Arrays for capacity", "IOPS check", "Other rows", "Copies")
     numbered = zip(titles, (levels, total, *texts), strict=True)
-    return tuple(SelectionStep(number, title, text) for number, (title, text) in enumerate(numbered, start=1))
+    return tuple(
+        SelectionStep(number, title, text) for number, (title, text) in enumerate(numbered, start=1)
+    )
 
 
 def _caveats(need: Need, chosen: Candidate) -> tuple[str, ...]:
@@ -295,17 +357,26 @@ def _caveats(need: Need, chosen: Candidate) -> tuple[str, ...]:
     per_array = math.ceil((need.databases or 0) / arrays)
     if conditions.databases_max and per_array > conditions.databases_max:
         caveats.append(
-            f"IOPS were measured with up to {conditions.databases_max} databases on an array; here it has {per_array}, "
+            f"IOPS were measured with up to {conditions.databases_max} databases on an array; here "
+            f"it has {per_array}, "
             "and each one's background maintenance adds reads"
         )
     if conditions.arrays_max and arrays > conditions.arrays_max:
-        caveats.append(f"scaling was measured up to {conditions.arrays_max} arrays; here a copy spans {arrays}")
+        caveats.append(
+            f"scaling was measured up to {conditions.arrays_max} arrays; here a copy spans {arrays}"
+        )
     if conditions.log_iops_included and need.log_iops:
-        caveats.append(f"{need.log_iops:,.0f} log IOPS are not added: the catalogue's figures already carry log I/O")
+        caveats.append(
+            f"{need.log_iops:,.0f} log IOPS are not added: the catalogue's figures already carry "
+            f"log I/O"
+        )
     if conditions.dedicated:
         caveats.append("the IOPS hold for arrays that serve nothing else")
     if need.copies == 1:
-        caveats.append("with one copy, logs and databases belong on different RAID sets, and backups off the array")
+        caveats.append(
+            "with one copy, logs and databases belong on different RAID sets, and backups off the "
+            "array"
+        )
     return (*caveats, "published IOPS are a starting point: test the own profile before buying")
 
 

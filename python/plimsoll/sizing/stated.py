@@ -14,13 +14,16 @@ EXAMPLE = "plimsoll size --users 5000 --quota-mb 2048 --messages-per-day 150 --c
 
 
 def stated_requirements(
-    path: Path | None = None, options: Mapping[str, object] | None = None, as_published: str | None = None
+    path: Path | None = None,
+    options: Mapping[str, object] | None = None,
+    as_published: str | None = None,
 ) -> Requirements:
     """Requirements for `size`, with every mistake in them found.
 
     Args:
         path: a requirements file.
-        options: keys and tables of such a file, which are laid over it: `{"users": {"count": 5000}}`.
+        options: keys and tables of such a file, which are laid over it: `{"users": {"count":
+            5000}}`.
         as_published: a paper whose own example is sized when nothing else is given.
 
     Raises:
@@ -30,19 +33,32 @@ def stated_requirements(
     return check_requirements(document, folder)
 
 
-def _document(path: Path | None, options: dict[str, object], as_published: str | None) -> tuple[LocatedFile, Path]:
-    """The requirements to size: the file with the options laid over it, or the paper's own example."""
+def _document(
+    path: Path | None, options: dict[str, object], as_published: str | None
+) -> tuple[LocatedFile, Path]:
+    """The requirements to size.
+
+    The file with the options laid over it, or the paper's own example.
+    """
     from plimsoll.sizing.worked_example import EXAMPLE as PAPER_EXAMPLE
     from plimsoll.sizing.worked_example import PAPERS
 
     if as_published is not None and as_published not in PAPERS:
         hint = nearest_names(as_published, PAPERS)
-        raise InputError("options", [Mistake(0, "--as-published", f'"{as_published}" is not a known paper', hint)])
+        raise InputError(
+            "options",
+            [Mistake(0, "--as-published", f'"{as_published}" is not a known paper', hint)],
+        )
     if path is None:
         if not options and as_published is not None:
-            return LocatedFile("dell_eql, Tables 18 and 19", {"kind": KIND, **PAPER_EXAMPLE}, {}), Path()
+            return LocatedFile(
+                "dell_eql, Tables 18 and 19", {"kind": KIND, **PAPER_EXAMPLE}, {}
+            ), Path()
         if not options:
-            raise InputError("options", [Mistake(0, "", "give a requirements file, or options", f"try `{EXAMPLE}`")])
+            raise InputError(
+                "options",
+                [Mistake(0, "", "give a requirements file, or options", f"try `{EXAMPLE}`")],
+            )
         return LocatedFile("options", {"kind": KIND, **options}, {}), Path()
     document = read_located(path)
     require_kind(document, (KIND,), READERS)

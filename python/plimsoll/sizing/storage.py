@@ -1,12 +1,14 @@
-"""The provisioning plan: which volumes to make, where, how formatted, and over which paths they are reached.
+"""The provisioning plan: which volumes to make, where, how formatted, and over which paths they are
+reached.
 
-Sources: Dell EqualLogic paper, sections 3.1, 3.4 and 5; EMC VNXe3300 report, core storage practices; PowerVault MD3000i
-testing, Figure 14; Microsoft's storage configuration options. One database and its logs get a volume each; copies of a
-database never share a pool; without copies, databases and logs go to different disk groups; volumes alternate between
-controllers, logs opposite to their database.
+Sources: Dell EqualLogic paper, sections 3.1, 3.4 and 5; EMC VNXe3300 report, core storage
+practices; PowerVault MD3000i testing, Figure 14; Microsoft's storage configuration options. One
+database and its logs get a volume each; copies of a database never share a pool; without copies,
+databases and logs go to different disk groups; volumes alternate between controllers, logs opposite
+to their database.
 
-Limit: a plan names volumes and pools, not drives; `plimsoll select` chooses the array. Volume sizes are rounded up to
-whole GB, which the capacity figures are not.
+Limit: a plan names volumes and pools, not drives; `plimsoll select` chooses the array. Volume sizes
+are rounded up to whole GB, which the capacity figures are not.
 """
 
 import math
@@ -40,9 +42,12 @@ class DriveClass:
     source: str
 
 
-# Cheapest space first. Each figure is Table 12's IOPS over Table 13's usable space for the smallest drive tested.
+# Cheapest space first. Each figure is Table 12's IOPS over Table 13's usable space for the smallest
+# drive tested.
 DRIVE_CLASSES = (
-    DriveClass("7,200 rpm SATA or NL-SAS", 1800 / 19.5, "dell_eql, PS6500E with 500 GB drives, RAID 50"),
+    DriveClass(
+        "7,200 rpm SATA or NL-SAS", 1800 / 19.5, "dell_eql, PS6500E with 500 GB drives, RAID 50"
+    ),
     DriveClass("10,000 rpm SAS", 1100 / 3.6, "dell_eql, PS6000X with 300 GB drives, RAID 50"),
     DriveClass("15,000 rpm SAS", 1745 / 3.6, "dell_eql, PS6000XV with 300 GB drives, RAID 50"),
 )
@@ -102,8 +107,8 @@ def propose_drives(database_iops: float, capacity_gb: float) -> Proposal:
         capacity_gb: Capacity of one copy, GB of 1024^3 bytes.
 
     Returns:
-        The cheapest class whose published IOPS for each TB cover the need, with RAID 50 where space decides and
-        RAID 10 where I/O does.
+        The cheapest class whose published IOPS for each TB cover the need, with RAID 50 where space
+        decides and RAID 10 where I/O does.
 
     Example:
         >>> propose_drives(900, 15768).drive_class
@@ -111,7 +116,8 @@ def propose_drives(database_iops: float, capacity_gb: float) -> Proposal:
     """
     density = database_iops / (decimal_gb(capacity_gb) / 1000)
     chosen = next((each for each in DRIVE_CLASSES if each.iops_per_tb >= density), FLASH)
-    # Above two thirds of what the class gives, the head-room for a rebuild is better bought with mirrors.
+    # Above two thirds of what the class gives, the head-room for a rebuild is better bought with
+    # mirrors.
     raid = "RAID 10" if chosen is FLASH or density > chosen.iops_per_tb * 2 / 3 else "RAID 50"
     offered = "more than any published array of disks gives"
     if chosen is not FLASH:
@@ -131,7 +137,10 @@ def is_aligned(partition_offset_kb: float, unit_kb: float = ALIGNMENT_KB) -> boo
 
 
 def volume_plan(
-    placements: Sequence[Placement], database_volume_size_gb: float, log_volume_size_gb: float, formatting: Formatting
+    placements: Sequence[Placement],
+    database_volume_size_gb: float,
+    log_volume_size_gb: float,
+    formatting: Formatting,
 ) -> list[Volume]:
     """List every volume of every copy.
 
@@ -155,7 +164,12 @@ def volume_plan(
 
 
 def _volume(
-    placement: Placement, order: int, role: str, size_gb: float, formatting: Formatting, paths: Paths
+    placement: Placement,
+    order: int,
+    role: str,
+    size_gb: float,
+    formatting: Formatting,
+    paths: Paths,
 ) -> Volume:
     server = placement.servers[order]
     number = placement.database + 1
@@ -184,12 +198,16 @@ def _volume(
 
 
 def volume_paths(server: int, formatting: Formatting) -> list[tuple[str, ...]]:
-    """The paths from one server to its array: one session for each port, dealt over switches and controllers.
+    """The paths from one server to its array.
 
-    With ports enough, each switch reaches each controller, so that losing one of each still leaves a path.
+    One session for each port, dealt over switches and controllers.
+
+    With ports enough, each switch reaches each controller, so that losing one of each still leaves
+    a path.
     """
     switches, controllers = formatting.switch_count, formatting.controller_count
-    # Where the two numbers go round together, each new round over the switches begins one controller further.
+    # Where the two numbers go round together, each new round over the switches begins one
+    # controller further.
     shift = 1 if switches % controllers == 0 else 0
     return [
         (
@@ -216,13 +234,15 @@ def physical_capacity(
     compression_ratio: Amount = 1,
     deduplication_ratio: Amount = 1,
 ) -> Step:
-    """What the array must really hold for one copy, with thin provisioning and data reduction counted.
+    """What the array must really hold for one copy, with thin provisioning and data reduction
+    counted.
 
     Args:
         capacity: Volumes and reserves.
         database_count: Databases.
         database_size_gb: Size of one database, GB.
-        database_volume_size_gb: Its volume, GB; the free space on it takes none where provisioning is thin.
+        database_volume_size_gb: Its volume, GB; the free space on it takes none where provisioning
+            is thin.
         guidance: The content index, which does take space.
         thin: Whether empty space takes none.
         compression_ratio: How much the array compresses, 1 for not.
@@ -231,11 +251,20 @@ def physical_capacity(
     Returns:
         GB of 1024^3 bytes.
     """
-    reduction = amount(compression_ratio, "compression_ratio", "Compression counted on", "requirements") * amount(
+    reduction = amount(
+        compression_ratio, "compression_ratio", "Compression counted on", "requirements"
+    ) * amount(
         deduplication_ratio, "deduplication_ratio", "Deduplication counted on", "requirements"
     )
     held: Expression = capacity.total
     if thin:
         index = guidance.step("content_index_factor")
-        held = capacity.total - database_count * (database_volume_size_gb - database_size_gb * index)
-    return derive("physical_capacity_gb", held / reduction, "Physical space of one copy", "emc_esrp, platform features")
+        held = capacity.total - database_count * (
+            database_volume_size_gb - database_size_gb * index
+        )
+    return derive(
+        "physical_capacity_gb",
+        held / reduction,
+        "Physical space of one copy",
+        "emc_esrp, platform features",
+    )

@@ -1,12 +1,14 @@
 """The chain of steps behind every figure: one arithmetic, read three ways.
 
-A sizing figure is a `Step`: a value with a name that ends in its unit, a title, a source and the expression it was
-derived by. Expressions are built by ordinary Python arithmetic on steps, so the number, the formula shown to the
+A sizing figure is a `Step`: a value with a name that ends in its unit, a title, a source and the
+expression it was derived by. Expressions are built by ordinary Python arithmetic on steps, so the
+number, the formula shown to the
 reader and the live formula of the workbook come from the same place and cannot drift apart:
 
     white_space = derive("white_space_mb", messages * message_kb / 1024, ...)
 
-Values are carried unrounded; rounding happens only where an expression says `ceil` or `round_half_up`.
+Values are carried unrounded; rounding happens only where an expression says `ceil` or
+`round_half_up`.
 """
 
 import math
@@ -89,7 +91,11 @@ class Step(Expression):
     @property
     def arithmetic(self) -> str:
         """The definition in numbers, such as `5000 * 2356.15`."""
-        return "" if self.definition is None else render(self.definition, lambda step: plain_number(step.value))
+        return (
+            ""
+            if self.definition is None
+            else render(self.definition, lambda step: plain_number(step.value))
+        )
 
 
 Operand = Expression | float
@@ -101,7 +107,8 @@ OPERATORS: dict[str, tuple[int, Callable[[float, float], float]]] = {
     "*": (2, lambda left, right: left * right),
     "/": (2, lambda left, right: left / right),
 }
-# 3.0000000000000004 databases are 3: what binary fractions add is cut off before rounding up or down.
+# 3.0000000000000004 databases are 3: what binary fractions add is cut off before rounding up or
+# down.
 WHOLE_DIGITS = 9
 FUNCTIONS: dict[str, Callable[..., float]] = {
     "ceil": lambda x: float(math.ceil(round(x, WHOLE_DIGITS))),
@@ -124,7 +131,9 @@ def _combine(operator: str, left: Operand, right: Operand) -> Expression:
 
 def _apply(function: str, *arguments: Operand) -> Expression:
     operands = tuple(_expression(argument) for argument in arguments)
-    return Expression(FUNCTIONS[function](*(operand.value for operand in operands)), function, operands)
+    return Expression(
+        FUNCTIONS[function](*(operand.value for operand in operands)), function, operands
+    )
 
 
 def ceil(value: Operand) -> Expression:
@@ -229,11 +238,16 @@ def render(
     if expression.operator in FUNCTIONS:
         arguments = [render(operand, leaf, call) for operand in expression.operands]
         return (
-            f"{expression.operator}({', '.join(arguments)})" if call is None else call(expression.operator, arguments)
+            f"{expression.operator}({', '.join(arguments)})"
+            if call is None
+            else call(expression.operator, arguments)
         )
     own = OPERATORS[expression.operator][0]
     left, right = expression.operands
-    text = f"{render(left, leaf, call, own)} {expression.operator} {render(right, leaf, call, own + 1)}"
+    text = (
+        f"{render(left, leaf, call, own)} {expression.operator} "
+        f"{render(right, leaf, call, own + 1)}"
+    )
     return f"({text})" if own < precedence else text
 
 
@@ -251,7 +265,9 @@ def as_json(step: Step, *, with_chain: bool = True) -> dict[str, Any]:
     if step.note:
         data["note"] = step.note
     if with_chain:
-        data["steps"] = [{"name": each.name, **as_json(each, with_chain=False)} for each in chain(step)]
+        data["steps"] = [
+            {"name": each.name, **as_json(each, with_chain=False)} for each in chain(step)
+        ]
     return data
 
 

@@ -1,8 +1,9 @@
 """`solution.toml`: the description of a tested solution, and the runs that are its evidence.
 
-A description says what the storage is and for whom; figures come from the runs alone. Runs are run folders, measured or
-imported, or result pages of Jetstress, one for each server. Evidence is refused when it is missing, modelled, failed or of another kind than its place:
-a document may be wrong in many ways, but not in what was measured.
+A description says what the storage is and for whom; figures come from the runs alone. Runs are run
+folders, measured or imported, or result pages of Jetstress, one for each server. Evidence is
+refused when it is missing, modelled, failed or of another kind than its place: a document may be
+wrong in many ways, but not in what was measured.
 """
 
 from __future__ import annotations
@@ -11,12 +12,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plimsoll.advice.drawings import TopologyDrawing, drawings_of_file
+from plimsoll.documents.environment import Environment, read_environment
+from plimsoll.documents.reported import (
+    ReportedFinding,
+    ReportedTest,
+    read_findings,
+    read_reported,
+)
 from plimsoll.files import folder
 from plimsoll.imports.consistency_checks import as_data, check
 from plimsoll.imports.detect import CONFIGURATION, PAPER, read_report, recognise
-from plimsoll.imports.to_run_folder import environment_of, plan_of, summary_of, verdict_of
+from plimsoll.imports.reported_verdict import verdict_of
+from plimsoll.imports.to_run_folder import environment_of, plan_of, summary_of
 from plimsoll.inputs.mistakes import InputError, Mistake
-from plimsoll.inputs.schema import Collector, Field, ListOf, Number, Table, Tables, Text, require_kind
+from plimsoll.inputs.schema import (
+    Collector,
+    Field,
+    ListOf,
+    Number,
+    Table,
+    Tables,
+    Text,
+    require_kind,
+)
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 
 READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "topology": "plimsoll advise"}
@@ -24,25 +43,45 @@ READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "topology": 
 _PATHS = ListOf(Text(), 1)
 RUN_FIELDS = {
     "stress": Field(
-        _PATHS, required=True, meaning="run folders or result pages of the 24-hour test, one for each server"
+        _PATHS,
+        required=True,
+        meaning="run folders or result pages of the 24-hour test, one for each server",
     ),
-    "performance": Field(_PATHS, required=True, meaning="run folders of the two-hour test; table 6 is made of them"),
-    "max_iops": Field(ListOf(Text()), default=[], meaning="run folders of the test for the highest rate"),
-    "backup": Field(_PATHS, required=True, meaning="run folders of the backup test; table 7 is made of them"),
-    "recovery": Field(_PATHS, required=True, meaning="run folders of the soft recovery; table 8 is made of them"),
-    "log_generation": Field(ListOf(Text()), default=[], meaning="run folders of the load that wrote the replayed logs"),
+    "performance": Field(
+        _PATHS, required=True, meaning="run folders of the two-hour test; table 6 is made of them"
+    ),
+    "max_iops": Field(
+        ListOf(Text()), default=[], meaning="run folders of the test for the highest rate"
+    ),
+    "backup": Field(
+        _PATHS, required=True, meaning="run folders of the backup test; table 7 is made of them"
+    ),
+    "recovery": Field(
+        _PATHS, required=True, meaning="run folders of the soft recovery; table 8 is made of them"
+    ),
+    "log_generation": Field(
+        ListOf(Text()), default=[], meaning="run folders of the load that wrote the replayed logs"
+    ),
 }
 PROFILE_FIELDS = {
     "users": Field(Number(1, 1e9, whole=True), required=True, meaning="mailboxes of the solution"),
-    "iops_per_user": Field(Number(0.0001, 1000), required=True, meaning="database I/O of one user, headroom included"),
+    "iops_per_user": Field(
+        Number(0.0001, 1000), required=True, meaning="database I/O of one user, headroom included"
+    ),
     "headroom_percent": Field(Number(0, 500), default=20, meaning="headroom in it"),
     "messages_per_day": Field(Number(0, 1e6), meaning="messages of one user, sent and received"),
     "mailbox_gb": Field(Number(0.001, 1e6), required=True, meaning="size of one mailbox"),
     "dags": Field(Number(0, 1000, whole=True), default=1, meaning="availability groups"),
     "servers_per_dag": Field(Number(1, 16, whole=True), default=1, meaning="servers of a group"),
-    "active_users_per_server": Field(Number(1, 1e9, whole=True), required=True, meaning="mailboxes a server serves"),
-    "databases_per_host": Field(Number(1, 10_000, whole=True), required=True, meaning="databases of one server"),
-    "copies_per_database": Field(Number(1, 16, whole=True), default=1, meaning="copies, the active one included"),
+    "active_users_per_server": Field(
+        Number(1, 1e9, whole=True), required=True, meaning="mailboxes a server serves"
+    ),
+    "databases_per_host": Field(
+        Number(1, 10_000, whole=True), required=True, meaning="databases of one server"
+    ),
+    "copies_per_database": Field(
+        Number(1, 16, whole=True), default=1, meaning="copies, the active one included"
+    ),
 }
 STORAGE_FIELDS = {
     "disk": Field(Text(), required=True, meaning="disk type, speed and firmware"),
@@ -51,14 +90,18 @@ STORAGE_FIELDS = {
     "disks_per_luns": Field(Text(), required=True, meaning="how disks are put to volumes"),
     "slice_gb": Field(Number(0, 1e7), meaning="slice of each disk, where only a part is used"),
     "raid": Field(Text(), required=True, meaning="RAID level"),
-    "formatted_gb": Field(Number(0.1, 1e9), required=True, meaning="formatted capacity of what holds the databases"),
+    "formatted_gb": Field(
+        Number(0.1, 1e9), required=True, meaning="formatted capacity of what holds the databases"
+    ),
     "database_lun_gb": Field(Number(0.1, 1e9), required=True, meaning="size of a database volume"),
     "log_lun_gb": Field(Number(0.1, 1e9), required=True, meaning="size of a log volume"),
     "log_disk": Field(Text(), meaning="disks of the logs; those of the databases if left out"),
     "log_raw_gb_per_disk": Field(Number(0.1, 1e7), meaning="raw capacity of a log disk"),
     "log_disks": Field(Number(1, 1e6, whole=True), meaning="disks of the logs"),
     "log_raid": Field(Text(), meaning="RAID level of the logs"),
-    "log_formatted_gb": Field(Number(0.1, 1e9), meaning="formatted capacity of what holds the logs"),
+    "log_formatted_gb": Field(
+        Number(0.1, 1e9), meaning="formatted capacity of what holds the logs"
+    ),
 }
 NAMED_FIELDS = {
     "name": Field(Text(), required=True, meaning="what it is"),
@@ -72,7 +115,10 @@ BOX_FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call it in the drawing"),
     "detail": Field(Text(), meaning="a second line in its box"),
 }
-ARRAY_FIELDS = {**BOX_FIELDS, "controllers": Field(Number(1, 64, whole=True), default=1, meaning="its controllers")}
+ARRAY_FIELDS = {
+    **BOX_FIELDS,
+    "controllers": Field(Number(1, 64, whole=True), default=1, meaning="its controllers"),
+}
 LINK_FIELDS = {
     "from": Field(Text(), required=True, meaning="host, switch or array at one end"),
     "to": Field(Text(), required=True, meaning="that at the other end"),
@@ -88,9 +134,12 @@ POOL_FIELDS = {
     "volumes": Field(ListOf(Text()), default=[], meaning="volumes on it, as drawn"),
 }
 SIZING_FIELDS = {
-    "mailbox_sizes_gb": Field(ListOf(Number(0.001, 1e6), 1), required=True, meaning="sizes of which table 9 has a row"),
+    "mailbox_sizes_gb": Field(
+        ListOf(Number(0.001, 1e6), 1), required=True, meaning="sizes of which table 9 has a row"
+    ),
     "users_by_iops_stated": Field(
-        Number(1, 1e9, whole=True), meaning="the most users the maker states, where it is below what was measured"
+        Number(1, 1e9, whole=True),
+        meaning="the most users the maker states, where it is below what was measured",
     ),
 }
 SOLUTION_FIELDS = {
@@ -113,15 +162,20 @@ SOLUTION_FIELDS = {
     "link": Field(Tables(LINK_FIELDS, 1), required=True, meaning="links between them, drawn"),
     "pool": Field(Tables(POOL_FIELDS, 1), required=True, meaning="disk groups, drawn"),
     "mailbox_sizing": Field(Table(SIZING_FIELDS), required=True, meaning="appendix A"),
+    "topology": Field(
+        Text(), meaning="a topology file beside this one, whose drawings the document shows"
+    ),
     "runs": Field(Table(RUN_FIELDS), required=True, meaning="the evidence"),
 }
 #: Which kind of test may stand where. A test for the highest rate may be of either kind of load.
 KINDS = {
-    "stress": ("performance", "stress"), "performance": ("performance", "stress"),
+    "stress": ("performance", "stress"),
+    "performance": ("performance", "stress"),
     "max_iops": ("maximum", "performance", "stress"),
-    "backup": ("backup", "performance", "stress"), "recovery": ("recovery", "performance", "stress"),
+    "backup": ("backup", "performance", "stress"),
+    "recovery": ("recovery", "performance", "stress"),
     "log_generation": ("performance", "stress", "recovery"),
-}  # fmt: skip
+}
 #: Runs whose verdict must be a pass; a backup and a replay have no limits and so none.
 JUDGED = ("stress", "performance", "max_iops")
 
@@ -134,10 +188,10 @@ class Run:
     plan: dict[str, Any]
     summary: dict[str, Any]
     verdict: dict[str, Any]
-    environment: dict[str, Any]
+    environment: Environment
     #: What an imported report said; None for a run of our own.
-    reported: dict[str, Any] | None
-    findings: tuple[dict[str, str], ...]
+    reported: ReportedTest | None
+    findings: tuple[ReportedFinding, ...]
 
     @property
     def machine(self) -> str:
@@ -151,9 +205,13 @@ class Solution:
 
     content: dict[str, Any]
     runs: dict[str, tuple[Run, ...]]
+    #: Of its topology file, where it names one.
+    topology: tuple[TopologyDrawing, ...] = ()
 
     def machine(self, run: Run, index: int) -> str:
-        """The server of a run; reports of backups and replays name none, so that of the performance test at its place."""
+        """The server of a run; reports of backups and replays name none, so that of the performance
+        test at its place.
+        """
         return run.machine or self.runs["performance"][index].machine or "server"
 
 
@@ -166,21 +224,25 @@ def read_solution(path: Path) -> Solution:
     document = read_located(path)
     require_kind(document, ("solution",), READERS)
     collector = Collector(document)
-    content = {key: value for key, value in document.data.items() if key not in ("kind", "schema_version")}
+    content = {
+        key: value for key, value in document.data.items() if key not in ("kind", "schema_version")
+    }
     checked = collector.table(content, SOLUTION_FIELDS, ())
     _check_drawing(checked, collector)
+    topology = drawings_of_file(path, checked["topology"], collector)
     runs = {
         place: tuple(
             run
             for index, text in enumerate((checked["runs"] or {}).get(place) or [])
-            if (run := _read_run(path.parent / text, place, ("runs", place, index), collector)) is not None
+            if (run := _read_run(path.parent / text, place, ("runs", place, index), collector))
+            is not None
         )
         for place in RUN_FIELDS
     }
     if not collector.mistakes:
         _check_counts(runs, document, collector)
     collector.raise_if_any()
-    return Solution(checked, runs)
+    return Solution(checked, runs, topology)
 
 
 def _check_drawing(content: dict[str, Any], collector: Collector) -> None:
@@ -204,7 +266,9 @@ def _check_drawing(content: dict[str, Any], collector: Collector) -> None:
             )
 
 
-def _read_run(path: Path, place: str, where: tuple[str | int, ...], collector: Collector) -> Run | None:
+def _read_run(
+    path: Path, place: str, where: tuple[str | int, ...], collector: Collector
+) -> Run | None:
     """The run in a folder or in a report of another tool, or a mistake and None."""
     try:
         run = _run_of_report(path) if path.is_file() else _run_of_folder(path)
@@ -227,12 +291,18 @@ def _read_run(path: Path, place: str, where: tuple[str | int, ...], collector: C
         )
         return None
     except (KeyError, TypeError, AttributeError) as error:
-        collector.add(where, f"holds files of another form: {error!r}", "run `plimsoll report` on it")
+        collector.add(
+            where, f"holds files of another form: {error!r}", "run `plimsoll report` on it"
+        )
         return None
     try:
         problem = _unfit(run.plan, run.summary, run.verdict, place)
     except (KeyError, TypeError, AttributeError) as error:
-        collector.add(where, f"holds files of another form: {error!r} is missing", "run `plimsoll report` on it")
+        collector.add(
+            where,
+            f"holds files of another form: {error!r} is missing",
+            "run `plimsoll report` on it",
+        )
         return None
     if problem:
         collector.add(where, *problem)
@@ -244,10 +314,12 @@ def _run_of_folder(path: Path) -> Run:
         raise folder.FolderError(
             f"{path} holds several hosts; list the run of each server: {path.name}/host-1 and so on"
         )
-    names = (folder.PLAN, folder.SUMMARY, folder.VERDICT, folder.ENVIRONMENT)
-    plan, summary, verdict, environment = (folder.read_json(path / name) for name in names)
-    reported = folder.read_json(path / folder.REPORTED) if (path / folder.REPORTED).exists() else None
-    findings = folder.read_json(path / folder.CONSISTENCY)["findings"] if reported else []
+    names = (folder.PLAN, folder.SUMMARY, folder.VERDICT)
+    plan, summary, verdict = (folder.read_json(path / name) for name in names)
+    environment = read_environment(path / folder.ENVIRONMENT)
+    is_reported = (path / folder.REPORTED).exists()
+    reported = read_reported(path / folder.REPORTED) if is_reported else None
+    findings = read_findings(path / folder.CONSISTENCY) if reported else ()
     return Run(path, plan, summary, verdict, environment, reported, tuple(findings))
 
 
@@ -255,12 +327,21 @@ def _run_of_report(path: Path) -> Run:
     """A result page or file, imported where it stands."""
     source = recognise(path)
     if source.kind in (CONFIGURATION, PAPER):
-        hint = "a result page (HTML) or result file (XML) was expected; import a paper first and name its run folders"
+        hint = (
+            "a result page (HTML) or result file (XML) was expected; import a paper first and name "
+            "its run folders"
+        )
         raise InputError(str(path), [Mistake(0, "", f"is a {source.kind}", hint)])
     report = read_report(source)
     findings = as_data(check(report))
     return Run(
-        path, plan_of(report), summary_of(report), verdict_of(report), environment_of(report), report, tuple(findings)
+        path,
+        plan_of(report),
+        summary_of(report).plain(),
+        verdict_of(report).plain(),
+        environment_of(report),
+        report,
+        tuple(findings),
     )
 
 
@@ -274,9 +355,15 @@ def _unfit(
         or summary["virtual_time"]
         or verdict.get("prediction")
     ):
-        return "was modelled, not measured", "a model is no evidence; name a run on the storage itself"
+        return (
+            "was modelled, not measured",
+            "a model is no evidence; name a run on the storage itself",
+        )
     if summary["debug_build"]:
-        return "was made by a debug build", "a debug build measures itself; run it again with a release build"
+        return (
+            "was made by a debug build",
+            "a debug build measures itself; run it again with a release build",
+        )
     if summary["ending"] != "complete":
         return f"did not come to its end ({summary['ending']})", "run it again"
     kind = plan["judgement"]["test"]
@@ -290,13 +377,17 @@ def _unfit(
     return None
 
 
-def _check_counts(runs: dict[str, tuple[Run, ...]], document: LocatedFile, collector: Collector) -> None:
+def _check_counts(
+    runs: dict[str, tuple[Run, ...]], document: LocatedFile, collector: Collector
+) -> None:
     """Every server has a run of each kind."""
     count = len(runs["performance"])
     for place, found in runs.items():
         if found and len(found) != count:
             collector.add(
-                ("runs", place), f"has {len(found)} runs, but performance has {count}", "name one for each server"
+                ("runs", place),
+                f"has {len(found)} runs, but performance has {count}",
+                "name one for each server",
             )
 
 
@@ -308,6 +399,13 @@ def table_fields() -> dict[str, dict[str, Field]]:
         "[[host]], [[switch]]": BOX_FIELDS,
     }
     return {
-        "top level": SOLUTION_FIELDS, "[profile]": PROFILE_FIELDS, "[storage]": STORAGE_FIELDS, "[mailbox_sizing]": SIZING_FIELDS,
-        "[runs]": RUN_FIELDS, **nested, "[[array]]": ARRAY_FIELDS, "[[link]]": LINK_FIELDS, "[[pool]]": POOL_FIELDS,
-    }  # fmt: skip
+        "top level": SOLUTION_FIELDS,
+        "[profile]": PROFILE_FIELDS,
+        "[storage]": STORAGE_FIELDS,
+        "[mailbox_sizing]": SIZING_FIELDS,
+        "[runs]": RUN_FIELDS,
+        **nested,
+        "[[array]]": ARRAY_FIELDS,
+        "[[link]]": LINK_FIELDS,
+        "[[pool]]": POOL_FIELDS,
+    }

@@ -1,8 +1,9 @@
 """The nine tables of a solution document, each figure by the rule of the published tables.
 
-Rates of databases add up and latencies are plain means over the databases; a backup's rate is shown as mean and sum, a
-replay as the mean of elapsed by logs. Decimals are computed as decimals and rounded half up at the last printed digit,
-because binary halves fall either way. Source of the rules: tables 1 to 9 of the EMC VNXe3300 report, recomputed.
+Rates of databases add up and latencies are plain means over the databases; a backup's rate is shown
+as mean and sum, a replay as the mean of elapsed by logs. Decimals are computed as decimals and
+rounded half up at the last printed digit, because binary halves fall either way. Source of the
+rules: tables 1 to 9 of the EMC VNXe3300 report, recomputed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def rounded(value: Decimal | None, decimals: int) -> str:
     >>> rounded(Decimal("8.4745"), 3), rounded(None, 3)
     ('8.475', '–')
     """
-    return "–" if value is None else str(value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
+    return (
+        "–" if value is None else str(value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
+    )
 
 
 def plain(value: Decimal | None, decimals: int) -> str:
@@ -55,7 +58,10 @@ def mean(values: Sequence[Figure]) -> Decimal | None:
 
 
 def latency(figures: dict[str, Any]) -> Figure:
-    """The mean latency of a purpose: weighted by operations where it was measured so, else that of the original's samples."""
+    """The mean latency of a purpose.
+
+    Weighted by operations where it was measured so, else that of the original's samples.
+    """
     weighted: Figure = figures["latency_ms_mean"]
     return figures["latency_ms_mean_of_samples"] if weighted is None else weighted
 
@@ -69,7 +75,9 @@ def table_1(solution: Solution) -> Table:
     profile, storage = solution.content["profile"], solution.content["storage"]
     size, run_note = tested_gb(solution)
     used = (
-        size / (Decimal(profile["databases_per_host"]) * Decimal(repr(storage["database_lun_gb"]))) * 100
+        size
+        / (Decimal(profile["databases_per_host"]) * Decimal(repr(storage["database_lun_gb"])))
+        * 100
         if size
         else None
     )
@@ -80,7 +88,10 @@ def table_1(solution: Solution) -> Table:
         ["Active mailboxes of a server", profile["active_users_per_server"]],
         ["Databases of a host", profile["databases_per_host"]],
         ["Copies of a database", profile["copies_per_database"]],
-        ["Mailboxes of a database", profile["active_users_per_server"] // profile["databases_per_host"]],
+        [
+            "Mailboxes of a database",
+            profile["active_users_per_server"] // profile["databases_per_host"],
+        ],
         [
             f"I/O per second of a mailbox, {profile['headroom_percent']:g} % headroom included",
             f"{profile['iops_per_user']:g}",
@@ -90,12 +101,17 @@ def table_1(solution: Solution) -> Table:
         ["Size of all databases in the performance test (GB)", rounded(size, 1)],
         ["Share of the volumes that databases use (%)", rounded(used, 2)],
     ]
-    note = f"The size is the final one of the performance run{run_note}; the share is that size by the databases' volumes, rounded at the last digit."
+    note = (
+        f"The size is the final one of the performance run{run_note}; the share is that size by "
+        f"the databases' volumes, rounded at the last digit."
+    )
     return _pairs("Table 1: Simulated configuration", rows, note)
 
 
 def tested_gb(solution: Solution) -> tuple[Decimal | None, str]:
-    """The size of the databases of one server in the performance run, in binary GB as the published tables have it."""
+    """The size of the databases of one server in the performance run, in binary GB as the published
+    tables have it.
+    """
     run = solution.runs["performance"][0]
     size = run.summary["total"]["final_bytes"]
     return (Decimal(size) / GIB if size else None), (
@@ -105,12 +121,18 @@ def tested_gb(solution: Solution) -> tuple[Decimal | None, str]:
 
 def table_2(solution: Solution) -> Table:
     """Hardware."""
-    return _pairs("Table 2: Storage hardware", [[item["name"], item["value"]] for item in solution.content["hardware"]])
+    return _pairs(
+        "Table 2: Storage hardware",
+        [[item["name"], item["value"]] for item in solution.content["hardware"]],
+    )
 
 
 def table_3(solution: Solution) -> Table:
     """Software."""
-    return _pairs("Table 3: Storage software", [[item["name"], item["value"]] for item in solution.content["software"]])
+    return _pairs(
+        "Table 3: Storage software",
+        [[item["name"], item["value"]] for item in solution.content["software"]],
+    )
 
 
 def table_4(solution: Solution) -> Table:
@@ -124,14 +146,20 @@ def table_4(solution: Solution) -> Table:
         ["Raw capacity of a disk (GB)", f"{storage['raw_gb_per_disk']:g}"],
         ["Disks in the test", storage["disks"]],
         ["Raw capacity (GB)", plain(raw, 2)],
-        ["Slice of each disk (GB)", None if storage["slice_gb"] is None else f"{storage['slice_gb']:g}"],
+        [
+            "Slice of each disk (GB)",
+            None if storage["slice_gb"] is None else f"{storage['slice_gb']:g}",
+        ],
         ["Disks and volumes", storage["disks_per_luns"]],
         ["RAID level", storage["raid"]],
         ["Formatted capacity (GB)", plain(formatted, 2)],
         ["Storage capacity utilisation (%)", rounded(formatted / raw * 100, 2)],
         ["Database capacity utilisation (%)", rounded(size / raw * 100 if size else None, 2)],
     ]
-    note = "Utilisations are formatted capacity and size of the databases by raw capacity, rounded at the last digit."
+    note = (
+        "Utilisations are formatted capacity and size of the databases by raw capacity, rounded at "
+        "the last digit."
+    )
     return _pairs("Table 4: Disks of the databases", rows, note)
 
 
@@ -147,20 +175,31 @@ def table_5(solution: Solution) -> Table:
         ["Raw capacity (GB)", plain(Decimal(repr(each)) * disks, 2)],
         ["Disks and volumes", storage["disks_per_luns"] if storage["log_disks"] is None else None],
         ["RAID level", storage["log_raid"] or storage["raid"]],
-        ["Formatted capacity (GB)", plain(Decimal(repr(storage["log_formatted_gb"] or storage["formatted_gb"])), 2)],
+        [
+            "Formatted capacity (GB)",
+            plain(Decimal(repr(storage["log_formatted_gb"] or storage["formatted_gb"])), 2),
+        ],
     ]
     shared = "Logs lie on the disks of the databases." if storage["log_disks"] is None else ""
     return _pairs("Table 5: Disks of the logs", rows, shared)
 
 
 TABLE_6_ROWS = (
-    "Database disk transfers/s", "Database disk reads/s", "Database disk writes/s", "Average database disk read latency (ms)",
-    "Average database disk write latency (ms)", "Log disk writes/s", "Average log disk write latency (ms)",
-)  # fmt: skip
+    "Database disk transfers/s",
+    "Database disk reads/s",
+    "Database disk writes/s",
+    "Average database disk read latency (ms)",
+    "Average database disk write latency (ms)",
+    "Log disk writes/s",
+    "Average log disk write latency (ms)",
+)
 
 
 def server_figures(run: Run) -> list[Decimal | None]:
-    """The seven figures of a server: rates add up over its databases, latencies are their plain means."""
+    """The seven figures of a server.
+
+    Rates add up over its databases, latencies are their plain means.
+    """
     databases, logs = run.summary["databases"], run.summary["instances"]
     reads = [place["database_read"] for place in databases]
     writes = [place["database_write"] for place in databases]
@@ -170,9 +209,14 @@ def server_figures(run: Run) -> list[Decimal | None]:
     if run.reported is None and read_rate is not None and write_rate is not None:
         achieved = read_rate + write_rate
     return [
-        achieved, read_rate, write_rate, mean([latency(item) for item in reads]), mean([latency(item) for item in writes]),
-        total([item["per_s"] for item in flushes]), mean([latency(item) for item in flushes]),
-    ]  # fmt: skip
+        achieved,
+        read_rate,
+        write_rate,
+        mean([latency(item) for item in reads]),
+        mean([latency(item) for item in writes]),
+        total([item["per_s"] for item in flushes]),
+        mean([latency(item) for item in flushes]),
+    ]
 
 
 def table_6(solution: Solution) -> Table:
@@ -182,10 +226,19 @@ def table_6(solution: Solution) -> Table:
     if len(columns) > 1:
         headings.append("All servers")
         columns.append(
-            [_over_servers(title, [column[place] for column in columns]) for place, title in enumerate(TABLE_6_ROWS)]
+            [
+                _over_servers(title, [column[place] for column in columns])
+                for place, title in enumerate(TABLE_6_ROWS)
+            ]
         )
-    rows = [[title, *(plain(column[place], 3) for column in columns)] for place, title in enumerate(TABLE_6_ROWS)]
-    note = "Rates are sums over the databases, latencies plain means over the databases of each server."
+    rows = [
+        [title, *(plain(column[place], 3) for column in columns)]
+        for place, title in enumerate(TABLE_6_ROWS)
+    ]
+    note = (
+        "Rates are sums over the databases, latencies plain means over the databases of each "
+        "server."
+    )
     return Table("Table 6: Metrics of each server", ["Performance test", *headings], rows, note)
 
 
@@ -234,11 +287,19 @@ def table_8(solution: Solution) -> Table:
     runs = solution.runs["recovery"]
     counts = [[item["logs_count"] for item in run.summary["recoveries"]] for run in runs]
     rows: list[list[Any]] = [
-        ["Average time to play one log file (s)", *(rounded(seconds_per_log(run), 2) for run in runs)],
-        ["Logs replayed of each database", *(", ".join(plain(exact(count), 0) for count in found) for found in counts)],
+        [
+            "Average time to play one log file (s)",
+            *(rounded(seconds_per_log(run), 2) for run in runs),
+        ],
+        [
+            "Logs replayed of each database",
+            *(", ".join(plain(exact(count), 0) for count in found) for found in counts),
+        ],
     ]
     note = "Elapsed time by the logs that were really replayed, not by those that were asked for."
-    return Table("Table 8: Log replay", ["Soft recovery", *names_of(solution, "recovery")], rows, note)
+    return Table(
+        "Table 8: Log replay", ["Soft recovery", *names_of(solution, "recovery")], rows, note
+    )
 
 
 def users_by_iops(solution: Solution) -> tuple[int, str]:
@@ -270,8 +331,12 @@ def maximum_users(solution: Solution) -> list[tuple[float, int, str]]:
 
 def table_9(solution: Solution) -> Table:
     """The most users for each size of mailbox."""
-    rows: list[list[Any]] = [[users, f"{size:g}", limit] for size, users, limit in maximum_users(solution)]
-    return Table("Table 9: Maximum user count", ["Maximum users", "Mailbox size (GB)", "Limited by"], rows)
+    rows: list[list[Any]] = [
+        [users, f"{size:g}", limit] for size, users, limit in maximum_users(solution)
+    ]
+    return Table(
+        "Table 9: Maximum user count", ["Maximum users", "Mailbox size (GB)", "Limited by"], rows
+    )
 
 
 def evidence_table(solution: Solution) -> Table:
@@ -283,8 +348,19 @@ def evidence_table(solution: Solution) -> Table:
             length = None if not seconds else f"{seconds / 3600:.1f} h"
             qualifies = "yes" if run.verdict["qualifying"] else "no"
             name = place.replace("_", " ")
-            rows.append([name, solution.machine(run, index), run.verdict["result"], qualifies, length, _origin(run)])
-    return Table("Evidence", ["Test", "Server", "Result", "Qualifies", "Measured for", "Measured by"], rows)
+            rows.append(
+                [
+                    name,
+                    solution.machine(run, index),
+                    run.verdict["result"],
+                    qualifies,
+                    length,
+                    _origin(run),
+                ]
+            )
+    return Table(
+        "Evidence", ["Test", "Server", "Result", "Qualifies", "Measured for", "Measured by"], rows
+    )
 
 
 def _origin(run: Run) -> str:
@@ -299,7 +375,9 @@ def reservations(solution: Solution) -> list[str]:
     found = []
     for place, runs in solution.runs.items():
         for index, run in enumerate(runs):
-            contradictions = sum(1 for finding in run.findings if finding["kind"] == "contradiction")
+            contradictions = sum(
+                1 for finding in run.findings if finding["kind"] == "contradiction"
+            )
             reasons = [*run.verdict["not_qualifying_because"], *run.verdict.get("cautions", [])]
             reasons += (
                 [f"its figures contradict each other in {contradictions} places, see its appendix"]
@@ -308,6 +386,7 @@ def reservations(solution: Solution) -> list[str]:
             )
             if reasons:
                 found.append(
-                    f"{place.replace('_', ' ').capitalize()}, {solution.machine(run, index)}: {'; '.join(reasons)}."
+                    f"{place.replace('_', ' ').capitalize()}, {solution.machine(run, index)}: "
+                    f"{'; '.join(reasons)}."
                 )
     return found

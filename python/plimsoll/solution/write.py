@@ -11,7 +11,7 @@ from plimsoll.errors import MissingLibraryError
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.damage import reading
 from plimsoll.files.folder import FolderError
-from plimsoll.solution.solution import Solution, read_solution
+from plimsoll.solution.solution import read_solution
 
 if TYPE_CHECKING:
     from plimsoll.solution.document import Document
@@ -32,8 +32,12 @@ class Written:
     not_printed: str | None = None
 
 
-def write_solution(solution_file: Path, out: Path | None = None, formats: Sequence[str] = DOCUMENT_FORMATS) -> Written:
-    """Write the document of a tested solution: tables 1 to 9, drawings, sizing, and the reports as appendices.
+def write_solution(
+    solution_file: Path, out: Path | None = None, formats: Sequence[str] = DOCUMENT_FORMATS
+) -> Written:
+    """Write the document of a tested solution.
+
+    Tables 1 to 9, drawings, sizing, and the reports as appendices.
 
     Args:
         solution_file: the description of the solution; it names the run folders.
@@ -47,7 +51,6 @@ def write_solution(solution_file: Path, out: Path | None = None, formats: Sequen
     """
     try:
         from plimsoll.solution.document import document_of
-        from plimsoll.solution.write_html import page_of
     except ModuleNotFoundError as error:
         raise MissingLibraryError("a document", error.name) from error
     solution = read_solution(solution_file)
@@ -57,24 +60,36 @@ def write_solution(solution_file: Path, out: Path | None = None, formats: Sequen
         base = parent / solution_file.stem
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            page = base.with_suffix(".html")
-            page.write_text(page_of(document), encoding="utf-8")
-            return _further(solution, document, page, formats)
+            sheets = []
+            if "xlsx" in formats:
+                from plimsoll.solution.write_xlsx import write_xlsx
+
+                sheets = [base.with_suffix(".xlsx")]
+                write_xlsx(solution, document, sheets[0])
+            found = write_formats(document, base.with_suffix(".html"), formats)
+            return Written([*found.paths, *sheets], found.not_printed)
         except OSError as error:
             why = system_reason(error)
-            raise FolderError(f"{error.filename or parent}: {why}; name another folder with --out") from error
+            raise FolderError(
+                f"{error.filename or parent}: {why}; name another folder with --out"
+            ) from error
 
 
-def _further(solution: Solution, document: Document, page: Path, formats: Sequence[str]) -> Written:
-    """The formats that are made of the document beside its page, which is taken away when it was not wanted."""
-    from plimsoll.solution.write_html import PrintError, print_pdf
+def write_formats(document: Document, page: Path, formats: Sequence[str]) -> Written:
+    """A document as a page, and what is made of it; the page goes where nobody wanted it.
 
+    Args:
+        document: what every format shows.
+        page: where the page is written; the others lie beside it with their own endings.
+        formats: some of html, pdf and docx.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    from plimsoll.solution.write_html import PrintError, page_of, print_pdf
+
+    page.write_text(page_of(document), encoding="utf-8")
     written, not_printed = [page], None
-    if "xlsx" in formats:
-        from plimsoll.solution.write_xlsx import write_xlsx
-
-        written.append(page.with_suffix(".xlsx"))
-        write_xlsx(solution, document, written[-1])
     if "docx" in formats:
         from plimsoll.solution.write_docx import write_docx
 

@@ -1,7 +1,8 @@
 """The document as one page that needs no network, and as a PDF printed from it by a browser.
 
-Reports in the appendices stand on pages in landscape, so that no cell of their wide tables is broken: broken cells are what
-made the published papers unreadable. Which browser prints, and why no other way was taken: `docs/decisions/documents.md`.
+Reports in the appendices stand on pages in landscape, so that no cell of their wide tables is
+broken: broken cells are what made the published papers unreadable. Which browser prints, and why no
+other way was taken: `docs/decisions/documents.md`.
 """
 
 from __future__ import annotations
@@ -41,21 +42,29 @@ td, tbody th { white-space: pre-line; } .reports td, .reports tbody th { white-s
   h1, h2, h3 { break-after: avoid; } tr, figure, .chapter .scroll, .chapter-a .scroll { break-inside: avoid; } .reports table { font-size: 6.4pt; } .reports .note { font-size: 7.5pt; } .reports .lines p { font-size: 7.5pt; } .reports th, .reports td { padding: .15rem .25rem; }
   .reports thead th { max-width: 19mm; white-space: normal; }
 }
-"""
+"""  # noqa: E501
 
 
 def page_of(document: Document) -> str:
     """The document as HTML."""
     head = f"<title>{escape(document.title)}</title><style>{STYLE}</style>"
-    cover = f'<header class="cover"><h1>{escape(document.title)}</h1>{"".join(f"<p>{escape(line)}</p>" for line in document.cover)}</header>'
+    cover = (
+        f"<header "
+        f'class="cover"><h1>{escape(document.title)}</h1>{"".join(f"<p>{escape(line)}</p>" for line in document.cover)}</header>'  # noqa: E501
+    )
     chapters = _chapters(document)
-    contents = "".join(f'<li><a href="#{id_}">{escape(title)}</a></li>' for id_, title, _ in chapters)
+    contents = "".join(
+        f'<li><a href="#{id_}">{escape(title)}</a></li>' for id_, title, _ in chapters
+    )
     body = "".join(
-        f'<section id="{id_}" class="{_class(id_)}">{"".join(parts)}</section>\n' for id_, _, parts in chapters
+        f'<section id="{id_}" class="{_class(id_)}">{"".join(parts)}</section>\n'
+        for id_, _, parts in chapters
     )
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">{head}</head>\n'
-        f'<body>{cover}\n<nav aria-label="Contents"><ul>{contents}</ul></nav>\n<main>\n{body}</main></body></html>\n'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+        f'content="width=device-width, initial-scale=1">{head}</head>\n'
+        f"<body>{cover}\n<nav "
+        f'aria-label="Contents"><ul>{contents}</ul></nav>\n<main>\n{body}</main></body></html>\n'
     )
 
 
@@ -81,7 +90,11 @@ def _block(block: object) -> str:
         case Paragraph(text):
             return f"<p>{escape(text)}</p>"
         case Lines(lines):
-            return '<div class="lines">' + "\n".join(f"<p>{escape(line)}</p>" for line in lines) + "</div>"
+            return (
+                '<div class="lines">'
+                + "\n".join(f"<p>{escape(line)}</p>" for line in lines)
+                + "</div>"
+            )
         case Drawing(name, svg, caption):
             return f'<figure id="{name}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
         case Table():
@@ -94,7 +107,8 @@ def table_html(table: Table) -> str:
     head = ""
     if table.headings:
         cells = "".join(
-            f'<th scope="col"{_number(table, place)}>{escape(text)}</th>' for place, text in enumerate(table.headings)
+            f'<th scope="col"{_number(table, place)}>{escape(text)}</th>'
+            for place, text in enumerate(table.headings)
         )
         head = f"<thead><tr>{cells}</tr></thead>"
     rows = []
@@ -108,7 +122,10 @@ def table_html(table: Table) -> str:
     caption = f"<caption>{escape(table.title)}</caption>" if table.title.startswith("Table") else ""
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     label = escape(table.title or "table", quote=True)
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>{caption}{head}<tbody>{"".join(rows)}</tbody></table></div>{note}'
+    return (
+        f'<div class="scroll" tabindex="0" role="region" '
+        f'aria-label="{label}"><table>{caption}{head}<tbody>{"".join(rows)}</tbody></table></div>{note}'
+    )
 
 
 def _number(table: Table, place: int) -> str:
@@ -134,16 +151,29 @@ def print_pdf(page: Path, pdf: Path) -> None:
     browser = find_browser()
     if browser is None:
         raise PrintError(
-            f"no Chromium was found to print with; open {page} in any browser and print it as PDF, or name one in PLIMSOLL_BROWSER"
+            f"no Chromium was found to print with; open {page} in any browser and print it as PDF, "
+            f"or name one in PLIMSOLL_BROWSER"
         )
     with tempfile.TemporaryDirectory(prefix="plimsoll-print-") as profile:
-        command = [browser, "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-                   f"--user-data-dir={profile}", "--no-pdf-header-footer", f"--print-to-pdf={pdf.absolute()}", page.absolute().as_uri()]  # fmt: skip
+        command = [
+            browser,
+            "--headless",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-extensions",
+            "--disable-background-networking",
+            f"--user-data-dir={profile}",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={pdf.absolute()}",
+            page.absolute().as_uri(),
+        ]
         if os.geteuid() == 0:
             # Chromium refuses its sandbox to root; the page is our own and loads nothing.
             command.insert(1, "--no-sandbox")
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PRINT_TIMEOUT_S, check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=PRINT_TIMEOUT_S, check=False
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise PrintError(f"{browser} did not print: {error}") from error
     if done.returncode != 0 or not pdf.exists():

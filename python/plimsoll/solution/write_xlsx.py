@@ -1,6 +1,9 @@
-"""The tables of a solution as a workbook: tables 1 to 9 on sheets of their own, each appendix on one.
+"""The tables of a solution as a workbook.
 
-Figures are numbers, so that a reader can compute with them; table 6 is made of formulas over the databases beside it.
+Tables 1 to 9 on sheets of their own, each appendix on one.
+
+Figures are numbers, so that a reader can compute with them; table 6 is made of formulas over the
+databases beside it.
 """
 
 from __future__ import annotations
@@ -25,9 +28,14 @@ def write_xlsx(solution: Solution, document: Document, path: Path) -> None:
     with xlsxwriter.Workbook(str(path)) as book:
         # What a description or a report says must never be run as a formula.
         book.strings_to_formulas = book.strings_to_urls = False
-        bold, note = book.add_format({"bold": True, "text_wrap": True}), book.add_format({"italic": True})
+        bold, note = (
+            book.add_format({"bold": True, "text_wrap": True}),
+            book.add_format({"italic": True}),
+        )
         for table in (
-            block for block in document.blocks if isinstance(block, Table) and re.match(r"Table \d", block.title)
+            block
+            for block in document.blocks
+            if isinstance(block, Table) and re.match(r"Table \d", block.title)
         ):
             sheet = book.add_worksheet(table.title.partition(":")[0])
             row = _write_table(sheet, 0, table, bold, note)
@@ -111,7 +119,11 @@ def _write_databases(sheet: Any, row: int, runs: tuple[Run, ...], bold: Any) -> 
         for place in run.summary["databases"]:
             row += 1
             sheet.write_string(row, 0, place["name"])
-            read, write, log = place["database_read"], place["database_write"], logs[place["instance"]]
+            read, write, log = (
+                place["database_read"],
+                place["database_write"],
+                logs[place["instance"]],
+            )
             figures = [
                 read["per_s"],
                 write["per_s"],
@@ -126,7 +138,12 @@ def _write_databases(sheet: Any, row: int, runs: tuple[Run, ...], bold: Any) -> 
         sheet.write_string(row + 1, 0, "Sum of rates, mean of latencies", bold)
         values = tables.server_figures(run)
         for column, (letter, value) in enumerate(
-            zip("BCDEFG", [values[1], values[2], values[3], values[4], values[5], values[6]], strict=True), 1
+            zip(
+                "BCDEFG",
+                [values[1], values[2], values[3], values[4], values[5], values[6]],
+                strict=True,
+            ),
+            1,
         ):
             rule = "AVERAGE" if column in (3, 4, 6) else "SUM"
             sheet.write_formula(

@@ -1,7 +1,9 @@
-"""Carrying out a study: its variants, those that are finished left alone, and what all of them come to.
+"""Carrying out a study: its variants, those that are finished left alone, and what all of them come
+to.
 
-Modelled variants run several at once in processes of their own; real ones strictly one after another, because two loads on one
-storage measure each other. A study that was interrupted or killed goes on where it stopped when it is started again.
+Modelled variants run several at once in processes of their own; real ones strictly one after
+another, because two loads on one storage measure each other. A study that was interrupted or killed
+goes on where it stopped when it is started again.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +87,11 @@ class StudyResult:
 
 
 def check_study(
-    wanted: Study, *, create: bool = False, allow_system_disk: bool = False, listener: Listener | None = None
+    wanted: Study,
+    *,
+    create: bool = False,
+    allow_system_disk: bool = False,
+    listener: Listener | None = None,
 ) -> list[tuple[Variant, preflight.Preflight, forecast.Forecast]]:
     """What preflight finds for every real variant, and what one run of it takes.
 
@@ -95,7 +107,9 @@ def check_study(
     found = []
     for variant in wanted.variants:
         if variant.is_real and variant.plan is not None:
-            places = forecast.check(variant.plan, create=create, allow_system_disk=allow_system_disk, listener=listener)
+            places = forecast.check(
+                variant.plan, create=create, allow_system_disk=allow_system_disk, listener=listener
+            )
             found.append((variant, places, forecast.forecast(variant.plan, places)))
     return found
 
@@ -129,7 +143,9 @@ def carry_out_study(
     home = (out or folder.DEFAULT_PARENT / f"study-{name}").absolute()
     _take(home, wanted, study_file)
     at_once = jobs or os.cpu_count() or 1
-    agreed = [word for word, given in ((CREATE, create), (ALLOW_SYSTEM_DISK, allow_system_disk)) if given]
+    agreed = [
+        word for word, given in ((CREATE, create), (ALLOW_SYSTEM_DISK, allow_system_disk)) if given
+    ]
     interrupted = False
     with _locked(home):
         try:
@@ -152,7 +168,8 @@ def _take(home: Path, wanted: Study, study_file: Path) -> None:
     present = {path.name for path in home.iterdir()} if home.exists() else set()
     if present and COPY not in present:
         raise folder.FolderError(
-            f"{home} is not empty and holds no study; name another folder with --out, nothing is overwritten",
+            f"{home} is not empty and holds no study; name another folder with --out, nothing is "
+            f"overwritten",
         )
     if (home / RESULT).exists():
         try:
@@ -160,13 +177,17 @@ def _take(home: Path, wanted: Study, study_file: Path) -> None:
         except (folder.FolderError, KeyError, TypeError):
             other = wanted.name
         if other != wanted.name:
-            raise folder.FolderError(f'{home} holds the study "{other}"; name another folder with --out')
+            raise folder.FolderError(
+                f'{home} holds the study "{other}"; name another folder with --out'
+            )
     try:
         home.mkdir(parents=True, exist_ok=True)
         if study_file.resolve() != (home / COPY).resolve():
             shutil.copyfile(study_file, home / COPY)
     except OSError as error:
-        raise folder.FolderError(f"{error.filename}: {system_reason(error)}; name another folder") from error
+        raise folder.FolderError(
+            f"{error.filename}: {system_reason(error)}; name another folder"
+        ) from error
 
 
 @contextmanager
@@ -192,9 +213,12 @@ def _light(wanted: Study, home: Path, jobs: int, listener: Listener) -> None:
     if not tasks:
         return
     listener.say(f"{len(tasks)} simulations to do, {jobs} at once")
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        min(jobs, len(tasks)), mp_context=multiprocessing.get_context("spawn")
+    ) as pool:
         futures = {
-            pool.submit(carry_out, light, seed, path): f"{name}, seed {seed}" for name, light, seed, path in tasks
+            pool.submit(carry_out, light, seed, path): f"{name}, seed {seed}"
+            for name, light, seed, path in tasks
         }
         try:
             _follow(futures, listener)
@@ -211,18 +235,25 @@ def _follow(futures: dict[Future[Any], str], listener: Listener) -> None:
         for future in ended:
             problem = future.result()
             done = len(futures) - len(waiting)
-            listener.say(f"{done} of {len(futures)}: {futures[future]}" + (f": {problem}" if problem else ""))
+            listener.say(
+                f"{done} of {len(futures)}: {futures[future]}" + (f": {problem}" if problem else "")
+            )
 
 
 def _plans(wanted: Study, home: Path, jobs: int, agreed: list[str], listener: Listener) -> None:
-    """The variants that are plans: modelled ones several at once, real ones strictly one after another."""
+    """The variants that are plans.
+
+    Modelled ones several at once, real ones strictly one after another.
+    """
     started: list[subprocess.Popen[bytes]] = []
 
     def start(variant: Variant, plan: Plan) -> str | None:
         place = home / "variants" / variant.slug
         place.mkdir(parents=True, exist_ok=True)
         repeat, databases = wanted.repeat, wanted.databases
-        task = VariantTask(schema_version=1, name=variant.name, plan=plan, repeat=repeat, databases=databases)
+        task = VariantTask(
+            schema_version=1, name=variant.name, plan=plan, repeat=repeat, databases=databases
+        )
         task.write(place / VARIANT)
         (place / folder.TERMINAL).write_bytes(b"")
         # The process adds to it, too.
@@ -233,14 +264,22 @@ def _plans(wanted: Study, home: Path, jobs: int, agreed: list[str], listener: Li
             code = process.wait()
         if code == exit_codes.PASS:
             return None
-        words = (place / folder.TERMINAL).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        words = (
+            (place / folder.TERMINAL)
+            .read_text(encoding="utf-8", errors="replace")
+            .strip()
+            .splitlines()
+        )
         return f"ended with exit code {code}: {words[-1] if words else 'nothing was said'}"
 
     plans = [(variant, variant.plan) for variant in wanted.variants if variant.plan is not None]
     try:
         modelled = [(variant, plan) for variant, plan in plans if not variant.is_real]
         with ThreadPoolExecutor(jobs) as pool:
-            _follow({pool.submit(start, variant, plan): variant.name for variant, plan in modelled}, listener)
+            _follow(
+                {pool.submit(start, variant, plan): variant.name for variant, plan in modelled},
+                listener,
+            )
         for variant, plan in plans:
             if variant.is_real:
                 listener.say(f"{variant.name}: {wanted.repeat} runs on real storage")

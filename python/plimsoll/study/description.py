@@ -1,8 +1,8 @@
 """Reading a study file: the base, its variants, and what each of them is when it is completed.
 
-A variant changes values by their path: `light.changes.level`, `plan.instance.*.edition`, `plan.workload.mix.load`. In a list of
-tables, a part of the path is a name, a number counted from 1, or `*` for all. Every mistake is reported at once, those of a
-variant with its name.
+A variant changes values by their path: `light.changes.level`, `plan.instance.*.edition`,
+`plan.workload.mix.load`. In a list of tables, a part of the path is a name, a number counted from
+1, or `*` for all. Every mistake is reported at once, those of a variant with its name.
 """
 
 from __future__ import annotations
@@ -16,13 +16,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from plimsoll.advice.drawings import TopologyDrawing, drawings_of_file
 from plimsoll.compare.figures import FIGURES
 from plimsoll.compare.published import PREFIX, PublishedResult, is_published, published_result
 from plimsoll.compare.sides import ComparisonError
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.study import Light
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
-from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Table, Tables, Text, require_kind
+from plimsoll.inputs.schema import (
+    Collector,
+    Field,
+    Given,
+    ListOf,
+    Number,
+    Table,
+    Tables,
+    Text,
+    require_kind,
+)
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.plan.complete import complete_plan
 from plimsoll.study.modelled_variant import LIGHT_FIELDS, OWN_FIGURES, complete_light
@@ -38,16 +49,29 @@ _FIELDS = {
     "name": Field(Text(), required=True, meaning="what to call the study"),
     "description": Field(Text(), meaning="what it asks, in a sentence"),
     "source": Field(Text(), meaning="where it was published"),
-    "rank_by": Field(Text(RANKS), default="database_iops", meaning="the figure by which variants are ranked"),
-    "baseline": Field(Text(), meaning="the variant all others are compared with; the first if left out"),
+    "rank_by": Field(
+        Text(RANKS), default="database_iops", meaning="the figure by which variants are ranked"
+    ),
+    "baseline": Field(
+        Text(), meaning="the variant all others are compared with; the first if left out"
+    ),
     "repeat": Field(
-        Number(1, 100, whole=True), default=3, meaning="runs of each variant; modelled ones with other seeds"
+        Number(1, 100, whole=True),
+        default=3,
+        meaning="runs of each variant; modelled ones with other seeds",
     ),
     "databases": Field(
-        Text((KEEP, ANEW)), default=KEEP, meaning="whether real databases are deleted after each variant"
+        Text((KEEP, ANEW)),
+        default=KEEP,
+        meaning="whether real databases are deleted after each variant",
     ),
     "published": Field(
-        ListOf(Text()), default=[], meaning='results of papers beside the variants: ["published:netapp-2007"]'
+        ListOf(Text()),
+        default=[],
+        meaning='results of papers beside the variants: ["published:netapp-2007"]',
+    ),
+    "topology": Field(
+        Text(), meaning="a topology file beside this one, whose drawings the document shows"
     ),
     "plan_file": Field(Text(), meaning="a plan as the base, beside this file"),
     "light": Field(Table({}), meaning="the light load on a modelled array as the base"),
@@ -114,6 +138,7 @@ class Study:
         variants: at least one.
         published: results of papers that stand beside them.
         axis: title and values of the one axis with numbers, for curves.
+        topology: drawings of its topology file, where it names one.
     """
 
     name: str
@@ -126,6 +151,7 @@ class Study:
     variants: list[Variant]
     published: list[PublishedResult]
     axis: tuple[str, list[float]] | None
+    topology: tuple[TopologyDrawing, ...] = ()
 
 
 def read_study(path: Path) -> Study:
@@ -143,17 +169,27 @@ def read_study(path: Path) -> Study:
     named = _combinations(document, content, axes, collector)
     variants = _variants(named, base, document, collector) if base else []
     published = _published(content["published"] or [], collector)
+    topology = drawings_of_file(path, content["topology"], collector)
     collector.raise_if_any()
     slugs = [variant.slug for variant in variants]
     repeated = [variant.name for variant in variants if slugs.count(variant.slug) > 1]
     if repeated:
         message = f"{' and '.join(repeated)} would share a folder"
         raise InputError(
-            str(path), [Mistake(0, "variants", message, "give them names that differ in letters or digits")]
+            str(path),
+            [Mistake(0, "variants", message, "give them names that differ in letters or digits")],
         )
-    told = {key: content[key] for key in ("name", "description", "source", "rank_by", "baseline", "databases")}
+    told = {
+        key: content[key]
+        for key in ("name", "description", "source", "rank_by", "baseline", "databases")
+    }
     return Study(
-        **told, repeat=int(content["repeat"]), variants=variants, published=published, axis=_one_axis(axes, variants)
+        **told,
+        repeat=int(content["repeat"]),
+        variants=variants,
+        published=published,
+        axis=_one_axis(axes, variants),
+        topology=topology,
     )
 
 
@@ -162,7 +198,9 @@ def _published(names: Sequence[str], collector: Collector) -> list[PublishedResu
     found = []
     for number, name in enumerate(names):
         if not is_published(name):
-            collector.add(("published", number), f"is {name!r}", f"write {PREFIX} and the name of a result")
+            collector.add(
+                ("published", number), f"is {name!r}", f"write {PREFIX} and the name of a result"
+            )
             continue
         try:
             found.append(published_result(name))
@@ -176,7 +214,9 @@ def _top(document: LocatedFile, collector: Collector) -> Given:
     data = dict(document.data)
     for key, free in _FREE.items():
         if isinstance(data.get(key), list) and all(isinstance(item, dict) for item in data[key]):
-            data[key] = [{name: value for name, value in item.items() if name != free} for item in data[key]]
+            data[key] = [
+                {name: value for name, value in item.items() if name != free} for item in data[key]
+            ]
     for key in ("light", "plan"):
         if isinstance(data.get(key), dict):
             data[key] = {}
@@ -191,7 +231,9 @@ def _base(document: LocatedFile, content: Given, path: Path, collector: Collecto
     ways = [key for key in ("light", "plan", "plan_file") if document.data.get(key)]
     if len(ways) != 1:
         said = " and ".join(f"`{way}`" for way in ways) or "nothing"
-        collector.add((), f"has {said} as its base", "write exactly one of [light], [plan] and plan_file")
+        collector.add(
+            (), f"has {said} as its base", "write exactly one of [light], [plan] and plan_file"
+        )
         return {}
     if not content[ways[0]] and not isinstance(document.data[ways[0]], dict):
         return {}
@@ -205,13 +247,17 @@ def _base(document: LocatedFile, content: Given, path: Path, collector: Collecto
     return {"light": document.data["light"]}
 
 
-def _axes(document: LocatedFile, content: Given, collector: Collector) -> list[tuple[str, str, list[Any]]]:
+def _axes(
+    document: LocatedFile, content: Given, collector: Collector
+) -> list[tuple[str, str, list[Any]]]:
     found = []
     for index, axis in enumerate(content["axes"]):
         values = document.data["axes"][index].get("values")
         if not isinstance(values, list) or not values:
             collector.add(
-                ("axes", index, "values"), "is missing or empty", "write the values it takes: values = [3, 6]"
+                ("axes", index, "values"),
+                "is missing or empty",
+                "write the values it takes: values = [3, 6]",
             )
             continue
         if axis["key"]:
@@ -220,14 +266,21 @@ def _axes(document: LocatedFile, content: Given, collector: Collector) -> list[t
 
 
 def _combinations(
-    document: LocatedFile, content: Given, axes: list[tuple[str, str, list[Any]]], collector: Collector
+    document: LocatedFile,
+    content: Given,
+    axes: list[tuple[str, str, list[Any]]],
+    collector: Collector,
 ) -> list[tuple[str, Settings]]:
     """Named variants, each with every combination of the axes' values."""
     named: list[tuple[str, Settings]] = []
     for index, variant in enumerate(content["variants"]):
         settings = document.data["variants"][index].get("set", {})
         if not isinstance(settings, dict):
-            collector.add(("variants", index, "set"), "must be a table", 'write set = { "light.sessions" = 12 }')
+            collector.add(
+                ("variants", index, "set"),
+                "must be a table",
+                'write set = { "light.sessions" = 12 }',
+            )
         elif any(key in ("light", "plan") for key in settings):
             hint = 'put the whole path in quotes: set = { "light.sessions" = 12 }'
             collector.add(("variants", index, "set"), "has a path without quotes", hint)
@@ -240,8 +293,13 @@ def _combinations(
     found = []
     for values in itertools.product(*(values for _, _, values in axes)):
         settings = {key: value for (key, _, _), value in zip(axes, values, strict=True)}
-        words = ", ".join(f"{title} {_word(value)}" for (_, title, _), value in zip(axes, values, strict=True))
-        found += [(f"{name}, {words}" if words else name, {**own, **settings}) for name, own in named or [("", {})]]
+        words = ", ".join(
+            f"{title} {_word(value)}" for (_, title, _), value in zip(axes, values, strict=True)
+        )
+        found += [
+            (f"{name}, {words}" if words else name, {**own, **settings})
+            for name, own in named or [("", {})]
+        ]
     found = [(name.removeprefix(", ") or "base", settings) for name, settings in found]
     names = [name for name, _ in found]
     if content["baseline"] is not None and content["baseline"] not in names:
@@ -253,7 +311,10 @@ def _combinations(
 def _variants(
     named: list[tuple[str, Settings]], base: Given, document: LocatedFile, collector: Collector
 ) -> list[Variant]:
-    """Every variant completed. A mistake goes to the line of the setting it comes from; one of the base is told once."""
+    """Every variant completed. A mistake goes to the line of the setting it comes from.
+
+    One of the base is told once.
+    """
     variants = []
     of_base = {(item.where, item.message) for item in _attempt("base", {}, base, document.name)[1]}
     told = {(item.where, item.message) for item in collector.mistakes}
@@ -268,11 +329,15 @@ def _variants(
                 continue
             told.add(what)
             where = item.where if setting is None else f"variant {name}: {item.where}"
-            collector.mistakes.append(replace(item, line=_line_of(document, item.where, setting), where=where))
+            collector.mistakes.append(
+                replace(item, line=_line_of(document, item.where, setting), where=where)
+            )
     return variants
 
 
-def _attempt(name: str, settings: Settings, base: Given, file_name: str) -> tuple[Variant | None, tuple[Mistake, ...]]:
+def _attempt(
+    name: str, settings: Settings, base: Given, file_name: str
+) -> tuple[Variant | None, tuple[Mistake, ...]]:
     try:
         return _variant(name, settings, base, file_name), ()
     except InputError as error:
@@ -280,10 +345,15 @@ def _attempt(name: str, settings: Settings, base: Given, file_name: str) -> tupl
 
 
 def _setting_of(where: str, settings: Settings) -> str | None:
-    """The path among a variant's settings that a mistake is about: the one that shares the longest beginning with it."""
+    """The path among a variant's settings that a mistake is about.
+
+    The one that shares the longest beginning with it.
+    """
     parts = _parts(where)
     alike = {
-        path: sum(1 for mine, theirs in zip(parts, _parts(path), strict=False) if theirs in (mine, "*"))
+        path: sum(
+            1 for mine, theirs in zip(parts, _parts(path), strict=False) if theirs in (mine, "*")
+        )
         for path in settings
     }
     return max(alike, key=lambda path: alike[path], default=None) if any(alike.values()) else None
@@ -358,14 +428,20 @@ def change(data: Given, path: str, value: Any) -> tuple[str, str] | None:
                 found += items
             elif isinstance(place, dict):
                 if place is data and part not in place:
-                    return f"begins with `{part}`", f"this study's paths begin with {' or '.join(place)}"
+                    return (
+                        f"begins with `{part}`",
+                        f"this study's paths begin with {' or '.join(place)}",
+                    )
                 found.append(place.setdefault(part, {}))
             else:
                 return f"`{walked}` is no table", "name a key of a table"
         places, walked = found, f"{walked}.{part}".removeprefix(".")
     for place in places:
         if not isinstance(place, dict):
-            return f"`{walked}` is no table", "name a key of a table; of a list of tables, say which: * for all"
+            return (
+                f"`{walked}` is no table",
+                "name a key of a table; of a list of tables, say which: * for all",
+            )
         place[last] = copy.deepcopy(value)
     return None
 
@@ -378,7 +454,9 @@ def _items(tables: list[Any], part: str) -> list[Any]:
     return [item for item in tables if isinstance(item, dict) and item.get("name") == part]
 
 
-def _one_axis(axes: list[tuple[str, str, list[Any]]], variants: list[Variant]) -> tuple[str, list[float]] | None:
+def _one_axis(
+    axes: list[tuple[str, str, list[Any]]], variants: list[Variant]
+) -> tuple[str, list[float]] | None:
     """The axis of a study that has one and nothing else, with numbers on it."""
     if len(axes) != 1 or len(variants) != len(axes[0][2]):
         return None

@@ -6,13 +6,18 @@ import altair as alt
 
 from plimsoll.arrays.text import WARNING
 from plimsoll.compare.charts import Bars, value_chart
-from plimsoll.compare.text import factor_text, interval_text
 from plimsoll.documents.study import StudyFindings
 from plimsoll.pages.kit import Chapter, Chart
 from plimsoll.pages.sheet import Sheet, render_sheet
 from plimsoll.pages.tables import Table, shown
 from plimsoll.report.charts import COLOURS, LIMIT_COLOUR, finished
-from plimsoll.study.text import MODELLED, basis_words, busiest_stage, sentences, title_of, warnings_of
+from plimsoll.study.tables import (
+    differences_tables,
+    figures_table,
+    ranking_table,
+    variants_table,
+)
+from plimsoll.study.text import sentences, title_of, warnings_of
 
 CHARTS_MAX = 5
 _CURVES = ("database_iops", "total_database_read_latency_ms_mean")
@@ -30,10 +35,15 @@ def render(found: StudyFindings) -> str:
         bars = [(side, *value) for side, value in zip(sides, values, strict=True)]
         charts.append(value_chart(Bars(row.name, row.title, row.unit, bars)))
     chapters = [
-        Chapter("ranking", "Ranking", [_ranking(found, titles)], [chart for chart in charts if chart is not None]),
-        Chapter("figures", "Every figure of every variant", [_figures(found)]),
-        Chapter("differences", f"Differences from {found.baseline}", _differences(found)),
-        Chapter("variants", "Variants", [_variants(found)]),
+        Chapter(
+            "ranking",
+            "Ranking",
+            [ranking_table(found, titles)],
+            [chart for chart in charts if chart is not None],
+        ),
+        Chapter("figures", "Every figure of every variant", [figures_table(found)]),
+        Chapter("differences", f"Differences from {found.baseline}", differences_tables(found)),
+        Chapter("variants", "Variants", [variants_table(found)]),
     ]
     lines = sentences(found)
     return render_sheet(
@@ -52,70 +62,6 @@ def render(found: StudyFindings) -> str:
     )
 
 
-def _ranking(found: StudyFindings, titles: dict[str, str]) -> Table:
-    rows = []
-    for place, entry in enumerate(found.ranking, 1):
-        index = [side.name for side in found.sides].index(entry.name)
-        figure = next(row for row in found.figures if row.name == found.rank_by)
-        against, above = figure.against_baseline[index], entry.against_the_one_above
-        compared = [
-            factor_text(against),
-            interval_text(against),
-            against.word,
-        ]
-        if entry.name == found.baseline:
-            compared = [None, None, "the baseline"]
-        rows.append(
-            [
-                f"{place}. {entry.name}",
-                entry.value,
-                *compared,
-                above.word if above else None,
-                basis_words(figure.sides[index]),
-                busiest_stage(found, index),
-            ]
-        )
-    headings = ["Variant", titles.get(found.rank_by, found.rank_by), f"Factor against {found.baseline}", "95 % of the factor", "In a word", "Against the one above", "Confidence from", "Busiest stage"]  # fmt: skip
-    if not any(row[-1] for row in rows):
-        headings, rows = headings[:-1], [row[:-1] for row in rows]
-    return Table("Variants from the best to the worst", headings, rows, MODELLED if found.modelled else "")
-
-
-def _figures(found: StudyFindings) -> Table:
-    headings = ["Figure", *(side.name for side in found.sides)]
-    rows = [[title_of(row), *(side.value for side in row.sides)] for row in found.figures]
-    return Table("Values", headings, rows, "Means of all runs of a variant.")
-
-
-def _differences(found: StudyFindings) -> list[Table]:
-    tables = []
-    for index, side in enumerate(found.sides):
-        if side.name == found.baseline or side.problem:
-            continue
-        rows = [
-            [title_of(row), factor_text(against), interval_text(against), against.word, against.why or basis_words(row.sides[index])]
-            for row in found.figures
-            if (against := row.against_baseline[index]).factor is not None
-        ]  # fmt: skip
-        headings = ["Figure", "Factor", "95 % of the factor", "In a word", "Confidence from, or why none"]
-        tables.append(Table(f"{side.name} against {found.baseline}", headings, rows, folded=len(found.sides) > 4))
-    return tables
-
-
-def _variants(found: StudyFindings) -> Table:
-    rows = [
-        [
-            side.name,
-            "; ".join(f"{key} = {value}" for key, value in side.settings.items()) or "as the base",
-            side.runs_count,
-            side.result,
-            side.problem or "; ".join(side.warnings) or None,
-        ]
-        for side in found.sides
-    ]
-    return Table("What each variant changes", ["Variant", "Settings", "Runs", "Worst result", "Remarks"], rows)
-
-
 def _curve(found: StudyFindings, name: str) -> Chart | None:
     """A figure along the axis, with the limit of the read latency where it is one."""
     row = next((row for row in found.figures if row.name == name), None)
@@ -129,9 +75,14 @@ def _curve(found: StudyFindings, name: str) -> Chart | None:
     ]
     if len(points) < 2:
         return None
-    base = alt.Chart().encode(x=alt.X("x:Q", title=axis.title, scale=alt.Scale(nice=False, padding=8)))
+    base = alt.Chart().encode(
+        x=alt.X("x:Q", title=axis.title, scale=alt.Scale(nice=False, padding=8))
+    )
     value = alt.Y("v:Q", title=row.unit, axis=alt.Axis(tickCount=5))
-    tooltip = [alt.Tooltip("x:Q", title=axis.title), alt.Tooltip("v:Q", title=row.unit, format=".4~g")]
+    tooltip = [
+        alt.Tooltip("x:Q", title=axis.title),
+        alt.Tooltip("v:Q", title=row.unit, format=".4~g"),
+    ]
     layers = [
         base.mark_line(color=COLOURS[0]).encode(y=value),
         base.mark_point(color=COLOURS[0], filled=True, size=50).encode(y=value, tooltip=tooltip),

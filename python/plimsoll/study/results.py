@@ -1,7 +1,8 @@
-"""What a study found: every figure of every variant, ranked, with the confidence of each difference.
+"""What a study found: every figure of every variant, ranked, with the confidence of each
+difference.
 
-The figures and the words are those of `plimsoll compare`. The files of finished variants are all that is needed, so that a study
-can be judged again, and goes on after a kill where it stopped.
+The figures and the words are those of `plimsoll compare`. The files of finished variants are all
+that is needed, so that a study can be judged again, and goes on after a kill where it stopped.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Literal
 from plimsoll.arrays.papers.error_band import array_band
 from plimsoll.arrays.presets import wanted_array
 from plimsoll.compare.blocks import Estimate, of_runs
-from plimsoll.compare.compare import difference, estimate_of, value_row
+from plimsoll.compare.compare import difference, estimate_of, has_interval, value_row
 from plimsoll.compare.differences import is_modelled
 from plimsoll.compare.figures import FIGURES, LESS, Figure
 from plimsoll.compare.published import PREFIX, PublishedResult
 from plimsoll.compare.sides import ComparisonError, Side, read_run
+from plimsoll.documents.array_sheet import ArraySheet
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.study import (
@@ -55,7 +57,10 @@ def light_file(home: Path, variant: Variant, seed: int) -> Path:
 
 
 def is_done(path: Path, light: Light) -> bool:
-    """Whether a light variant was simulated as it now is defined; damaged and failed results are made again."""
+    """Whether a light variant was simulated as it now is defined.
+
+    Damaged and failed results are made again.
+    """
     result = _result(path, light)
     return result is not None and result.figures is not None
 
@@ -74,7 +79,9 @@ def run_is_done(run_folder: Path, plan: Plan) -> bool:
     try:
         same = Plan.read(run_folder / folder.PLAN) == plan
         ended = Outcome.read(run_folder / folder.OUTCOME).ending == "complete"
-        judged_whole = all(bool(folder.read_json(run_folder / name)) for name in (folder.SUMMARY, folder.VERDICT))
+        judged_whole = all(
+            bool(folder.read_json(run_folder / name)) for name in (folder.SUMMARY, folder.VERDICT)
+        )
         return same and ended and judged_whole
     except folder.FolderError:
         return False
@@ -98,13 +105,24 @@ class _State:
 
 
 def judged(study: Study, home: Path) -> StudyFindings:
-    """The results of a study from the files of its folder; variants that are not finished are listed as such."""
+    """The results of a study from the files of its folder.
+
+    Variants that are not finished are listed as such.
+    """
     states = [_state(study, home, variant) for variant in study.variants]
     states += [_published_state(result) for result in study.published]
     settings = [*(variant.settings for variant in study.variants), *({} for _ in study.published)]
     baseline = study.baseline or study.variants[0].name
-    base = next((state for state in states if state.name == baseline and not state.problem), _State(baseline))
-    figures = [row for figure in ALL_FIGURES if (row := _row(figure, states, base)) is not None]
+    base = next(
+        (state for state in states if state.name == baseline and not state.problem),
+        _State(baseline),
+    )
+    counts = _counts(study.rank_by, states, base)
+    figures = [
+        row
+        for figure in ALL_FIGURES
+        if (row := _row(figure, states, base, counts[figure.name])) is not None
+    ]
     return StudyFindings(
         schema_version=SCHEMA_VERSION,
         name=study.name,
@@ -125,15 +143,18 @@ def judged(study: Study, home: Path) -> StudyFindings:
             for state, changed in zip(states, settings, strict=True)
         ],
         figures=figures,
-        ranking=_ranked(study.rank_by, states),
+        ranking=_ranked(study.rank_by, states, counts[study.rank_by]),
         model_band_percent=_model_band(study.rank_by, study),
         axis=_axis(study, figures),
     )
 
 
 def _model_band(figure: str, study: Study) -> float | None:
-    """How far the model itself may be off in a figure; None where everything was measured, or nobody published that figure."""
-    arrays: list[Mapping[str, object]] = []
+    """How far the model itself may be off in a figure.
+
+    None where everything was measured, or nobody published that figure.
+    """
+    arrays: list[ArraySheet] = []
     for variant in study.variants:
         if variant.light is not None:
             arrays.append(wanted_array(variant.light.array))
@@ -155,14 +176,18 @@ def _state(study: Study, home: Path, variant: Variant) -> _State:
         except ComparisonError as error:
             problems += error.problems
     if not runs:
-        return _State(variant.name, "; ".join(problems) or "not carried out yet", modelled=not variant.is_real)
+        return _State(
+            variant.name, "; ".join(problems) or "not carried out yet", modelled=not variant.is_real
+        )
     side = Side(variant.name, home, runs)
     results = [run.verdict.result if run.verdict else None for run in runs]
     return _State(
         variant.name,
         estimates={figure.name: estimate_of(figure, side) for figure in FIGURES},
         runs_count=len(runs),
-        result=next((result for result in ("fail", "inconclusive", "pass") if result in results), None),
+        result=next(
+            (result for result in ("fail", "inconclusive", "pass") if result in results), None
+        ),
         modelled=is_modelled(runs[0]),
         warnings=[f"only {len(runs)} of {study.repeat} runs are there"] if problems else [],
     )
@@ -178,23 +203,54 @@ def _light_state(study: Study, home: Path, variant: Variant, light: Light) -> _S
     estimates = {}
     for name in [name for name in found[0] if all(name in figures for figures in found)]:
         values = [float(figures[name]) for figures in found]
-        alone = Estimate(values[0], why_not="one seed says nothing of chance")
+        alone = Estimate(values[0], why_not="one seed says nothing of chance", is_open=True)
         estimates[name] = of_runs(values) if len(values) > 1 else alone
-    return _State(variant.name, estimates=estimates, runs_count=len(found), warnings=warnings_of(light))
+    return _State(
+        variant.name, estimates=estimates, runs_count=len(found), warnings=warnings_of(light)
+    )
 
 
 def _published_state(result: PublishedResult) -> _State:
-    """A result of a paper. Its latencies are plain means of samples, the nearest that a paper prints to a mean over operations."""
+    """A result of a paper. Its latencies are plain means of samples, the nearest that a paper
+    prints to a mean over operations.
+    """
     stated = result.compared()
     estimates = {}
     for figure in FIGURES:
         value = stated.get(figure.name, stated.get(f"{figure.name}_of_samples"))
         if value is not None:
-            estimates[figure.name] = Estimate(value * figure.scale, why_not="a paper prints one number")
-    return _State(f"{PREFIX}{result.id}", estimates=estimates, runs_count=1, modelled=False, warnings=[result.origin])
+            estimates[figure.name] = Estimate(
+                value * figure.scale, why_not="a paper prints one number"
+            )
+    return _State(
+        f"{PREFIX}{result.id}",
+        estimates=estimates,
+        runs_count=1,
+        modelled=False,
+        warnings=[result.origin],
+    )
 
 
-def _row(figure: Figure, states: Sequence[_State], base: _State) -> StudyFigure | None:
+def _counts(rank_by: str, states: Sequence[_State], base: _State) -> dict[str, int]:
+    """How many intervals must hold together with each figure's.
+
+    Those of the figure by which variants are ranked, against the baseline and against the one
+    above, answer what the study asks; all others hold together with everything that stands in the
+    tables.
+    """
+    known = {
+        figure.name: sum(
+            state is not base and has_interval(base.of(figure.name), state.of(figure.name))
+            for state in states
+        )
+        for figure in ALL_FIGURES
+    }
+    asked = max(1, 2 * known[rank_by])
+    every = max(1, sum(known.values()) + known[rank_by])
+    return {name: asked if name == rank_by else every for name in known}
+
+
+def _row(figure: Figure, states: Sequence[_State], base: _State, count: int) -> StudyFigure | None:
     estimates = [state.of(figure.name) for state in states]
     if not any(estimate.value for estimate in estimates):
         return None
@@ -204,26 +260,32 @@ def _row(figure: Figure, states: Sequence[_State], base: _State) -> StudyFigure 
         unit=figure.unit,
         better=figure.better,
         sides=[value_row(estimate) for estimate in estimates],
-        against_baseline=[difference(figure, base.of(figure.name), estimate) for estimate in estimates],
+        against_baseline=[
+            difference(figure, base.of(figure.name), estimate, count) for estimate in estimates
+        ],
     )
 
 
-def _ranked(rank_by: str, states: Sequence[_State]) -> list[RankedVariant]:
-    """The variants from the best to the worst, each with how sure its difference from the one above is."""
+def _ranked(rank_by: str, states: Sequence[_State], count: int) -> list[RankedVariant]:
+    """The variants from the best to the worst, each with how sure its difference from the one above
+    is.
+    """
     figure = next(figure for figure in ALL_FIGURES if figure.name == rank_by)
     known = [(value, state) for state in states if (value := state.of(rank_by).value) is not None]
     known.sort(key=lambda ranked: ranked[0], reverse=figure.better != LESS)
     ranked = []
     above: Estimate | None = None
     for value, state in known:
-        against = difference(figure, above, state.of(rank_by)) if above else None
+        against = difference(figure, above, state.of(rank_by), count) if above else None
         ranked.append(RankedVariant(name=state.name, value=value, against_the_one_above=against))
         above = state.of(rank_by)
     return ranked
 
 
 def _axis(study: Study, figures: Sequence[StudyFigure]) -> StudyAxis | None:
-    """The curve of a study with one axis of numbers, and how far along it the read latency stays within the limit."""
+    """The curve of a study with one axis of numbers, and how far along it the read latency stays
+    within the limit.
+    """
     if study.axis is None:
         return None
     title, values = study.axis
@@ -236,5 +298,8 @@ def _axis(study: Study, figures: Sequence[StudyFigure]) -> StudyAxis | None:
         if latency is not None and latency <= LATENCY_MS_MAX
     ]
     return StudyAxis(
-        title=title, values=values, largest_within_limit=max(within, default=None), limit_ms=LATENCY_MS_MAX
+        title=title,
+        values=values,
+        largest_within_limit=max(within, default=None),
+        limit_ms=LATENCY_MS_MAX,
     )

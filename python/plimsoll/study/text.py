@@ -9,7 +9,8 @@ from plimsoll.pages.tables import shown
 from plimsoll.study.modelled_variant import STAGE_FIGURES
 
 MODELLED = (
-    "MODELLED: predictions, nothing was measured. Intervals come from other seeds: they say how far chance reaches inside the "
+    "MODELLED: predictions, nothing was measured. Intervals come from other seeds: they say how "
+    "far chance reaches inside the "
     "model, not how near the model is to hardware; that is in docs/papers.md."
 )
 #: Figures of the table in the terminal; the page has all.
@@ -45,17 +46,26 @@ def warnings_of(found: StudyFindings) -> list[str]:
 
 
 def sentences(found: StudyFindings) -> list[str]:
-    """What came out: the best, how it stands to the next and the baseline, and how far an axis goes."""
+    """What came out: the best, how it stands to the next and the baseline, and how far an axis
+    goes.
+    """
     ranking = found.ranking
     if not ranking:
         return []
     figure = next(row for row in found.figures if row.name == found.rank_by)
     unit = f" {figure.unit}" if figure.unit else ""
-    lines = [f"{ranking[0].name} is first of {len(ranking)}: {figure.title} {shown(ranking[0].value)}{unit}"]
+    lines = [
+        f"{ranking[0].name} is first of {len(ranking)}: {figure.title} "
+        f"{shown(ranking[0].value)}{unit}"
+    ]
     if len(ranking) > 1:
         second, above = ranking[1], ranking[1].against_the_one_above
         word = above.word if above else None
-        told = "the two are not told apart" if word == "not told apart" else f"against the first: {word}"
+        told = (
+            "the two are not told apart"
+            if word == "not told apart"
+            else f"against the first: {word}"
+        )
         if above is None or above.low is None:
             told += ", without a known confidence"
         lines.append(f"Next is {second.name} with {shown(second.value)}{unit}; {told}.")
@@ -89,11 +99,16 @@ def _band_sentence(found: StudyFindings) -> list[str]:
     text = f"The model itself is within {band:.0f} % of results it was not fitted to"
     if not within:
         return [f"{text}; every difference from the baseline is larger."]
-    return [f"{text}; no larger than that is the difference from the baseline of {', '.join(within)}."]
+    return [
+        f"{text}; no larger than that is the difference from the baseline of {', '.join(within)}."
+    ]
 
 
 def busiest_stage(found: StudyFindings, index: int) -> str | None:
-    """The stage that would give way first in a variant, and how busy it is; None where no stage was modelled."""
+    """The stage that would give way first in a variant, and how busy it is.
+
+    None where no stage was modelled.
+    """
     names = {figure.name: stage for stage, figure in STAGE_FIGURES.items()}
     shares = {
         names[row.name]: value
@@ -127,11 +142,19 @@ def lines_of(found: StudyFindings) -> list[str]:
             interval_text(against),
             against.word or "",
         ]
-        cells = [shown(entry.value), *(["", "", "baseline"] if entry.name == found.baseline else compared)]
-        table.append([f"{place}. {entry.name}", *cells, *(shown(row.sides[index].value) for row in extra)])
+        cells = [
+            shown(entry.value),
+            *(["", "", "baseline"] if entry.name == found.baseline else compared),
+        ]
+        table.append(
+            [f"{place}. {entry.name}", *cells, *(shown(row.sides[index].value) for row in extra)]
+        )
         table[-1] += [busiest_stage(found, index) or ""] if has_stages else []
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
     for line in table:
-        cells = [cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(line, widths, strict=True))]  # fmt: skip
+        cells = [
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
         lines.append("  " + "  ".join(cells))
     return lines

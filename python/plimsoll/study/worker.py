@@ -1,7 +1,10 @@
-"""`python -m plimsoll.study.worker DIR [--create] [--allow-system-disk]`: one variant of a study in a process of its own.
+"""`python -m plimsoll.study.worker DIR [--create] [--allow-system-disk]`.
 
-`variant.json` in the directory says what to do. Runs that are finished are not done again, so a study that was killed goes on
-where it stopped. What a terminal would have shown is added to `terminal.log` in the directory.
+One variant of a study in a process of its own.
+
+`variant.json` in the directory says what to do. Runs that are finished are not done again, so a
+study that was killed goes on where it stopped. What a terminal would have shown is added to
+`terminal.log` in the directory.
 """
 
 from __future__ import annotations
@@ -60,7 +63,10 @@ class LogFile(Listener):
 
 
 def carry_out(home: Path, log: Listener, agreed: Sequence[str] = ()) -> int:
-    """Every run of the variant that is not finished; answers an exit code that says whether all came to their end."""
+    """Every run of the variant that is not finished.
+
+    Answers an exit code that says whether all came to their end.
+    """
     wanted = VariantTask.read(home / VARIANT)
     for number in range(1, wanted.repeat + 1):
         plan = repeat.another_run(wanted.plan, number)
@@ -71,7 +77,10 @@ def carry_out(home: Path, log: Listener, agreed: Sequence[str] = ()) -> int:
         log.say(f"run {number} of {wanted.repeat}")
         folder.clear_unfinished(run_folder)
         found = forecast.check(
-            plan, create=CREATE in agreed, allow_system_disk=ALLOW_SYSTEM_DISK in agreed, listener=log
+            plan,
+            create=CREATE in agreed,
+            allow_system_disk=ALLOW_SYSTEM_DISK in agreed,
+            listener=log,
         )
         result = qualify.qualify(plan, run_folder, found=found, listener=log)
         log.say(f"run {number}: {result.headline}")

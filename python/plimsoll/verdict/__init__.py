@@ -1,28 +1,46 @@
-"""From a summary to a verdict: pass, fail or inconclusive, with one reason for every check, and the bottleneck of each failed one.
+"""From a summary to a verdict.
 
-Limits are data (`data/limits.toml`), each with its source. A check that could not be evaluated makes the result
-inconclusive, never a pass. A failed check counts as inconclusive only where the load generator itself could have caused it
-(`doubts`); errors and damage fail whatever else happened. A result qualifies storage only under conditions that are
-listed when they are not met (`qualifying`).
+Pass, fail or inconclusive, with one reason for every check, and the bottleneck of each failed one.
+
+Limits are data (`data/limits.toml`), each with its source. A check that could not be evaluated
+makes the result inconclusive, never a pass. A failed check counts as inconclusive only where the
+load generator itself could have caused it (`doubts`); errors and damage fail whatever else
+happened. A result qualifies storage only under conditions that are listed when they are not met
+(`qualifying`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from plimsoll import settings
 from plimsoll.documents.document import ABSENT
+from plimsoll.documents.environment import Environment
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
-from plimsoll.documents.verdict import SCHEMA_VERSION, Bottleneck, Check, Result, UserEquivalent, Verdict
+from plimsoll.documents.verdict import (
+    SCHEMA_VERSION,
+    Bottleneck,
+    Check,
+    Result,
+    UserEquivalent,
+    Verdict,
+)
 from plimsoll.results import backup_recovery
 from plimsoll.verdict import mail
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
 from plimsoll.verdict.cautions import cautions, ceilings
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks, faults_of
 from plimsoll.verdict.confounders import doubts_of, generator_limited
-from plimsoll.verdict.prediction import PREDICTED_FAIL, PREDICTED_PASS, TOO_CLOSE, predict, predicted_checks
+from plimsoll.verdict.digits import rates_apart
+from plimsoll.verdict.prediction import (
+    PREDICTED_FAIL,
+    PREDICTED_PASS,
+    TOO_CLOSE,
+    predict,
+    predicted_checks,
+)
 from plimsoll.verdict.qualification import not_tested, obstacles, through_page_cache, warnings_of
 from plimsoll.verdict.text import NO_QUALIFICATION, named
 from plimsoll.verdict.users import in_words, user_equivalents
@@ -30,10 +48,14 @@ from plimsoll.verdict.users import in_words, user_equivalents
 __all__ = ["FAIL", "INCONCLUSIVE", "NOT_EVALUATED", "PASS", "judge"]
 
 INCONCLUSIVE: Literal["inconclusive"] = "inconclusive"
-RESULTS_BY_PREDICTION: dict[str, Result] = {PREDICTED_PASS: PASS, PREDICTED_FAIL: FAIL, TOO_CLOSE: INCONCLUSIVE}
+RESULTS_BY_PREDICTION: dict[str, Result] = {
+    PREDICTED_PASS: PASS,
+    PREDICTED_FAIL: FAIL,
+    TOO_CLOSE: INCONCLUSIVE,
+}
 
 
-def judge(plan: Plan, summary: Summary, environment: dict[str, Any]) -> Verdict:
+def judge(plan: Plan, summary: Summary, environment: Environment) -> Verdict:
     """Judge a run.
 
     Args:
@@ -63,7 +85,9 @@ def judge(plan: Plan, summary: Summary, environment: dict[str, Any]) -> Verdict:
         prediction = predict(plan, checks, summary)
         if summary.ending == "complete":
             result = RESULTS_BY_PREDICTION[prediction.result]
-            reasons = list(prediction.reasons) or [f"within limits, the error band included, at {throughput}"]
+            reasons = list(prediction.reasons) or [
+                f"within limits, the error band included, at {throughput}"
+            ]
         by = f" by {faults[0]}" if faults and prediction.result == PREDICTED_FAIL else ""
         headline = f"{prediction.result.capitalize()}{by}{margin} (MODELLED, not measured)"
     required = plan.judgement.required_iops
@@ -100,13 +124,22 @@ def _faults(checks: Sequence[Check], summary: Summary) -> list[str]:
 
 
 def _margin(plan: Plan) -> str:
-    """The margin that is granted to a required rate, in the words of the headline; nobody must have to look for it."""
+    """The margin that is granted to a required rate, in the words of the headline.
+
+    Nobody must have to look for it.
+    """
     judgement = plan.judgement
     required = judgement.required_iops is not None
-    return f" with a margin of {judgement.margin_percent:g} %" if required and judgement.margin_percent else ""
+    return (
+        f" with a margin of {judgement.margin_percent:g} %"
+        if required and judgement.margin_percent
+        else ""
+    )
 
 
-def _headline(result: Result, faults: list[str], margin: str, hindrances: list[str], *, cached: bool) -> str:
+def _headline(
+    result: Result, faults: list[str], margin: str, hindrances: list[str], *, cached: bool
+) -> str:
     by = f" by {faults[0]}" if result == FAIL and faults else ""
     tail = NO_QUALIFICATION if hindrances and result != PASS else ""
     through = " through the page cache" if cached else ""
@@ -114,13 +147,18 @@ def _headline(result: Result, faults: list[str], margin: str, hindrances: list[s
 
 
 def _shows_what_it_makes(plan: Plan, summary: Summary) -> bool:
-    """Whether a rate is worth so many users: not of a run that was cut off, held back, or measured with cold caches."""
+    """Whether a rate is worth so many users.
+
+    Not of a run that was cut off, held back, or measured with cold caches.
+    """
     warm = any(phase.kind == "warm_up" and phase.complete for phase in summary.phases)
     return summary.ending == "complete" and warm and not ceilings(plan)
 
 
 def _throughput(plan: Plan, summary: Summary, equivalents: Sequence[UserEquivalent]) -> str:
-    """The rate in a sentence: against what was required, or that nothing was, and what it is worth in users."""
+    """The rate in a sentence: against what was required, or that nothing was, and what it is worth
+    in users.
+    """
     achieved, required = summary.sustained_iops or 0.0, plan.judgement.required_iops
     mean = summary.total.database_iops
     if not summary.window.seconds and not required:
@@ -131,9 +169,9 @@ def _throughput(plan: Plan, summary: Summary, equivalents: Sequence[UserEquivale
     if summary.mail and not required:
         return mail.in_a_sentence(summary.mail)
     if required:
-        return (
-            f"{achieved:.0f} database IOPS{how} of {required:.0f} required, headroom {achieved / required:.2f}{worth}"
-        )
+        told, bound = rates_apart(achieved, required)
+        room = rates_apart(achieved / required, 1, 2)[0]
+        return f"{told} database IOPS{how} of {bound} required, headroom {room}{worth}"
     return f"{achieved:.0f} database IOPS{how}, no requirement stated{worth}"
 
 
@@ -158,10 +196,16 @@ def _result(checks: Sequence[Check], summary: Summary, throughput: str) -> tuple
     if failed:
         return INCONCLUSIVE, [*ended_by, *_doubts(failed), *_reasons(failed)]
     if summary.ending != "complete":
-        return INCONCLUSIVE, [*(ended_by or ["the run did not come to its end"]), *_reasons(missing)]
+        return INCONCLUSIVE, [
+            *(ended_by or ["the run did not come to its end"]),
+            *_reasons(missing),
+        ]
     if missing:
         lost = any(gap.measured_lost for gap in summary.gaps)
-        why = "what was measured before the run was cut off cannot be judged; a new run measures it again, as `plimsoll resume --again` would have"
+        why = (
+            "what was measured before the run was cut off cannot be judged; a new run measures it "
+            "again, as `plimsoll resume --again` would have"
+        )
         return INCONCLUSIVE, [*([why] if lost else []), *_reasons(missing)]
     at = "within limits at" if summary.window.seconds else "no damage, no errors:"
     return PASS, [f"{at} {throughput}"]
@@ -183,4 +227,7 @@ def _reasons(checks: Sequence[Check]) -> list[str]:
 def _bottlenecks(checks: Sequence[Check], summary: Summary) -> list[Bottleneck]:
     """One entry for each failed check, then one for each of the longest stalls."""
     of_checks = [bottleneck_of_check(check, summary) for check in checks if check.status == FAIL]
-    return [*(entry for entry in of_checks if entry), *(bottleneck_of_stall(stall) for stall in summary.stalls)]
+    return [
+        *(entry for entry in of_checks if entry),
+        *(bottleneck_of_stall(stall) for stall in summary.stalls),
+    ]

@@ -1,19 +1,30 @@
-"""The bottleneck of each failed check and of each of the longest stalls: the first limiting layer and its evidence.
+"""The bottleneck of each failed check and of each of the longest stalls.
 
-`plimsoll.results.latency_breakdown` says how long each layer took. The one that took most is the limiting one; among equals the first on
-the way of an I/O, because what is behind it only sees what it lets through. Two things the numbers alone would get wrong:
-while the load generator has no processor, completed I/O waits for it, and that wait looks like one before the device; and
-a device that works for others is slow without being weak.
+The first limiting layer and its evidence.
+
+`plimsoll.results.latency_breakdown` says how long each layer took. The one that took most is the
+limiting one; among equals the first on the way of an I/O, because what is behind it only sees what
+it lets through. Two things the numbers alone would get wrong: while the load generator has no
+processor, completed I/O waits for it, and that wait looks like one before the device; and a device
+that works for others is slow without being weak.
 """
 
 from __future__ import annotations
 
-from plimsoll.documents.latency_split import DeviceUse, LogSplitMs, Split, SplitMs, StallSplit, TransactionSplit
+from plimsoll.documents.latency_split import (
+    DeviceUse,
+    LogSplitMs,
+    Split,
+    SplitMs,
+    StallSplit,
+    TransactionSplit,
+)
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, CheckBottleneck, StallBottleneck
 from plimsoll.results.latency_breakdown import LAYERS
-from plimsoll.verdict.checks import is_fault, shown
+from plimsoll.verdict.checks import is_fault
 from plimsoll.verdict.confounders import SLOW_GENERATOR, doubt, rule, split_of
+from plimsoll.verdict.digits import shown
 
 #: A device is taken to work for others when this much of what it did was not asked for by the run.
 OTHERS_SHARE = 0.25
@@ -67,14 +78,17 @@ def bottleneck_of_stall(stall: StallSplit) -> StallBottleneck:
     if gap_ms > stall.length_ms / 2:
         layer, cause = "engine", "paused"
         evidence = [
-            f"the run itself stood still for {shown(gap_ms, 'ms')} meanwhile: it was stopped, or its machine paused"
+            f"the run itself stood still for {shown(gap_ms, 'ms')} meanwhile: it was stopped, or "
+            f"its machine paused"
         ]
     elif layer == "log_flush" and stall.log_split_ms:
         parts = stall.log_split_ms
         within = max(parts.given(), key=lambda part: parts.layer(part) or 0.0)
         most_ms = parts.layer(within)
         if most_ms:
-            evidence.append(f"{shown(most_ms, 'ms')} of it was {_title(within, parts)} of one log write")
+            evidence.append(
+                f"{shown(most_ms, 'ms')} of it was {_title(within, parts)} of one log write"
+            )
     return StallBottleneck(
         what="stall",
         begun_utc=stall.begun_utc,
@@ -95,30 +109,48 @@ def limiting_layer(split: Split) -> tuple[str, str, list[str]]:
     total = sum(parts.values()) or 1.0
     withheld, starved = _starved(split)
     if _explains(withheld, parts["kernel_queue"] / total):
-        # Completed I/O that nobody looks at is indistinguishable from I/O that waits before the device.
+        # Completed I/O that nobody looks at is indistinguishable from I/O that waits before the
+        # device.
         parts["engine"] += parts["kernel_queue"]
     layer = max(LAYERS, key=lambda name: parts[name])
     share = parts[layer] / total
-    title = "engine, its processor time included" if starved and layer == "engine" else _title(layer, split.split_ms)
+    title = (
+        "engine, its processor time included"
+        if starved and layer == "engine"
+        else _title(layer, split.split_ms)
+    )
     evidence = [f"{title} took {shown(parts[layer], 'ms')} of {shown(total, 'ms')} ({share:.0%})"]
     device = split.device
     if layer == "engine":
         # The gap is evidence only where it can hold what is to be explained.
         gap_ms = split.reap_gap_ms_max
-        late = [f"the load generator did not look for up to {shown(gap_ms, 'ms')}"] if gap_ms > parts[layer] / 2 else []
+        late = (
+            [f"the load generator did not look for up to {shown(gap_ms, 'ms')}"]
+            if gap_ms > parts[layer] / 2
+            else []
+        )
         return layer, "cpu" if starved or late else "engine", [*evidence, *(starved or late)]
     if layer in ("log_flush", "submission"):
         own = "log" if layer == "log_flush" else "submission"
-        return layer, "cpu" if _explains(withheld, share) else own, [*evidence, *starved, *_of_device(device)]
+        return (
+            layer,
+            "cpu" if _explains(withheld, share) else own,
+            [*evidence, *starved, *_of_device(device)],
+        )
     evidence += _of_device(device)
     if device and _works_for_others(device):
-        evidence.append(f"{device.others_share:.0%} of what {device.name} did was not asked for by this run")
+        evidence.append(
+            f"{device.others_share:.0%} of what {device.name} did was not asked for by this run"
+        )
         return layer, "neighbour", evidence
     return layer, "queue" if layer == "kernel_queue" else "device", evidence
 
 
 def _explains(withheld: float, share: float) -> bool:
-    """Whether lost processor time can be what a layer's share of the time is made of: it is at least half as much."""
+    """Whether lost processor time can be what a layer's share of the time is made of.
+
+    It is at least half as much.
+    """
     return withheld > 0 and withheld >= share / 2
 
 
@@ -134,8 +166,14 @@ def _title(layer: str, parts: SplitMs | LogSplitMs) -> str:
 
 
 def _starved(split: Split) -> tuple[float, list[str]]:
-    """How much of the time the load generator lacked processor time, beyond what is harmless, and why, in sentences."""
-    beyond = {name: value for name in SLOW_GENERATOR if (value := split.level(name) or 0.0) > rule(name)["limit"]}
+    """How much of the time the load generator lacked processor time, beyond what is harmless, and
+    why, in sentences.
+    """
+    beyond = {
+        name: value
+        for name in SLOW_GENERATOR
+        if (value := split.level(name) or 0.0) > rule(name)["limit"]
+    }
     return max(beyond.values(), default=0.0), [doubt(name, value) for name, value in beyond.items()]
 
 
@@ -147,8 +185,15 @@ def _of_device(device: DeviceUse | None) -> list[str]:
         "write": device.write_latency_ms_mean,
         "flush": device.flush_latency_ms_mean,
     }
-    counted = [f"{what} took {shown(mean_ms, 'ms')}" for what, mean_ms in means.items() if mean_ms is not None]
-    sentence = f"{device.name} was busy {device.busy:.0%} of the time with {device.queue_mean:.2g} requests in flight"
+    counted = [
+        f"{what} took {shown(mean_ms, 'ms')}"
+        for what, mean_ms in means.items()
+        if mean_ms is not None
+    ]
+    sentence = (
+        f"{device.name} was busy {device.busy:.0%} of the time with {device.queue_mean:.2g} "
+        f"requests in flight"
+    )
     return [f"{sentence}; in the block layer a {', a '.join(counted)}" if counted else sentence]
 
 
@@ -160,7 +205,10 @@ def _transactions(scope: str, summary: Summary) -> TransactionSplit | None:
 
 
 def _stalls(check: Check, summary: Summary) -> CheckBottleneck | None:
-    """Page faults without a free buffer: the cache's fault where the device had time to spare, else the device's."""
+    """Page faults without a free buffer.
+
+    The cache's fault where the device had time to spare, else the device's.
+    """
     split = _transactions(check.scope, summary)
     device = split.device if split else None
     if not split or not device:
@@ -170,11 +218,15 @@ def _stalls(check: Check, summary: Summary) -> CheckBottleneck | None:
         return _entry(check, "engine", "cache", split, evidence)
     neighbour = _works_for_others(device)
     if neighbour:
-        evidence.append(f"{device.others_share:.0%} of what {device.name} did was not asked for by this run")
+        evidence.append(
+            f"{device.others_share:.0%} of what {device.name} did was not asked for by this run"
+        )
     return _entry(check, "device", "neighbour" if neighbour else "device", split, evidence)
 
 
-def _entry(check: Check, layer: str, cause: str, split: Split | None, evidence: list[str]) -> CheckBottleneck:
+def _entry(
+    check: Check, layer: str, cause: str, split: Split | None, evidence: list[str]
+) -> CheckBottleneck:
     return CheckBottleneck(
         what="check",
         check=check.name,

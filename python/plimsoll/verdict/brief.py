@@ -1,6 +1,7 @@
 """A verdict in few lines, for a terminal: it stands first, then only what a reader has to act on.
 
-Checks that pass are counted, not listed. Everything else is in `text.lines_of`, in `verdict.json` and in the report.
+Checks that pass are counted, not listed. Everything else is in `text.lines_of`, in `verdict.json`
+and in the report.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 from plimsoll.documents.verdict import Check, CheckBottleneck, Verdict
 from plimsoll.verdict.text import WORDS
 
-#: Rows of the terminal for the verdict; the command adds where its files are, and its headline once more.
+#: Rows of the terminal for the verdict; the command adds where its files are, and its headline once
+#: more.
 ROWS_MAX = 17
 
 
@@ -61,14 +63,18 @@ def brief_of(
         Part("", _checks(found.checks), 7, "such checks"),
         Part("", _causes(found), 2, "causes"),
         Part("", [f"  caution: {text}" for text in found.cautions], 2, "cautions"),
-        Part("", [f"  warning: {text}" for text in found.warnings if text not in told], 2, "warnings"),
+        Part(
+            "", [f"  warning: {text}" for text in found.warnings if text not in told], 2, "warnings"
+        ),
         Part("not a qualification, because", _obstacles(found, told), 3, "reasons in verdict.json"),
         Part("", [f"note: {text.partition(':')[0]}" for text in found.not_tested], 1, "notes"),
         Part("", list(after), 5, "lines with --verbose"),
     ]
     most = [part.shown_max for part in parts]
     while True:
-        lines = [line for part, count in zip(parts, most, strict=True) for line in part.shown(count)]
+        lines = [
+            line for part, count in zip(parts, most, strict=True) for line in part.shown(count)
+        ]
         if rows_of(lines, width) <= ROWS_MAX or max(most[2:]) == 0:
             return lines
         last = max(index for index in range(2, len(parts)) if most[index])
@@ -106,14 +112,17 @@ def _checks(checks: Sequence[Check]) -> list[str]:
 def _causes(found: Verdict) -> list[str]:
     return list(
         dict.fromkeys(
-            f"  bottleneck: {entry.text}" for entry in found.bottlenecks if isinstance(entry, CheckBottleneck)
+            f"  bottleneck: {entry.text}"
+            for entry in found.bottlenecks
+            if isinstance(entry, CheckBottleneck)
         )
     )
 
 
 def _obstacles(found: Verdict, told: Collection[str]) -> list[str]:
     """What keeps the run from qualifying, less what was warned of before it."""
-    # A rehearsal that the disk's own remark follows says the same of each place: what follows the first "but" is enough to tell.
+    # A rehearsal that the disk's own remark follows says the same of each place: what follows the
+    # first "but" is enough to tell.
     said = {text.partition(" but ")[2] for text in told if " but " in text}
     lines = [
         f"  - {text}"

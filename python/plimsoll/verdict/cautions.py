@@ -1,12 +1,16 @@
-"""Why a rate that was measured may not be what the storage makes: each a sentence that stands beside the verdict, wherever it is shown.
+"""Why a rate that was measured may not be what the storage makes.
 
-None of them changes a result. A figure within its limits is true; only what it is quoted for may be wrong.
+Each a sentence that stands beside the verdict, wherever it is shown.
+
+None of them changes a result. A figure within its limits is true; only what it is quoted for may be
+wrong.
 """
 
 from __future__ import annotations
 
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import SearchFound, Summary
+from plimsoll.results.servers import summary_in_words
 from plimsoll.verdict.confounders import generator_limited
 
 #: What ends a search without being the storage.
@@ -20,8 +24,15 @@ OURS = {
 def cautions(plan: Plan, summary: Summary) -> list[str]:
     """Every reason why the rate of a run may not be the storage's limit."""
     return [
-        *(f"the rate may be the load generator's limit: {text}" for text in generator_limited(summary)),
-        *(f"the run was held below {ceiling}: the storage may carry more" for ceiling in ceilings(plan)),
+        *(
+            f"the rate may be the load generator's limit: {text}"
+            for text in generator_limited(summary)
+        ),
+        *(
+            f"the run was held below {ceiling}: the storage may carry more"
+            for ceiling in ceilings(plan)
+        ),
+        *summary_in_words(summary),
         *(text for search in summary.load.searches for text in _of_search(search)),
     ]
 
@@ -44,5 +55,8 @@ def _of_search(search: SearchFound) -> list[str]:
     else:
         found = []
     if search.limited_by in OURS:
-        found.append(f"{name} ended at {OURS[search.limited_by]}, not at the storage, which carries at least this rate")
+        found.append(
+            f"{name} ended at {OURS[search.limited_by]}, not at the storage, which carries at "
+            f"least this rate"
+        )
     return found

@@ -1,7 +1,8 @@
 """The checks of a run: the published limits, the required rate, and limits that a person added.
 
-A check compares one figure of the summary at one place. What was not measured is `not_evaluated`, never a pass; a check
-that cannot apply (stalls of a cache that raw files do not have, a kernel log that may not be read) does not appear.
+A check compares one figure of the summary at one place. What was not measured is `not_evaluated`,
+never a pass; a check that cannot apply (stalls of a cache that raw files do not have, a kernel log
+that may not be read) does not appear.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from plimsoll.documents.run_spec import FilesInstance
 from plimsoll.documents.summary import BackupFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
-from plimsoll.verdict import events, files, mail, store
+from plimsoll.verdict import events, files, mail, store, together
+from plimsoll.verdict.digits import rates_apart, shown, shown_apart
 from plimsoll.verdict.summary_fields import values_of
 
 PASS: Literal["pass"] = "pass"
@@ -25,12 +27,11 @@ FAIL: Literal["fail"] = "fail"
 NOT_EVALUATED: Literal["not_evaluated"] = "not_evaluated"
 NOTHING = "nothing of the kind was measured"
 NO_LOG_ERRORS = "no errors in the log checksum"
-#: Of what the kernel or a device said, so much stands in the reason; all of it is in the run folder.
+#: Of what the kernel or a device said, so much stands in the reason; all of it is in the run
+#: folder.
 LINES_SHOWN_MAX = 3
 #: After a burst the mean of what is left and the low quantile are the same rate, but for this much.
 BURST_SHARE = 0.1
-#: From here on milliseconds are said as seconds.
-SECONDS_FROM_MS = 1000
 
 
 def all_checks(plan: Plan, summary: Summary) -> list[Check]:
@@ -38,11 +39,18 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
     limit_set = plan.judgement.limits
     rules = [rule for rule in settings.limits()["check"] if not _means_nothing(rule, plan, summary)]
     rules = [rule for rule in rules if limit_set in rule["limit"]]
-    checks = [check for rule in rules for check in _checks_of_rule(rule, rule["limit"][limit_set], plan, summary)]
+    checks = [
+        check
+        for rule in rules
+        for check in _checks_of_rule(rule, rule["limit"][limit_set], plan, summary)
+    ]
     if plan.judgement.required_iops is not None:
-        checks.append(required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent))
+        checks.append(
+            required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent)
+        )
     checks += files.window_checks(plan, summary)
     checks += events.event_checks(summary)
+    checks += together.overlap_checks(summary)
     checks += store.store_checks(summary)
     checks += mail.mail_checks(plan, summary)
     for text in plan.judgement.stated_limits:
@@ -50,11 +58,12 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
     return checks
 
 
-def _means_nothing(rule: settings.Row, plan: Plan, summary: Summary) -> bool:
+def _means_nothing(rule: settings.LimitRule, plan: Plan, summary: Summary) -> bool:
     """What says nothing of this run.
 
-    Latencies are judged under the load that a plan measures: a backup alone, or a recovery, has limits only where they are stated. A
-    modelled array has no kernel that could complain, and its pages need no checksum pass unless the plan wants one.
+    Latencies are judged under the load that a plan measures: a backup alone, or a recovery, has
+    limits only where they are stated. A modelled array has no kernel that could complain, and its
+    pages need no checksum pass unless the plan wants one.
     """
     loaded = any(phase.action.kind in settings.MEASURED_KINDS for phase in plan.run.phases)
     # A load that was measured before a crash and not again is not judged, which must show.
@@ -69,44 +78,33 @@ def _means_nothing(rule: settings.Row, plan: Plan, summary: Summary) -> bool:
 
 
 def is_fault(check: Check) -> bool:
-    """Whether a failure is a fault of the storage, which no time explains and no late load generator excuses."""
+    """Whether a failure is a fault of the storage, which no time explains and no late load
+    generator excuses.
+    """
     rules = settings.limits()["check"]
     return any(rule["name"] == check.name and rule.get("fault", False) for rule in rules)
 
 
 def faults_of(checks: Sequence[Check]) -> list[str]:
     """What failed that is a fault of the storage, in words for the headline, the worst first."""
-    words = {rule["name"]: rule["fails_by"] for rule in settings.limits()["check"] if "fails_by" in rule}
+    words = {
+        rule["name"]: rule["fails_by"] for rule in settings.limits()["check"] if "fails_by" in rule
+    }
     failed = {check.name for check in checks if check.status == FAIL}
     return [word for name, word in words.items() if name in failed]
 
 
-def shown(value: float, unit: str) -> str:
-    """A value with its unit, as people read it.
-
-    >>> shown(0.01234, "ms"), shown(12000, "ms"), shown(3, "count"), shown(0.93, "ratio"), shown(1, "pages")
-    ('0.0123 ms', '12 s', '3', '93 %', '1 page')
-    """
-    if unit == "ms" and value >= SECONDS_FROM_MS:
-        value, unit = value / SECONDS_FROM_MS, "s"
-    if unit == "ratio":
-        return f"{value:.3g}" if value > 10 else f"{100 * value:.3g} %"
-    number = f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e9 else f"{value:.3g}"
-    words = {"1/s": " per second", "count": ""}
-    if number == "1" and unit in ("bytes", "counters", "errors", "files", "lines", "pages", "requests"):
-        unit = unit.removesuffix("s")
-    return number + words.get(unit, f" {unit}")
-
-
-def _check(rule: settings.Row, scope: str, measured: float | None, limit: float, lacking: str) -> Check:
+def _check(
+    rule: settings.LimitRule, scope: str, measured: float | None, limit: float, lacking: str
+) -> Check:
     unit = rule["unit"]
     status: Status
     if measured is None:
         status, reason = NOT_EVALUATED, lacking
-    elif measured <= limit:
-        status, reason = PASS, f"{shown(measured, unit)} is within the limit of {shown(limit, unit)}"
     else:
-        status, reason = FAIL, f"{shown(measured, unit)} is above the limit of {shown(limit, unit)}"
+        status, word = (PASS, "within") if measured <= limit else (FAIL, "above")
+        told, bound = shown_apart(measured, limit, unit)
+        reason = f"{told} is {word} the limit of {bound}"
     return Check(
         name=rule["name"],
         title=rule["title"],
@@ -122,7 +120,9 @@ def _check(rule: settings.Row, scope: str, measured: float | None, limit: float,
     )
 
 
-def _checks_of_rule(rule: settings.Row, limit: float, plan: Plan, summary: Summary) -> list[Check]:
+def _checks_of_rule(
+    rule: settings.LimitRule, limit: float, plan: Plan, summary: Summary
+) -> list[Check]:
     match rule["scope"], rule["statistic"]:
         case "run", "errors":
             return [_check(rule, "run", summary.total.errors_in_run, limit, NOTHING)]
@@ -160,12 +160,21 @@ def _checks_of_rule(rule: settings.Row, limit: float, plan: Plan, summary: Summa
 
 
 def _unverified(plan: Plan) -> set[str]:
-    """The instances whose content nobody can judge: files without verification, and what other programs keep."""
+    """The instances whose content nobody can judge.
+
+    Files without verification, and what other programs keep.
+    """
     foreign = {item.name for item in plan.run.instances if not item.is_ours}
-    return foreign | {item.name for item in plan.run.instances if isinstance(item, FilesInstance) and not item.verify}
+    return foreign | {
+        item.name
+        for item in plan.run.instances
+        if isinstance(item, FilesInstance) and not item.verify
+    }
 
 
-def _places(scope: str, plan: Plan, summary: Summary) -> Sequence[DatabaseFigures | InstanceFigures]:
+def _places(
+    scope: str, plan: Plan, summary: Summary
+) -> Sequence[DatabaseFigures | InstanceFigures]:
     if scope == "database":
         # What other programs read and write, they do not tell us.
         foreign = {item.name for item in plan.run.instances if not item.is_ours}
@@ -175,11 +184,14 @@ def _places(scope: str, plan: Plan, summary: Summary) -> Sequence[DatabaseFigure
     return [item for item in summary.instances if item.name in with_log]
 
 
-def _mean(rule: settings.Row, place: DatabaseFigures | InstanceFigures, limit: float) -> Check:
+def _mean(
+    rule: settings.LimitRule, place: DatabaseFigures | InstanceFigures, limit: float
+) -> Check:
     """A mean by the worst of three weightings.
 
-    Weighted by operations, a burst drowns all that is slow after it; with all samples alike, as the published tool had it, a time
-    in which nothing completes counts as zero; with all moments alike, a burst within a sample counts for its time only.
+    Weighted by operations, a burst drowns all that is slow after it; with all samples alike, as the
+    published tool had it, a time in which nothing completes counts as zero; with all moments alike,
+    a burst within a sample counts for its time only.
     """
     figures = place.transfers(rule["metric"])
     by_operations = figures.latency_ms_mean
@@ -198,13 +210,17 @@ def _mean(rule: settings.Row, place: DatabaseFigures | InstanceFigures, limit: f
             failed = _check(rule, place.name, value, limit, NOTHING)
             weighted = shown(by_operations, check.unit)
             return failed.replace(
-                reason=f"{failed.reason}, {how}; weighted by operations it is {weighted}, because most of them came in a short time"
+                reason=f"{failed.reason}, {how}; weighted by operations it is {weighted}, because "
+                f"most of them came in a short time"
             )
     return check
 
 
-def _of_lines(rule: settings.Row, lines: Sequence[str], limit: float) -> Check:
-    """A count of things that were said: the reason repeats the first of them, because a count alone sends nobody anywhere."""
+def _of_lines(rule: settings.LimitRule, lines: Sequence[str], limit: float) -> Check:
+    """A count of things that were said.
+
+    The reason repeats the first of them, because a count alone sends nobody anywhere.
+    """
     check = _check(rule, "run", len(lines), limit, NOTHING)
     if check.status == FAIL:
         rest = f"; and {len(lines) - LINES_SHOWN_MAX} more" if len(lines) > LINES_SHOWN_MAX else ""
@@ -212,29 +228,48 @@ def _of_lines(rule: settings.Row, lines: Sequence[str], limit: float) -> Check:
     return check
 
 
-def _data_loss(rule: settings.Row, limit: float, summary: Summary) -> Check:
-    """What a modelled array has lost: every request that nobody could answer, and every set that is gone."""
+def _data_loss(rule: settings.LimitRule, limit: float, summary: Summary) -> Check:
+    """What a modelled array has lost.
+
+    Every request that nobody could answer, and every set that is gone.
+    """
     lost = summary.data_loss
     if lost is None:
         return _check(rule, "run", 0, limit, NOTHING)
     check = _check(rule, "run", lost.requests_count + len(lost.sets), limit, NOTHING)
-    sets = [f"a RAID set of {item.group} lost its data after {item.at_s:.3g} s" for item in lost.sets[:LINES_SHOWN_MAX]]
+    sets = [
+        f"a RAID set of {item.group} lost its data after {item.at_s:.3g} s"
+        for item in lost.sets[:LINES_SHOWN_MAX]
+    ]
     reason = "; ".join([*sets, f"the data of {shown(lost.requests_count, 'requests')} is lost"])
     return check.replace(reason=f"{reason}; the limit is {shown(limit, 'requests')}")
 
 
-def _of_stalls(rule: settings.Row, instance: InstanceFigures, limit: float, summary: Summary) -> Check:
-    """The average that is judged, with the count of samples that published reports print beside it."""
+def _of_stalls(
+    rule: settings.LimitRule, instance: InstanceFigures, limit: float, summary: Summary
+) -> Check:
+    """The average that is judged, with the count of samples that published reports print beside
+    it.
+    """
     check = _check(rule, instance.name, instance.page_fault_stalls_per_s, limit, NOTHING)
     samples = summary.page_fault_stalls
-    if check.status == FAIL and samples is not None and samples.samples_above_zero_count is not None:
-        counted = f"{samples.samples_above_zero_count} of {samples.samples_count} samples are higher than 0"
+    if (
+        check.status == FAIL
+        and samples is not None
+        and samples.samples_above_zero_count is not None
+    ):
+        counted = (
+            f"{samples.samples_above_zero_count} of {samples.samples_count} samples are higher "
+            f"than 0"
+        )
         return check.replace(reason=f"{check.reason}; {counted}")
     return check
 
 
-def _of_logs(rule: settings.Row, found: LogCheckFigures, limit: float) -> Check:
-    """What is wrong beside the databases of an instance, or what was read to know that nothing is."""
+def _of_logs(rule: settings.LimitRule, found: LogCheckFigures, limit: float) -> Check:
+    """What is wrong beside the databases of an instance, or what was read to know that nothing
+    is.
+    """
     measured = None if found.unread else len(found.findings)
     check = _check(rule, found.instance, measured, limit, f"they could not be read: {found.unread}")
     if check.status == FAIL:
@@ -250,19 +285,26 @@ def files_read(found: LogCheckFigures) -> str:
     >>> files_read(LogCheckFigures(instance="one", logs_count=3, log_bytes=3 << 20, first_log="E0000000091.log",
     ...     last_log="E00.log", checkpoints_count=1, flush_maps_count=1, flush_map_pages=1, findings=[]))
     '3 logs (E0000000091.log to E00.log, 3 MiB), 1 checkpoint, 1 flush map'
-    """
+    """  # noqa: E501
     logs = f"{found.logs_count} log{'' if found.logs_count == 1 else 's'}"
     if found.logs_count:
-        span = found.last_log if found.first_log == found.last_log else f"{found.first_log} to {found.last_log}"
+        span = (
+            found.last_log
+            if found.first_log == found.last_log
+            else f"{found.first_log} to {found.last_log}"
+        )
         logs += f" ({span}, {found.log_bytes >> 20} MiB)"
     maps = f"{found.flush_maps_count} flush map{'' if found.flush_maps_count == 1 else 's'}"
     return f"{logs}, {found.checkpoints_count} checkpoint, {maps}"
 
 
-def _bad_pages(rule: settings.Row, name: str, limit: float, summary: Summary) -> Check:
-    """What the last checksum pass found, or without one what a backup did: it verifies every page that it reads.
+def _bad_pages(rule: settings.LimitRule, name: str, limit: float, summary: Summary) -> Check:
+    """What the last checksum pass found, or without one what a backup did.
 
-    A page whose flipped bit was put right under load counts as one in the pass: whoever read it first has only seen it earlier.
+    It verifies every page that it reads.
+
+    A page whose flipped bit was put right under load counts as one in the pass: whoever read it
+    first has only seen it earlier.
     """
     corrected = sum(item.pages_corrected or 0 for item in summary.databases if item.name == name)
     passes = [checksum for checksum in summary.checksums if checksum.name == name]
@@ -278,7 +320,10 @@ def _bad_pages(rule: settings.Row, name: str, limit: float, summary: Summary) ->
     if corrected:
         measured = (measured or 0) + corrected
         verb = "was" if corrected == 1 else "were"
-        reasons = [f"{shown(corrected, 'pages')} with a flipped bit {verb} put right under load", *reasons]
+        reasons = [
+            f"{shown(corrected, 'pages')} with a flipped bit {verb} put right under load",
+            *reasons,
+        ]
     check = _check(rule, name, measured, limit, "no checksum pass was completed")
     if check.status == FAIL and reasons:
         return check.replace(reason=f"{check.reason}: {'; '.join(reasons[:LINES_SHOWN_MAX])}")
@@ -289,7 +334,9 @@ def _backups_of(name: str, summary: Summary) -> list[BackupFigures]:
     """The backups of a database that came to their end."""
     places = [(item.instance, item.database) for item in summary.databases if item.name == name]
     return [
-        item for item in summary.backups if (item.instance, item.database) in places and item.pages_count is not None
+        item
+        for item in summary.backups
+        if (item.instance, item.database) in places and item.pages_count is not None
     ]
 
 
@@ -303,12 +350,19 @@ def least_iops(required: float, margin_percent: float) -> float:
 
 
 def required_iops(required: float, summary: Summary, margin_percent: float = 0) -> Check:
-    """The check of the rate that a plan requires, less the margin it states; also of several hosts together."""
-    rule = settings.limits()["required_iops"]
+    """The check of the rate that a plan requires, less the margin it states.
+
+    Also of several hosts together.
+    """
+    rule = settings.single_rule("required_iops")
     achieved = summary.sustained_iops if summary.window.seconds else None
     step = summary.plateaus
     bursting = ""
-    if achieved is not None and step.kind == "burst" and step.sustained_iops < achieved * (1 + BURST_SHARE):
+    if (
+        achieved is not None
+        and step.kind == "burst"
+        and step.sustained_iops < achieved * (1 + BURST_SHARE)
+    ):
         # What ends during the test does not carry the load that it is required for.
         achieved, bursting = step.sustained_iops, " sustained after a burst"
     elif achieved is not None and round(achieved) < round(summary.total.database_iops):
@@ -319,8 +373,9 @@ def required_iops(required: float, summary: Summary, margin_percent: float = 0) 
         enough = achieved >= least_iops(required, margin_percent)
         margin = f", with a margin of {margin_percent:g} %" if margin_percent else ""
         status = PASS if enough else FAIL
-        headroom = f", headroom {achieved / required:.2f}" if required else ""
-        reason = f"{achieved:.0f} of {required:.0f} required per second{bursting}{margin}{headroom}"
+        told, bound = rates_apart(achieved, required)
+        headroom = f", headroom {rates_apart(achieved / required, 1, 2)[0]}" if required else ""
+        reason = f"{told} of {bound} required per second{bursting}{margin}{headroom}"
     return Check(
         name="required_iops",
         title=rule["title"],
@@ -337,8 +392,11 @@ def required_iops(required: float, summary: Summary, margin_percent: float = 0) 
 
 
 def _stated(limit: Limit, summary: Summary) -> list[Check]:
-    """One check for each place at which the field occurs; a field that occurs nowhere is a check not evaluated."""
-    rule = settings.limits()["stated_limit"]
+    """One check for each place at which the field occurs.
+
+    A field that occurs nowhere is a check not evaluated.
+    """
+    rule = settings.single_rule("stated_limit")
     unit = unit_of(limit.field)
     checks = []
     for scope, measured in values_of(summary, limit.field) or [("run", None)]:
@@ -347,7 +405,8 @@ def _stated(limit: Limit, summary: Summary) -> list[Check]:
             status, reason = NOT_EVALUATED, NOTHING
         else:
             status = PASS if limit.holds(measured) else FAIL
-            reason = f"{shown(measured, unit)}; stated: {limit.comparison} {shown(limit.limit, unit)}"
+            told, bound = shown_apart(measured, limit.limit, unit)
+            reason = f"{told}; stated: {limit.comparison} {bound}"
         checks.append(
             Check(
                 name=limit.text,

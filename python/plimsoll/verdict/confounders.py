@@ -1,9 +1,10 @@
 """Whether a failed check may be the load generator's own doing.
 
-Only checks that failed are doubted: a figure within its limits is true however busy the generator was, because its delays
-can only make figures worse. Errors, hung I/O and damaged pages are never doubted. Where the block layer itself counted
-more than the limit, no delay of the generator can have made the difference. A delay excuses a check only where its largest
-possible share, taken away whole, brings the figure within the limit (`plimsoll.verdict.excuses`); the arithmetic is said. From
+Only checks that failed are doubted: a figure within its limits is true however busy the generator
+was, because its delays can only make figures worse. Errors, hung I/O and damaged pages are never
+doubted. Where the block layer itself counted more than the limit, no delay of the generator can
+have made the difference. A delay excuses a check only where its largest possible share, taken away
+whole, brings the figure within the limit (`plimsoll.verdict.excuses`); the arithmetic is said. From
 which size on a delay counts at all is data (`data/doubts.toml`).
 """
 
@@ -23,7 +24,10 @@ SLOW_GENERATOR = ("executor_busy", "executor_wait", "cpu_throttled", "cpu_stolen
 
 
 def doubts_of(check: Check, summary: Summary) -> list[Doubt]:
-    """Why a failed check may be the generator's fault: name and text of each doubt; empty when it cannot be."""
+    """Why a failed check may be the generator's fault: name and text of each doubt.
+
+    Empty when it cannot be.
+    """
     kind = _kind(check)
     if kind is None:
         return []
@@ -36,12 +40,13 @@ def doubts_of(check: Check, summary: Summary) -> list[Doubt]:
     found = [
         _with_arithmetic(_named(name, figures[name]), excused)
         for name in SLOW_GENERATOR
-        if figures.get(name, 0.0) > rule(name)["limit"] and (excused := without_share(check, kind, figures[name]))
+        if figures.get(name, 0.0) > rule(name)["limit"]
+        and (excused := without_share(check, kind, figures[name]))
     ]
     found += _stood_still(check, kind, summary)
     judged_ms = _judged_ms(check, summary)
-    # Disk latency does not count from the intended start, so arrivals do not belong to it. What arrives late lowers a rate
-    # by its share of the time that was measured.
+    # Disk latency does not count from the intended start, so arrivals do not belong to it. What
+    # arrives late lowers a rate by its share of the time that was measured.
     arrivals_judged_ms = {"response": judged_ms, "rate": 1000 * summary.window.seconds}.get(kind)
     for name, judged in (("reap_gap", judged_ms), ("arrival_lag", arrivals_judged_ms)):
         delay_ms: float | None = getattr(summary.generator, f"{name}_ms_p99")
@@ -55,10 +60,9 @@ def _with_arithmetic(found: Doubt, arithmetic: str) -> Doubt:
     return found.replace(text=f"{found.text}; {arithmetic}")
 
 
-def rule(name: str) -> settings.Row:
+def rule(name: str) -> settings.DoubtRule:
     """One row of the data."""
-    found: settings.Row = next(row for row in settings.doubts()["doubt"] if row["name"] == name)
-    return found
+    return next(row for row in settings.doubts() if row["name"] == name)
 
 
 def doubt(name: str, value: float, judged_ms: float = 0.0) -> str:
@@ -69,13 +73,23 @@ def doubt(name: str, value: float, judged_ms: float = 0.0) -> str:
 
 
 def generator_limited(summary: Summary) -> list[str]:
-    """Why the rate of a run may be the generator's limit and not the storage's; for a rate that is quoted as a maximum."""
+    """Why the rate of a run may be the generator's limit and not the storage's.
+
+    For a rate that is quoted as a maximum.
+    """
     figures = _machine_means(summary)
-    return [doubt(name, figures[name]) for name in SLOW_GENERATOR if figures.get(name, 0.0) > rule(name)["limit"]]
+    return [
+        doubt(name, figures[name])
+        for name in SLOW_GENERATOR
+        if figures.get(name, 0.0) > rule(name)["limit"]
+    ]
 
 
 def _kind(check: Check) -> str | None:
-    """What a delay of the generator would do to a figure: lengthen a latency or a response, or lower a rate."""
+    """What a delay of the generator would do to a figure.
+
+    Lengthen a latency or a response, or lower a rate.
+    """
     if check.name == "page_fault_stalls":
         return "stalls"
     metric = check.metric
@@ -85,7 +99,9 @@ def _kind(check: Check) -> str | None:
         return None
     if check.unit == "ms" and not metric.startswith(("reap_gap", "arrival_lag")):
         return "latency"
-    throughput = metric in ("database_iops", "transactions_per_s", "iops") or metric.endswith("_per_s")
+    throughput = metric in ("database_iops", "transactions_per_s", "iops") or metric.endswith(
+        "_per_s"
+    )
     return "rate" if throughput and not metric.startswith("page_fault_stalls") else None
 
 
@@ -127,9 +143,20 @@ def _judged_ms(check: Check, summary: Summary) -> float | None:
         means = [row.response_ms_mean for row in summary.operations if row.operation == operation]
         return means[0] if means else None
     places: list[DatabaseFigures | InstanceFigures] = [*summary.databases, *summary.instances]
-    for name in ("database_read", "database_write", "maintenance", "log_write", "log_read", "log_replication"):
+    for name in (
+        "database_read",
+        "database_write",
+        "maintenance",
+        "log_write",
+        "log_read",
+        "log_replication",
+    ):
         if metric.startswith(f"{name}_latency"):
-            found = [item.transfers(name) for item in places if item.name == check.scope and hasattr(item, name)]
+            found = [
+                item.transfers(name)
+                for item in places
+                if item.name == check.scope and hasattr(item, name)
+            ]
             return found[0].latency_ms_mean if found else None
         if metric.startswith(f"total_{name}_latency"):
             return summary.total.transfers(name).latency_ms_mean
@@ -138,10 +165,11 @@ def _judged_ms(check: Check, summary: Summary) -> float | None:
 
 
 def _stood_still(check: Check, kind: str, summary: Summary) -> list[Doubt]:
-    """Whether times in which the run itself stood still can make up what a figure is beyond its limit.
+    """Whether times in which the run itself stood still can make up what a figure is beyond its
+    limit.
 
-    What was under way in a gap is longer by the gap. By Little's law that adds the gap's share of the time to a mean, and takes it
-    from a rate. A single transfer is longer by one gap.
+    What was under way in a gap is longer by the gap. By Little's law that adds the gap's share of
+    the time to a mean, and takes it from a rate. A single transfer is longer by one gap.
     """
     gaps, measured = summary.clock_gaps, check.measured
     if gaps is None or not measured or not summary.window.seconds:
@@ -155,15 +183,25 @@ def _stood_still(check: Check, kind: str, summary: Summary) -> list[Doubt]:
         share, beyond = gaps.longest_s / sample_s, 1 - check.limit / measured
     else:
         share, beyond = 1000 * gaps.longest_s, measured - check.limit
-    return [_named("clock_gap", gaps.seconds)] if share >= beyond * rule("clock_gap")["limit"] else []
+    return (
+        [_named("clock_gap", gaps.seconds)] if share >= beyond * rule("clock_gap")["limit"] else []
+    )
 
 
 def _device_alone_fails(check: Check, split: TimeSplit | None) -> bool:
     """Whether the block layer counted more than the limit, of I/O that was ours."""
     device = split.device if split else None
-    if not device or device.others_share > OTHERS_SHARE_MAX or check.statistic not in ("mean", "sample_mean_max"):
+    if (
+        not device
+        or device.others_share > OTHERS_SHARE_MAX
+        or check.statistic not in ("mean", "sample_mean_max")
+    ):
         return False
-    counted = device.read_latency_ms_mean if check.metric == "database_read" else device.write_latency_ms_mean
+    counted = (
+        device.read_latency_ms_mean
+        if check.metric == "database_read"
+        else device.write_latency_ms_mean
+    )
     return counted is not None and counted > check.limit
 
 

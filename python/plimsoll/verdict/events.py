@@ -1,6 +1,9 @@
-"""The checks of staged events: that they took place, and what the plan asks of the loads through them.
+"""The checks of staged events.
 
-An event that nobody can say took place concludes nothing. A rise is no failure and no success: it stands in the report as what it is.
+That they took place, and what the plan asks of the loads through them.
+
+An event that nobody can say took place concludes nothing. A rise is no failure and no success: it
+stands in the report as what it is.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.results.events import BASELINE_SAMPLES_MIN, response_in_words
+from plimsoll.verdict.digits import apart
 
 
 def event_checks(summary: Summary) -> list[Check]:
@@ -47,31 +51,58 @@ def _staged(event: EventFigures) -> Check:
     problem = event.problem
     seen = any(load.detected_s is not None for load in event.loads)
     if problem is None and not seen and not event.is_proved:
-        problem = "nothing changed, and no command proves that it took effect; add `prove` to the event"
+        problem = (
+            "nothing changed, and no command proves that it took effect; add `prove` to the event"
+        )
     reason = problem or "it took place"
-    return _check("event_staged", event.name, None, 0.0, ("", "not_evaluated" if problem else "pass", reason))
+    return _check(
+        "event_staged", event.name, None, 0.0, ("", "not_evaluated" if problem else "pass", reason)
+    )
 
 
 def _recovery(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
     if load.baseline_per_s is not None and load.detected_s is not None and load.recovered_s is None:
         reason = f"{response_in_words(load)} within its phase; at most {limit_s:g} s are allowed"
-        return _check("event_recovery", f"{event.name}, {load.workload}", None, limit_s, ("s", "fail", reason))
-    measured = 0.0 if load.baseline_per_s is not None and load.detected_s is None else load.recovered_s
+        return _check(
+            "event_recovery", f"{event.name}, {load.workload}", None, limit_s, ("s", "fail", reason)
+        )
+    measured = (
+        0.0 if load.baseline_per_s is not None and load.detected_s is None else load.recovered_s
+    )
     return _held(event, load, "event_recovery", measured, limit_s, "s")
 
 
-def _held(event: EventFigures, load: LoadResponse, name: str, measured: float | None, limit: float, unit: str) -> Check:
+def _held(
+    event: EventFigures,
+    load: LoadResponse,
+    name: str,
+    measured: float | None,
+    limit: float,
+    unit: str,
+) -> Check:
     scope = f"{event.name}, {load.workload}"
     if load.baseline_per_s is None or measured is None:
-        reason = f"less than {BASELINE_SAMPLES_MIN} samples were taken before the event; let it begin later"
+        reason = (
+            f"less than {BASELINE_SAMPLES_MIN} samples were taken before the event; let it begin "
+            f"later"
+        )
         return _check(name, scope, None, limit, (unit, "not_evaluated", reason))
     status: Status = "fail" if measured > limit else "pass"
     word = "above" if status == "fail" else "within"
-    return _check(name, scope, measured, limit, (unit, status, f"{measured:.4g} {unit} is {word} {limit:g} {unit}"))
+    told, bound = apart(measured, limit, lambda value, digits: f"{value:.{digits}g}", 4)
+    return _check(
+        name,
+        scope,
+        measured,
+        limit,
+        (unit, status, f"{told} {unit} is {word} {bound} {unit}"),
+    )
 
 
-def _check(name: str, scope: str, measured: float | None, limit: float, outcome: tuple[str, Status, str]) -> Check:
-    rule = settings.limits()[name]
+def _check(
+    name: str, scope: str, measured: float | None, limit: float, outcome: tuple[str, Status, str]
+) -> Check:
+    rule = settings.single_rule(name)
     unit, status, reason = outcome
     return Check(
         name=name,

@@ -1,8 +1,11 @@
-"""Whether a delay of the load generator can be what a failed check is beyond its limit: the delay's largest share is taken away.
+"""Whether a delay of the load generator can be what a failed check is beyond its limit.
 
-What takes a share of the time adds at most that share to a mean latency, and takes at most that share from a rate. What delays
-each completion by so much adds at most that to each latency. How much of a single slow transfer is a delay's nobody knows, so
-the longest ones can be its doing whole. What is left must be within the limit; the answer is the arithmetic.
+The delay's largest share is taken away.
+
+What takes a share of the time adds at most that share to a mean latency, and takes at most that
+share from a rate. What delays each completion by so much adds at most that to each latency. How
+much of a single slow transfer is a delay's nobody knows, so the longest ones can be its doing
+whole. What is left must be within the limit; the answer is the arithmetic.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ def without_share(check: Check, kind: str, share: float) -> str | None:
         return "all of the figure can be its doing"
     if kind == "rate":
         best = check.measured / (1 - share)
-        text = f"{_number(check.measured)} in {1 - share:.1%} of the time are {_number(best)} in all of it"
+        text = (
+            f"{_number(check.measured)} in {1 - share:.1%} of the time are {_number(best)} in all "
+            f"of it"
+        )
     else:
         best = check.measured * (1 - share)
         text = f"{_number(check.measured)} ms less {share:.1%} are {_number(best)} ms"
@@ -44,7 +50,8 @@ def without_delay(check: Check, kind: str, delay_ms: float, judged_ms: float) ->
         check: one that failed.
         kind: "latency", "response" or "rate".
         delay_ms: of nearly every completion at most.
-        judged_ms: what is longer by it: the mean latency, or for a rate the time in which it came about.
+        judged_ms: what is longer by it: the mean latency, or for a rate the time in which it came
+            about.
     """
     if check.measured is None:
         return None
@@ -53,12 +60,16 @@ def without_delay(check: Check, kind: str, delay_ms: float, judged_ms: float) ->
     if check.metric.endswith(OF_SINGLE) and not _is_mean(check):
         return "all of a single slow transfer can be its doing"
     best = check.measured - delay_ms
-    text = f"{_number(check.measured)} ms less {_number(delay_ms)} ms are {_number(max(best, 0.0))} ms"
+    text = (
+        f"{_number(check.measured)} ms less {_number(delay_ms)} ms are {_number(max(best, 0.0))} ms"
+    )
     return f"{text}, which is within {_limit(check)}" if _holds(check, kind, best) else None
 
 
 def _is_mean(check: Check) -> bool:
-    return check.statistic in ("mean", "sample_mean_max") or check.metric.endswith(("_mean", "_sample_mean_max"))
+    return check.statistic in ("mean", "sample_mean_max") or check.metric.endswith(
+        ("_mean", "_sample_mean_max")
+    )
 
 
 def _holds(check: Check, kind: str, value: float) -> bool:

@@ -1,6 +1,7 @@
 """What a check, a stated limit, a doubt or a layer means: the texts behind `plimsoll explain NAME`.
 
-Everything is data (`data/limits.toml`, `data/doubts.toml`); only fields of the summary are described by what they are made of.
+Everything is data (`data/limits.toml`, `data/doubts.toml`); only fields of the summary are
+described by what they are made of.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class UnknownNameError(InvalidValueError):
 
 #: When the checks of a store, and the audit of mail, are made.
 FAMILY_FACTS = {
+    "load_overlap": "For every load of a run that has several.",
     "event_staged": "For every event of the plan.",
     "event_pause": "For every event that states `pause_s_max`, and every load.",
     "event_recovery": "For every event that states `recover_s_max`, and every load.",
@@ -24,20 +26,23 @@ FAMILY_FACTS = {
     "event_errors": "For every event that states `errors_max`.",
     "mail_audit": "After the load, for every instance that is a mail server: phase audit.",
     "store_audit": "After the load, for every instance that is a store: phase audit.",
-    "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or more.",
+    "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or "
+    "more.",
 }
 
 
 def explained_names() -> list[str]:
     """Every check and every doubt."""
-    checks = [row["name"] for kind in ("check", "mail_check") for row in settings.limits()[kind]]
+    checks = [
+        row["name"] for row in (*settings.limits()["check"], *settings.limits()["mail_check"])
+    ]
     return [
         *checks,
         "required_iops",
         "files_window",
         *FAMILY_FACTS,
         "stated_limit",
-        *(row["name"] for row in settings.doubts()["doubt"]),
+        *(row["name"] for row in settings.doubts()),
     ]
 
 
@@ -54,45 +59,66 @@ def explain(name: str) -> str:
     for row in limits["check"]:
         if row["name"] == name:
             sets = ", ".join(
-                f"{title} {row['limit'][title]} {row['unit']}" for title in limits["sets"] if title in row["limit"]
+                f"{title} {row['limit'][title]} {row['unit']}"
+                for title in limits["sets"]
+                if title in row["limit"]
             )
-            return _text(f"{name}: {row['title']}", row, f"Limits: {sets}. For every {row['scope']}.", row["source"])
+            return _text(
+                f"{name}: {row['title']}",
+                row,
+                f"Limits: {sets}. For every {row['scope']}.",
+                row["source"],
+            )
     for row in limits["mail_check"]:
         if row["name"] == name:
             word = "at least" if row.get("least") else "below"
-            sets = ", ".join(f"{title} {word} {limit} {row['unit']}" for title, limit in row["limit"].items())
+            sets = ", ".join(
+                f"{title} {word} {limit} {row['unit']}" for title, limit in row["limit"].items()
+            )
             return _text(
-                f"{name}: {row['title']}", row, f"Limits: {sets}. For every workload of mail users.", row["source"]
+                f"{name}: {row['title']}",
+                row,
+                f"Limits: {sets}. For every workload of mail users.",
+                row["source"],
             )
     if name == "required_iops":
-        row = limits[name]
+        single = settings.single_rule(name)
         return _text(
-            f"{name}: {row['title']}",
-            row,
+            f"{name}: {single['title']}",
+            single,
             "Margin: none unless stated, with --margin-percent or margin_percent in a plan.",
-            row["source"],
+            single["source"],
         )
     if name == "files_window":
-        row = limits[name]
-        facts = f"In each {settings.FILES['window_s']} s of the measured time, for every workload on files that states users."
-        return _text(f"{name}: {row['title']}", row, facts, row["source"])
+        single = settings.single_rule(name)
+        facts = (
+            f"In each {settings.FILES['window_s']} s of the measured time, for every workload on "
+            f"files that states users."
+        )
+        return _text(f"{name}: {single['title']}", single, facts, single["source"])
     if name in FAMILY_FACTS:
-        row = limits[name]
-        return _text(f"{name}: {row['title']}", row, FAMILY_FACTS[name], row["source"])
-    for row in settings.doubts()["doubt"]:
-        if row["name"] == name:
+        single = settings.single_rule(name)
+        return _text(f"{name}: {single['title']}", single, FAMILY_FACTS[name], single["source"])
+    for doubt in settings.doubts():
+        if doubt["name"] == name:
             return _text(
-                f"{name}: a doubt about the load generator", row, f"Limit: {row['limit']:g}.", "Plimsoll's choice"
+                f"{name}: a doubt about the load generator",
+                doubt,
+                f"Limit: {doubt['limit']:g}.",
+                "Plimsoll's choice",
             )
     return _explain_field(name)
 
 
 def _explain_field(name: str) -> str:
     """A stated limit, or a field that one can be stated on."""
-    row = settings.limits()["stated_limit"]
+    row = settings.single_rule("stated_limit")
     if name == "stated_limit":
         return _text(
-            f"{name}: a limit of your own", row, "Example: --limit 'log_write_latency_ms_p99<5'.", row["source"]
+            f"{name}: a limit of your own",
+            row,
+            "Example: --limit 'log_write_latency_ms_p99<5'.",
+            row["source"],
         )
     field = name
     if any(sign in name for sign in "<>="):
@@ -108,7 +134,7 @@ def _explain_field(name: str) -> str:
     return _text(f"{name}: a limit of your own", row, made, row["source"])
 
 
-def _text(title: str, row: dict[str, str], facts: str, source: str) -> str:
+def _text(title: str, row: settings.RuleText | settings.DoubtRule, facts: str, source: str) -> str:
     return "\n".join(
         [
             title,

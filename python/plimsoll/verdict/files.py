@@ -1,6 +1,9 @@
-"""The check that only files have: whether each user made the I/O that was planned, in every window of the measured time.
+"""The check that only files have.
 
-A load outside of its band is no fault of the storage and no success either: it was another load, so nothing is concluded from it.
+Whether each user made the I/O that was planned, in every window of the measured time.
+
+A load outside of its band is no fault of the storage and no success either: it was another load, so
+nothing is concluded from it.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from plimsoll import settings
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import FilesFigures, Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.verdict.digits import apart
 
 NAME = "files_window"
 
@@ -25,7 +29,7 @@ def window_checks(plan: Plan, summary: Summary) -> list[Check]:
 
 
 def _check(figures: FilesFigures, low: float, high: float) -> Check:
-    rule = settings.limits()[NAME]
+    rule = settings.single_rule(NAME)
     windows = figures.windows
     status: Status = "not_evaluated"
     measured = None
@@ -33,15 +37,21 @@ def _check(figures: FilesFigures, low: float, high: float) -> Check:
         reason = f"less than a window of {settings.FILES['window_s']} s was measured"
     else:
         measured = windows.min if windows.min < low else windows.max
-        band = f"{low:.3g} to {high:.3g} I/O per second and user"
+        bound = low if measured < low else high
+        told, _ = apart(measured, bound, lambda rate, digits: f"{rate:.{digits}g}", 3)
+        band = f"{low:g} to {high:g} I/O per second and user"
         if windows.outside_count:
             reason = (
-                f"{measured:.3g} is outside of {band} in {windows.outside_count} of {windows.count} windows of "
+                f"{told} is outside of {band} in {windows.outside_count} of "
+                f"{windows.count} windows of "
                 f"{settings.FILES['window_s']} s: the load was not as planned"
             )
         else:
             status = "pass"
-            reason = f"{windows.min:.3g} to {windows.max:.3g} lies within {band} in all {windows.count} windows"
+            reason = (
+                f"{windows.min:.3g} to {windows.max:.3g} lies within {band} in all {windows.count} "
+                f"windows"
+            )
     return Check(
         name=NAME,
         title=rule["title"],

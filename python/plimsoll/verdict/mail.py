@@ -1,7 +1,10 @@
-"""The checks of mail users: score, latencies, queues, delivery, errors, and whether accepted mail is there.
+"""The checks of mail users.
 
-Limits are data (`mail_check` in `data/limits.toml`). A figure that was not measured is not evaluated, never a pass; a limit that a set does not have is
-not checked. An audit that does not add up is a fault of whoever keeps the mail.
+Score, latencies, queues, delivery, errors, and whether accepted mail is there.
+
+Limits are data (`mail_check` in `data/limits.toml`). A figure that was not measured is not
+evaluated, never a pass; a limit that a set does not have is not checked. An audit that does not add
+up is a fault of whoever keeps the mail.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from plimsoll.documents.mail import MailAudit, MailFigures
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.verdict.digits import apart
 
 AUDIT = "mail_audit"
 SECONDS_PER_MINUTE = 60
 #: Where nothing can be judged: what is missing.
-NO_PATH = "no data_path names where the server's storage is mounted here, so its device was not watched"
+NO_PATH = (
+    "no data_path names where the server's storage is mounted here, so its device was not watched"
+)
 NO_PROBES = "no probe was sent; see probes_per_minute"
 
 #: A measured figure, or None and why there is none.
@@ -44,7 +50,10 @@ def _send(item: MailFigures) -> Found:
 
 
 def _delivery(item: MailFigures) -> Found:
-    """A probe that was lost is one that took for ever: where one in twenty was, no percentile is finite."""
+    """A probe that was lost is one that took for ever.
+
+    Where one in twenty was, no percentile is finite.
+    """
     sent = item.delivery.count + item.probes_lost if item.delivery else item.probes_lost
     if sent and item.probes_lost / sent > 0.05:
         return float(settings.MAIL["probe_timeout_s"]) * 1000, ""
@@ -71,7 +80,10 @@ MEASURED: dict[str, Callable[[MailFigures], Found]] = {
     "mail_service_mean": lambda item: (item.service_ms_mean, NOTHING),
     "mail_open_max": lambda item: (item.levels.commands_open_max, NOTHING),
     "mail_queued_max": lambda item: (item.levels.queued_max, NOTHING),
-    "mail_volume_mean": lambda item: (item.volume.latency_ms_mean if item.volume else None, NO_PATH),
+    "mail_volume_mean": lambda item: (
+        item.volume.latency_ms_mean if item.volume else None,
+        NO_PATH,
+    ),
     "mail_volume_max": lambda item: (item.volume.latency_ms_max if item.volume else None, NO_PATH),
     "mail_send_p95": _send,
     "mail_command_p95": lambda item: (item.command_ms_p95, NOTHING),
@@ -84,12 +96,14 @@ MEASURED: dict[str, Callable[[MailFigures], Found]] = {
 
 def mail_checks(plan: Plan, summary: Summary) -> list[Check]:
     """The checks of every workload of mail users, and one for each audit."""
-    rules = [rule for rule in settings.limits()["mail_check"] if plan.judgement.limits in rule["limit"]]
+    rules = [
+        rule for rule in settings.limits()["mail_check"] if plan.judgement.limits in rule["limit"]
+    ]
     checks = [_check(rule, plan, item) for item in summary.mail for rule in rules]
     return [*checks, *(_audit(item) for item in summary.mail_audits)]
 
 
-def _check(rule: settings.Row, plan: Plan, item: MailFigures) -> Check:
+def _check(rule: settings.LimitRule, plan: Plan, item: MailFigures) -> Check:
     limit, unit = rule["limit"][plan.judgement.limits], rule["unit"]
     measured, lacking = MEASURED[rule["name"]](item)
     status: Status = "not_evaluated"
@@ -97,8 +111,15 @@ def _check(rule: settings.Row, plan: Plan, item: MailFigures) -> Check:
     if measured is not None:
         holds = measured >= limit if rule.get("least") else measured < limit
         status = "pass" if holds else "fail"
-        word = ("reaches" if holds else "is below") if rule.get("least") else ("is below" if holds else "is not below")
-        reason = f"{_shown(measured, unit)} {word} the limit of {_shown(limit, unit)}"
+        word = (
+            ("reaches" if holds else "is below")
+            if rule.get("least")
+            else ("is below" if holds else "is not below")
+        )
+        told, bound = apart(
+            measured, limit, lambda value, decimals: _shown(value, unit, decimals), 2
+        )
+        reason = f"{told} {word} the limit of {bound}"
         if rule["name"] == "mail_score":
             reason += _made_of(item)
         if rule["name"] == "mail_task_p95":
@@ -107,7 +128,8 @@ def _check(rule: settings.Row, plan: Plan, item: MailFigures) -> Check:
         name=rule["name"],
         title=rule["title"],
         scope=item.workload,
-        # Times from the intended start become longer where the generator is late; other times do not.
+        # Times from the intended start become longer where the generator is late; other times do
+        # not.
         metric="mail_response_ms" if rule["name"] in FROM_INTENDED_START else "mail",
         statistic="mail",
         measured=measured,
@@ -124,28 +146,32 @@ def _made_of(item: MailFigures) -> str:
     score = item.score
     of = f", weights {score.weights}"
     if score.missing:
-        of += f"; over {score.weight_judged:g} of {score.weight_total:g}: {'; '.join(score.missing)}"
+        of += (
+            f"; over {score.weight_judged:g} of {score.weight_total:g}: {'; '.join(score.missing)}"
+        )
     if item.left_out:
         of += f"; the server cannot do {', '.join(item.left_out)}"
     return of
 
 
-def _shown(value: float, unit: str) -> str:
+def _shown(value: float, unit: str, decimals: int = 2) -> str:
     """A value with its unit, to a digit that still tells it from its limit.
 
     >>> _shown(999.99, "ms"), _shown(0.98765, "ratio"), _shown(69, "count")
     ('999.99 ms', '98.765 %', '69')
     """
     if unit == "ratio":
-        return f"{round(100 * value, 3):g} %"
-    number = f"{round(value, 2):.2f}".rstrip("0").rstrip(".")
+        return f"{round(100 * value, decimals + 1):.15g} %"
+    number = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
     return number if unit == "count" else f"{number} {unit}"
 
 
 def _audit(audit: MailAudit) -> Check:
-    rule = settings.limits()[AUDIT]
+    rule = settings.single_rule(AUDIT)
     status: Status = "fail" if audit.findings else "pass"
-    counted = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in audit.counts.items())
+    counted = ", ".join(
+        f"{name.replace('_', ' ')} {count:,}" for name, count in audit.counts.items()
+    )
     return Check(
         name=AUDIT,
         title=rule["title"],
@@ -162,7 +188,10 @@ def _audit(audit: MailAudit) -> Check:
 
 
 def overloaded(summary: Summary) -> bool:
-    """Whether the run ended because its users fell too far behind: that is a result, and no fault of the run."""
+    """Whether the run ended because its users fell too far behind.
+
+    That is a result, and no fault of the run.
+    """
     return summary.error is not None and summary.error.family == "overloaded"
 
 
@@ -170,8 +199,13 @@ def in_a_sentence(figures: Sequence[MailFigures]) -> str:
     """The rate of mail users for a headline: score, tasks, users."""
     found = []
     for item in figures:
-        score = "no score" if item.score.ms is None else f"score {item.score.ms:.1f} ms ({item.score.weights})"
+        score = (
+            "no score"
+            if item.score.ms is None
+            else f"score {item.score.ms:.1f} ms ({item.score.weights})"
+        )
         found.append(
-            f"{item.users} users, {score}, {item.done_count / item.seconds:.3g} tasks/s of {item.planned_count / item.seconds:.3g}"
+            f"{item.users} users, {score}, {item.done_count / item.seconds:.3g} tasks/s of "
+            f"{item.planned_count / item.seconds:.3g}"
         )
     return "; ".join(found)

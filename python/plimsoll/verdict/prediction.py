@@ -1,17 +1,17 @@
 """What a modelled run predicts: each check against its limit with the error band around it.
 
-A figure whose band lies within the limit predicts a pass, one whose band lies beyond predicts a fail, and one whose band
-spans the limit is too close to call. The band is that of the model on arrays it was not fitted to (`modelled.band`).
-Nothing modelled is ever a plain pass.
+A figure whose band lies within the limit predicts a pass, one whose band lies beyond predicts a
+fail, and one whose band spans the limit is too close to call. The band is that of the model on
+arrays it was not fitted to (`modelled.band`). Nothing modelled is ever a plain pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plimsoll.arrays.burst_credits import lived_on_credits
 from plimsoll.arrays.papers.error_band import PAPER_METRICS, array_band, nearest_point
+from plimsoll.documents.array_sheet import ArraySheet
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Prediction
@@ -31,7 +31,7 @@ def predicted_checks(plan: Plan, checks: Sequence[Check]) -> list[Check]:
     return found
 
 
-def _array_of(plan: Plan) -> Mapping[str, Any]:
+def _array_of(plan: Plan) -> ArraySheet:
     array = plan.judgement.modelled
     assert array is not None, "only a modelled run predicts"
     return array
@@ -58,13 +58,16 @@ def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None)
         result=result,
         reasons=[_sentence(check) for check in worst + close] + ([borrowed] if borrowed else []),
         band_percent={
-            name: array_band(array, name) for name in ("database_iops", "database_read", "database_write", "log_write")
+            name: array_band(array, name)
+            for name in ("database_iops", "database_read", "database_write", "log_write")
         },
         nearest_validated_point=nearest_point(array),
     )
 
 
-def _predicted(check: Check, array: Mapping[str, Any], margin_percent: float) -> tuple[str | None, float | None]:
+def _predicted(
+    check: Check, array: ArraySheet, margin_percent: float
+) -> tuple[str | None, float | None]:
     if check.statistic == "window" and check.measured is not None:
         # What arrives is no figure of the model; a load that was not as planned predicts nothing.
         return (PREDICTED_PASS if check.status == PASS else TOO_CLOSE), None
@@ -81,12 +84,14 @@ def _predicted(check: Check, array: Mapping[str, Any], margin_percent: float) ->
     return (PREDICTED_PASS if held[0] else PREDICTED_FAIL), band
 
 
-def _band_of(check: Check, array: Mapping[str, Any]) -> float:
+def _band_of(check: Check, array: ArraySheet) -> float:
     if check.statistic != "stated":
         return array_band(array, check.metric, check.statistic)
     field = check.metric
     metric = next((name for name in PAPER_METRICS if field.startswith(name)), field)
-    return array_band(array, metric, "mean" if field in PAPER_METRICS or field.endswith("_mean") else "other")
+    return array_band(
+        array, metric, "mean" if field in PAPER_METRICS or field.endswith("_mean") else "other"
+    )
 
 
 def _holds(check: Check, value: float, margin_percent: float) -> bool:

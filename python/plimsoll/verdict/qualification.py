@@ -1,20 +1,21 @@
 """What keeps a run from being a qualification, however good its figures are.
 
-A rehearsal is judged by the same limits. It only must not be quoted as if it were the published kind of test: two hours,
-databases of the designed size that no cache holds, the storage driven as intended, and nothing left unseen.
+A rehearsal is judged by the same limits. It only must not be quoted as if it were the published
+kind of test: two hours, databases of the designed size that no cache holds, the storage driven as
+intended, and nothing left unseen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from plimsoll import settings
+from plimsoll.documents.environment import Environment, StorageFacts
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.documents.summary import Summary
 from plimsoll.plan.fill_level import far_below_design
-from plimsoll.verdict.checks import shown
+from plimsoll.verdict.digits import shown
 from plimsoll.workloads.mail.fields import is_storage
 
 #: How the beginnings of these sentences read: of the disk's remark, and of the probe's warning.
@@ -30,7 +31,7 @@ TAIL_FACTOR = 10
 UNANSWERED_SHARE = 0.01
 
 
-def obstacles(plan: Plan, summary: Summary, environment: dict[str, Any]) -> list[str]:
+def obstacles(plan: Plan, summary: Summary, environment: Environment) -> list[str]:
     """Every reason why a run is no qualification, in sentences."""
     if plan.judgement.modelled:
         return ["every figure is MODELLED: no storage was touched"]
@@ -55,30 +56,36 @@ def through_page_cache(summary: Summary) -> bool:
 
 
 def not_tested(plan: Plan) -> list[str]:
-    """What no run under load tests, said of every one: figures of a storage that drops its flushes are the best there are."""
+    """What no run under load tests, said of every one.
+
+    Figures of a storage that drops its flushes are the best there are.
+    """
     if plan.judgement.modelled:
         return []
     return [
-        "whether a flush reaches stable storage was not tested: storage that drops flushes is fast and loses what it "
+        "whether a flush reaches stable storage was not tested: storage that drops flushes is fast "
+        "and loses what it "
         "acknowledged; `plimsoll powercut` and `plimsoll audit` test it"
     ]
 
 
-def _not_known_storage(targets: Sequence[Any]) -> list[str]:
+def _not_known_storage(targets: Sequence[StorageFacts]) -> list[str]:
     """Storage whose figures say nothing of any drive, or of nobody knows what."""
     found = []
     for target in targets:
-        known = target.get("storage_class") or {}
-        if known.get("class") in NOT_QUALIFYING_CLASSES:
-            found.append(f"{target.get('path', 'a target')} is {known['title']}: {known['meaning']}")
+        known = target.get("storage_class")
+        if known and known["class"] in NOT_QUALIFYING_CLASSES:
+            found.append(
+                f"{target.get('path', 'a target')} is {known['title']}: {known['meaning']}"
+            )
     return found
 
 
 def _of_the_environment(warnings: Sequence[str], summary: Summary) -> list[str]:
     """What the machine was found to be before the run, less what the run itself has answered.
 
-    Before the first database there is no file on which direct I/O could be tried. The run opened its databases with it, or remarks that
-    it could not.
+    Before the first database there is no file on which direct I/O could be tried. The run opened
+    its databases with it, or remarks that it could not.
     """
     prepared = any(phase.kind == "prepare" and phase.complete for phase in summary.phases)
     answered = prepared and summary.io.method in DIRECT_METHODS
@@ -89,7 +96,9 @@ def warnings_of(summary: Summary) -> list[str]:
     """What the measurements themselves say against being taken for the storage's, in sentences."""
     step = summary.plateaus
     conditioning = summary.conditioning
-    unsteady = conditioning and conditioning.precondition and not conditioning.precondition.is_steady
+    unsteady = (
+        conditioning and conditioning.precondition and not conditioning.precondition.is_steady
+    )
     return [
         *([conditioning.text] if unsteady and conditioning and conditioning.text else []),
         *([step.text] if step.kind != "none" else []),
@@ -103,10 +112,13 @@ def warnings_of(summary: Summary) -> list[str]:
 def _tails(summary: Summary) -> list[str]:
     """Single transfers far beyond what the limits allow on average: users wait for each of them.
 
-    The 99.9th percentile is held against the limit of means, the longest against the limit of a quarter minute's mean, each
-    tenfold. Where both of one place are beyond, one sentence says so.
+    The 99.9th percentile is held against the limit of means, the longest against the limit of a
+    quarter minute's mean, each tenfold. Where both of one place are beyond, one sentence says so.
     """
-    limits = {(rule["metric"], rule["statistic"]): rule["limit"]["strict"] for rule in settings.limits()["check"]}
+    limits = {
+        (rule["metric"], rule["statistic"]): rule["limit"]["strict"]
+        for rule in settings.limits()["check"]
+    }
     found = []
     for metric, places in (("database_read", summary.databases), ("log_write", summary.instances)):
         for place in places:
@@ -116,7 +128,8 @@ def _tails(summary: Summary) -> list[str]:
             if far or longest > TAIL_FACTOR * limits[metric, "sample_mean_max"]:
                 what = metric.replace("_", " ") + "s"
                 found.append(
-                    f"{what} of {place.name} stalled: one in a thousand took {shown(tail, 'ms')} or more, the longest "
+                    f"{what} of {place.name} stalled: one in a thousand took {shown(tail, 'ms')} "
+                    f"or more, the longest "
                     f"{shown(longest, 'ms')}"
                 )
     return found
@@ -128,19 +141,24 @@ def _unanswered(summary: Summary) -> list[str]:
     if still is None or still.share <= UNANSWERED_SHARE:
         return []
     return [
-        f"no I/O was completed in {still.seconds:.0f} s of {summary.window.seconds:.0f} s ({still.share:.1%}) although I/O was "
+        f"no I/O was completed in {still.seconds:.0f} s of {summary.window.seconds:.0f} s "
+        f"({still.share:.1%}) although I/O was "
         f"waiting, {still.longest_s:.0f} s at a time at most"
     ]
 
 
 def _stood_still(summary: Summary) -> list[str]:
-    """A process that was stopped, or a machine that was paused: what was under way meanwhile looks as slow as that was long."""
+    """A process that was stopped, or a machine that was paused.
+
+    What was under way meanwhile looks as slow as that was long.
+    """
     gaps = summary.clock_gaps
     if gaps is None:
         return []
     longest = f", {gaps.longest_s:.1f} s at most at a time" if gaps.count > 1 else ""
     return [
-        f"the run itself stood still for {gaps.seconds:.1f} s while it was measured{longest}: its process was stopped or its "
+        f"the run itself stood still for {gaps.seconds:.1f} s while it was measured{longest}: its "
+        f"process was stopped or its "
         "machine was paused; latencies of that time are not the storage's"
     ]
 
@@ -163,17 +181,21 @@ def _no_counters(plan: Plan, summary: Summary) -> list[str]:
     if plan.judgement.test != "stress" or (counted and counted.readable):
         return []
     return [
-        "no device or file system under test has error counters that can be read, so errors that were repeated are not seen"
+        "no device or file system under test has error counters that can be read, so errors that "
+        "were repeated are not seen"
     ]
 
 
 def _gaps(summary: Summary) -> list[str]:
-    """A gap speaks against a run whose measuring it cut, unless what came after it is long enough by itself."""
+    """A gap speaks against a run whose measuring it cut, unless what came after it is long enough
+    by itself.
+    """
     cut = [gap for gap in summary.gaps if gap.phase_seconds_before]
     if not cut or summary.window.seconds >= settings.QUALIFYING_DURATION_S:
         return []
     return [
-        f"the run was cut off for {gap.seconds:.0f} s during {gap.phase}; {gap.phase_seconds_before:.0f} s before the gap "
+        f"the run was cut off for {gap.seconds:.0f} s during {gap.phase}; "
+        f"{gap.phase_seconds_before:.0f} s before the gap "
         "are not judged"
         for gap in cut
     ]
@@ -183,35 +205,45 @@ def _too_few_logs(summary: Summary) -> list[str]:
     fewest = min((found.logs_count for found in summary.recoveries), default=0)
     if fewest >= settings.RECOVERY_LOGS:
         return []
-    return [f"{fewest:.0f} logs were replayed; a qualification by the recovery test takes {settings.RECOVERY_LOGS}"]
+    return [
+        f"{fewest:.0f} logs were replayed; a qualification by the recovery test takes "
+        f"{settings.RECOVERY_LOGS}"
+    ]
 
 
 def _size(instance: InstanceSpec) -> int:
     return sum(int(database.size_bytes) for database in instance.databases)
 
 
-def _may_fit_a_cache(plan: Plan, environment: dict[str, Any]) -> list[str]:
+def _may_fit_a_cache(plan: Plan, environment: Environment) -> list[str]:
     found = []
     for instance in plan.run.record_instances:
         size, cache = _size(instance), instance.cache_bytes_max
         if cache and size < settings.QUALIFYING_CACHE_MULTIPLE * cache:
-            found.append(f"the databases of {instance.name} are only {size / cache:.1f} times its cache")
+            found.append(
+                f"the databases of {instance.name} are only {size / cache:.1f} times its cache"
+            )
     memory_kib = environment["machine"]["memory_kib"]
     total = sum(_size(instance) for instance in plan.run.instances)
     if not plan.run.our_instances:
         return _behind_others(plan.run.instances)
     if memory_kib and total < memory_kib * 1024:
-        found.append("all databases together are smaller than this machine's memory; the storage's cache may hold them")
+        found.append(
+            "all databases together are smaller than this machine's memory; the storage's cache "
+            "may hold them"
+        )
     return found
 
 
 def _behind_others(instances: Sequence[InstanceSpec]) -> list[str]:
     """What a server, or a library of others, reads its data from, nobody outside of it can see."""
     return [
-        f"what {item.name} answers may come out of the memory of its machine: it reads and writes through the page cache"
+        f"what {item.name} answers may come out of the memory of its machine: it reads and writes "
+        f"through the page cache"
         for item in instances
     ] + [
-        f"nothing is known of the storage behind {item.name}: no data_path says where it is mounted on this machine"
+        f"nothing is known of the storage behind {item.name}: no data_path says where it is "
+        f"mounted on this machine"
         for item in instances
         if not is_storage(item.directory)
     ]

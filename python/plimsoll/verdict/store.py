@@ -1,7 +1,10 @@
-"""The checks that only a store has: whether it holds what was done to it, and whether its load was the one of the published tests.
+"""The checks that only a store has.
 
-An audit that does not add up is a fault of whoever keeps the data: engine or storage. A share of rolled back orders outside of its band is a
-load that was not as planned: nothing is concluded from it.
+Whether it holds what was done to it, and whether its load was the one of the published tests.
+
+An audit that does not add up is a fault of whoever keeps the data: engine or storage. A share of
+rolled back orders outside of its band is a load that was not as planned: nothing is concluded from
+it.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from plimsoll import settings
 from plimsoll.documents.summary import StoreAudit, StoreFigures, Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.verdict.digits import rates_apart
 
 AUDIT, ROLLBACKS, REFUSED = "store_audit", "store_rollbacks", "store_refused"
 #: So few orders say nothing of a share of two in a hundred.
@@ -25,10 +29,12 @@ def store_checks(summary: Summary) -> list[Check]:
 
 
 def _audit(audit: StoreAudit) -> Check:
-    rule = settings.limits()[AUDIT]
+    rule = settings.single_rule(AUDIT)
     found = len(audit.findings)
     status: Status = "fail" if found else "pass"
-    counted = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in audit.counts.items())
+    counted = ", ".join(
+        f"{name.replace('_', ' ')} {count:,}" for name, count in audit.counts.items()
+    )
     return Check(
         name=AUDIT,
         title=rule["title"],
@@ -45,8 +51,8 @@ def _audit(audit: StoreAudit) -> Check:
 
 
 def _rollbacks(figures: StoreFigures) -> Check:
-    rule = settings.limits()[ROLLBACKS]
-    low, high = rule["percent"]
+    rule = settings.single_rule(ROLLBACKS)
+    low, high = rule["percent_range"]
     share = figures.rollback_percent
     status: Status = "not_evaluated"
     if share is None or figures.orders_count < ORDERS_MIN:
@@ -56,7 +62,8 @@ def _rollbacks(figures: StoreFigures) -> Check:
         status = "pass"
         reason = f"{share:.2f} % lies within {low:g} to {high:g} %"
     else:
-        reason = f"{share:.2f} % is outside of {low:g} to {high:g} %: the load was not as planned"
+        told, _ = rates_apart(share, low if share < low else high, 2)
+        reason = f"{told} % is outside of {low:g} to {high:g} %: the load was not as planned"
     return Check(
         name=ROLLBACKS,
         title=rule["title"],
@@ -73,14 +80,18 @@ def _rollbacks(figures: StoreFigures) -> Check:
 
 
 def _refused(figures: StoreFigures) -> Check:
-    """Orders that came to nothing. Room that is lacking is the storage's; a server that was gone is another load than planned."""
-    rule = settings.limits()[REFUSED]
+    """Orders that came to nothing.
+
+    Room that is lacking is the storage's; a server that was gone is another load than planned.
+    """
+    rule = settings.single_rule(REFUSED)
     lost, refused = figures.connections_lost_count, figures.connections_refused_count
     given_up, no_space = figures.given_up_count, figures.no_space_count
     nothing = lost + refused + given_up + no_space
     tried = figures.orders_count + nothing
     share = 100 * nothing / tried if tried else 0.0
-    # Sessions wait for a server that is gone, so an outage loses few orders: as many connections as sessions show it.
+    # Sessions wait for a server that is gone, so an outage loses few orders: as many connections as
+    # sessions show it.
     was_gone = lost >= (figures.sessions or 1) and lost > 0
     status: Status = "pass" if share <= rule["percent"] and not was_gone else "not_evaluated"
     if no_space:
@@ -96,7 +107,9 @@ def _refused(figures: StoreFigures) -> Check:
         if count
     ]
     if was_gone:
-        counted.append("the server was gone for a time, and what is measured is another load than planned")
+        counted.append(
+            "the server was gone for a time, and what is measured is another load than planned"
+        )
     return Check(
         name=REFUSED,
         title=rule["title"],

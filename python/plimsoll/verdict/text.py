@@ -1,11 +1,14 @@
-"""A verdict as lines of text: result and reasons first, then every check, the bottlenecks, and what keeps it from qualifying."""
+"""A verdict as lines of text.
+
+Result and reasons first, then every check, the bottlenecks, and what keeps it from qualifying.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from plimsoll.documents.verdict import Bottleneck, CheckBottleneck, StallBottleneck, Verdict
-from plimsoll.verdict.checks import shown
+from plimsoll.verdict.digits import shown
 
 WORDS = {"pass": "pass", "fail": "FAIL", "not_evaluated": "not evaluated"}
 STALLS_SHOWN_MAX = 3
@@ -16,7 +19,9 @@ NO_QUALIFICATION = " (rehearsal, not a qualification)"
 
 
 def named(result: str, *, rehearsal: bool) -> str:
-    """A result in the words of a headline: what passes in minutes is no pass of the published kind, and what fails has failed.
+    """A result in the words of a headline.
+
+    What passes in minutes is no pass of the published kind, and what fails has failed.
 
     >>> named("pass", rehearsal=True), named("pass", rehearsal=False), named("fail", rehearsal=True)
     ('Rehearsal passed', 'Pass', 'Fail')
@@ -26,7 +31,12 @@ def named(result: str, *, rehearsal: bool) -> str:
 
 def colour_of(found: Verdict) -> str:
     """What a page shows a verdict as: a rehearsal that passed is no pass of the published kind."""
-    is_rehearsal = found.result == "pass" and not found.qualifying and not found.prediction and not found.imported
+    is_rehearsal = (
+        found.result == "pass"
+        and not found.qualifying
+        and not found.prediction
+        and not found.imported
+    )
     return "rehearsal" if is_rehearsal else found.result
 
 
@@ -43,7 +53,11 @@ def lines_of(found: Verdict) -> list[str]:
         lines.append(f"  {word:<15}{check.title} ({check.scope}): {check.reason}{band}{doubted}")
     lines += _bottlenecks(found.bottlenecks)
     if found.cautions:
-        lines += ["", "the rate may not be what the storage makes", *(f"  - {text}" for text in found.cautions)]
+        lines += [
+            "",
+            "the rate may not be what the storage makes",
+            *(f"  - {text}" for text in found.cautions),
+        ]
     if found.warnings:
         lines += ["", "warnings", *(f"  - {text}" for text in found.warnings)]
     if found.not_tested:
@@ -61,13 +75,17 @@ def _bottlenecks(entries: Sequence[Bottleneck]) -> list[str]:
     if checks:
         lines += ["", "bottlenecks"]
         lines += [f"  {entry.title} ({entry.scope}): {entry.text}" for entry in checks]
-        lines += [f"    {sentence}" for sentence in dict.fromkeys(line for entry in checks for line in entry.evidence)]
+        lines += [
+            f"    {sentence}"
+            for sentence in dict.fromkeys(line for entry in checks for line in entry.evidence)
+        ]
     stalls = [entry for entry in entries if isinstance(entry, StallBottleneck)]
     if stalls:
         lines += ["", f"the longest transactions ({len(stalls)} in verdict.json)"]
         for entry in stalls[:STALLS_SHOWN_MAX]:
             lines.append(
-                f"  {shown(entry.length_ms, 'ms')} {entry.operation} ({entry.scope}, {entry.begun_utc}): "
+                f"  {shown(entry.length_ms, 'ms')} {entry.operation} ({entry.scope}, "
+                f"{entry.begun_utc}): "
                 f"{entry.text}; {entry.evidence[0]}"
             )
     return lines

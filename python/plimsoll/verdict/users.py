@@ -1,7 +1,7 @@
 """How many users a rate is worth, by the user profiles and the published I/O of one message.
 
-The same figures as in `plimsoll size`; recalled and assumed ones are marked there with their basis, and their names come
-along here. Editions without a published figure have no equivalent.
+The same figures as in `plimsoll size`; recalled and assumed ones are marked there with their basis,
+and their names come along here. Editions without a published figure have no equivalent.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def in_words(equivalents: Sequence[UserEquivalent]) -> str:
     >>> heavy = UserEquivalent(profile="heavy", messages_per_day=100, iops_per_user=0.12, users=1900, source="")
     >>> in_words([heavy])
     'as much as 1,900 heavy users need (0.12 IOPS each)'
-    """
+    """  # noqa: E501
     shown = [
         f"{row.users:,} {row.profile} users need ({row.iops_per_user:.2g} IOPS each)"
         for row in equivalents

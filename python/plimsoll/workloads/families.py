@@ -1,4 +1,7 @@
-"""The families that this version knows. A further one is a room or a module here, and a line in each of these."""
+"""The families that this version knows.
+
+A further one is a room or a module here, and a line in each of these.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ _WORKLOAD_KEYS = {
 def family_of(backend: str | None) -> str:
     """The name of the family that opens instances of a backend.
 
-    >>> family_of("files"), family_of("store"), family_of("sqlite"), family_of("imap"), family_of("engine"), family_of(None)
-    ('files', 'store', 'store', 'mail', 'records', 'records')
-    """
+    >>> family_of("files"), family_of("store"), family_of("sqlite"), family_of("imap"), family_of("mail_store"), family_of("engine"), family_of(None)
+    ('files', 'store', 'store', 'mail', 'mail', 'records', 'records')
+    """  # noqa: E501
     if backend in mail.BACKENDS:
         return "mail"
     if backend in store.BACKENDS:
@@ -32,7 +35,8 @@ def family_of(backend: str | None) -> str:
 
 
 def identity_keys(backend: str) -> tuple[str, ...]:
-    """The keys of an instance that must agree before its databases are used again, besides those that all have.
+    """The keys of an instance that must agree before its databases are used again, besides those
+    that all have.
 
     >>> identity_keys("files"), identity_keys("engine")
     (('verify',), ('page_bytes', 'log_framing'))
@@ -41,7 +45,11 @@ def identity_keys(backend: str) -> tuple[str, ...]:
 
 
 def foreign_keys(
-    given: Given, family: str, own: tuple[str, ...], path: tuple[str | int, ...], collector: Collector
+    given: Given,
+    family: str,
+    own: tuple[str, ...],
+    path: tuple[str | int, ...],
+    collector: Collector,
 ) -> None:
     """Report stated keys that mean nothing in a family."""
     for key, value in given.items():

@@ -1,7 +1,11 @@
-"""Operations on records, the first family: what a plan says of them, and which operations there are."""
+"""Operations on records, the first family.
+
+What a plan says of them, and which operations there are.
+"""
 
 from __future__ import annotations
 
+from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number
 
@@ -10,8 +14,12 @@ OPERATIONS = ("insert", "delete", "replace", "read")
 SHARES = tuple(f"{kind}_percent" for kind in OPERATIONS)
 
 INSTANCE_FIELDS = {
-    "databases": Field(Number(1, 250, whole=True), meaning="databases that share its log and cache"),
-    "database_size_mib": Field(Number(64, 64 * 1024 * 1024, whole=True), meaning="size of each database when prepared"),
+    "databases": Field(
+        Number(1, 250, whole=True), meaning="databases that share its log and cache"
+    ),
+    "database_size_mib": Field(
+        Number(64, 64 * 1024 * 1024, whole=True), meaning="size of each database when prepared"
+    ),
 }
 
 WORKLOAD_FIELDS = {
@@ -20,23 +28,33 @@ WORKLOAD_FIELDS = {
     "delete_percent": Field(Number(0, 100, whole=True), meaning="share of removed records"),
     "replace_percent": Field(Number(0, 100, whole=True), meaning="share of rewritten records"),
     "read_percent": Field(Number(0, 100, whole=True), meaning="share of read records"),
-    "lazy_commit_percent": Field(Number(0, 100, whole=True), meaning="share of commits that do not wait for the log"),
+    "lazy_commit_percent": Field(
+        Number(0, 100, whole=True), meaning="share of commits that do not wait for the log"
+    ),
     "folder_records": Field(
         Number(0, 1_000_000_000, whole=True),
         meaning="records of the folder a session works in; 0 for the whole database",
     ),
     "batch_operations": Field(
-        Number(1, 1_000_000, whole=True), meaning="operations before a session goes to another folder"
+        Number(1, 1_000_000, whole=True),
+        meaning="operations before a session goes to another folder",
     ),
-    "hot_percent": Field(Number(1, 99, whole=True), meaning="share of the records that are hot; none if left out"),
+    "hot_percent": Field(
+        Number(1, 99, whole=True), meaning="share of the records that are hot; none if left out"
+    ),
     "hot_access_percent": Field(
-        Number(1, 100, whole=True), meaning="share of the operations on records that go to the hot ones"
+        Number(1, 100, whole=True),
+        meaning="share of the operations on records that go to the hot ones",
     ),
-    "replies": Field(Flag(), meaning="whether new records go beside records just read, where there is room"),
+    "replies": Field(
+        Flag(), meaning="whether new records go beside records just read, where there is room"
+    ),
 }
 
 
-def workload(common: Given, given: Given, edition: Given, index: int, collector: Collector) -> spec.RecordsWorkload:
+def workload(
+    common: Given, given: Given, edition: settings.Edition, index: int, collector: Collector
+) -> spec.RecordsWorkload:
     """A workload of this family, completed from an edition.
 
     Args:
@@ -50,7 +68,9 @@ def workload(common: Given, given: Given, edition: Given, index: int, collector:
     total = sum(value[share] for share in SHARES)
     if total != 100:
         collector.add(
-            ("workload", index), f"has shares that add up to {total} %", "insert, delete, replace and read make 100"
+            ("workload", index),
+            f"has shares that add up to {total} %",
+            "insert, delete, replace and read make 100",
         )
     return spec.RecordsWorkload(
         name=common["name"],
@@ -74,7 +94,9 @@ def _hot_set(given: Given, index: int, collector: Collector) -> dict[str, int]:
     if len(stated) == 1:
         missing = next(key for key in keys if key not in stated)
         collector.add(
-            ("workload", index, missing), "is missing", "say how many records are hot and how much goes to them"
+            ("workload", index, missing),
+            "is missing",
+            "say how many records are hot and how much goes to them",
         )
         return {}
     if stated and stated["hot_access_percent"] < stated["hot_percent"]:

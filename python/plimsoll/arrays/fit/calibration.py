@@ -1,26 +1,29 @@
 """A model of the storage at hand, fitted to a sweep over it.
 
-The sweep is data: points of reads and writes with what was measured at each. A device model has few constants, and each is
-taken first from the points that show it most plainly (latency of one small read, the highest rate, the highest throughput,
-one durable write, writes that go on), then all are improved together by a pattern search on the simulator, on the points
-that are not held out. Of the kinds of device that it can be (`devices.py`) the one whose constants fit best is taken. Every
-third point is held out and never looked at; the error on those is what the preset claims.
+The sweep is data: points of reads and writes with what was measured at each. A device model has few
+constants, and each is taken first from the points that show it most plainly (latency of one small
+read, the highest rate, the highest throughput, one durable write, writes that go on), then all are
+improved together by a pattern search on the simulator, on the points that are not held out. Of the
+kinds of device that it can be (`devices.py`) the one whose constants fit best is taken. Every third
+point is held out and never looked at; the error on those is what the preset claims.
 
-Limits: a storage that treats its neighbours or its history differently from minute to minute cannot be fitted by any model.
+Limits: a storage that treats its neighbours or its history differently from minute to minute cannot
+be fitted by any model.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from plimsoll import _native
 from plimsoll.arrays.description import GB, KIB, array_description
 from plimsoll.arrays.fit.devices import kinds
+from plimsoll.documents.array_sheet import ArraySheet, sheet_of
 from plimsoll.documents.array_spec import ArraySpec
 
 #: Every so many points one is held out: 30 % of them.
@@ -57,7 +60,10 @@ class SweepPoint:
         """The point in words."""
         how = "sequential" if self.sequential else "random"
         action = f"durable {self.action}" if self.durable else self.action
-        return f"{how} {action} {self.block_kib} KiB, depth {self.depth}, {self.span_share:.0%} of the file"
+        return (
+            f"{how} {action} {self.block_kib} KiB, depth {self.depth}, {self.span_share:.0%} of "
+            f"the file"
+        )
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class Fit:
         errors: point, modelled rate, error in percent, whether it was held out.
     """
 
-    array: dict[str, Any]
+    array: ArraySheet
     errors: list[tuple[SweepPoint, float, float, bool]]
 
     def mean_error(self, held_out: bool) -> float:
@@ -78,32 +84,71 @@ class Fit:
         return sum(chosen) / len(chosen) if chosen else math.nan
 
 
-def sweep_plan(quick: bool = False) -> list[dict[str, Any]]:
-    """The points of a sweep, in the order in which they are measured: reads first, then what writes."""
-    points: list[dict[str, Any]] = []
+class SweepWanted(TypedDict):
+    """A point of a sweep before it is measured, as the native side is told it."""
+
+    action: str
+    block_kib: int
+    depth: int
+    span_share: float
+    sequential: bool
+    durable: bool
+
+
+def sweep_plan(quick: bool = False) -> list[SweepWanted]:
+    """The points of a sweep, in the order in which they are measured.
+
+    Reads first, then what writes.
+    """
+    points: list[SweepWanted] = []
     depths = (1, 8, 32) if quick else (1, 2, 4, 8, 16, 32)
     for block_kib in (4, 32) if quick else (4, 16, 32, 64):
         for depth in depths:
             points.append(_wanted("read", block_kib, depth, 1.0, False))
     if not quick:
-        points += [_wanted("read", 32, depth, share, False) for share in (0.05, 0.25) for depth in (1, 8)]
+        points += [
+            _wanted("read", 32, depth, share, False) for share in (0.05, 0.25) for depth in (1, 8)
+        ]
     points += [_wanted("read", 256, depth, 1.0, True) for depth in ((1, 8) if quick else (1, 2, 8))]
-    points += [_wanted("write", 32, depth, 1.0, False) for depth in ((1, 8) if quick else (1, 2, 4, 8, 16, 32))]
-    points += [_wanted("write", block_kib, 1, 0.05, True, True) for block_kib in ((4,) if quick else (4, 8, 16))]
-    points += [_wanted("write", 32, depth, 1.0, False, True) for depth in ((4,) if quick else (1, 4, 16, 32))]
+    points += [
+        _wanted("write", 32, depth, 1.0, False)
+        for depth in ((1, 8) if quick else (1, 2, 4, 8, 16, 32))
+    ]
+    points += [
+        _wanted("write", block_kib, 1, 0.05, True, True)
+        for block_kib in ((4,) if quick else (4, 8, 16))
+    ]
+    points += [
+        _wanted("write", 32, depth, 1.0, False, True)
+        for depth in ((4,) if quick else (1, 4, 16, 32))
+    ]
     return points
 
 
 def _wanted(
-    action: str, block_kib: int, depth: int, span_share: float, sequential: bool, durable: bool = False
-) -> dict[str, Any]:
+    action: str,
+    block_kib: int,
+    depth: int,
+    span_share: float,
+    sequential: bool,
+    durable: bool = False,
+) -> SweepWanted:
     return {
-        "action": action, "block_kib": block_kib, "depth": depth, "span_share": span_share, "sequential": sequential,
+        "action": action,
+        "block_kib": block_kib,
+        "depth": depth,
+        "span_share": span_share,
+        "sequential": sequential,
         "durable": durable,
-    }  # fmt: skip
+    }
 
 
-def fit(points: Sequence[SweepPoint], size_bytes: int, name: str, host: dict[str, Any] | None = None) -> Fit:
+def fit(
+    points: Sequence[SweepPoint],
+    size_bytes: int,
+    name: str,
+    host: Mapping[str, float] | None = None,
+) -> Fit:
     """Fit a device model to a sweep over a file of `size_bytes`.
 
     Args:
@@ -116,12 +161,17 @@ def fit(points: Sequence[SweepPoint], size_bytes: int, name: str, host: dict[str
         ValueError: the sweep lacks the points a model begins with.
     """
     held = [index % 10 in HELD_OUT for index in range(len(points))]
-    lone = [point for point in points if point.action == "read" and point.depth == 1 and not point.sequential]
+    lone = [
+        point
+        for point in points
+        if point.action == "read" and point.depth == 1 and not point.sequential
+    ]
     if not lone or not any(point.action == "write" for point in points):
         raise ValueError("a sweep to fit needs random reads at depth 1 and writes")
     training = [point for point, is_held in zip(points, held, strict=True) if not is_held]
     candidates = [
-        _improve(constants, build, training, size_bytes) for constants, build in kinds(training, size_bytes, name)
+        _improve(constants, build, training, size_bytes)
+        for constants, build in kinds(training, size_bytes, name)
     ]
     _, array = min(candidates, key=lambda candidate: candidate[0])
     rates = modelled_rates(array, points, size_bytes)
@@ -131,18 +181,23 @@ def fit(points: Sequence[SweepPoint], size_bytes: int, name: str, host: dict[str
     ]
     # What belongs to a queue says nothing where there is none.
     known = {
-        key: value for key, value in (host or {}).items() if "queue_request_us" in array or not key.startswith("queue_")
+        key: value
+        for key, value in (host or {}).items()
+        if "queue_request_us" in array or not key.startswith("queue_")
     }
-    return Fit(array | known, errors)
+    return Fit(sheet_of({**array, **known}), errors)
 
 
 def _improve(
     constants: dict[str, float],
-    build: Callable[[dict[str, float]], dict[str, Any]],
+    build: Callable[[dict[str, float]], ArraySheet],
     points: Sequence[SweepPoint],
     size_bytes: int,
-) -> tuple[float, dict[str, Any]]:
-    """The array with the constants that fit best, behind its cost: a pattern search, each up and down by a factor, which shrinks when nothing helps."""
+) -> tuple[float, ArraySheet]:
+    """The array with the constants that fit best, behind its cost.
+
+    A pattern search, each up and down by a factor, which shrinks when nothing helps.
+    """
     best, least, factor = constants, _cost(build(constants), points, size_bytes), 1.5
     while factor > 1.03:
         better = False
@@ -160,14 +215,19 @@ def _improve(
     return least, build(best)
 
 
-def _cost(array: dict[str, Any], points: Sequence[SweepPoint], size_bytes: int) -> float:
-    """Mean of the logarithmic errors, a little of their squares, so that no point is given up for the others."""
+def _cost(array: ArraySheet, points: Sequence[SweepPoint], size_bytes: int) -> float:
+    """Mean of the logarithmic errors, a little of their squares, so that no point is given up for
+    the others.
+    """
     rates = modelled_rates(array, points, size_bytes)
-    errors = [abs(math.log(max(rate, 0.01) / point.per_second)) for point, rate in zip(points, rates, strict=True)]
+    errors = [
+        abs(math.log(max(rate, 0.01) / point.per_second))
+        for point, rate in zip(points, rates, strict=True)
+    ]
     return sum(error + error * error for error in errors) / len(errors)
 
 
-def modelled_rates(array: dict[str, Any], points: Sequence[SweepPoint], size_bytes: int) -> list[float]:
+def modelled_rates(array: ArraySheet, points: Sequence[SweepPoint], size_bytes: int) -> list[float]:
     """What a device model makes of the points."""
     description = array_description(array, [("file", size_bytes / GB)])
     with ThreadPoolExecutor(2) as pool:
@@ -206,18 +266,33 @@ def _modelled_rate(description: ArraySpec, point: SweepPoint, size_bytes: int) -
 
 
 def preset_text(fitted: Fit, where: str, when: str) -> str:
-    """The model as a file of arrays that every command reads; each figure says that it was fitted, and how well."""
+    """The model as a file of arrays that every command reads.
+
+    Each figure says that it was fitted, and how well.
+    """
     array, sheet = fitted.array, fitted.array["drive_sheet"]
     told = (
-        f"fitted to a sweep over {where} on {when}: mean error {fitted.mean_error(False):.1f} % on the points fitted, "
+        f"fitted to a sweep over {where} on {when}: mean error {fitted.mean_error(False):.1f} % on "
+        f"the points fitted, "
         f"{fitted.mean_error(True):.1f} % on the points held out"
     )
     kind = "hard_drives" if "rotation_rpm" in sheet else "flash_drives"
     lines = [
-        f"# The storage under {where}, as a model; written by `plimsoll calibrate`. Every figure made with it is MODELLED.",
-        "", 'kind = "modelled_arrays"', f'name = "{array["name"]}"', "", f"[[{kind}]]",
-    ]  # fmt: skip
-    lines += [*_rows(sheet), f"[{kind}.sources]", f"{_keys(sheet)} = {json.dumps(told)}", "", "[[arrays]]"]
+        f"# The storage under {where}, as a model; written by `plimsoll calibrate`. Every figure "
+        f"made with it is MODELLED.",
+        "",
+        'kind = "modelled_arrays"',
+        f'name = "{array["name"]}"',
+        "",
+        f"[[{kind}]]",
+    ]
+    lines += [
+        *_rows(sheet),
+        f"[{kind}.sources]",
+        f"{_keys(sheet)} = {json.dumps(told)}",
+        "",
+        "[[arrays]]",
+    ]
     plain = {key: value for key, value in array.items() if key != "drive_sheet"}
     if math.isfinite(fitted.mean_error(True)):
         plain["own_error_percent"] = round(fitted.mean_error(True), 1)
@@ -225,9 +300,9 @@ def preset_text(fitted: Fit, where: str, when: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rows(values: dict[str, Any]) -> list[str]:
+def _rows(values: Mapping[str, object]) -> list[str]:
     return [f"{key} = {json.dumps(value)}" for key, value in values.items()]
 
 
-def _keys(values: dict[str, Any]) -> str:
+def _keys(values: Mapping[str, object]) -> str:
     return json.dumps(", ".join(key for key in values if key not in ("name", "title")))

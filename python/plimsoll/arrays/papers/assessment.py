@@ -1,4 +1,7 @@
-"""How the modelled results stand against the published ones: the bars, what lies beyond them and why, rows of a table."""
+"""How the modelled results stand against the published ones.
+
+The bars, what lies beyond them and why, rows of a table.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,25 @@ from plimsoll.arrays.papers.runner import Result
 IOPS_ERROR_MAX, IOPS_MEAN_ERROR_MAX = 10.0, 5.0
 READ_LATENCY_ERROR_MAX, WRITE_LATENCY_ERROR_MAX = 12.0, 20.0
 
-#: Why a figure lies outside its bar; shown beside it. A miss without a reason here is shown as unexplained.
+#: Why a figure lies outside its bar; shown beside it. A miss without a reason here is shown as
+#: unexplained.
 REASONS = {
     ("emc-6-threads", "log_write_latency"): (
-        "the printed mean hides two volumes set up alike, one of 7.9 ms and one of 3.7 ms; the model has no cause for a "
-        "difference between them and agrees with the second. What was tried is at the end of this page"
+        "the printed mean hides two volumes set up alike, one of 7.9 ms and one of 3.7 ms; the "
+        "model has no cause for a "
+        "difference between them and agrees with the second. What was tried is at the end of this "
+        "page"
     ),
     ("emc-recovery", "maintenance_reads"): (
-        "maintenance waits a tick and its own latency, so the printed rate means 47 ms for each read, twice the latency "
-        "of the redo reads beside it. Redo in batches leaves the drives idle between them, where maintenance slips in; "
+        "maintenance waits a tick and its own latency, so the printed rate means 47 ms for each "
+        "read, twice the latency "
+        "of the redo reads beside it. Redo in batches leaves the drives idle between them, where "
+        "maintenance slips in; "
         "a steady window of eight reads brings maintenance within 21 % but makes redo 28 % too fast"
     ),
     ("ps6000xv-initiators", "iops_gain"): (
-        "a millisecond less in the host's stack is worth a few percent; the published gain would take nearly three, "
+        "a millisecond less in the host's stack is worth a few percent; the published gain would "
+        "take nearly three, "
         "and nothing published says where they would be spent"
     ),
 }
@@ -50,10 +59,13 @@ CONSTANTS = {
 
 
 def counts_of_evidence(results: Sequence[Result]) -> str:
-    """How many constants were chosen, on how many figures, and how many figures are left to say whether they hold."""
+    """How many constants were chosen, on how many figures, and how many figures are left to say
+    whether they hold.
+    """
     fitted = sum(result.fitted for result in results)
     return (
-        f"{len(CONSTANTS)} constants were chosen on {fitted} of the {len(results)} published figures; "
+        f"{len(CONSTANTS)} constants were chosen on {fitted} of the {len(results)} published "
+        f"figures; "
         f"{len(results) - fitted} are independent of them."
     )
 
@@ -72,23 +84,38 @@ def bar_of(result: Result) -> float | None:
 def beyond(result: Result) -> str:
     """What bar a figure lies beyond, in words; empty when none."""
     if result.metric == "iops_spread_max":
-        return f"beyond the published {result.published:g} %" if result.modelled > result.published else ""
+        return (
+            f"beyond the published {result.published:g} %"
+            if result.modelled > result.published
+            else ""
+        )
     bar = bar_of(result)
     return f"beyond {bar:g} %" if bar is not None and abs(result.error_percent) > bar else ""
 
 
 def mean_iops_error(results: Sequence[Result]) -> float | None:
     """Mean absolute error of the IOPS that nothing was fitted on."""
-    errors = [abs(result.error_percent) for result in results if result.metric == "iops" and not result.fitted]
+    errors = [
+        abs(result.error_percent)
+        for result in results
+        if result.metric == "iops" and not result.fitted
+    ]
     return sum(errors) / len(errors) if errors else None
 
 
 def held_out_errors(results: Sequence[Result]) -> list[float]:
-    """Absolute IOPS errors on the arrays of which no IOPS were fitted: how far a prediction for a new array may be off."""
+    """Absolute IOPS errors on the arrays of which no IOPS were fitted.
+
+    How far a prediction for a new array may be off.
+    """
     array_of = {name: point.array for name, point in read_points().items()}
-    fitted = {array_of[result.id] for result in results if result.metric == "iops" and result.fitted}
+    fitted = {
+        array_of[result.id] for result in results if result.metric == "iops" and result.fitted
+    }
     return [
-        abs(result.error_percent) for result in results if result.metric == "iops" and array_of[result.id] not in fitted
+        abs(result.error_percent)
+        for result in results
+        if result.metric == "iops" and array_of[result.id] not in fitted
     ]
 
 
@@ -119,12 +146,15 @@ def papers_summary(results: Sequence[Result]) -> list[str]:
     if mean is not None:
         worst = max(abs(result.error_percent) for result in results if result.metric == "iops")
         lines.append(
-            f"IOPS: worst error {worst:.1f} % (held to {IOPS_ERROR_MAX:g}); mean of the unfitted {mean:.1f} % "
-            f"(held to {IOPS_MEAN_ERROR_MAX:g}{', which is not met' if mean > IOPS_MEAN_ERROR_MAX else ''})."
+            f"IOPS: worst error {worst:.1f} % (held to {IOPS_ERROR_MAX:g}); mean of the unfitted "
+            f"{mean:.1f} % "
+            f"(held to "
+            f"{IOPS_MEAN_ERROR_MAX:g}{', which is not met' if mean > IOPS_MEAN_ERROR_MAX else ''})."
         )
     if held_out := held_out_errors(results):
         lines.append(
-            f"Arrays of which no IOPS were fitted: mean error {sum(held_out) / len(held_out):.1f} %, "
+            f"Arrays of which no IOPS were fitted: mean error {sum(held_out) / len(held_out):.1f} "
+            f"%, "
             f"worst {max(held_out):.1f} %."
         )
     lines.append(f"Figures beyond their bar: {sum(bool(beyond(result)) for result in results)}.")

@@ -1,14 +1,17 @@
-"""How far a modelled figure may be off: the errors against published results, kept as data beside the presets.
+"""How far a modelled figure may be off.
 
-The band of a rate is the worst error the model made on arrays predicted as if nothing of them had been published: a user's array is one
-more such array. No latency was left out so; the band of a latency is the worst error of its kind, and of reads no less than that of the
-rate, because sessions that wait longer do less. `data/papers_results.json` is written together with `docs/papers.md` by `make papers`.
+The errors against published results, kept as data beside the presets.
+
+The band of a rate is the worst error the model made on arrays predicted as if nothing of them had
+been published: a user's array is one more such array. No latency was left out so; the band of a
+latency is the worst error of its kind, and of reads no less than that of the rate, because sessions
+that wait longer do less. `data/papers_results.json` is written together with `docs/papers.md` by
+`make papers`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -17,6 +20,7 @@ from plimsoll.arrays.papers.points import read_points
 from plimsoll.arrays.pools import DATABASES
 from plimsoll.arrays.presets import shipped_arrays
 from plimsoll.arrays.sources import DATA_FOLDER
+from plimsoll.documents.array_sheet import ArraySheet
 from plimsoll.documents.verdict import NearestPoint
 
 RESULTS = DATA_FOLDER / "papers_results.json"
@@ -33,14 +37,18 @@ UNVALIDATED_PERCENT = 50.0
 
 @cache
 def paper_results() -> list[dict[str, Any]]:
-    """Every published figure with the array of its point, as the last run of the papers left them."""
+    """Every published figure with the array of its point, as the last run of the papers left
+    them.
+    """
     rows: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]
     return rows
 
 
 @cache
 def left_out() -> list[LeftOut]:
-    """Every calibrated array predicted without its constant, as the last run of the papers left them."""
+    """Every calibrated array predicted without its constant, as the last run of the papers left
+    them.
+    """
     rows = json.loads(RESULTS.read_text(encoding="utf-8"))["leave_one_out"]
     return [LeftOut(**row) for row in rows]
 
@@ -60,17 +68,27 @@ def band_percent(metric: str, statistic: str = "mean") -> float:
         return UNVALIDATED_PERCENT
     if metric == "database_iops":
         unfitted = [
-            abs(float(row["error_percent"])) for row in paper_results() if row["metric"] == "iops" and not row["fitted"]
+            abs(float(row["error_percent"]))
+            for row in paper_results()
+            if row["metric"] == "iops" and not row["fitted"]
         ]
-        return max([*unfitted, *(abs(row.error_percent) for row in left_out() if row.way == NO_FACTOR)])
-    errors = [abs(float(row["error_percent"])) for row in paper_results() if row["metric"] == PAPER_METRICS[metric]]
+        return max(
+            [*unfitted, *(abs(row.error_percent) for row in left_out() if row.way == NO_FACTOR)]
+        )
+    errors = [
+        abs(float(row["error_percent"]))
+        for row in paper_results()
+        if row["metric"] == PAPER_METRICS[metric]
+    ]
     if metric == "database_read":
         errors.append(band_percent("database_iops"))
     return max(errors)
 
 
-def array_band(array: Mapping[str, Any], metric: str, statistic: str = "mean") -> float:
-    """How far a modelled figure of an array may be off: a model that missed what it was fitted beside has no smaller band.
+def array_band(array: ArraySheet, metric: str, statistic: str = "mean") -> float:
+    """How far a modelled figure of an array may be off.
+
+    A model that missed what it was fitted beside has no smaller band.
 
     Args:
         array: a preset or an array of the same fields.
@@ -80,10 +98,11 @@ def array_band(array: Mapping[str, Any], metric: str, statistic: str = "mean") -
     return max(band_percent(metric, statistic), float(array.get("own_error_percent") or 0))
 
 
-def nearest_point(array: Mapping[str, Any]) -> NearestPoint:
+def nearest_point(array: ArraySheet) -> NearestPoint:
     """The validated point nearest to an array, and how near it is.
 
-    Likeness counts in this order: the preset, the kind of drive, its speed, the redundancy, the number of drives.
+    Likeness counts in this order: the preset, the kind of drive, its speed, the redundancy, the
+    number of drives.
 
     Returns:
         The point's `id`, `array`, `error_percent` of its IOPS, and `how`, a sentence.
@@ -113,4 +132,6 @@ def nearest_point(array: Mapping[str, Any]) -> NearestPoint:
         how = "the same box without the further drives"
     if any(neighbour["iops"] for neighbour in array.get("neighbours") or []):
         how += ", without neighbours"
-    return NearestPoint(id=row["id"], array=row["array"], error_percent=row["error_percent"], how=how)
+    return NearestPoint(
+        id=row["id"], array=row["array"], error_percent=row["error_percent"], how=how
+    )

@@ -1,8 +1,12 @@
-"""How far the model is off on an array that it was never fitted to: each calibrated array is predicted without its own constant.
+"""How far the model is off on an array that it was never fitted to.
 
-The EqualLogic arrays have one constant each, a factor on the seek times of their drives, chosen on their RAID 50 point. A user's array has
-none: its factor is 1. So each of these arrays is run as if nothing of it were published, once with a factor of 1 and once with the
-mean factor of the other two. The worst error without a factor is the band of a prediction for an array that was never calibrated.
+Each calibrated array is predicted without its own constant.
+
+The EqualLogic arrays have one constant each, a factor on the seek times of their drives, chosen on
+their RAID 50 point. A user's array has none: its factor is 1. So each of these arrays is run as if
+nothing of it were published, once with a factor of 1 and once with the mean factor of the other
+two. The worst error without a factor is the band of a prediction for an array that was never
+calibrated.
 """
 
 from __future__ import annotations
@@ -42,7 +46,9 @@ class LeftOut:
 
 def calibrated_points() -> list[Point]:
     """The points of one array of each calibrated preset, as published with one rate."""
-    calibrated = {name for name, array in shipped_arrays().items() if array["seek_scale"] != UNCALIBRATED}
+    calibrated = {
+        name for name, array in shipped_arrays().items() if array["seek_scale"] != UNCALIBRATED
+    }
     return [
         point
         for point in read_points().values()
@@ -69,7 +75,9 @@ def _left_out(job: tuple[Point, str, float]) -> LeftOut:
     point, way, factor = job
     modelled = run_point(point, Trial({"seek_scale": factor}, widens_curve=True))["iops"]
     error = 100 * (modelled / point.figures[0].published - 1)
-    return LeftOut(point.id, point.array, way, round(factor, 3), round(modelled, 1), round(error, 2))
+    return LeftOut(
+        point.id, point.array, way, round(factor, 3), round(modelled, 1), round(error, 2)
+    )
 
 
 def leave_one_out_lines(found: Sequence[LeftOut]) -> list[str]:
@@ -77,8 +85,10 @@ def leave_one_out_lines(found: Sequence[LeftOut]) -> list[str]:
     lines = [
         "## Arrays predicted without their own constant",
         "",
-        "Each calibrated array as if nothing of it were published: with a seek factor of 1, as every array that was never calibrated has,",
-        "and with the mean factor of the other two. The worst error without a factor is the band that `select` and modelled verdicts print",
+        "Each calibrated array as if nothing of it were published: with a seek factor of 1, as "
+        "every array that was never calibrated has,",
+        "and with the mean factor of the other two. The worst error without a factor is the band "
+        "that `select` and modelled verdicts print",
         "for such an array.",
         "",
         "| point | without a factor | with the factor of the others |",
@@ -89,5 +99,7 @@ def leave_one_out_lines(found: Sequence[LeftOut]) -> list[str]:
         lines.append(f"| {point} | {errors[NO_FACTOR]:+.1f} % | {errors[SISTERS]:+.1f} % |")
     for way in (NO_FACTOR, SISTERS):
         sizes = [abs(row.error_percent) for row in found if row.way == way]
-        lines.append(f"| mean, worst: {way} | {sum(sizes) / len(sizes):.1f} % | {max(sizes):.1f} % |")
+        lines.append(
+            f"| mean, worst: {way} | {sum(sizes) / len(sizes):.1f} % | {max(sizes):.1f} % |"
+        )
     return [*lines, ""]

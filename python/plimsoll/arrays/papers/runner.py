@@ -1,7 +1,9 @@
-"""Runs published points through the model, all of them the same way, and says how far model and paper are apart.
+"""Runs published points through the model, all of them the same way, and says how far model and
+paper are apart.
 
-A point with session counts draws a curve of latency over IOPS and reads it off at `BAND_MS`. A point with several runs
-compares them: how far apart they lie, or what the second gains over the first.
+A point with session counts draws a curve of latency over IOPS and reads it off at `BAND_MS`. A
+point with several runs compares them: how far apart they lie, or what the second gains over the
+first.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from plimsoll.arrays.description import KIB, array_description, with_logs_on
 from plimsoll.arrays.papers.points import Figure, Point, Run, layouts, mixes, read_points
 from plimsoll.arrays.presets import array_preset
 from plimsoll.arrays.streams import Place
+from plimsoll.documents.array_sheet import ArraySheet, sheet_of
 from plimsoll.documents.array_spec import ArraySpec
 
 Metrics = dict[str, float]
@@ -42,7 +45,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a run changes beside its point: figures of the preset, the interval of page writes, the seconds measured, the loads of a curve."""
+    """What a run changes beside its point.
+
+    Figures of the preset, the interval of page writes, the seconds measured, the loads of a curve.
+    """
 
     changes: Mapping[str, Any]
     burst_ms: float | None = None
@@ -59,7 +65,9 @@ def run_papers(only: Sequence[str] = ()) -> list[Result]:
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         metrics = list(pool.map(run_point, points))
     return [
-        _result(point, figure, found) for point, found in zip(points, metrics, strict=True) for figure in point.figures
+        _result(point, figure, found)
+        for point, found in zip(points, metrics, strict=True)
+        for figure in point.figures
     ]
 
 
@@ -76,7 +84,9 @@ def run_point(point: Point, trial: Trial = NO_TRIAL) -> Metrics:
     }
 
 
-def simulate(array: ArraySpec, streams: Sequence[work.Stream], warm_up_s: int, measure_s: int) -> Metrics:
+def simulate(
+    array: ArraySpec, streams: Sequence[work.Stream], warm_up_s: int, measure_s: int
+) -> Metrics:
     """Run streams on an array; rates and latencies by class, in the words of the papers."""
     spec = {
         "array": array.plain(),
@@ -89,7 +99,9 @@ def simulate(array: ArraySpec, streams: Sequence[work.Stream], warm_up_s: int, m
     metrics: Metrics = {}
     for row in outcome["classes"]:
         name = row["class"]
-        metrics[f"{name}_reads" if not name.endswith(("_read", "_write")) else f"{name}s"] = row["per_second"]
+        metrics[f"{name}_reads" if not name.endswith(("_read", "_write")) else f"{name}s"] = row[
+            "per_second"
+        ]
         metrics[f"{name}_latency"] = row["latency_ms_mean"]
     if "database_reads" in metrics:
         metrics["iops"] = metrics["database_reads"] + metrics["database_writes"]
@@ -102,7 +114,9 @@ def _result(point: Point, figure: Figure, found: Metrics) -> Result:
         databases = len(layouts()[point.runs[0].layout]["databases"])
         modelled = figure.reads_per_log / (modelled / databases)
     error = 100 * (modelled / figure.published - 1)
-    return Result(point.id, figure.metric, figure.unit, figure.published, modelled, error, figure.fitted)
+    return Result(
+        point.id, figure.metric, figure.unit, figure.published, modelled, error, figure.fitted
+    )
 
 
 def _iops_in_band(point: Point, run: Run, trial: Trial) -> float:
@@ -118,27 +132,45 @@ def _iops_in_band(point: Point, run: Run, trial: Trial) -> float:
     for (low_ms, low), (high_ms, high) in pairwise(curve):
         if low_ms <= BAND_MS <= high_ms:
             return low + (high - low) * (BAND_MS - low_ms) / (high_ms - low_ms)
-    raise ValueError(f"{point.id}: {BAND_MS} ms lies outside the curve {curve}: widen the session counts")
+    raise ValueError(
+        f"{point.id}: {BAND_MS} ms lies outside the curve {curve}: widen the session counts"
+    )
 
 
-def _simulate_run(point: Point, run: Run, trial: Trial, session_count: int | None = None) -> Metrics:
-    array = array_preset(point.array) | run.changes | dict(trial.changes)
+def _simulate_run(
+    point: Point, run: Run, trial: Trial, session_count: int | None = None
+) -> Metrics:
+    array = sheet_of({**array_preset(point.array), **run.changes, **trial.changes})
     layout = layouts()[run.layout]
     scale = int(array["member_count"]) if layout["is_for_each_member"] else 1
     places = [
-        Place(row["volume"], row["log_volume"], row["gb"] * scale, row["start_gb"] * scale, row["log_start_gb"] * scale)
+        Place(
+            row["volume"],
+            row["log_volume"],
+            row["gb"] * scale,
+            row["start_gb"] * scale,
+            row["log_start_gb"] * scale,
+        )
         for row in layout["databases"]
     ]
-    streams = [stream for row in point.streams for stream in _streams(row, places, session_count, trial)]
-    return simulate(_array(array, layout, scale), streams, point.warm_up_s, trial.measure_s or point.measure_s)
+    streams = [
+        stream for row in point.streams for stream in _streams(row, places, session_count, trial)
+    ]
+    return simulate(
+        _array(array, layout, scale), streams, point.warm_up_s, trial.measure_s or point.measure_s
+    )
 
 
-def _array(array: Mapping[str, Any], layout: Mapping[str, Any], scale: int) -> ArraySpec:
-    description = array_description(array, [(row["name"], row["gb"] * scale) for row in layout["volumes"]])
+def _array(array: ArraySheet, layout: Mapping[str, Any], scale: int) -> ArraySpec:
+    description = array_description(
+        array, [(row["name"], row["gb"] * scale) for row in layout["volumes"]]
+    )
     if layout["log_array"] is None:
         return description
     logs = {row["name"] for row in layout["volumes"] if row["on_log_array"]}
-    return with_logs_on(description, array_preset(layout["log_array"]) | {"sets": layout["log_sets"]}, logs)
+    return with_logs_on(
+        description, array_preset(layout["log_array"]) | {"sets": layout["log_sets"]}, logs
+    )
 
 
 def _streams(
@@ -150,18 +182,37 @@ def _streams(
             mix = mixes()[row["mix"]]
             if trial.burst_ms is not None:
                 mix = replace(mix, burst_ms=trial.burst_ms)
-            shares = _shares(session_count, len(places)) if session_count else [row["per_database"]] * len(places)
-            return [work.sessions(place, share, mix) for place, share in zip(places, shares, strict=True)]
+            shares = (
+                _shares(session_count, len(places))
+                if session_count
+                else [row["per_database"]] * len(places)
+            )
+            return [
+                work.sessions(place, share, mix)
+                for place, share in zip(places, shares, strict=True)
+            ]
         case "maintenance":
             return [work.maintenance(place, row["wait_ms"]) for place in places]
         case "log_copy":
-            return [work.replication(place, row["per_s"], int(row["request_bytes"])) for place in places]
+            return [
+                work.replication(place, row["per_s"], int(row["request_bytes"])) for place in places
+            ]
         case "redo":
-            return [work.redo(place, row["depth"], row["wait_ms"], float(row["request_bytes"])) for place in places]
+            return [
+                work.redo(place, row["depth"], row["wait_ms"], float(row["request_bytes"]))
+                for place in places
+            ]
         case _:
             request_bytes = int(row["request_kib"] * KIB)
             return [
-                work.scan(row["class"], place, request_bytes, row["depth"], row["wait_ms"], row["is_serial"])
+                work.scan(
+                    row["class"],
+                    place,
+                    request_bytes,
+                    row["depth"],
+                    row["wait_ms"],
+                    row["is_serial"],
+                )
                 for place in places
             ]
 

@@ -1,8 +1,11 @@
-"""A configuration of Iometer (ICF) in memory, and reading one: lenient, with a warning at the line of whatever is unusual.
+"""A configuration of Iometer (ICF) in memory, and reading one.
 
-Lines that begin with `'` are keys, the lines below them their values. Keys are read in any case, with any blanks, and `Ramp Up Time`
-and `Bar chart` by their beginnings, as the original does. What cannot mean anything is a mistake; all of them are reported
-at once. Source of the form: Iometer's `ICF_ifstream.cpp`, `AccessSpecList.cpp`, `Worker.cpp`, and files of its versions 1998 to 1.1.0.
+Lenient, with a warning at the line of whatever is unusual.
+
+Lines that begin with `'` are keys, the lines below them their values. Keys are read in any case,
+with any blanks, and `Ramp Up Time` and `Bar chart` by their beginnings, as the original does. What
+cannot mean anything is a mistake; all of them are reported at once. Source of the form: Iometer's
+`ICF_ifstream.cpp`, `AccessSpecList.cpp`, `Worker.cpp`, and files of its versions 1998 to 1.1.0.
 """
 
 from __future__ import annotations
@@ -19,9 +22,15 @@ SECTOR_BYTES = 512
 NAMED_SPECIFICATIONS = (1998, 5, 21)
 LINEAR, EXPONENTIAL = "LINEAR", "EXPONENTIAL"
 TEST_TYPES = (
-    "NORMAL", "CYCLE_TARGETS", "CYCLE_WORKERS", "INCREMENT_TARGETS_PARALLEL", "INCREMENT_TARGETS_SERIAL",
-    "CYCLE_WORKERS_AND_TARGETS", "CYCLE_OUTSTANDING_IOS", "CYCLE_OUTSTANDING_IOS_AND_TARGETS",
-)  # fmt: skip
+    "NORMAL",
+    "CYCLE_TARGETS",
+    "CYCLE_WORKERS",
+    "INCREMENT_TARGETS_PARALLEL",
+    "INCREMENT_TARGETS_SERIAL",
+    "CYCLE_WORKERS_AND_TARGETS",
+    "CYCLE_OUTSTANDING_IOS",
+    "CYCLE_OUTSTANDING_IOS_AND_TARGETS",
+)
 
 
 @dataclass
@@ -72,7 +81,10 @@ class Manager:
 
 @dataclass
 class Cycling:
-    """How a number grows from test to test; without an end it grows as far as there are workers or targets."""
+    """How a number grows from test to test.
+
+    Without an end it grows as far as there are workers or targets.
+    """
 
     start: int = 1
     end: int | None = None
@@ -139,11 +151,13 @@ def read_icf(name: str, text: str) -> IcfRead:
 
 
 def has_unnamed_specifications(version: str | None) -> bool:
-    """Whether a version is of a time when access specifications had no names; later ones than 1900 are dates, others are newer.
+    """Whether a version is of a time when access specifications had no names.
+
+    Later ones than 1900 are dates, others are newer.
 
     >>> has_unnamed_specifications("1998.02.01"), has_unnamed_specifications("1.1.0"), has_unnamed_specifications("2006.07.27")
     (True, False, False)
-    """
+    """  # noqa: E501
     found = re.fullmatch(r"(\d{4})\.(\d+)\.(\d+).*", version or "")
     date = tuple(int(part) for part in found.groups()) if found else None
     return date is not None and date[0] > 1900 and date < NAMED_SPECIFICATIONS
@@ -183,7 +197,11 @@ class _Reader:
                 self._version(stripped)
             else:
                 if not line.startswith("\t") and self.key not in _OLD_LINES:
-                    self.warn(number, f'"{_short(stripped)}" begins without a tab', "it is read all the same")
+                    self.warn(
+                        number,
+                        f'"{_short(stripped)}" begins without a tab',
+                        "it is read all the same",
+                    )
                 self.values.append((number, stripped))
         self._close()
         if self.versions == 0:
@@ -219,13 +237,19 @@ class _Reader:
         self.key = ""
         if not key or key in _SECTIONS or key.startswith("end "):
             if values:
-                self.warn(values[0][0], f'"{_short(values[0][1])}" belongs to no key', "it is passed over")
+                self.warn(
+                    values[0][0], f'"{_short(values[0][1])}" belongs to no key', "it is passed over"
+                )
             return
-        found = _KEYS.get(key) or next((act for start, act in _STARTS.items() if key.startswith(start)), None)
+        found = _KEYS.get(key) or next(
+            (act for start, act in _STARTS.items() if key.startswith(start)), None
+        )
         if found is not None:
             found(self, values)
         elif self.section == "results display":
-            self.icf.display.append((self.lines[self.key_line - 1].strip()[1:], [text for _, text in values]))
+            self.icf.display.append(
+                (self.lines[self.key_line - 1].strip()[1:], [text for _, text in values])
+            )
         else:
             self.warn(self.key_line, f'the key "{_short(key)}" is not known', "it is passed over")
 
@@ -280,7 +304,9 @@ class _Reader:
         found = values[0][1].upper() if values else "NORMAL"
         if found not in TEST_TYPES:
             line = values[0][0] if values else self.key_line
-            self.wrong(line, f'is the test type "{_short(found)}"', f"write one of {', '.join(TEST_TYPES)}")
+            self.wrong(
+                line, f'is the test type "{_short(found)}"', f"write one of {', '.join(TEST_TYPES)}"
+            )
         else:
             self.icf.test_type = found
 
@@ -290,7 +316,9 @@ class _Reader:
             if not name:
                 name, default = text, "NONE"
                 self.warn(line, f'"{_short(text)}" has no default assignment', "NONE is taken")
-            self.icf.specifications.append(AccessSpecification(name.strip(), default.strip().upper(), [], line))
+            self.icf.specifications.append(
+                AccessSpecification(name.strip(), default.strip().upper(), [], line)
+            )
 
     def access_lines(self, values: list[tuple[int, str]]) -> None:
         if has_unnamed_specifications(self.icf.version):
@@ -303,12 +331,17 @@ class _Reader:
         for line, text in values:
             parts = [part.strip() for part in text.split(",") if part.strip()]
             if len(parts) != 8 or not all(part.isdigit() for part in parts):
-                self.wrong(line, f'is "{_short(text)}", but eight numbers with commas were expected')
+                self.wrong(
+                    line, f'is "{_short(text)}", but eight numbers with commas were expected'
+                )
                 continue
             specification.lines.append(AccessLine(*(int(part) for part in parts)))
 
     def _old_lines(self, values: list[tuple[int, str]]) -> None:
-        """Six numbers a line; a specification is as many lines as make 100 %. Transfers were aligned to their size."""
+        """Six numbers a line; a specification is as many lines as make 100 %.
+
+        Transfers were aligned to their size.
+        """
         lines: list[AccessLine] = []
         for line, text in values:
             parts = text.split()
@@ -376,7 +409,11 @@ class _Reader:
         if len(parts) > 2 and parts[2].strip().isdigit():
             worker.data_pattern = int(parts[2])
             if worker.data_pattern > 2:
-                self.wrong(values[0][0], f"has the data pattern {worker.data_pattern}", "0, 1 and 2 are known")
+                self.wrong(
+                    values[0][0],
+                    f"has the data pattern {worker.data_pattern}",
+                    "0, 1 and 2 are known",
+                )
 
     def assigned(self, values: list[tuple[int, str]]) -> None:
         if worker := self._worker():
@@ -399,18 +436,33 @@ class _Reader:
             total = sum(line.share_percent for line in item.lines)
             if total != 100:
                 hint = "the shares of an access specification make 100"
-                self.wrong(item.line_number, f'"{_short(item.name)}" has shares that make {total} %', hint)
+                self.wrong(
+                    item.line_number, f'"{_short(item.name)}" has shares that make {total} %', hint
+                )
             if len(item.lines) > LINES_MAX:
-                self.wrong(item.line_number, f"has {len(item.lines)} lines", f"{LINES_MAX} are the most")
+                self.wrong(
+                    item.line_number, f"has {len(item.lines)} lines", f"{LINES_MAX} are the most"
+                )
             for line in item.lines:
-                if line.size_bytes == 0 or line.burst == 0 or max(line.read_percent, line.random_percent) > 100:
-                    self.wrong(item.line_number, f'"{_short(item.name)}" has a line that nothing can do: {line}')
+                if (
+                    line.size_bytes == 0
+                    or line.burst == 0
+                    or max(line.read_percent, line.random_percent) > 100
+                ):
+                    self.wrong(
+                        item.line_number,
+                        f'"{_short(item.name)}" has a line that nothing can do: {line}',
+                    )
 
 
 def _old_name(line: AccessLine) -> str:
     """What the original calls a specification without a name: "2 KiB random 67% reads"."""
-    size = f"{line.size_bytes // 1024} KiB" if line.size_bytes % 1024 == 0 else f"{line.size_bytes} B"
-    place = {100: "random", 0: "sequential"}.get(line.random_percent, f"{line.random_percent}% random")
+    size = (
+        f"{line.size_bytes // 1024} KiB" if line.size_bytes % 1024 == 0 else f"{line.size_bytes} B"
+    )
+    place = {100: "random", 0: "sequential"}.get(
+        line.random_percent, f"{line.random_percent}% random"
+    )
     return f"{size} {place} {line.read_percent}% reads"
 
 
@@ -420,10 +472,17 @@ def _short(text: str) -> str:
 
 _SECTIONS = ("test setup", "results display", "access specifications", "manager list")
 _ENDS = (
-    "end test setup", "end results display", "end access specifications", "end manager list", "end manager",
-    "end worker", "end default target settings for worker", "end assigned access specs", "end target assignments",
+    "end test setup",
+    "end results display",
+    "end access specifications",
+    "end manager list",
+    "end manager",
+    "end worker",
+    "end default target settings for worker",
+    "end assigned access specs",
+    "end target assignments",
     "end target",
-)  # fmt: skip
+)
 _OLD_LINES = ("size, % of size, % reads, % random, delay, burst",)
 _Act = Callable[[_Reader, list[tuple[int, str]]], None]
 _KEYS: dict[str, _Act] = {

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from plimsoll.imports.iometer.icf import AccessSpecification, Cycling, Icf, Manager, Worker, has_unnamed_specifications
+from plimsoll.imports.iometer.icf import (
+    AccessSpecification,
+    Cycling,
+    Icf,
+    Manager,
+    Worker,
+    has_unnamed_specifications,
+)
 
 VERSION = "1.1.0"
 _RULE_TO = 80
@@ -80,9 +87,15 @@ def _specification(item: AccessSpecification) -> list[str]:
     lines.append("'size,% of size,% reads,% random,delay,burst,align,reply")
     for line in item.lines:
         numbers = (
-            line.size_bytes, line.share_percent, line.read_percent, line.random_percent, line.delay_ms, line.burst,
-            line.align_bytes, line.reply_bytes,
-        )  # fmt: skip
+            line.size_bytes,
+            line.share_percent,
+            line.read_percent,
+            line.random_percent,
+            line.delay_ms,
+            line.burst,
+            line.align_bytes,
+            line.reply_bytes,
+        )
         lines.append("\t" + ",".join(str(number) for number in numbers))
     return lines
 
@@ -105,9 +118,16 @@ def _manager(manager: Manager) -> list[str]:
 def _worker(worker: Worker) -> list[str]:
     rate = "ENABLED" if worker.test_connection_rate else "DISABLED"
     seed = "DISABLED,0" if worker.fixed_seed is None else f"ENABLED,{worker.fixed_seed}"
-    lines = ["'Worker", f"\t{worker.name}", "'Worker type", f"\t{worker.kind}", "'Default target settings for worker"]
+    lines = [
+        "'Worker",
+        f"\t{worker.name}",
+        "'Worker type",
+        f"\t{worker.kind}",
+        "'Default target settings for worker",
+    ]
     lines.append(
-        "'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed,fixed seed value"
+        "'Number of outstanding IOs,test connection rate,transactions per connection,use fixed "
+        "seed,fixed seed value"
     )
     lines.append(f"\t{worker.outstanding},{rate},{worker.transactions_per_connection},{seed}")
     if worker.kind == "DISK":

@@ -1,9 +1,10 @@
 """The fields of a JetstressConfig.xml as a flat list, and the file written from such a list again.
 
-A field is a path and its text: `TestDesignInfo/Duration`, an attribute with an at sign, a repeated element with its
-number: `ExchangeProfile/EseInstances/EseInstance[2]/LogPath`. Element names and their order are those of two published
-files of the 2013 tool, which agree with each other; files of the 2010 tool are read by the same names. Unknown fields
-are kept at the end of the element they were found in.
+A field is a path and its text: `TestDesignInfo/Duration`, an attribute with an at sign, a repeated
+element with its number: `ExchangeProfile/EseInstances/EseInstance[2]/LogPath`. Element names and
+their order are those of two published files of the 2013 tool, which agree with each other; files of
+the 2010 tool are read by the same names. Unknown fields are kept at the end of the element they
+were found in.
 """
 
 from __future__ import annotations
@@ -20,20 +21,83 @@ REPEATED = ("Thresholds", "EseInstance", "Path")
 
 #: The order in which the tool writes elements and attributes.
 ORDER = (
-    "JetstressVersionGenerated", "EseVersionGenerated", "TestDesignInfo", "Type", "MultiHostBreak", "Description", "Duration",
-    "BinaryPerfLog", "VerifyChecksum", "RunDatabaseMaintenancePerformance", "RunDatabaseMaintenanceSoftRecovery",
-    "ContinueOnErrors", "SuppressTuning", "UseEseCounters", "PreloadJetCache", "BackupToDisk", "LogFilesToReplay",
-    "LogFilesToChecksum", "LogInterval", "LogInterval2", "OperationMix", "@LockOps", "@InsertOps", "@DeleteOps",
-    "@ReplaceOps", "@LazyCommits", "RetrieveLVOnRead", "RetrieveLVOnScan", "PrereadOnRead", "PrereadOnScan", "UpdateLV",
-    "ScanPercentage", "RestoreBackupPath", "OutputPath", "MaximumChecksumBuffers", "MaximumChecksumThreads",
-    "MaximumLatencyErrors", "SluggishSessions", "BatchRecords", "BatchUpdates", "Bulky1Percentage", "Thresholds", "@Name",
-    "@TestRunTypes", "AverageDatabaseReadLatency", "MaximumDatabaseReadLatency", "AverageLogWriteLatency",
-    "MaximumLogWriteLatency", "ExchangeProfile", "ThreadCount", "TransPerSec", "ThroughputPercentage", "DatabaseSource",
-    "DatabaseSizing", "CapacityPercentage", "MailboxCount", "MailboxQuota", "MailboxIops", "MarginIops", "LongPadLength",
-    "ShortPadLength", "DatabaseSpaceReserved", "DatabaseCopyCount", "EseInstances", "EseInstance", "@IopsBias",
-    "DatabasePaths", "Path", "LogPath", "DatabaseBackupPath", "JetSystemParams", "DatabasePageSize", "CircularLog",
-    "LogFileSize", "MaxVerPages", "DBMThrottling",
-)  # fmt: skip
+    "JetstressVersionGenerated",
+    "EseVersionGenerated",
+    "TestDesignInfo",
+    "Type",
+    "MultiHostBreak",
+    "Description",
+    "Duration",
+    "BinaryPerfLog",
+    "VerifyChecksum",
+    "RunDatabaseMaintenancePerformance",
+    "RunDatabaseMaintenanceSoftRecovery",
+    "ContinueOnErrors",
+    "SuppressTuning",
+    "UseEseCounters",
+    "PreloadJetCache",
+    "BackupToDisk",
+    "LogFilesToReplay",
+    "LogFilesToChecksum",
+    "LogInterval",
+    "LogInterval2",
+    "OperationMix",
+    "@LockOps",
+    "@InsertOps",
+    "@DeleteOps",
+    "@ReplaceOps",
+    "@LazyCommits",
+    "RetrieveLVOnRead",
+    "RetrieveLVOnScan",
+    "PrereadOnRead",
+    "PrereadOnScan",
+    "UpdateLV",
+    "ScanPercentage",
+    "RestoreBackupPath",
+    "OutputPath",
+    "MaximumChecksumBuffers",
+    "MaximumChecksumThreads",
+    "MaximumLatencyErrors",
+    "SluggishSessions",
+    "BatchRecords",
+    "BatchUpdates",
+    "Bulky1Percentage",
+    "Thresholds",
+    "@Name",
+    "@TestRunTypes",
+    "AverageDatabaseReadLatency",
+    "MaximumDatabaseReadLatency",
+    "AverageLogWriteLatency",
+    "MaximumLogWriteLatency",
+    "ExchangeProfile",
+    "ThreadCount",
+    "TransPerSec",
+    "ThroughputPercentage",
+    "DatabaseSource",
+    "DatabaseSizing",
+    "CapacityPercentage",
+    "MailboxCount",
+    "MailboxQuota",
+    "MailboxIops",
+    "MarginIops",
+    "LongPadLength",
+    "ShortPadLength",
+    "DatabaseSpaceReserved",
+    "DatabaseCopyCount",
+    "EseInstances",
+    "EseInstance",
+    "@IopsBias",
+    "DatabasePaths",
+    "Path",
+    "LogPath",
+    "DatabaseBackupPath",
+    "JetSystemParams",
+    "DatabasePageSize",
+    "CircularLog",
+    "LogFileSize",
+    "MaxVerPages",
+    "DBMThrottling",
+)
 _RANK = {name: rank for rank, name in enumerate(ORDER)}
 _STEP = re.compile(r"(@?[A-Za-z_][\w.-]*)(?:\[(\d{1,6})\])?")
 
@@ -89,7 +153,9 @@ def parse_field_lines(texts: Iterable[str], name: str = "plan", line: int = 0) -
         path, sign, value = text.partition("=")
         steps = path.strip().split("/")
         if not sign or not all(_STEP.fullmatch(step) for step in steps):
-            mistakes.append(Mistake(line, text[:60], "is no field", "write TestDesignInfo/LogInterval2 = 5000"))
+            mistakes.append(
+                Mistake(line, text[:60], "is no field", "write TestDesignInfo/LogInterval2 = 5000")
+            )
         fields[path.strip()] = value.strip()
     if mistakes:
         raise InputError(name, mistakes)
@@ -128,10 +194,19 @@ def to_xml(fields: Fields) -> str:
 
 def _write(node: _Node, depth: int, lines: list[str]) -> None:
     last = len(ORDER)
-    # Numbers of repeated elements follow each other only within a name; sorting is stable for names nobody knows.
-    for (name, _), child in sorted(node.children.items(), key=lambda item: (_RANK.get(item[0][0], last), item[0][1])):
-        attributes = sorted(child.attributes.items(), key=lambda item: _RANK.get("@" + item[0], last))
-        start = "  " * depth + f"<{name}" + "".join(f" {key}={quoteattr(value)}" for key, value in attributes)
+    # Numbers of repeated elements follow each other only within a name; sorting is stable for names
+    # nobody knows.
+    for (name, _), child in sorted(
+        node.children.items(), key=lambda item: (_RANK.get(item[0][0], last), item[0][1])
+    ):
+        attributes = sorted(
+            child.attributes.items(), key=lambda item: _RANK.get("@" + item[0], last)
+        )
+        start = (
+            "  " * depth
+            + f"<{name}"
+            + "".join(f" {key}={quoteattr(value)}" for key, value in attributes)
+        )
         if child.children:
             lines.append(start + ">")
             _write(child, depth + 1, lines)

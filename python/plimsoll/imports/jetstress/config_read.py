@@ -1,19 +1,22 @@
-"""JetstressConfig.xml to a plan: what means the same is translated, the rest is kept word for word and listed.
+"""JetstressConfig.xml to a plan.
 
-Source of the meanings: two published files of the 2013 tool and the descriptions of 2005 to 2015 that
-`docs/reference/import.md` sums up. A plan holds the fields without a meaning here in `jetstress_fields`, so that
-`plimsoll plan export` writes a file with every field again. Limits: a volume that is filled by a percentage has no size
-that the file knows; Windows paths become directories below a root, one for each drive letter.
+What means the same is translated, the rest is kept word for word and listed.
+
+Source of the meanings: two published files of the 2013 tool and the descriptions of 2005 to 2015
+that `docs/reference/import.md` sums up. A plan holds the fields without a meaning here in
+`jetstress_fields`, so that `plimsoll plan export` writes a file with every field again. Limits: a
+volume that is filled by a percentage has no size that the file knows; Windows paths become
+directories below a root, one for each drive letter.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from plimsoll import settings
+from plimsoll.imports.imported import Imported
 from plimsoll.imports.jetstress.config_fields import Fields, field_lines, fields_of
 from plimsoll.inputs.mistakes import InputError, Mistake
 from plimsoll.inputs.safe_xml import parse_xml
@@ -22,11 +25,18 @@ from plimsoll.plan.complete import complete_plan
 
 #: The first number of the tool's version, and the edition whose habits it has.
 EDITION_OF_VERSION = {"6": "2003", "08": "2007", "8": "2007", "14": "2010", "15": "2013"}
+#: A table of a plan file: keys with values as TOML has them.
+TomlTable = dict[str, str | float | bool | list[str] | None]
 DESIGN, PROFILE, JET = "TestDesignInfo", "ExchangeProfile", "JetSystemParams"
 #: Kinds of test whose load is measured for a time.
 LOADED = ("performance", "stress")
 #: Kinds of test of the tool and the kind of plan that is made of each.
-TESTS = {"performance": "performance", "stress": "stress", "databasebackup": "backup", "softrecovery": "recovery"}
+TESTS = {
+    "performance": "performance",
+    "stress": "stress",
+    "databasebackup": "backup",
+    "softrecovery": "recovery",
+}
 _DURATION = re.compile(r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 MIX = {
     "insert_percent": "@InsertOps",
@@ -57,8 +67,10 @@ REASONS = {
     "MaxVerPages": "the version store has its size here",
     "LongPadLength": "the edition's records were fitted on published runs",
     "ShortPadLength": "the edition's records were fitted on published runs",
-    "DatabaseSource": "databases are used again here when they are the ones wanted, and made otherwise; `source` says it otherwise",
-    "MultiHostBreak": "hosts start together with `plimsoll run --start-at` and are added up by `plimsoll combine`",
+    "DatabaseSource": "databases are used again here when they are the ones wanted, and made "
+    "otherwise; `source` says it otherwise",
+    "MultiHostBreak": "hosts start together with `plimsoll run --start-at` and are added up by "
+    "`plimsoll combine`",
     "RestoreBackupPath": "`restore_from` names a saved set",
     "DatabaseSpaceReserved": "databases grow as they must; free space is checked before a run",
     "OutputPath": "a run has a folder of its own",
@@ -71,26 +83,29 @@ REASONS = {
     "MailboxIops": "the required IOPS were made of it",
     "MarginIops": "the margin of the required IOPS was made of it",
     "MailboxQuota": "the size of databases was made of it",
-    **dict.fromkeys(("Name", "TestRunTypes", *THRESHOLDS), "the limits of the plan were made of it"),
+    **dict.fromkeys(
+        ("Name", "TestRunTypes", *THRESHOLDS), "the limits of the plan were made of it"
+    ),
     "TransPerSec": "its unit was never published; write `transactions_per_s` by hand",
 }
 
 
-@dataclass
-class Imported:
-    """A plan made of a configuration.
+@dataclass(frozen=True)
+class _Instance:
+    """An instance of the plan: where its target lies, and everything else it has."""
 
-    Attributes:
-        text: the plan file.
-        mapped: path of each field that was translated, with the key it became.
-        kept: path of each field that was kept, with the reason.
-        remarks: what the user has to look at.
-    """
+    path: str
+    log_path: str | None
+    databases: int
+    fields: TomlTable
 
-    text: str
-    mapped: dict[str, str]
-    kept: dict[str, str]
-    remarks: list[str]
+
+@dataclass(frozen=True)
+class _Workload:
+    """The workload of the plan and its load."""
+
+    fields: TomlTable
+    load: TomlTable
 
 
 @dataclass
@@ -118,18 +133,28 @@ class _Reading:
     def wrong(self, path: str, message: str, hint: str) -> None:
         self.mistakes.append(Mistake(self.lines.get(path, 0), path, message, hint))
 
-    def number(self, path: str, low: float, high: float, key: str = "", *, whole: bool = False) -> float | None:
+    def number(
+        self, path: str, low: float, high: float, key: str = "", *, whole: bool = False
+    ) -> float | None:
         """A field as a number; with a key it counts as translated."""
         text = self.take(path, key) if key else self.look(path)
         if text is None:
             return None
         if not re.fullmatch(r"[+-]?\d{1,18}(\.\d{1,18})?", text):
-            self.wrong(path, f'is "{text[:40]}", but a number was expected', "write digits, with a point if need be")
+            self.wrong(
+                path,
+                f'is "{text[:40]}", but a number was expected',
+                "write digits, with a point if need be",
+            )
             return None
         value = float(text)
         if not low <= value <= high or (whole and value != int(value)):
             kind = "a whole number" if whole else "a number"
-            self.wrong(path, f"is {text}, but {kind} from {low:g} to {high:g} was expected", "correct the file")
+            self.wrong(
+                path,
+                f"is {text}, but {kind} from {low:g} to {high:g} was expected",
+                "correct the file",
+            )
             return None
         return int(value) if whole else value
 
@@ -139,7 +164,9 @@ class _Reading:
         if text is None:
             return None
         if text.lower() not in ("true", "false", "1", "0"):
-            self.wrong(path, f'is "{text[:40]}", but true or false was expected', "correct the file")
+            self.wrong(
+                path, f'is "{text[:40]}", but true or false was expected', "correct the file"
+            )
         return text.lower() in ("true", "1")
 
 
@@ -149,7 +176,8 @@ def import_config(name: str, content: bytes, root: str = "/mnt") -> Imported:
     Args:
         name: the file as the user named it.
         content: its bytes.
-        root: the directory below which drive letters are mounted on the machine that will run the plan.
+        root: the directory below which drive letters are mounted on the machine that will run the
+            plan.
 
     Raises:
         InputError: it is damaged, or is no configuration of the tool.
@@ -157,14 +185,18 @@ def import_config(name: str, content: bytes, root: str = "/mnt") -> Imported:
     element = parse_xml(name, content)
     if element.name != "configuration" or element.find(DESIGN) is None:
         hint = f"a JetstressConfig.xml has <configuration> with <{DESIGN}> inside"
-        raise InputError(name, [Mistake(element.line, element.name[:40], "is not the configuration of a test", hint)])
+        raise InputError(
+            name,
+            [Mistake(element.line, element.name[:40], "is not the configuration of a test", hint)],
+        )
     fields, lines = fields_of(element)
     reading = _Reading(name, fields, lines)
     edition = _edition(reading)
-    head = _head(reading)
+    test = _test(reading)
+    head = _head(reading, test)
     instances = _instances(reading, edition, root)
-    workload = _workload(reading, edition, head["test"])
-    phases = _phases(reading, head["test"], searches="search" in workload["load"])
+    workload = _workload(reading, edition, test)
+    phases = _phases(reading, test, searches="search" in workload.load)
     if reading.mistakes:
         raise InputError(name, reading.mistakes)
     rest = {path: value for path, value in fields.items() if path not in reading.mapped}
@@ -172,9 +204,14 @@ def import_config(name: str, content: bytes, root: str = "/mnt") -> Imported:
     try:
         complete_plan(parse_located(name, text))
     except InputError as error:
-        raise InputError(name, [Mistake(0, item.where, item.message, item.hint) for item in error.mistakes]) from error
+        raise InputError(
+            name, [Mistake(0, item.where, item.message, item.hint) for item in error.mistakes]
+        ) from error
     kept = {
-        path: REASONS.get(path.rpartition("/")[2].lstrip("@").partition("[")[0], "means nothing here") for path in rest
+        path: REASONS.get(
+            path.rpartition("/")[2].lstrip("@").partition("[")[0], "means nothing here"
+        )
+        for path in rest
     }
     return Imported(text, reading.mapped, kept, reading.remarks)
 
@@ -183,23 +220,34 @@ def _edition(reading: _Reading) -> str:
     version = reading.look("JetstressVersionGenerated") or ""
     found = EDITION_OF_VERSION.get(version.partition(".")[0])
     if found is None:
-        reading.remarks.append(f'version "{version[:40]}" is not known; the plan takes edition 2013')
+        reading.remarks.append(
+            f'version "{version[:40]}" is not known; the plan takes edition 2013'
+        )
     return found or "2013"
 
 
-def _head(reading: _Reading) -> dict[str, Any]:
-    """What the plan says of itself, its kind of test and its limits."""
+def _test(reading: _Reading) -> str:
+    """The kind of test of the plan."""
     kind = (reading.look(f"{DESIGN}/Type") or "Performance").lower()
-    head: dict[str, Any] = {"name": "jetstress", "test": TESTS.get(kind, "performance")}
     if kind in TESTS:
         reading.take(f"{DESIGN}/Type", "test")
     else:
-        reading.remarks.append(f'Type "{kind[:40]}" has no plan of its own here; the load of its test is planned')
+        reading.remarks.append(
+            f'Type "{kind[:40]}" has no plan of its own here; the load of its test is planned'
+        )
+    return TESTS.get(kind, "performance")
+
+
+def _head(reading: _Reading, test: str) -> TomlTable:
+    """What the plan says of itself, and its limits."""
+    head: TomlTable = {"name": "jetstress", "test": test}
     description = reading.take(f"{DESIGN}/Description", "description")
     if description:
         head["description"] = " ".join(description.split())
-    head["limits"], head["stated_limits"] = _limits(reading, head["test"])
-    count, rate = (reading.number(f"{PROFILE}/{name}", 0, 1e7) for name in ("MailboxCount", "MailboxIops"))
+    head["limits"], head["stated_limits"] = _limits(reading, test)
+    count, rate = (
+        reading.number(f"{PROFILE}/{name}", 0, 1e7) for name in ("MailboxCount", "MailboxIops")
+    )
     if count and rate:
         head["required_iops"] = round(count * rate, 6)
         margin = reading.number(f"{PROFILE}/MarginIops", 0, 0.5)
@@ -222,22 +270,28 @@ def _limits(reading: _Reading, test: str) -> tuple[str, list[str]]:
             if value is not None and value < usual:
                 stated.append(f"{figure}<={value:g}")
             elif value is not None and value > usual:
-                reading.remarks.append(f"{base}/{name} is {value:g} ms; {usual} ms are judged here all the same")
+                reading.remarks.append(
+                    f"{base}/{name} is {value:g} ms; {usual} ms are judged here all the same"
+                )
     return ("lenient" if lenient else "strict"), stated
 
 
-def _instances(reading: _Reading, edition: str, root: str) -> list[dict[str, Any]]:
+def _instances(reading: _Reading, edition: str, root: str) -> list[_Instance]:
     """One entry for each log stream: target, paths and everything the instance has."""
-    shared: dict[str, Any] = {"edition": edition}
+    shared: TomlTable = {"edition": edition}
     page = reading.number(f"{JET}/DatabasePageSize", 4096, 32768, "page_kib", whole=True)
     if page is not None and page not in (4096, 8192, 16384, 32768):
-        reading.wrong(f"{JET}/DatabasePageSize", f"is {page}", "4096, 8192, 16384 or 32768 was expected")
+        reading.wrong(
+            f"{JET}/DatabasePageSize", f"is {page}", "4096, 8192, 16384 or 32768 was expected"
+        )
     if page is not None:
         shared["page_kib"] = int(page) // 1024
     copies = reading.number(f"{PROFILE}/DatabaseCopyCount", 1, 16, "copies", whole=True)
     circular = reading.flag(f"{JET}/CircularLog", "circular_log")
     maintenance = reading.flag(f"{DESIGN}/RunDatabaseMaintenancePerformance", "maintenance")
-    throttle = reading.number(f"{JET}/DBMThrottling", 0, 60_000, "maintenance_throttle_ms", whole=True)
+    throttle = reading.number(
+        f"{JET}/DBMThrottling", 0, 60_000, "maintenance_throttle_ms", whole=True
+    )
     for key, value in (
         ("copies", copies),
         ("circular_log", circular),
@@ -246,41 +300,56 @@ def _instances(reading: _Reading, edition: str, root: str) -> list[dict[str, Any
     ):
         if value is not None:
             shared[key] = value
-    found = _paths(reading, root) or [{"path": f"{root}/databases", "databases": 1}]
-    size = _database_size_mib(reading, sum(item["databases"] for item in found))
-    return [{**item, **shared, **({"database_size_mib": size} if size else {})} for item in found]
+    found = _paths(reading, root) or [_Instance(f"{root}/databases", None, 1, {"databases": 1})]
+    size = _database_size_mib(reading, sum(item.databases for item in found))
+    if size:
+        shared["database_size_mib"] = size
+    return [replace(item, fields={**item.fields, **shared}) for item in found]
 
 
-def _paths(reading: _Reading, root: str) -> list[dict[str, Any]]:
+def _paths(reading: _Reading, root: str) -> list[_Instance]:
     found = []
     numbers = sorted(
-        {int(match.group(1)) for path in reading.fields if (match := re.search(r"EseInstance\[(\d{1,4})\]", path))}
+        {
+            int(match.group(1))
+            for path in reading.fields
+            if (match := re.search(r"EseInstance\[(\d{1,4})\]", path))
+        }
     )
     for number in numbers:
         base = f"{PROFILE}/EseInstances/EseInstance[{number}]"
         paths = [
-            value for path, value in reading.fields.items() if path.startswith(f"{base}/DatabasePaths/Path") and value
+            value
+            for path, value in reading.fields.items()
+            if path.startswith(f"{base}/DatabasePaths/Path") and value
         ]
         if not paths:
-            reading.wrong(base, "has no database path", "write <DatabasePaths><Path>E:\\db1</Path></DatabasePaths>")
+            reading.wrong(
+                base,
+                "has no database path",
+                "write <DatabasePaths><Path>E:\\db1</Path></DatabasePaths>",
+            )
             continue
         log = reading.look(f"{base}/LogPath")
-        item: dict[str, Any] = {"path": linux_path(paths[0], root), "databases": len(paths)}
+        path, log_path = linux_path(paths[0], root), linux_path(log, root) if log else None
+        values: TomlTable = {"databases": len(paths)}
         bias = reading.number(f"{base}/@IopsBias", 0.001, 1000)
         if bias not in (None, 1):
-            item["weight"] = bias
-        if log and linux_path(log, root) != item["path"]:
-            item["log_path"] = linux_path(log, root)
+            values["weight"] = bias
         if len({linux_path(path, root) for path in paths}) > 1:
             reading.remarks.append(
-                f"EseInstance {number} has databases in several places; here they lie together in the first"
+                f"EseInstance {number} has databases in several places; here they lie together in "
+                f"the first"
             )
-        found.append(item)
+        found.append(_Instance(path, log_path if log_path != path else None, len(paths), values))
     if not found and not reading.mistakes:
-        reading.remarks.append("the file names no databases; correct the path of the target in the plan")
+        reading.remarks.append(
+            "the file names no databases; correct the path of the target in the plan"
+        )
     elif found:
         reading.remarks.append(
-            f"drive letters became directories below {root}; correct the paths of the targets, or import with --root"
+            f"drive letters became directories below {root}; correct the paths of the targets, or "
+            f"import with --root"
         )
     return found
 
@@ -291,27 +360,40 @@ def linux_path(path: str, root: str) -> str:
     >>> linux_path("E:\\db1\\db", "/mnt")
     '/mnt/e/db1/db'
     """
-    parts = [part for part in re.split(r"[\\/]+", path.replace(":", "").strip()) if part not in ("", ".", "..")]
+    parts = [
+        part
+        for part in re.split(r"[\\/]+", path.replace(":", "").strip())
+        if part not in ("", ".", "..")
+    ]
     if re.match(r"[A-Za-z]:", path.strip()) and parts:
         parts[0] = parts[0].lower()
     return "/".join([root.rstrip("/"), *parts])
 
 
 def _database_size_mib(reading: _Reading, databases: int) -> int | None:
-    """Mailboxes times their quota, divided among the databases; None where the file fills volumes by a percentage."""
+    """Mailboxes times their quota, divided among the databases.
+
+    None where the file fills volumes by a percentage.
+    """
     count = reading.number(f"{PROFILE}/MailboxCount", 0, 1e8, whole=True)
     quota = reading.number(f"{PROFILE}/MailboxQuota", 0, 1e8)
     if count and quota:
         return max(64, round(count * quota / databases))
-    reading.remarks.append("the file does not say how large databases are; write database_size_mib into the plan")
+    reading.remarks.append(
+        "the file does not say how large databases are; write database_size_mib into the plan"
+    )
     return None
 
 
-def _workload(reading: _Reading, edition: str, test: str) -> dict[str, Any]:
-    workload: dict[str, Any] = {"name": "mix", "load": _load(reading, edition, test)}
+def _workload(reading: _Reading, edition: str, test: str) -> _Workload:
+    load = _load(reading, edition, test)
+    workload: TomlTable = {"name": "mix"}
     sluggish = reading.number(f"{DESIGN}/SluggishSessions", 0, 1000, "sluggish", whole=True)
     updates = reading.number(f"{DESIGN}/BatchUpdates", 1, 1e6, "batch_operations", whole=True)
-    mix = {key: reading.number(f"{DESIGN}/OperationMix/{name}", 0, 100, key, whole=True) for key, name in MIX.items()}
+    mix = {
+        key: reading.number(f"{DESIGN}/OperationMix/{name}", 0, 100, key, whole=True)
+        for key, name in MIX.items()
+    }
     changes = [mix[key] for key in ("insert_percent", "delete_percent", "replace_percent")]
     workload |= {key: value for key, value in mix.items() if value is not None}
     known = [value for value in changes if value is not None]
@@ -332,33 +414,42 @@ def _workload(reading: _Reading, edition: str, test: str) -> dict[str, Any]:
     for key, value in (("sluggish", sluggish), ("batch_operations", updates)):
         if value is not None:
             workload[key] = value
-    return workload
+    return _Workload(workload, load)
 
 
-def _load(reading: _Reading, edition: str, test: str) -> dict[str, Any]:
-    """Sessions where tuning is off; users at their rate, or a search, where the tool would have tuned."""
+def _load(reading: _Reading, edition: str, test: str) -> TomlTable:
+    """Sessions where tuning is off.
+
+    Users at their rate, or a search, where the tool would have tuned.
+    """
     fixed = reading.flag(f"{DESIGN}/SuppressTuning", "load" if test in LOADED else "")
     profile = (reading.look(f"{PROFILE}/DatabaseSizing") or "").lower() == "profile"
     users = reading.number(f"{PROFILE}/MailboxCount", 0, 1e9, whole=True)
     rate = reading.number(f"{PROFILE}/MailboxIops", 0, 1000)
     if fixed is False and test in LOADED and profile and users and rate:
         reading.remarks.append(
-            "the tool would have tuned its threads; the plan lets users arrive at their rate instead"
+            "the tool would have tuned its threads; the plan lets users arrive at their rate "
+            "instead"
         )
         for name in ("MailboxCount", "MailboxIops"):
             reading.take(f"{PROFILE}/{name}", "load")
         share = reading.number(f"{PROFILE}/ThroughputPercentage", 0.1, 1000, "throughput_percent")
-        load: dict[str, Any] = {"users": users, "iops_per_user": rate}
-        return load | ({"throughput_percent": share} if share and share != 100 else {})
+        load: TomlTable = {"users": users, "iops_per_user": rate}
+        if share and share != 100:
+            load["throughput_percent"] = share
+        return load
     threads = reading.number(f"{PROFILE}/ThreadCount", 1, 100_000, "sessions", whole=True)
-    sessions = {"sessions": threads, "shared": edition == "2013"} if threads else {}
+    sessions: TomlTable = {"sessions": threads, "shared": edition == "2013"} if threads else {}
     if fixed is False and test in LOADED:
         reading.remarks.append(
-            "the tool would have tuned its threads; the plan searches the highest rate within the limits"
+            "the tool would have tuned its threads; the plan searches the highest rate within the "
+            "limits"
         )
         return {"search": "max", **sessions}
     if not sessions:
-        reading.remarks.append("the file has no thread count; the plan takes the edition's sessions")
+        reading.remarks.append(
+            "the file has no thread count; the plan takes the edition's sessions"
+        )
     return sessions
 
 
@@ -375,22 +466,35 @@ def seconds_of(duration: str) -> int | None:
     return ((years * 365 + months * 30 + days) * 24 + hours) * 3600 + minutes * 60 + seconds
 
 
-def _phases(reading: _Reading, test: str, *, searches: bool) -> list[dict[str, Any]]:
+def _phases(reading: _Reading, test: str, *, searches: bool) -> list[TomlTable]:
     """The phases of the kind of test, as the tool goes through them."""
-    share = reading.number(f"{DESIGN}/PreloadJetCache", 0, 1, "cache_percent" if test in LOADED else "")
-    wants_checksum = reading.flag(f"{DESIGN}/VerifyChecksum", "checksum phase" if test in LOADED else "") is not False
+    share = reading.number(
+        f"{DESIGN}/PreloadJetCache", 0, 1, "cache_percent" if test in LOADED else ""
+    )
+    wants_checksum = (
+        reading.flag(f"{DESIGN}/VerifyChecksum", "checksum phase" if test in LOADED else "")
+        is not False
+    )
     seconds = _duration_s(reading, "duration_s" if test in LOADED else "")
     if test == "backup":
         return [{"kind": "prepare"}, {"kind": "backup"}, {"kind": "stop"}]
     if test == "recovery":
         logs = reading.number(f"{DESIGN}/LogFilesToReplay", 1, 100_000, "logs", whole=True)
-        generate = {"kind": "generate_logs", **({"logs": logs} if logs else {})}
+        generate: TomlTable = {"kind": "generate_logs", **({"logs": logs} if logs else {})}
         return [{"kind": "prepare"}, generate, {"kind": "recover"}, {"kind": "stop"}]
-    warm: dict[str, Any] = {"kind": "warm_up"}
+    warm: TomlTable = {"kind": "warm_up"}
     if share is not None:
         warm["cache_percent"] = round(share * 100)
-    search = [{"kind": "search", "duration_s": settings.SEARCH["duration_s"]}] if searches else []
-    phases = [{"kind": "prepare"}, warm, *search, {"kind": "measure", "duration_s": seconds}, {"kind": "stop"}]
+    search: list[TomlTable] = (
+        [{"kind": "search", "duration_s": settings.SEARCH["duration_s"]}] if searches else []
+    )
+    phases: list[TomlTable] = [
+        {"kind": "prepare"},
+        warm,
+        *search,
+        {"kind": "measure", "duration_s": seconds},
+        {"kind": "stop"},
+    ]
     return [*phases, {"kind": "checksum"}] if wants_checksum else phases
 
 
@@ -406,39 +510,51 @@ def _duration_s(reading: _Reading, key: str) -> int:
 
 
 def _toml(
-    head: dict[str, Any],
+    head: TomlTable,
     kept: Fields,
-    instances: list[dict[str, Any]],
-    workload: dict[str, Any],
-    phases: list[dict[str, Any]],
+    instances: list[_Instance],
+    workload: _Workload,
+    phases: list[TomlTable],
 ) -> str:
     lines = [
-        "# Made from a JetstressConfig.xml by `plimsoll import`; look at the paths before running it.",
+        "# Made from a JetstressConfig.xml by `plimsoll import`; look at the paths before running "
+        "it.",
         'kind = "plan"',
         "schema_version = 1",
     ]
     lines += [f"{key} = {_value(value)}" for key, value in head.items() if value not in (None, [])]
-    lines += ["", "# Fields that mean nothing here; `plimsoll plan export` writes them again.", "jetstress_fields = ["]
+    lines += [
+        "",
+        "# Fields that mean nothing here; `plimsoll plan export` writes them again.",
+        "jetstress_fields = [",
+    ]
     lines += [f"    {_value(text)}," for text in field_lines(kept)] + ["]"]
     for number, instance in enumerate(instances, 1):
-        lines += ["", "[[target]]", f'name = "volume{number}"', f"path = {_value(instance['path'])}"]
-        if "log_path" in instance:
-            lines.append(f"log_path = {_value(instance['log_path'])}")
+        lines += [
+            "",
+            "[[target]]",
+            f'name = "volume{number}"',
+            f"path = {_value(instance.path)}",
+        ]
+        if instance.log_path:
+            lines.append(f"log_path = {_value(instance.log_path)}")
     for number, instance in enumerate(instances, 1):
         lines += ["", "[[instance]]", f'name = "instance{number}"', f'target = "volume{number}"']
-        lines += [f"{key} = {_value(value)}" for key, value in instance.items() if key not in ("path", "log_path")]
+        lines += [f"{key} = {_value(value)}" for key, value in instance.fields.items()]
     lines += ["", "[[workload]]"]
-    load = workload.pop("load")
-    lines += [f"{key} = {_value(value)}" for key, value in workload.items()]
-    if load:
-        lines.append("load = { " + ", ".join(f"{key} = {_value(value)}" for key, value in load.items()) + " }")
+    lines += [f"{key} = {_value(value)}" for key, value in workload.fields.items()]
+    if workload.load:
+        load = ", ".join(f"{key} = {_value(value)}" for key, value in workload.load.items())
+        lines.append(f"load = {{ {load} }}")
     for phase in phases:
         lines += ["", "[[phase]]", *(f"{key} = {_value(value)}" for key, value in phase.items())]
     return "\n".join(lines) + "\n"
 
 
-def _value(value: Any) -> str:
-    """A value as TOML; texts of JSON are texts of TOML but for the one character that TOML wants escaped."""
+def _value(value: str | float | bool | list[str] | None) -> str:
+    """A value as TOML; texts of JSON are texts of TOML but for the one character that TOML wants
+    escaped.
+    """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

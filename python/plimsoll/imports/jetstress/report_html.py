@@ -1,9 +1,10 @@
 """Result pages of the test tool: HTML to sections, and sections to a page in the same shape.
 
-A scanner of our own looks at names of tags and at text, nothing else, in one pass whose time grows with the size alone: the
-standard library's parser takes minutes for a hostile page. A damaged page yields fewer sections; what is missing is found by
-`reported`. A section begins with a legend, a heading or a caption whose words are known; its rows are table rows with at least
-two cells. Pages are UTF-8, UTF-16 with a mark, or Windows-1252.
+A scanner of our own looks at names of tags and at text, nothing else, in one pass whose time grows
+with the size alone: the standard library's parser takes minutes for a hostile page. A damaged page
+yields fewer sections; what is missing is found by `reported`. A section begins with a legend, a
+heading or a caption whose words are known; its rows are table rows with at least two cells. Pages
+are UTF-8, UTF-16 with a mark, or Windows-1252.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import escape, unescape
-from typing import Any
 
+from plimsoll.documents.reported import ReportedTest
 from plimsoll.imports.report_model import Row, Section, reported_of
 from plimsoll.inputs.mistakes import InputError, Mistake
 
@@ -36,11 +37,12 @@ def decode(name: str, content: bytes) -> str:
             return content.decode("cp1252", errors="replace")
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(
-            name, [Mistake(line, "", "is not text in UTF-8, UTF-16 or Windows-1252", "save it as UTF-8")]
+            name,
+            [Mistake(line, "", "is not text in UTF-8, UTF-16 or Windows-1252", "save it as UTF-8")],
         ) from error
 
 
-def read_html(name: str, content: bytes) -> dict[str, Any]:
+def read_html(name: str, content: bytes) -> ReportedTest:
     """The report on a page.
 
     Raises:
@@ -69,7 +71,10 @@ _SILENT_END = {tag: re.compile(rf"</{tag}", re.IGNORECASE) for tag in ("script",
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str, int]]:
-    """Start tags, end tags and text between them, each with its line; what is never closed ends the page."""
+    """Start tags, end tags and text between them, each with its line.
+
+    What is never closed ends the page.
+    """
     place, line = 0, 1
     while (start := text.find("<", place)) >= 0:
         if start > place:
@@ -155,7 +160,9 @@ class _Page:
     def _end_text(self) -> None:
         if self.taking is None:
             return
-        text = "\n".join(part for line in "".join(self.taking).split("\n") if (part := " ".join(line.split())))
+        text = "\n".join(
+            part for line in "".join(self.taking).split("\n") if (part := " ".join(line.split()))
+        )
         self.taking = None
         if self.is_title:
             self._title(" ".join(text.split()))
@@ -187,13 +194,17 @@ class _Page:
 def page_of(title: str, sections: list[Section]) -> str:
     """Sections as a page of their own."""
     body = "\n".join(section_html(section) for section in sections)
-    return f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>\n<body>\n<h1>{escape(title)}</h1>\n{body}\n</body></html>\n'
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta '
+        f'charset="utf-8"><title>{escape(title)}</title></head>\n<body>\n<h1>{escape(title)}</h1>\n{body}\n</body></html>\n'
+    )
 
 
 def section_html(section: Section) -> str:
     """One section: its title as the legend, its rows as a table, its lines one below the other."""
     rows = "\n".join(
-        "<tr>" + "".join(_cell(text, place) for place, text in enumerate(row.cells)) + "</tr>" for row in section.rows
+        "<tr>" + "".join(_cell(text, place) for place, text in enumerate(row.cells)) + "</tr>"
+        for row in section.rows
     )
     table = f"<table>\n{rows}\n</table>" if rows else ""
     lines = "<br>\n".join(escape(text) for _, text in section.lines)

@@ -1,8 +1,11 @@
-"""The words of a Jetstress report: its sections, labels and columns, each with the name it has here.
+"""The words of a Jetstress report.
 
-One table serves both directions: a report is read by it, and the appendices of a solution document are written by it, so
-that what was written can be read again. Source: the reports of builds 14.01 and 15.00 as the EMC VNXe3300 and SanDisk papers
-print them. Names are those of the published results in machine-readable form; the unit is the end of the name.
+Its sections, labels and columns, each with the name it has here.
+
+One table serves both directions: a report is read by it, and the appendices of a solution document
+are written by it, so that what was written can be read again. Source: the reports of builds 14.01
+and 15.00 as the EMC VNXe3300 and SanDisk papers print them. Names are those of the published
+results in machine-readable form; the unit is the end of the name.
 """
 
 from __future__ import annotations
@@ -12,8 +15,17 @@ from dataclasses import dataclass
 
 #: What a value is, and so how its text is read and written.
 TEXT, TIME, FILE, WHOLE, DECIMAL, PERCENT, MEGABYTES, FLAG, CLOCK, EXACT = (
-    "text", "time", "file", "whole", "decimal", "percent", "megabytes", "flag", "clock", "exact",
-)  # fmt: skip
+    "text",
+    "time",
+    "file",
+    "whole",
+    "decimal",
+    "percent",
+    "megabytes",
+    "flag",
+    "clock",
+    "exact",
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,11 @@ COUNTERS = (
     Label("pool_paged_bytes", "Pool Paged Bytes"),
     Label("database_page_fault_stalls_per_sec", "Database Page Fault Stalls/sec"),
 )
-LEVEL_COLUMNS = (Label("average", "Average"), Label("minimum", "Minimum"), Label("maximum", "Maximum"))
+LEVEL_COLUMNS = (
+    Label("average", "Average"),
+    Label("minimum", "Minimum"),
+    Label("maximum", "Maximum"),
+)
 CHECKSUM_COLUMNS = (
     Label("seen_pages", "Seen pages", WHOLE),
     Label("bad_pages", "Bad pages", WHOLE),
@@ -143,22 +159,86 @@ class Part:
 
 
 PARTS = (
-    Part("backup", "Database Backup Statistics - All", ROWS, BACKUP_COLUMNS, ("Database Backup Statistics", "backup-statistics"), "Database Instance"),
-    Part("recovery", "Soft-Recovery Statistics - All", ROWS, RECOVERY_COLUMNS, ("Soft Recovery Statistics", "recovery-statistics"), "Database Instance"),
+    Part(
+        "backup",
+        "Database Backup Statistics - All",
+        ROWS,
+        BACKUP_COLUMNS,
+        ("Database Backup Statistics", "backup-statistics"),
+        "Database Instance",
+    ),
+    Part(
+        "recovery",
+        "Soft-Recovery Statistics - All",
+        ROWS,
+        RECOVERY_COLUMNS,
+        ("Soft Recovery Statistics", "recovery-statistics"),
+        "Database Instance",
+    ),
     Part("summary", "Test Summary", PAIRS, TEST_SUMMARY, ("test-summary",)),
     Part("issues", "Test Issues", LOG, (), ("test-issues", "Issues")),
     Part("sizing", "Database Sizing and Throughput", PAIRS, SIZING, ("database-sizing",)),
     Part("parameters", "Jetstress System Parameters", PAIRS, PARAMETERS, ("jetstress-system",)),
     Part("configuration", "Database Configuration", PLACES, (), ("database-configuration",)),
-    Part("transactional_io", "Transactional I/O Performance", ROWS, IO_COLUMNS, ("disk-subsystem", "disk-subsystem-transactional", "Disk Subsystem Performance of Transactions")),
-    Part("background_database_maintenance_io", "Background Database Maintenance I/O Performance", ROWS, MAINTENANCE_COLUMNS, ("disk-subsystem-of-dbmaintenance",)),
-    Part("log_replication_io", "Log Replication I/O Performance", ROWS, REPLICATION_COLUMNS, ("disk-subsystem-of-logreplication",)),
+    Part(
+        "transactional_io",
+        "Transactional I/O Performance",
+        ROWS,
+        IO_COLUMNS,
+        (
+            "disk-subsystem",
+            "disk-subsystem-transactional",
+            "Disk Subsystem Performance of Transactions",
+        ),
+    ),
+    Part(
+        "background_database_maintenance_io",
+        "Background Database Maintenance I/O Performance",
+        ROWS,
+        MAINTENANCE_COLUMNS,
+        ("disk-subsystem-of-dbmaintenance",),
+    ),
+    Part(
+        "log_replication_io",
+        "Log Replication I/O Performance",
+        ROWS,
+        REPLICATION_COLUMNS,
+        ("disk-subsystem-of-logreplication",),
+    ),
     Part("total_io", "Total I/O Performance", ROWS, IO_COLUMNS, ("disk-subsystem-total",)),
-    Part("host", "Host System Performance", LEVELS, COUNTERS, ("host-system", "memory-system"), "Counter"),
-    Part("checksum", "Checksum Statistics - All", ROWS, CHECKSUM_COLUMNS, ("Checksum Statistics", "checksum-statistics"), "Database"),
-    Part("checksum_disks", "Disk Subsystem Performance (of checksum)", ROWS, DISK_COLUMNS, ("disk-subsystem-of-checksum",), "LogicalDisk"),
-    Part("checksum_host", "Memory System Performance (of checksum)", LEVELS, COUNTERS, ("memory-system-of-checksum",), "Counter"),
+    Part(
+        "host",
+        "Host System Performance",
+        LEVELS,
+        COUNTERS,
+        ("host-system", "memory-system"),
+        "Counter",
+    ),
+    Part(
+        "checksum",
+        "Checksum Statistics - All",
+        ROWS,
+        CHECKSUM_COLUMNS,
+        ("Checksum Statistics", "checksum-statistics"),
+        "Database",
+    ),
+    Part(
+        "checksum_disks",
+        "Disk Subsystem Performance (of checksum)",
+        ROWS,
+        DISK_COLUMNS,
+        ("disk-subsystem-of-checksum",),
+        "LogicalDisk",
+    ),
+    Part(
+        "checksum_host",
+        "Memory System Performance (of checksum)",
+        LEVELS,
+        COUNTERS,
+        ("memory-system-of-checksum",),
+        "Counter",
+    ),
     Part("log", "Test Log", LOG, (), ("test-log",)),
-)  # fmt: skip
+)
 PART_OF = {bare(title): part for part in PARTS for title in (part.title, *part.other_titles)}
 PART_NAMED = {part.name: part for part in PARTS}

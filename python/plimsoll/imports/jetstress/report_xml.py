@@ -1,14 +1,14 @@
 """Result files of the test tool in XML: to the same sections as its pages.
 
-The root is `output`; below it stand `test-summary`, `test-issues`, `database-sizing` and `jetstress-system` with
-`element name= value=`, and `disk-subsystem-…` and `host-…` with objects, instances and their `counter name= average=`.
-Source: scripts that people published to read such files. Limit: only the averages that the file holds; it has no log.
+The root is `output`; below it stand `test-summary`, `test-issues`, `database-sizing` and
+`jetstress-system` with `element name= value=`, and `disk-subsystem-…` and `host-…` with objects,
+instances and their `counter name= average=`. Source: scripts that people published to read such
+files. Limit: only the averages that the file holds; it has no log.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
+from plimsoll.documents.reported import ReportedTest
 from plimsoll.imports.jetstress import report_labels
 from plimsoll.imports.jetstress.report_labels import Part
 from plimsoll.imports.report_model import Row, Section, part_of, reported_of
@@ -16,7 +16,7 @@ from plimsoll.inputs.mistakes import InputError, Mistake
 from plimsoll.inputs.safe_xml import Element, parse_xml
 
 
-def read_xml(name: str, content: bytes) -> dict[str, Any]:
+def read_xml(name: str, content: bytes) -> ReportedTest:
     """The report in a result file.
 
     Raises:
@@ -29,7 +29,9 @@ def sections_of_file(name: str, root: Element) -> list[Section]:
     """Every section of a result file."""
     if root.name != "output":
         hint = "results have <output> as their root, a configuration has <configuration>"
-        raise InputError(name, [Mistake(root.line, root.name[:40], "is not the root of a result file", hint)])
+        raise InputError(
+            name, [Mistake(root.line, root.name[:40], "is not the root of a result file", hint)]
+        )
     return [_section(child) for child in root.children]
 
 
@@ -43,13 +45,18 @@ def _section(element: Element) -> Section:
         section.rows = _levels(instances)
     else:
         section.rows = [
-            Row(child.line, [child.attributes["name"], child.attributes.get("value", child.text).strip()])
+            Row(
+                child.line,
+                [child.attributes["name"], child.attributes.get("value", child.text).strip()],
+            )
             for child in _named(element)
         ]
         section.lines = [
             (child.line, text)
             for child in element.children
-            if not child.children and "name" not in child.attributes and (text := child.text.strip())
+            if not child.children
+            and "name" not in child.attributes
+            and (text := child.text.strip())
         ]
     return section
 
@@ -76,11 +83,19 @@ def _table(part: Part, instances: list[tuple[str, Element]]) -> list[Row]:
     rows = [Row(0, [part.first, *(label.label for label in part.labels)])]
     for name, instance in instances:
         averages = {
-            report_labels.bare(counter.attributes.get("name", "")): counter.attributes.get("average", "")
+            report_labels.bare(counter.attributes.get("name", "")): counter.attributes.get(
+                "average", ""
+            )
             for counter in instance.all("counter")
         }
         rows.append(
-            Row(instance.line, [name, *(averages.get(report_labels.bare(label.label), "") for label in part.labels)])
+            Row(
+                instance.line,
+                [
+                    name,
+                    *(averages.get(report_labels.bare(label.label), "") for label in part.labels),
+                ],
+            )
         )
     return rows
 
@@ -89,6 +104,8 @@ def _levels(instances: list[tuple[str, Element]]) -> list[Row]:
     rows = [Row(0, ["Counter", *(column.label for column in report_labels.LEVEL_COLUMNS)])]
     for _, instance in instances:
         for counter in instance.all("counter"):
-            values = [counter.attributes.get(column.name, "") for column in report_labels.LEVEL_COLUMNS]
+            values = [
+                counter.attributes.get(column.name, "") for column in report_labels.LEVEL_COLUMNS
+            ]
             rows.append(Row(counter.line, [counter.attributes.get("name", ""), *values]))
     return rows

@@ -1,9 +1,12 @@
-"""Rows of tables out of a printed page: cells cut in two, in one line or over several, put together again.
+"""Rows of tables out of a printed page.
 
-A page made narrower than its table breaks a cell after some digits: `12.517` becomes `12.5` and `17`. Text taken from it
-shows the two below each other, one after the other, or side by side, and the name of the row is cut in the same way.
-What makes repair possible is that the tool prints every figure with the same number of decimals: a cell is whole when it
-has them, and no cell is whole too early. A row that cannot be put together so is refused with its line.
+Cells cut in two, in one line or over several, put together again.
+
+A page made narrower than its table breaks a cell after some digits: `12.517` becomes `12.5` and
+`17`. Text taken from it shows the two below each other, one after the other, or side by side, and
+the name of the row is cut in the same way. What makes repair possible is that the tool prints every
+figure with the same number of decimals: a cell is whole when it has them, and no cell is whole too
+early. A row that cannot be put together so is refused with its line.
 """
 
 from __future__ import annotations
@@ -49,11 +52,14 @@ def whole_name(block: Block, known: list[str]) -> str:
     """The name of a row, the cut end taken from its lines; the longest that is known."""
     if block.name in known or not known:
         return block.name
-    # The end of the name stands at the left of a line below it; a number in the first line is a figure.
+    # The end of the name stands at the left of a line below it; a number in the first line is a
+    # figure.
     for place, line in enumerate(block.lines[1:], 1):
         match = re.match(r"\s{0,4}(\d{1,3})(?=\s|$)", line)
         if match and block.name + match.group(1) in known:
-            block.lines[place] = line[: match.start(1)] + " " * len(match.group(1)) + line[match.end(1) :]
+            block.lines[place] = (
+                line[: match.start(1)] + " " * len(match.group(1)) + line[match.end(1) :]
+            )
             return block.name + match.group(1)
     return block.name
 
@@ -103,7 +109,8 @@ def _in_sequence(rows: list[list[Piece]], count: int, whole: re.Pattern[str]) ->
 def _by_columns(rows: list[list[Piece]], count: int, whole: re.Pattern[str]) -> list[str] | None:
     """Pieces below each other: every further line's pieces belong to the nearest column above.
 
-    A cell that was not cut has no piece below it. Where a line has just as many pieces as cells are open, they follow in order.
+    A cell that was not cut has no piece below it. Where a line has just as many pieces as cells are
+    open, they follow in order.
     """
     heads = rows[0]
     if len(heads) != count:

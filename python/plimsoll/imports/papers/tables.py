@@ -1,13 +1,16 @@
-"""The numbered tables in the text of a solution paper: configuration, disks, summary of the results, users by mailbox size.
+"""The numbered tables in the text of a solution paper.
 
-A table is found by its caption, a figure by its label, in the words of the published template or in ours. Names are those of
-the published results. What a paper words differently is not found, and then not checked; nothing is guessed.
+Configuration, disks, summary of the results, users by mailbox size.
+
+A table is found by its caption, a figure by its label, in the words of the published template or in
+ours. Names are those of the published results. What a paper words differently is not found, and
+then not checked; nothing is guessed.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Literal, TypedDict
 
 from plimsoll.imports.jetstress.log_lines import read_time
 from plimsoll.imports.papers.text import APPENDIX, Lines, content_lines
@@ -23,8 +26,14 @@ LABELS: dict[int, dict[str, tuple[str, ...]]] = {
         "mailboxes_per_database": ("Number of mailboxes/database", "Mailboxes of a database"),
         "iops_per_mailbox": ("Simulated profile", "I/O per second of a mailbox"),
         "database_lun_size": ("Database LUN size", "Size of a database volume"),
-        "total_database_size_gb": ("Total database size for performance testing", "Size of all databases in the performance test"),
-        "used_by_database_pct": ("% storage capacity used by", "Share of the volumes that databases use"),
+        "total_database_size_gb": (
+            "Total database size for performance testing",
+            "Size of all databases in the performance test",
+        ),
+        "used_by_database_pct": (
+            "% storage capacity used by",
+            "Share of the volumes that databases use",
+        ),
     },
     4: {
         "raw_capacity_per_disk_gb": ("Raw capacity per disk", "Raw capacity of a disk"),
@@ -46,38 +55,74 @@ LABELS: dict[int, dict[str, tuple[str, ...]]] = {
     },
     7: {
         "mb_read_per_sec_per_database": ("MB read/sec per database", "MB read/s of each database"),
-        "mb_read_per_sec_total_per_server": ("MB read/sec total per server", "MB read/s of the server"),
+        "mb_read_per_sec_total_per_server": (
+            "MB read/sec total per server",
+            "MB read/s of the server",
+        ),
     },
     8: {
         "average_time_to_play_one_log_s": ("Average time to play one log file",),
         "log_files_nominal": ("Number of log files", "Log files played"),
     },
-}  # fmt: skip
+}
 
 
-def read_tables(text: str) -> dict[str, Any]:
-    """The figures of a paper's tables as texts of numbers, so that their digits are known; users by mailbox size as pairs."""
-    found: dict[str, Any] = {}
+#: The tables that are read by the labels of their figures.
+_TABLES: dict[int, Literal["table_1", "table_4", "table_5", "table_6", "table_7", "table_8"]] = {
+    1: "table_1",
+    4: "table_4",
+    5: "table_5",
+    6: "table_6",
+    7: "table_7",
+    8: "table_8",
+}
+
+
+class UsersByMailbox(TypedDict, total=False):
+    """Table 9: users, and the size of their mailboxes."""
+
+    rows: list[tuple[str, ...]]
+
+
+class PaperTables(TypedDict, total=False):
+    """The figures of each numbered table as texts of numbers with their units, by name."""
+
+    table_1: dict[str, str]
+    table_2: dict[str, str]
+    table_4: dict[str, str]
+    table_5: dict[str, str]
+    table_6: dict[str, str]
+    table_7: dict[str, str]
+    table_8: dict[str, str]
+    table_9: UsersByMailbox
+    tested_date: str
+    max_users_stated: str
+
+
+def read_tables(text: str) -> PaperTables:
+    """The figures of a paper's tables as texts of numbers, so that their digits are known.
+
+    Users by mailbox size as pairs.
+    """
+    found: PaperTables = {}
     body = _before_reports(content_lines(text))
-    for number, lines in _tables(body).items():
-        figures: dict[str, Any] = {}
-        for name, labels in LABELS.get(number, {}).items():
-            value = next((value for _, line in lines if (value := _value(line, labels)) is not None), None)
-            if value is not None:
-                figures[name] = value
-        if number == 2:
-            memory = re.search(r"(\d+)\s*GB\s+(?:of\s+)?memory", " ".join(line for _, line in lines), re.I)
-            figures = {"host_memory_gb": memory.group(1)} if memory else {}
-        if number == 9:
-            figures = {
-                "rows": [
-                    match.groups()
-                    for _, line in lines
-                    if (match := re.fullmatch(r"\s*([\d,]+)\s+(\d+(?:\.\d+)?)(?:\s+\w.*)?\s*", line))
-                ]
-            }
-        if any(figures.values()):
-            found[f"table_{number}"] = figures
+    lines_of = _tables(body)
+    for number, table in _TABLES.items():
+        figures = _figures(lines_of.get(number, []), LABELS[number])
+        if figures:
+            found[table] = figures
+    memory = re.search(
+        r"(\d+)\s*GB\s+(?:of\s+)?memory", " ".join(line for _, line in lines_of.get(2, [])), re.I
+    )
+    if memory:
+        found["table_2"] = {"host_memory_gb": memory.group(1)}
+    rows = [
+        match.groups()
+        for _, line in lines_of.get(9, [])
+        if (match := re.fullmatch(r"\s*([\d,]+)\s+(\d+(?:\.\d+)?)(?:\s+\w.*)?\s*", line))
+    ]
+    if rows:
+        found["table_9"] = {"rows": rows}
     whole = "\n".join(line for _, line in body)
     tested = re.search(r"Tested(?: date)?:\s*(\d{1,2}/\d{1,2}/\d{4})", whole, re.I)
     if tested:
@@ -86,6 +131,15 @@ def read_tables(text: str) -> dict[str, Any]:
     if users:
         found["max_users_stated"] = users.group(1)
     return found
+
+
+def _figures(lines: Lines, labels: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """The first figure of each label."""
+    found = {
+        name: next((value for _, line in lines if (value := _value(line, begins))), None)
+        for name, begins in labels.items()
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _before_reports(lines: Lines) -> Lines:
@@ -122,5 +176,9 @@ def _value(line: str, labels: tuple[str, ...]) -> str | None:
             match = _FIGURE.search(tail)
             if match:
                 unit = re.match(r"\s*(TB|GB|MB|%)?", tail[match.end() :])
-                return f"{match.group().replace(',', '')} {unit.group(1) or ''}".strip() if unit else match.group()
+                return (
+                    f"{match.group().replace(',', '')} {unit.group(1) or ''}".strip()
+                    if unit
+                    else match.group()
+                )
     return None

@@ -1,16 +1,21 @@
-"""The text of a solution paper: the reports in its appendices, out of tables that printing has broken.
+"""The text of a solution paper.
 
-The text is what `pdftotext -layout` prints of a paper, or any other way that keeps the cells of a row together. Parts are found by their titles, labels by their
-words, rows by the names of instances; everything between them (page headings, repeated column titles, prose) is passed
-over. Reports follow each other: a new one begins where a part appears a second time. A test log that is printed twice is
-taken once. A table that cannot be put together is left out of its report and named among what was lost. Limit: English labels of the published template; figures in pictures are not in the text.
+The reports in its appendices, out of tables that printing has broken.
+
+The text is what `pdftotext -layout` prints of a paper, or any other way that keeps the cells of a
+row together. Parts are found by their titles, labels by their words, rows by the names of
+instances; everything between them (page headings, repeated column titles, prose) is passed over.
+Reports follow each other: a new one begins where a part appears a second time. A test log that is
+printed twice is taken once. A table that cannot be put together is left out of its report and named
+among what was lost. Limit: English labels of the published template; figures in pictures are not in
+the text.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from plimsoll.documents.reported import ReportedTest, ReportSource
 from plimsoll.imports.jetstress import report_labels
 from plimsoll.imports.jetstress.log_lines import TIME
 from plimsoll.imports.jetstress.report_labels import PART_NAMED, Part, bare
@@ -27,9 +32,11 @@ APPENDIX = re.compile(r"\s*Appendix\s+([A-Z])\b[\s:.–—-]*(.*)", re.I)
 #: Decimals of each table: the tool prints rates, sizes and latencies alike.
 DECIMALS = 3
 _FILE = r"(?<!\S)(\S{1,300}\.edb|\(Sum\))"
-_CHECKSUM = re.compile(_FILE + r"\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s*MB(?:ytes)?\s*/\s*(\d+)\s*sec", re.I)
+_CHECKSUM = re.compile(
+    _FILE + r"\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s*MB(?:ytes)?\s*/\s*(\d+)\s*sec", re.I
+)
 _BACKUP = re.compile(
-    r"((?:Instance ?\d+(?:\.\d+)?|\((?:Sum|Avg)\)))\s+(\d+(?:\.\d+)?)\s+(\d+:\d{2}:\d{2})\s+(\d+(?:\.\d+)?)"
+    r"((?:Instance ?\d+(?:\.\d+)?|\((?:Sum|Avg)\)))\s+(\d+(?:\.\d+)?)\s+(\d+:\d{2}:\d{2})\s+(\d+(?:\.\d+)?)"  # noqa: E501
 )
 _RECOVERY = re.compile(r"((?:Instance ?\d+(?:\.\d+)?|\((?:Sum|Avg)\)))\s+(\d+)\s+(\d+\.\d+)")
 
@@ -43,7 +50,7 @@ _STARTS = {
 Lines = list[tuple[int, str]]
 
 
-def read_paper(name: str, text: str) -> list[dict[str, Any]]:
+def read_paper(name: str, text: str) -> list[ReportedTest]:
     """Every report in the text of a paper, in its order.
 
     Args:
@@ -51,12 +58,16 @@ def read_paper(name: str, text: str) -> list[dict[str, Any]]:
         text: its content.
 
     Raises:
-        InputError: it holds no report, or no result of a report can be put together; with the line and what was expected.
+        InputError: it holds no report, or no result of a report can be put together; with the line
+            and what was expected.
     """
     lines = content_lines(text)
     if len(lines) > LINES_MAX:
-        raise InputError(name, [Mistake(0, "", f"has more than {LINES_MAX:,} lines", "no paper of this kind has")])
-    reports: list[dict[str, Any]] = []
+        raise InputError(
+            name,
+            [Mistake(0, "", f"has more than {LINES_MAX:,} lines", "no paper of this kind has")],
+        )
+    reports: list[ReportedTest] = []
     mistakes: list[Mistake] = []
     for appendix, parts in _split(lines):
         sections, lost = _sections(name, parts)
@@ -65,25 +76,24 @@ def read_paper(name: str, text: str) -> list[dict[str, Any]]:
         except InputError as error:
             mistakes += lost or list(error.mistakes)
             continue
-        reports.append(
-            report
-            | {
-                "source": {
-                    "files": [name.rpartition("/")[2]],
-                    "format": "paper",
-                    "part": _part_name(appendix, report, reports),
-                }
-            }
+        report["source"] = ReportSource(
+            files=[name.rpartition("/")[2]],
+            format="paper",
+            part=_part_name(appendix, report, reports),
         )
+        reports.append(report)
     if mistakes:
         raise InputError(name, mistakes)
     if not reports:
-        hint = 'parts such as "Transactional I/O Performance" were expected; take the text with `pdftotext -layout`'
+        hint = (
+            'parts such as "Transactional I/O Performance" were expected; take the text with '
+            "`pdftotext -layout`"
+        )
         raise InputError(name, [Mistake(0, "", "holds no report of the test tool", hint)])
     return reports
 
 
-def _part_name(appendix: str, report: dict[str, Any], before: list[dict[str, Any]]) -> str:
+def _part_name(appendix: str, report: ReportedTest, before: list[ReportedTest]) -> str:
     name = f"appendix-{appendix.lower()}" if appendix else "report"
     name = f"{name}-{report['test_type'].replace('_', '-')}"
     taken = sum(1 for other in before if other["source"]["part"].startswith(name))
@@ -104,9 +114,12 @@ def content_lines(text: str) -> Lines:
     found: Lines = []
     often = max(3, len(pages) / 3)
     for page_lines in pages:
-        # What begins or ends a third of the pages alike, but for its digits, is no content, unless a part or row begins so.
+        # What begins or ends a third of the pages alike, but for its digits, is no content, unless
+        # a part or row begins so.
         dropped = {
-            number for number, line in _edges(page_lines) if edges[_shape(line)] >= often and not _is_content(line)
+            number
+            for number, line in _edges(page_lines)
+            if edges[_shape(line)] >= often and not _is_content(line)
         }
         found += [(number, line) for number, line in page_lines if number not in dropped]
     return found
@@ -145,16 +158,25 @@ def _split(lines: Lines) -> list[tuple[str, list[tuple[Part, Lines]]]]:
         elif taking:
             reports[-1][1][-1][1].append((number, line))
     return [
-        (appendix, parts) for appendix, parts in reports if any(part.shape == report_labels.ROWS for part, _ in parts)
+        (appendix, parts)
+        for appendix, parts in reports
+        if any(part.shape == report_labels.ROWS for part, _ in parts)
     ]
 
 
 def _begun(line: str) -> tuple[Part | None, str]:
-    """The part that a line begins, and what stands behind its title: the log's first entry may follow it in the same line."""
+    """The part that a line begins, and what stands behind its title.
+
+    The log's first entry may follow it in the same line.
+    """
     if len(line) >= 200 or not line.strip():
         return None, ""
     time = TIME.search(line)
-    if time and (part := part_of(line[: time.start()])) is not None and part.shape == report_labels.LOG:
+    if (
+        time
+        and (part := part_of(line[: time.start()])) is not None
+        and part.shape == report_labels.LOG
+    ):
         return part, line[time.start() :]
     return part_of(line), ""
 
@@ -187,20 +209,36 @@ def _sections(name: str, parts: list[tuple[Part, Lines]]) -> tuple[list[Section]
 
 
 def _with_whole_names(parts: list[tuple[Part, Lines]]) -> tuple[list[tuple[Part, Lines]], str]:
-    """The parts with the names of instances as they were before the printing, and a sentence on how many were not."""
+    """The parts with the names of instances as they were before the printing, and a sentence on how
+    many were not.
+    """
     every = [line for _, lines in parts for line in lines]
     known = whole_names(every) or names_without_a_whole_one(every)
-    found, mended = [], 0
+    found, repaired = [], 0
     for part, lines in parts:
-        whole, count = with_whole_names(lines, known) if part.shape != report_labels.LOG else (lines, 0)
-        mended += count
+        whole, count = (
+            with_whole_names(lines, known) if part.shape != report_labels.LOG else (lines, 0)
+        )
+        repaired += count
         found.append((part, whole))
-    return found, f"the names of {mended} rows had lost or misplaced their point and were put right" if mended else ""
+    return (
+        found,
+        f"the names of {repaired} rows had lost or misplaced their point and were put right"
+        if repaired
+        else "",
+    )
 
 
-def _rows_that_are_missing(parts: list[tuple[Part, Lines]], sections: list[Section]) -> list[Mistake]:
-    """A table without a row of an instance that the other tables have: its row is damaged beyond its name."""
-    titles = {part.title for part, _ in parts if part.shape in (report_labels.ROWS, report_labels.PLACES)}
+def _rows_that_are_missing(
+    parts: list[tuple[Part, Lines]], sections: list[Section]
+) -> list[Mistake]:
+    """A table without a row of an instance that the other tables have.
+
+    Its row is damaged beyond its name.
+    """
+    titles = {
+        part.title for part, _ in parts if part.shape in (report_labels.ROWS, report_labels.PLACES)
+    }
     named = {
         section.title: {row.cells[0] for row in section.rows if row.cells[0].startswith("Instance")}
         for section in sections
@@ -236,14 +274,20 @@ def _section(name: str, part: Part, lines: Lines, known: list[str]) -> Section:
         case report_labels.LEVELS:
             return _levels(name, part, lines)
         case report_labels.LOG:
-            return Section(part.title, lines[0][0], lines=[(number, line) for number, line in lines if line.strip()])
+            return Section(
+                part.title,
+                lines[0][0],
+                lines=[(number, line) for number, line in lines if line.strip()],
+            )
     if part.name in ("checksum", "backup", "recovery"):
         return _by_pattern(name, part, lines)
     return _rows(name, part, lines, DRIVE if part.name == "checksum_disks" else INSTANCE, known)
 
 
 def _after(line: str, label: str) -> str | None:
-    """What stands behind a label at the beginning of a line, whatever blanks and signs are in it."""
+    """What stands behind a label at the beginning of a line, whatever blanks and signs are in
+    it.
+    """
     wanted, place = bare(label), 0
     text = line.strip()
     for index, character in enumerate(text):
@@ -262,7 +306,14 @@ def _pairs(part: Part, lines: Lines) -> Section:
     for number, line in lines:
         if not line.strip():
             continue
-        found = next(((label, rest) for label in by_length if (rest := _after(line, label.label)) is not None), None)
+        found = next(
+            (
+                (label, rest)
+                for label in by_length
+                if (rest := _after(line, label.label)) is not None
+            ),
+            None,
+        )
         if found is not None:
             section.rows.append(Row(number, [found[0].label, found[1].lstrip(")]: ")]))
         elif section.rows:
@@ -277,7 +328,9 @@ def _pairs(part: Part, lines: Lines) -> Section:
 def _places(part: Part, lines: Lines) -> Section:
     section = Section(part.title, lines[0][0])
     text = "\n".join(line for _, line in lines)
-    for match in re.finditer(r"(Instance ?\d+(?:\.\d+)?)\s+Log path:\s*(\S+)((?:\s+Database:\s*\S+)+)", text):
+    for match in re.finditer(
+        r"(Instance ?\d+(?:\.\d+)?)\s+Log path:\s*(\S+)((?:\s+Database:\s*\S+)+)", text
+    ):
         databases = re.findall(r"Database:\s*(\S+)", match.group(3))
         number = lines[0][0] + text.count("\n", 0, match.start())
         cells = [f"Log path: {match.group(2)}", *(f"Database: {path}" for path in databases)]
@@ -292,7 +345,10 @@ def _joined(name: str) -> str:
 
 def _levels(name: str, part: Part, lines: Lines) -> Section:
     section = Section(part.title, lines[0][0])
-    titles = {label.label: re.compile(r"\s*".join(map(re.escape, label.label.split())), re.I) for label in part.labels}
+    titles = {
+        label.label: re.compile(r"\s*".join(map(re.escape, label.label.split())), re.I)
+        for label in part.labels
+    }
     mistakes = []
     for title, pattern in titles.items():
         blocks = blocks_of(_until_next(lines, pattern, list(titles.values())), pattern)
@@ -300,7 +356,11 @@ def _levels(name: str, part: Part, lines: Lines) -> Section:
             cells = cells_of(block, 3, DECIMALS)
             if cells is None:
                 mistakes.append(
-                    _broken(block.line, f"{part.title}, {title}", "average, minimum and maximum with three decimals")
+                    _broken(
+                        block.line,
+                        f"{part.title}, {title}",
+                        "average, minimum and maximum with three decimals",
+                    )
                 )
             else:
                 section.rows.append(Row(block.line, [title, *cells]))
@@ -309,7 +369,9 @@ def _levels(name: str, part: Part, lines: Lines) -> Section:
     return section
 
 
-def _until_next(lines: Lines, wanted: re.Pattern[str], all_patterns: list[re.Pattern[str]]) -> Lines:
+def _until_next(
+    lines: Lines, wanted: re.Pattern[str], all_patterns: list[re.Pattern[str]]
+) -> Lines:
     """The lines from a label to the next label."""
     found: Lines = []
     for number, line in lines:
@@ -324,7 +386,10 @@ def _until_next(lines: Lines, wanted: re.Pattern[str], all_patterns: list[re.Pat
 
 def _broken(line: int, where: str, expected: str) -> Mistake:
     return Mistake(
-        line, where, "cannot be put together from its pieces", f"{expected} were expected; the table is damaged here"
+        line,
+        where,
+        "cannot be put together from its pieces",
+        f"{expected} were expected; the table is damaged here",
     )
 
 
@@ -353,7 +418,11 @@ def _rows(name: str, part: Part, lines: Lines, first: re.Pattern[str], known: li
         cells = cells_of(block, len(part.labels), DECIMALS)
         if cells is None:
             mistakes.append(
-                _broken(block.line, f"{part.title}, {place}", f"{len(part.labels)} numbers with three decimals")
+                _broken(
+                    block.line,
+                    f"{part.title}, {place}",
+                    f"{len(part.labels)} numbers with three decimals",
+                )
             )
             continue
         cut += was_cut(block, cells)
@@ -362,9 +431,13 @@ def _rows(name: str, part: Part, lines: Lines, first: re.Pattern[str], known: li
     if mistakes:
         raise InputError(name, mistakes)
     if cut:
-        section.repairs.append(f"{part.title}: the cells of {cut} rows were cut in pieces and put together")
+        section.repairs.append(
+            f"{part.title}: the cells of {cut} rows were cut in pieces and put together"
+        )
     if len(seen) > len(set(seen)):
-        section.repairs.append(f"{part.title}: rows of another table stand before its own and were left out")
+        section.repairs.append(
+            f"{part.title}: rows of another table stand before its own and were left out"
+        )
         last = {place: index for index, place in enumerate(seen)}
         section.rows = [section.rows[index] for index in sorted(last.values())]
     return section

@@ -1,4 +1,6 @@
-"""What a plan says of files: `backend = "files"` of an instance, and the keys of a workload that works on it.
+"""What a plan says of files.
+
+`backend = "files"` of an instance, and the keys of a workload that works on it.
 
     [[instance]]
     name = "share"
@@ -11,8 +13,9 @@
     pattern = "file-server"
     load = { users = 200, iops_per_user = 0.70 }
 
-Without a load it is a closed one, Iometer's way: each of `workers` keeps `outstanding` transfers under way on every file. With
-one, transactions arrive by a schedule, and `outstanding` of all workers and files is the most that may be under way.
+Without a load it is a closed one, Iometer's way: each of `workers` keeps `outstanding` transfers
+under way on every file. With one, transactions arrive by a schedule, and `outstanding` of all
+workers and files is the most that may be under way.
 """
 
 from __future__ import annotations
@@ -29,61 +32,93 @@ BACKENDS = ("files",)
 OPERATIONS = ("file_read", "file_write")
 MIB = 1024 * 1024
 BELOW_BLOCK = ("refuse", "round", "read_modify_write")
-#: The band in which the published tests wanted a load of 0.70 I/O per second and user to stay, as shares of it.
+#: The band in which the published tests wanted a load of 0.70 I/O per second and user to stay, as
+#: shares of it.
 WINDOW_SHARES = (0.60 / 0.70, 0.75 / 0.70)
 WINDOW_SOURCE = "MD3000i paper: 0.60 to 0.75 I/O per second for each user of a file server"
 DEFAULT_PATTERN = "file-server"
 
 INSTANCE_FIELDS = {
-    "files": Field(Number(1, 250, whole=True), meaning="with backend files: how many; 1 if left out"),
+    "files": Field(
+        Number(1, 250, whole=True), meaning="with backend files: how many; 1 if left out"
+    ),
     "file_mib": Field(
         Number(1, 64 * 1024 * 1024, whole=True),
         meaning="size of each file, or what is used of a device; 1024 if left out",
     ),
     "data_pattern": Field(
         Number(0, 2, whole=True),
-        meaning="what is written to files: 0 repeats one byte, 1 is the same at every write of a place, 2 is always new",
+        meaning="what is written to files: 0 repeats one byte, 1 is the same at every write of a "
+        "place, 2 is always new",
     ),
-    "verify": Field(Flag(), meaning="whether what is read from files is compared with what was written"),
+    "verify": Field(
+        Flag(), meaning="whether what is read from files is compared with what was written"
+    ),
 }
 
 ACCESS_FIELDS = {
-    "size_bytes": Field(Number(1, 1 << 30, whole=True), required=True, meaning="length of a request"),
-    "share_percent": Field(Number(0, 100, whole=True), required=True, meaning="how many of a hundred bursts"),
-    "read_percent": Field(Number(0, 100, whole=True), required=True, meaning="how many of a hundred requests read"),
-    "random_percent": Field(
-        Number(0, 100, whole=True), required=True, meaning="how many of a hundred transfers go to a random place"
+    "size_bytes": Field(
+        Number(1, 1 << 30, whole=True), required=True, meaning="length of a request"
     ),
-    "delay_ms": Field(Number(0, 3_600_000, whole=True), default=0, meaning="what the worker waits before a burst"),
+    "share_percent": Field(
+        Number(0, 100, whole=True), required=True, meaning="how many of a hundred bursts"
+    ),
+    "read_percent": Field(
+        Number(0, 100, whole=True), required=True, meaning="how many of a hundred requests read"
+    ),
+    "random_percent": Field(
+        Number(0, 100, whole=True),
+        required=True,
+        meaning="how many of a hundred transfers go to a random place",
+    ),
+    "delay_ms": Field(
+        Number(0, 3_600_000, whole=True), default=0, meaning="what the worker waits before a burst"
+    ),
     "burst": Field(Number(1, 1_000_000, whole=True), default=1, meaning="transactions of a burst"),
     "align_bytes": Field(
         Number(0, 1 << 30, whole=True),
         default=0,
         meaning="transfers begin at multiples of it; 0: sectors of the storage",
     ),
-    "reply_bytes": Field(Number(0, 1 << 30, whole=True), default=0, meaning="what answers each request; 0: nothing"),
+    "reply_bytes": Field(
+        Number(0, 1 << 30, whole=True), default=0, meaning="what answers each request; 0: nothing"
+    ),
 }
 
 WORKLOAD_FIELDS = {
-    "pattern": Field(Text(tuple(patterns())), meaning="a known access specification of files; file-server if left out"),
+    "pattern": Field(
+        Text(tuple(patterns())),
+        meaning="a known access specification of files; file-server if left out",
+    ),
     "access": Field(
-        Tables(ACCESS_FIELDS, 1), meaning="the lines of an access specification, in the place of a pattern"
+        Tables(ACCESS_FIELDS, 1),
+        meaning="the lines of an access specification, in the place of a pattern",
     ),
     "workers": Field(Number(1, 10_000, whole=True), meaning="workers on files; 1 if left out"),
     "outstanding": Field(
-        Number(1, 10_000, whole=True), meaning="transfers that each worker keeps under way on every file; 1 if left out"
+        Number(1, 10_000, whole=True),
+        meaning="transfers that each worker keeps under way on every file; 1 if left out",
     ),
     "below_block": Field(
-        Text(BELOW_BLOCK), meaning="what becomes of transfers that are no whole logical blocks; refuse if left out"
+        Text(BELOW_BLOCK),
+        meaning="what becomes of transfers that are no whole logical blocks; refuse if left out",
     ),
     "window_iops_per_user": Field(
         ListOf(Number(0.0001, 1e6), 2),
-        meaning="least and most I/O per second of one user; outside of it the load was not as planned",
+        meaning="least and most I/O per second of one user; outside of it the load was not as "
+        "planned",
     ),
 }
 
 #: What may be said of a load on files.
-LOAD_KEYS = ("target_iops", "users", "iops_per_user", "transactions_per_s", "spacing", "throughput_percent")
+LOAD_KEYS = (
+    "target_iops",
+    "users",
+    "iops_per_user",
+    "transactions_per_s",
+    "spacing",
+    "throughput_percent",
+)
 _INSTANCE_KEYS = ("name", "target", "backend", "weight", "edition", *INSTANCE_FIELDS)
 
 
@@ -94,7 +129,9 @@ def instance_mistakes(given: Given, index: int, collector: Collector) -> None:
             collector.add(("instance", index, key), "means nothing for files", "remove it")
 
 
-def instance(common: Given, given: Given, seed: int, index: int, device: str | None) -> spec.FilesInstance:
+def instance(
+    common: Given, given: Given, seed: int, index: int, device: str | None
+) -> spec.FilesInstance:
     """An instance of files.
 
     Args:
@@ -125,12 +162,20 @@ def instance(common: Given, given: Given, seed: int, index: int, device: str | N
 def access_of(given: Given) -> list[AccessLine]:
     """The lines of a workload."""
     if given["access"]:
-        return [AccessLine(**{key: int(value) for key, value in line.items()}) for line in given["access"]]
+        return [
+            AccessLine(**{key: int(value) for key, value in line.items()})
+            for line in given["access"]
+        ]
     return list(patterns()[given["pattern"] or DEFAULT_PATTERN].lines)
 
 
 def workload(
-    common: Given, given: Given, files_count: int, sessions_max: int, index: int, collector: Collector
+    common: Given,
+    given: Given,
+    files_count: int,
+    sessions_max: int,
+    index: int,
+    collector: Collector,
 ) -> tuple[spec.FilesWorkload, FilesAsked]:
     """A workload on files, and what its verdict and report need to know of it.
 
@@ -143,9 +188,11 @@ def workload(
         collector: takes the mistakes.
     """
     path = ("workload", index)
-    lines = [line for line in access_of(given) if _is_whole(line)] or list(patterns()[DEFAULT_PATTERN].lines)
+    lines = [line for line in access_of(given) if _is_whole(line)] or list(
+        patterns()[DEFAULT_PATTERN].lines
+    )
     if given["access"] and given["pattern"]:
-        collector.add((*path, "pattern"), "stands beside `access`", "write one of both")
+        collector.add((*path, "pattern"), "cannot be combined with `access`", "write one of both")
     if given["access"]:
         _check_access(lines, (*path, "access"), collector)
     slots = int(given["workers"] or 1) * int(given["outstanding"] or 1)
@@ -153,13 +200,17 @@ def workload(
     asked = _asked_iops(stated, (*path, "load"), collector)
     load = _load(given, stated, asked, io_per_transaction(lines), slots, files_count, sessions_max)
     if isinstance(load, spec.RateLoad) and any(line.delay_ms for line in lines):
-        collector.add(path, "arrives by a schedule, but its access lines have delays", "leave out one of both")
+        collector.add(
+            path, "arrives by a schedule, but its access lines have delays", "leave out one of both"
+        )
     shown = FilesAsked(
         pattern=None if given["access"] else given["pattern"] or DEFAULT_PATTERN,
         target_iops=asked,
         users=stated.get("users"),
         window_iops_per_user=_window(given, stated, path, collector),
-        outstanding=slots * files_count if isinstance(load, spec.SessionsLoad) else load.sessions_max,
+        outstanding=slots * files_count
+        if isinstance(load, spec.SessionsLoad)
+        else load.sessions_max,
     )
     completed = spec.FilesWorkload(
         name=common["name"],
@@ -182,7 +233,10 @@ def _load(
     files_count: int,
     sessions_max: int,
 ) -> spec.SessionsLoad | spec.RateLoad:
-    """A closed load where nothing is said of a rate; otherwise arrivals, with as many under way as are asked for."""
+    """A closed load where nothing is said of a rate.
+
+    Otherwise arrivals, with as many under way as are asked for.
+    """
     rate = stated.get("transactions_per_s") or (None if asked is None else asked / io_per_task)
     if rate is None:
         return spec.SessionsLoad(sessions=slots, shared=False)
@@ -198,7 +252,9 @@ def _is_whole(line: AccessLine) -> bool:
     return None not in (line.size_bytes, line.share_percent, line.read_percent, line.random_percent)
 
 
-def _check_access(lines: list[AccessLine], path: tuple[str | int, ...], collector: Collector) -> None:
+def _check_access(
+    lines: list[AccessLine], path: tuple[str | int, ...], collector: Collector
+) -> None:
     total = sum(line.share_percent for line in lines)
     if total != 100:
         collector.add(path, f"has shares that add up to {total} %", "make them 100")
@@ -211,9 +267,13 @@ def _asked_iops(load: Given, path: tuple[str | int, ...], collector: Collector) 
     for key in load:
         if key not in LOAD_KEYS:
             hint = (
-                "a closed load says `workers` and `outstanding` beside `load`, not in it" if key == "sessions" else ""
+                "a closed load says `workers` and `outstanding` beside `load`, not in it"
+                if key == "sessions"
+                else ""
             )
-            collector.add((*path, key), "means nothing for files", hint or f"write {', '.join(LOAD_KEYS[:4])}")
+            collector.add(
+                (*path, key), "means nothing for files", hint or f"write {', '.join(LOAD_KEYS[:4])}"
+            )
     ways = [key for key in ("target_iops", "users", "transactions_per_s") if key in load]
     if len(ways) > 1:
         collector.add(path, f"says {' and '.join(ways)} of what may be loaded", "write one of them")
@@ -228,12 +288,18 @@ def _asked_iops(load: Given, path: tuple[str | int, ...], collector: Collector) 
     return float(load["target_iops"]) * share if "target_iops" in load else None
 
 
-def _window(given: Given, load: Given, path: tuple[str | int, ...], collector: Collector) -> list[float] | None:
+def _window(
+    given: Given, load: Given, path: tuple[str | int, ...], collector: Collector
+) -> list[float] | None:
     """The band that the I/O of a user must keep: as stated, or as wide as the published one."""
     stated = given["window_iops_per_user"]
     if stated:
         if len(stated) != 2 or stated[0] >= stated[1]:
-            collector.add((*path, "window_iops_per_user"), "is no band", "write the least and the most: [0.60, 0.75]")
+            collector.add(
+                (*path, "window_iops_per_user"),
+                "is no band",
+                "write the least and the most: [0.60, 0.75]",
+            )
         if "users" not in load:
             collector.add((*path, "window_iops_per_user"), "needs users", "say how many in `load`")
         return [float(value) for value in stated]

@@ -1,4 +1,6 @@
-"""Access specifications: lines of which one is drawn for every burst, by name from the shipped data or as a plan states them."""
+"""Access specifications: lines of which one is drawn for every burst, by name from the shipped data
+or as a plan states them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ class AccessLine:
         size_bytes: length of a request.
         share_percent: how many of a hundred bursts are of this line.
         read_percent: how many of a hundred requests read.
-        random_percent: how many of a hundred transfers go to a random place; the others follow on the one before.
+        random_percent: how many of a hundred transfers go to a random place; the others follow on
+            the one before.
         delay_ms: what the worker waits before a burst.
         burst: transactions of a burst.
         align_bytes: transfers begin at multiples of it; 0 for the sectors of the storage.
@@ -53,7 +56,9 @@ def patterns() -> dict[str, Pattern]:
     >>> round(mean_bytes(patterns()["file-server"].lines), 2)
     11345.92
     """
-    content = tomllib.loads(files("plimsoll.data").joinpath("access_patterns.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads(
+        files("plimsoll.data").joinpath("access_patterns.toml").read_text(encoding="utf-8")
+    )
     found = {}
     for row in content["pattern"]:
         lines = tuple(AccessLine(*line) for line in row["lines"])
@@ -71,9 +76,12 @@ def io_per_transaction(lines: Sequence[AccessLine]) -> float:
 
     >>> io_per_transaction([AccessLine(512, 50, 100, 100), AccessLine(512, 50, 100, 100, reply_bytes=512)])
     1.5
-    """
+    """  # noqa: E501
     bursts = sum(line.share_percent * line.burst for line in lines)
-    return sum(line.share_percent * line.burst * (2 if line.reply_bytes else 1) for line in lines) / bursts
+    return (
+        sum(line.share_percent * line.burst * (2 if line.reply_bytes else 1) for line in lines)
+        / bursts
+    )
 
 
 def read_percent(lines: Sequence[AccessLine]) -> float:
@@ -88,7 +96,10 @@ def in_words(lines: Sequence[AccessLine]) -> list[str]:
 
 
 def _line_in_words(line: AccessLine) -> str:
-    words = f"{line.share_percent} % of {line.size_bytes:,} bytes, {line.read_percent} % reads, {line.random_percent} % random"
+    words = (
+        f"{line.share_percent} % of {line.size_bytes:,} bytes, {line.read_percent} % reads, "
+        f"{line.random_percent} % random"
+    )
     further = [
         f"a delay of {line.delay_ms} ms" if line.delay_ms else "",
         f"bursts of {line.burst}" if line.burst > 1 else "",

@@ -1,7 +1,10 @@
-"""Where a mail server listens: `imap://HOST:PORT`, `imaps://...`, `lmtp://...`, `smtp://...`, `smtps://...`.
+"""Where a mail server listens.
 
-An address holds neither account nor password: accounts follow a pattern, passwords stand in a file. `imap+starttls://`, `lmtp+starttls://` and
-`smtp+starttls://` begin in plain text and go over to TLS.
+`imap://HOST:PORT`, `imaps://...`, `lmtp://...`, `smtp://...`, `smtps://...`.
+
+An address holds neither account nor password: accounts follow a pattern, passwords stand in a file.
+`imap+starttls://`, `lmtp+starttls://` and `smtp+starttls://` begin in plain text and go over to
+TLS.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ _SCHEMES: dict[str, tuple[str, Tls, int]] = {
     "smtps": ("smtp", "tls", 465),
     "smtp+starttls": ("smtp", "starttls", 587),
 }
-READ, DELIVER = ("imap", "imaps", "imap+starttls"), tuple(name for name in _SCHEMES if not name.startswith("imap"))
+READ, DELIVER = (
+    ("imap", "imaps", "imap+starttls"),
+    tuple(name for name in _SCHEMES if not name.startswith("imap")),
+)
 
 
 @dataclass(frozen=True)

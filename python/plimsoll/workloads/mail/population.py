@@ -1,9 +1,13 @@
-"""How much mail users send and receive: the balance of a population whose users answer what they read.
+"""How much mail users send and receive.
 
-A user sends `new` messages a day of its own accord, each to `recipients`. Of every message that it processes it makes others: an answer goes to
-one, an answer to all and a forwarded message to `recipients`. With b messages made of one, and a share f of what is received processed, a user
-receives R = new x recipients / (1 - f b) and sends S = new + f (reply + reply_all + forward) R. LoadSim's published averages follow from its published
-shares (`tests/workloads/test_mail_data.py`); a run counts both.
+The balance of a population whose users answer what they read.
+
+A user sends `new` messages a day of its own accord, each to `recipients`. Of every message that it
+processes it makes others: an answer goes to one, an answer to all and a forwarded message to
+`recipients`. With b messages made of one, and a share f of what is received processed, a user
+receives R = new x recipients / (1 - f b) and sends S = new + f (reply + reply_all + forward) R.
+LoadSim's published averages follow from its published shares (`tests/workloads/test_mail_data.py`);
+a run counts both.
 """
 
 from __future__ import annotations
@@ -65,7 +69,9 @@ class Population:
         >>> round(Population(3, 4, 0.10, 0.03, 0.05).sent, 1)
         6.7
         """
-        return self.new + self.processed * (self.reply + self.reply_all + self.forward) * self.received
+        return (
+            self.new + self.processed * (self.reply + self.reply_all + self.forward) * self.received
+        )
 
 
 def growing(made_of_one: float) -> str:
@@ -83,9 +89,15 @@ def mean_recipients(rows: Sequence[Sequence[float]]) -> float:
 
 
 def population_of(
-    tasks: Mapping[str, float], recipients: Sequence[Sequence[float]], on_read: Mapping[str, float], processed: float
+    tasks: Mapping[str, float],
+    recipients: Sequence[Sequence[float]],
+    on_read: Mapping[str, float],
+    processed: float,
 ) -> Population:
-    """The population of users with these tasks; what is sent of their own accord is SendMail and RequestMeeting."""
+    """The population of users with these tasks.
+
+    What is sent of their own accord is SendMail and RequestMeeting.
+    """
     return Population(
         new=tasks.get("SendMail", 0) + tasks.get("RequestMeeting", 0),
         recipients=mean_recipients(recipients),

@@ -1,6 +1,8 @@
-"""The tasks of mail users: their names, what a target does of each, their metrics, and the weights of a score.
+"""The tasks of mail users: their names, what a target does of each, their metrics, and the weights
+of a score.
 
-Names and weights are those of a published score sheet (`data/mail_tasks.toml`, `data/published_results.toml`).
+Names and weights are those of a published score sheet (`data/mail_tasks.toml`,
+`data/published_results.toml`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from typing import Literal
 from plimsoll import settings
 
 Support = Literal["done", "mapped", "unsupported"]
+#: What keeps the mail, by the name of its backend: a server that speaks IMAP, or a store on our
+#: engine.
+Target = Literal["imap", "mail_store"]
 PUBLISHED, MAIL_ONLY = "figure-5", "mail-only"
 #: Names of sets of weights.
 WEIGHTS = (PUBLISHED, MAIL_ONLY)
@@ -27,15 +32,15 @@ class Task:
 
     Attributes:
         name: as the score sheet spells it.
-        support: what IMAP with LMTP or submission does of it.
-        how: by what, or what it would need.
+        supports: what each target does of it.
+        hows: by what, or what it would need.
         is_phase: whether it is a phase of a run and nothing that a user does in its day.
         weight: in the published score.
     """
 
     name: str
-    support: Support
-    how: str
+    supports: Mapping[Target, Support]
+    hows: Mapping[Target, str]
     is_phase: bool
     weight: float
 
@@ -48,10 +53,9 @@ class Task:
         """
         return "mail" + re.sub(r"([A-Z])", lambda letter: f"_{letter[1].lower()}", self.name)
 
-    @property
-    def is_loadable(self) -> bool:
-        """Whether a load may hold it."""
-        return not self.is_phase and self.support != "unsupported"
+    def is_loadable(self, target: Target) -> bool:
+        """Whether a load on a target may hold it."""
+        return not self.is_phase and self.supports[target] != "unsupported"
 
 
 @cache
@@ -65,7 +69,13 @@ def tasks() -> dict[str, Task]:
     found = {}
     for row in _data()["task"]:
         name = row["name"]
-        found[name] = Task(name, row["imap"], row["how"], bool(row.get("phase", False)), weights.get(name, 0))
+        found[name] = Task(
+            name,
+            {"imap": row["imap"], "mail_store": row["store"]},
+            {"imap": row["how"], "mail_store": row["store_how"]},
+            bool(row.get("phase", False)),
+            weights.get(name, 0),
+        )
     return found
 
 
@@ -75,30 +85,42 @@ def weights_of(name: str) -> dict[str, float]:
     >>> weights_of("mail-only")
     {'SendMail': 1, 'ReadAndProcessMessages': 52}
     """
-    table = settings.published_results()["mail_weights"] if name == PUBLISHED else _data()["weights"][name]
+    table = (
+        settings.published_results()["mail_weights"]
+        if name == PUBLISHED
+        else _data()["weights"][name]
+    )
     return {task: weight for task, weight in table.items() if task not in ("source", "basis")}
 
 
 def source_of_weights(name: str) -> str:
     """Where a set of weights comes from."""
-    table = settings.published_results()["mail_weights"] if name == PUBLISHED else _data()["weights"][name]
+    table = (
+        settings.published_results()["mail_weights"]
+        if name == PUBLISHED
+        else _data()["weights"][name]
+    )
     return str(table["source"])
 
 
-def loadable() -> tuple[Task, ...]:
-    """The tasks that a load may hold."""
-    return tuple(task for task in tasks().values() if task.is_loadable)
+def loadable(target: Target) -> tuple[Task, ...]:
+    """The tasks that a load on a target may hold."""
+    return tuple(task for task in tasks().values() if task.is_loadable(target))
 
 
-def unsupported(wanted: Mapping[str, float]) -> list[str]:
-    """Those of some tasks that a load cannot hold, in the order of the score sheet.
+def unsupported(wanted: Mapping[str, float], target: Target) -> list[str]:
+    """Those of some tasks that a load on a target cannot hold, in the order of the score sheet.
 
-    >>> unsupported({"SendMail": 1, "CreateTask": 1, "BrowseCalendar": 2})
+    >>> unsupported({"SendMail": 1, "CreateTask": 1, "BrowseCalendar": 2}, "imap")
     ['BrowseCalendar', 'CreateTask']
     """
-    return [name for name, task in tasks().items() if wanted.get(name) and not task.is_loadable]
+    return [
+        name for name, task in tasks().items() if wanted.get(name) and not task.is_loadable(target)
+    ]
 
 
 @cache
 def _data() -> settings.Row:
-    return tomllib.loads(files("plimsoll.data").joinpath("mail_tasks.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("plimsoll.data").joinpath("mail_tasks.toml").read_text(encoding="utf-8")
+    )

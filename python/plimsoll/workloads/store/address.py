@@ -1,6 +1,9 @@
-"""Where a store lies that is not on our engine: `sqlite:FILE`, `postgresql://user@host:port/database`, `mysql://...`.
+"""Where a store lies that is not on our engine.
 
-A password never stands in an address, because addresses stand in plans, reports and lists of processes: it is the first line of a file.
+`sqlite:FILE`, `postgresql://user@host:port/database`, `mysql://...`.
+
+A password never stands in an address, because addresses stand in plans, reports and lists of
+processes: it is the first line of a file.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ def is_store_address(text: str) -> bool:
 
     >>> is_store_address("sqlite:/mnt/x/store.db"), is_store_address("postgresql://u@h/d"), is_store_address("/mnt/array"), is_store_address("c:d")
     (True, True, False, False)
-    """
+    """  # noqa: E501
     found = _SCHEME.match(text)
     return found is not None and (found[1].lower() == "sqlite" or found[2] is not None)
 
@@ -76,7 +79,8 @@ def parse(text: str) -> Address:
         file = text[len(SQLITE) :]
         if not file or file.endswith("/"):
             raise StoreAddressError(
-                f'"{text}" names no file', "write sqlite: and the file, such as sqlite:/mnt/array/store.db"
+                f'"{text}" names no file',
+                "write sqlite: and the file, such as sqlite:/mnt/array/store.db",
             )
         return Address("sqlite", file=file)
     scheme = text.partition("://")[0].lower()
@@ -99,17 +103,25 @@ def _server(text: str, backend: str, usual_port: int) -> Address:
     if parts.password is not None:
         raise StoreAddressError(
             "the address holds a password, which plans and reports would show",
-            "leave it out and name a file whose first line it is: password_file, on the command line --password-file",
+            "leave it out and name a file whose first line it is: password_file, on the command "
+            "line --password-file",
         )
     if parts.query or parts.fragment:
         raise StoreAddressError(
-            f'"{parts.query or parts.fragment}" at the end of the address means nothing', "leave it out"
+            f'"{parts.query or parts.fragment}" at the end of the address means nothing',
+            "leave it out",
         )
     database = unquote(parts.path.removeprefix("/"))
     missing = _missing(parts, database)
     if missing:
         raise StoreAddressError(f'"{text}" names no {" and no ".join(missing)}')
-    return Address(backend, host=str(parts.hostname), port=port, user=unquote(str(parts.username)), database=database)
+    return Address(
+        backend,
+        host=str(parts.hostname),
+        port=port,
+        user=unquote(str(parts.username)),
+        database=database,
+    )
 
 
 def _missing(parts: SplitResult, database: str) -> list[str]:

@@ -1,4 +1,6 @@
-"""What a plan says of an online store: `backend = "store"` of an instance, and the keys of a workload that visits it.
+"""What a plan says of an online store.
+
+`backend = "store"` of an instance, and the keys of a workload that visits it.
 
     [[instance]]
     name = "shop"
@@ -10,13 +12,14 @@
     think_s = 1.5
     load = { users = 200 }
 
-Sessions are customers one after the other. Ten users are one session, as in the published tests. Without a load one session orders
-as fast as it can.
+Sessions are customers one after the other. Ten users are one session, as in the published tests.
+Without a load one session orders as fast as it can.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
@@ -31,40 +34,93 @@ ENGINE_BACKENDS, CLIENT_BACKENDS = ("store",), ("sqlite", "postgresql", "mysql")
 #: Those of them that are on a server.
 SERVER_BACKENDS = ("postgresql", "mysql")
 BACKENDS = (*ENGINE_BACKENDS, *CLIENT_BACKENDS)
+#: Which loop is gone through.
+MODES = ("ds2", "ds3")
 OPERATIONS = ("order",)
-#: Metrics of the steps of an order and how they are called; `crates/plimsoll-run/src/store` counts them.
+#: Metrics of the steps of an order and how they are called; `crates/plimsoll-run/src/store` counts
+#: them.
 STEPS = {
     "store_login": "login",
     "store_new_customer": "new customer",
     "store_search": "search",
+    "store_new_member": "new member",
+    "store_review_search": "review search",
+    "store_reviews": "reviews",
+    "store_new_review": "new review",
+    "store_new_rating": "new rating",
     "store_price": "prices",
     "store_purchase": "purchase",
 }
 
 INSTANCE_FIELDS = {
-    "store_size": Field(Text(), meaning="of a store: nominal size, S, M, L or such as 500MB or 2GB; S if left out"),
-    "store_address": Field(
-        Text(), meaning=f"of a store that is not on the engine, in the place of backend: {HINT_OF_ADDRESS}"
+    "store_size": Field(
+        Text(), meaning="of a store: nominal size, S, M, L or such as 500MB or 2GB; S if left out"
     ),
-    "timeout_s": Field(Number(0.1, 86400), meaning="a server that does not answer for so long is lost; 60 if left out"),
+    "store_mode": Field(
+        Text(MODES),
+        meaning="of a store: ds2, the loop of DVD Store 2, or ds3 with members and reviews; ds2 if "
+        "left out",
+    ),
+    "reviews_per_product": Field(
+        Number(1, 200, whole=True),
+        meaning="of a store with reviews: how many a product has on average; 20 if left out",
+    ),
+    "store_address": Field(
+        Text(),
+        meaning=f"of a store that is not on the engine, in the place of backend: {HINT_OF_ADDRESS}",
+    ),
+    "timeout_s": Field(
+        Number(0.1, 86400),
+        meaning="a server that does not answer for so long is lost; 60 if left out",
+    ),
     "lost_after_s": Field(
-        Number(0.1, 86400), meaning="a run in which no order has come to an end for so long ends; 60 if left out"
+        Number(0.1, 86400),
+        meaning="a run in which no order has come to an end for so long ends; 60 if left out",
     ),
 }
 
 WORKLOAD_FIELDS = {
     "think_s": Field(
-        Number(0, 86400), meaning="mean think time between the orders of a session of a store; none if left out"
+        Number(0, 86400),
+        meaning="mean think time between the orders of a session of a store; none if left out",
     ),
     "new_customers_percent": Field(
         Number(0, 100), meaning="share of the customers of a store that sign up; 20 if left out"
     ),
-    "searches_mean": Field(Number(1, 1000, whole=True), meaning="mean searches before an order; 3 if left out"),
-    "search_rows_mean": Field(Number(1, 1000, whole=True), meaning="mean rows that a search wants; 5 if left out"),
+    "searches_mean": Field(
+        Number(1, 1000, whole=True), meaning="mean searches before an order; 3 if left out"
+    ),
+    "search_rows_mean": Field(
+        Number(1, 1000, whole=True), meaning="mean rows that a search wants; 5 if left out"
+    ),
     "lines_mean": Field(
-        Number(1, 1000, whole=True), meaning="mean lines of an order, of which ten at most; 5 if left out"
+        Number(1, 1000, whole=True),
+        meaning="mean lines of an order, of which ten at most; 5 if left out",
+    ),
+    "new_members_percent": Field(
+        Number(0, 100),
+        meaning="share of the visits to a store with reviews in which a customer becomes a member; "
+        "1 if left out",
+    ),
+    "reviews_mean": Field(
+        Number(1, 1000, whole=True),
+        meaning="mean searches for reviews, and as often again reviews of a product are read; 3 if "
+        "left out",
+    ),
+    "new_reviews_percent": Field(
+        Number(0, 100), meaning="share of the visits in which a review is written; 5 if left out"
+    ),
+    "new_ratings_percent": Field(
+        Number(0, 100), meaning="share of the visits in which a review is rated; 10 if left out"
     ),
 }
+#: Those that mean something only where there are reviews.
+REVIEW_FIELDS = (
+    "new_members_percent",
+    "reviews_mean",
+    "new_reviews_percent",
+    "new_ratings_percent",
+)
 
 #: What may be said of a store in a database that is not ours.
 CLIENT_KEYS = ("name", "target", "backend", "weight", "password_file", "ca_file", *INSTANCE_FIELDS)
@@ -77,23 +133,49 @@ def megabytes(given: Given, index: int, collector: Collector) -> int:
     text = given["store_size"]
     found = megabytes_of(text) if text else settings.STORE["megabytes"]
     if found is None:
-        collector.add(("instance", index, "store_size"), f'is "{text}", which is no size of a store', HINT)
+        collector.add(
+            ("instance", index, "store_size"), f'is "{text}", which is no size of a store', HINT
+        )
     return found or settings.STORE["megabytes"]
 
 
-def database(given: Given, seed: int, index: int, file_name: str, collector: Collector) -> spec.StoreDatabase:
+def database(
+    given: Given, seed: int, index: int, file_name: str, collector: Collector
+) -> spec.StoreDatabase:
     """The one database of an instance."""
     size = megabytes(given, index, collector)
-    for key in ("databases", "database_size_mib", "record_bytes", "vacancy_percent", "compressible_percent"):
+    for key in (
+        "databases",
+        "database_size_mib",
+        "record_bytes",
+        "vacancy_percent",
+        "compressible_percent",
+    ):
         if given.get(key) is not None:
             collector.add(("instance", index, key), "means nothing for a store", "write store_size")
+    reviews = _reviews(given, index, collector)
     return spec.StoreDatabase(
         file_name=file_name,
-        size_bytes=bytes_of(size),
+        size_bytes=bytes_of(size, reviews or 0),
+        reviews_per_product=reviews,
         seed=seed * 1_000_003 + index * 1009 + 1,
         store_mb=size,
         existing_records=None,
     )
+
+
+def _reviews(given: Given, index: int, collector: Collector) -> int | None:
+    """Reviews of a product; none in the loop of DVD Store 2."""
+    stated = given["reviews_per_product"]
+    if given["store_mode"] == "ds3":
+        return int(settings.STORE["reviews_per_product"] if stated is None else stated)
+    if stated is not None:
+        collector.add(
+            ("instance", index, "reviews_per_product"),
+            "means nothing without reviews",
+            'write store_mode = "ds3", or remove it',
+        )
+    return None
 
 
 def take_address(given: Given, index: int, collector: Collector) -> Given:
@@ -103,10 +185,14 @@ def take_address(given: Given, index: int, collector: Collector) -> Given:
         for key in ("timeout_s", "lost_after_s"):
             if given[key] is not None:
                 hint = "write store_address, or remove it"
-                collector.add(("instance", index, key), "means nothing without the address of a store", hint)
+                collector.add(
+                    ("instance", index, key), "means nothing without the address of a store", hint
+                )
         if given["backend"] in CLIENT_BACKENDS:
             collector.add(
-                ("instance", index, "store_address"), f"is missing for backend {given['backend']}", HINT_OF_ADDRESS
+                ("instance", index, "store_address"),
+                f"is missing for backend {given['backend']}",
+                HINT_OF_ADDRESS,
             )
         return given
     try:
@@ -117,7 +203,11 @@ def take_address(given: Given, index: int, collector: Collector) -> Given:
         return given | {"backend": "sqlite" if text.lower().startswith("sqlite:") else "postgresql"}
     if given["backend"] not in (None, backend):
         hint = "leave backend out: the address says it"
-        collector.add(("instance", index, "backend"), f"is {given['backend']}, but the address is {backend}", hint)
+        collector.add(
+            ("instance", index, "backend"),
+            f"is {given['backend']}, but the address is {backend}",
+            hint,
+        )
     return given | {"backend": backend}
 
 
@@ -133,17 +223,25 @@ def client_instance(
     is_file = address.backend == "sqlite"
     for key in ("password_file", "ca_file"):
         if is_file and given[key] is not None:
-            collector.add(("instance", index, key), "means nothing for a file of SQLite", "remove it")
+            collector.add(
+                ("instance", index, key), "means nothing for a file of SQLite", "remove it"
+            )
     if address.backend == "mysql" and given["ca_file"] is not None:
         collector.add(
-            ("instance", index, "ca_file"), "means nothing for mysql, which is not talked to in TLS here", "remove it"
+            ("instance", index, "ca_file"),
+            "means nothing for mysql, which is not talked to in TLS here",
+            "remove it",
         )
-    if source == "existing" and address.backend != "postgresql":
+    if source == "existing" and is_file:
         hint = "leave source out: a store of ours that is there is used again"
-        collector.add(("source",), f"is existing, but a DVD Store on {address.backend} is not driven", hint)
+        collector.add(
+            ("source",), f"is existing, but a DVD Store on {address.backend} is not driven", hint
+        )
     if source in ("new", "restored"):
         collector.add(
-            ("source",), f"is {source}, but nothing is deleted from a database that is not ours", "leave it out"
+            ("source",),
+            f"is {source}, but nothing is deleted from a database that is not ours",
+            "leave it out",
         )
     only = database(given, seed, index, file.name if is_file else address.database, collector)
     place = {"directory": str(file.parent), "log_directory": str(file.parent)} if is_file else {}
@@ -151,10 +249,16 @@ def client_instance(
         **(common | place | {"backend": address.backend}),
         databases=[only],
         server=None if is_file else _server(address, given),
-        rows="dvd_store" if source == "existing" else "seed",
+        rows=_rows_of(given, source),
         timeout_s=float(given["timeout_s"] or settings.STORE["timeout_s"]),
         lost_after_s=float(given["lost_after_s"] or settings.STORE["lost_after_s"]),
     )
+
+
+def _rows_of(given: Given, source: str | None) -> Literal["seed", "dvd_store", "dvd_store_3"]:
+    if source != "existing":
+        return "seed"
+    return "dvd_store_3" if given["store_mode"] == "ds3" else "dvd_store"
 
 
 def _server(address: Address, given: Given) -> spec.ServerSpec:
@@ -171,9 +275,15 @@ def _server(address: Address, given: Given) -> spec.ServerSpec:
     )
 
 
-def workload(common: Given, given: Given, sessions_max: int, index: int, collector: Collector) -> spec.StoreWorkload:
+def workload(
+    common: Given, given: Given, sessions_max: int, index: int, collector: Collector
+) -> spec.StoreWorkload:
     """The keys of a workload that only this family has, its load among them."""
-    value = {key: settings.STORE[key] if given.get(key) is None else given[key] for key in WORKLOAD_FIELDS}
+    value = {
+        key: settings.STORE[key] if given.get(key) is None else given[key]
+        for key in WORKLOAD_FIELDS
+        if key not in REVIEW_FIELDS
+    }
     return spec.StoreWorkload(
         **common,
         family="store",
@@ -183,6 +293,7 @@ def workload(common: Given, given: Given, sessions_max: int, index: int, collect
         searches_mean=int(value["searches_mean"]),
         search_rows_mean=int(value["search_rows_mean"]),
         lines_mean=int(value["lines_mean"]),
+        **{key: given[key] for key in REVIEW_FIELDS if given.get(key) is not None},
     )
 
 
@@ -193,7 +304,9 @@ def _load(
     load = {key: value for key, value in (given or {}).items() if value is not None}
     for key in load:
         if key not in LOAD_KEYS:
-            collector.add((*path, key), "means nothing for a store", f"write {', '.join(LOAD_KEYS)}")
+            collector.add(
+                (*path, key), "means nothing for a store", f"write {', '.join(LOAD_KEYS)}"
+            )
     ways = [key for key in ("sessions", "users", "transactions_per_s") if key in load]
     if len(ways) > 1:
         collector.add(path, f"says {' and '.join(ways)} of what may be loaded", "write one of them")

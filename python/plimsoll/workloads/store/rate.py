@@ -1,4 +1,6 @@
-"""Orders per minute: as DVD Store counts them, without those that were rolled back, and the most that think time allows."""
+"""Orders per minute: as DVD Store counts them, without those that were rolled back, and the most
+that think time allows.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def opm(orders: int, seconds: float) -> int:
 
 
 def ceiling(sessions: int, think_s: float, response_s: float) -> float | None:
-    """Orders per minute of sessions that each think so long and wait so long for an order; None when they take no time.
+    """Orders per minute of sessions that each think so long and wait so long for an order.
+
+    None when they take no time.
 
     >>> ceiling(20, 1.5, 0.0), round(ceiling(20, 1.5, 0.079))
     (800.0, 760)

@@ -1,0 +1,1 @@
+"""Configurations of the driver of DVD Store."""

@@ -1,0 +1,298 @@
+"""One event of a plan while its run goes on: waits for its time, is applied, proved and undone.
+
+What is done is a command, a ready action, a step of a person, or nothing: a fault of a modelled
+array takes place in the model, and only its times are noted here.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from plimsoll.documents.ready_actions import Step
+from plimsoll.documents.staged_events import EventPlan, StagedEvent
+from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
+from plimsoll.run.actions.surroundings import file_name_of
+from plimsoll.run.event_command import Ended, carry_out
+from plimsoll.run.pending_undo import PendingUndo, pending_of
+from plimsoll.run.steps import carry_out_steps
+
+_LOOK_EVERY_S = 0.1
+#: File systems stamp with a clock that stands still between two ticks.
+_CLOCK_STEP_NS = 20_000_000
+
+
+class ActStage(Protocol):
+    """What an event needs of the stage it is on."""
+
+    @property
+    def place(self) -> Path:
+        """Where commands run: the run folder."""
+        ...
+
+    def now_s(self) -> float:
+        """The time on the clock of the run, in seconds."""
+        ...
+
+    def say(self, level: str, kind: str, phase: str, text: str, at_s: float | None = None) -> None:
+        """Note an event for the log."""
+        ...
+
+    def note_undo(self, pending: PendingUndo | None) -> None:
+        """Before an event begins, its undo is on disk."""
+        ...
+
+    def forget_undo(self, event: EventPlan) -> None:
+        """The event is undone."""
+        ...
+
+    def surroundings(self, event: EventPlan) -> Surroundings:
+        """This machine and this run, as a ready action sees them."""
+        ...
+
+
+class Act:
+    """One event, from waiting for its time to having been undone."""
+
+    def __init__(self, plan: EventPlan, stage: ActStage) -> None:
+        self.plan = plan
+        self._stage = stage
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._began_s: float | None = None
+        self._found: dict[str, object] = {}
+        self._wrong: list[str] = []
+        self._asked, self._confirmed, self._left = (threading.Event() for _ in range(3))
+
+    def begin(self, at_s: float) -> None:
+        """The phase of the event has begun."""
+        if self._began_s is not None:
+            return
+        self._began_s = at_s
+        if self.plan.kind != "modelled":
+            self._thread = threading.Thread(target=self._perform, name=f"event {self.plan.name}")
+            self._thread.start()
+
+    def end(self, at_s: float) -> None:
+        """The phase of the event is over.
+
+        Of a modelled one it is known from its times what took place.
+        """
+        if self._began_s is None or self._over.is_set():
+            return
+        self._over.set()
+        if self.plan.kind == "modelled":
+            self._modelled(at_s)
+
+    def join(self) -> None:
+        """Wait until the event is undone."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def result(self) -> StagedEvent:
+        """What became of it."""
+        empty: Mapping[str, object] = dict.fromkeys(
+            (
+                "begun_s",
+                "applied_s",
+                "undo_begun_s",
+                "undone_s",
+                "proved",
+                "exit_code",
+                "output",
+                "undo_exit_code",
+                "undo_output",
+            )
+        )
+        known = {
+            "name": self.plan.name,
+            "phase": self.plan.phase,
+            "kind": self.plan.kind,
+            "planned_s": self.plan.after_s,
+            "error": "; ".join(self._wrong) or None,
+            "judge": self.plan.judge.plain(),
+        }
+        return StagedEvent.from_plain({**empty, **self._found, **known})
+
+    def _modelled(self, at_s: float) -> None:
+        assert self._began_s is not None
+        begun_s = self._began_s + self.plan.after_s
+        if begun_s <= at_s:
+            self._found |= {"begun_s": begun_s, "applied_s": begun_s, "proved": True}
+            self._stage.say(
+                "info", "event_applied", self.plan.phase, f"event {self.plan.name} applied", begun_s
+            )
+        if self.plan.undo_after_s is not None and self._began_s + self.plan.undo_after_s <= at_s:
+            undone_s = self._began_s + self.plan.undo_after_s
+            self._found |= {"undo_begun_s": undone_s, "undone_s": undone_s}
+            self._stage.say(
+                "info", "event_undone", self.plan.phase, f"event {self.plan.name} undone", undone_s
+            )
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether somebody is asked to do something and has not said that it is done."""
+        return self._asked.is_set() and not self._confirmed.is_set()
+
+    def confirm(self) -> None:
+        """Somebody says that it is done."""
+        self._confirmed.set()
+
+    def leave(self) -> None:
+        """The run is over: nobody is waited for any longer."""
+        self._left.set()
+
+    def _perform(self) -> None:
+        assert self._began_s is not None
+        plan, stage = self.plan, self._stage
+        if self._waits_until(self._began_s + plan.after_s):
+            return
+        try:
+            steps = self._prepared()
+            stage.note_undo(self._pending(steps))
+        except ActionError as error:
+            self._fails("event_failed", f"cannot be carried out here: {error}")
+            return
+        except OSError as error:
+            self._fails(
+                "event_failed", f"was not begun, because its undo cannot be noted: {error.strerror}"
+            )
+            return
+        self._found["begun_s"] = stage.now_s()
+        took = self._applies(steps)
+        if took:
+            self._found["applied_s"] = stage.now_s()
+            remark = f"; {steps.remark}" if steps is not None and steps.remark else ""
+            stage.say("info", "event_applied", plan.phase, f"event {plan.name} applied{remark}")
+        if plan.kind == "command" and self._found["exit_code"] is None:
+            # Nothing ran, so there is nothing to undo.
+            stage.forget_undo(plan)
+            return
+        if took:
+            self._prove(steps)
+        if not plan.is_undone:
+            return
+        # What took only in part is undone at once.
+        at_s = None if plan.undo_after_s is None else self._began_s + plan.undo_after_s
+        if took:
+            self._waits_until(at_s)
+        self._found["undo_begun_s"] = stage.now_s()
+        if self._undoes(steps):
+            self._found["undone_s"] = stage.now_s()
+            stage.say("info", "event_undone", plan.phase, f"event {plan.name} undone")
+            stage.forget_undo(plan)
+
+    def _prepared(self) -> Prepared | None:
+        """The steps of a ready action; None for what is none."""
+        action = self.plan.action
+        return None if action is None else prepared(action, self._stage.surroundings(self.plan))
+
+    def _pending(self, steps: Prepared | None) -> PendingUndo | None:
+        plan = self.plan
+        if not plan.is_undone:
+            return None
+        undo = () if steps is None else steps.undo
+        return pending_of(plan.name, plan.undo, plan.timeout_s, undo, plan.manual_undo)
+
+    def _applies(self, steps: Prepared | None) -> bool:
+        if self.plan.manual is not None:
+            return self._asks(self.plan.manual, "")
+        if steps is None:
+            return self._noted(self._carry_out(self.plan.command), "")
+        return self._noted(self._step_by_step(steps.apply), "")
+
+    def _prove(self, steps: Prepared | None) -> None:
+        proofs = [] if steps is None else [self._step_by_step(steps.prove)]
+        if self.plan.prove:
+            proofs.append(self._carry_out(self.plan.prove))
+        if not proofs:
+            return
+        wrong = [proof.error for proof in proofs if proof.error is not None]
+        self._found["proved"] = not wrong
+        if wrong:
+            self._fails("event_not_proved", f"did not take: {'; '.join(wrong)}")
+
+    def _undoes(self, steps: Prepared | None) -> bool:
+        if self.plan.manual_undo is not None:
+            return self._asks(self.plan.manual_undo, "undo_")
+        if steps is None:
+            return self._noted(self._carry_out(self.plan.undo), "undo_")
+        return self._noted(self._step_by_step(steps.undo, to_the_end=True), "undo_")
+
+    def _asks(self, what: str, prefix: str) -> bool:
+        """Ask somebody to do something, and wait until he says that it is done."""
+        plan, stage = self.plan, self._stage
+        file = Path(plan.confirm_file or stage.place / f"confirm-{file_name_of(plan.name)}")
+        asked_ns = time.time_ns()
+        self._confirmed.clear()
+        self._asked.set()
+        how = f"press Enter, or touch {file}"
+        text = f"event {plan.name}: {what}; then {how}, within {plan.timeout_s:g} s"
+        stage.say("warning", "event_by_hand", plan.phase, text)
+        done = self._is_confirmed(file, asked_ns, until_over=not prefix)
+        self._asked.clear()
+        if done:
+            return True
+        if not prefix:
+            self._fails("event_failed", f'was not applied: nobody confirmed "{what}"')
+            return False
+        hint = f"do it, then `plimsoll clean {stage.place} --yes`"
+        self._fails("undo_failed", f'is not undone: nobody confirmed "{what}"; {hint}')
+        return False
+
+    def _is_confirmed(self, file: Path, asked_ns: int, *, until_over: bool) -> bool:
+        until = time.monotonic() + self.plan.timeout_s
+        while time.monotonic() < until:
+            if self._confirmed.wait(_LOOK_EVERY_S) or _touched_since(file, asked_ns):
+                return True
+            if self._left.is_set() or (until_over and self._over.is_set()):
+                return False
+        return False
+
+    def _waits_until(self, at_s: float | None) -> bool:
+        """Wait for a time, or for the end of the phase alone; whether the phase ended before."""
+        return self._over.wait(None if at_s is None else max(at_s - self._stage.now_s(), 0.0))
+
+    def _variables(self) -> dict[str, str]:
+        return {"PLIMSOLL_EVENT": self.plan.name, "PLIMSOLL_RUN_FOLDER": str(self._stage.place)}
+
+    def _carry_out(self, argv: Sequence[str]) -> Ended:
+        return carry_out(argv, self.plan.timeout_s, self._variables(), self._stage.place)
+
+    def _step_by_step(self, steps: Sequence[Step], *, to_the_end: bool = False) -> Ended:
+        return carry_out_steps(
+            steps,
+            self.plan.timeout_s,
+            self._variables(),
+            self._stage.place,
+            to_the_end=to_the_end,
+        )
+
+    def _noted(self, ended: Ended, prefix: str) -> bool:
+        self._found |= {f"{prefix}exit_code": ended.exit_code, f"{prefix}output": ended.output}
+        if ended.error is None:
+            return True
+        what = "is not undone" if prefix else "was not applied"
+        hint = (
+            f"; undo it by hand, or with `plimsoll clean {self._stage.place} --allow-commands`"
+            if prefix
+            else ""
+        )
+        self._fails(
+            kind="undo_failed" if prefix else "event_failed", text=f"{what}: {ended.error}{hint}"
+        )
+        return False
+
+    def _fails(self, kind: str, text: str) -> None:
+        self._wrong.append(text)
+        self._stage.say("error", kind, self.plan.phase, f"event {self.plan.name} {text}")
+
+
+def _touched_since(file: Path, asked_ns: int) -> bool:
+    try:
+        return file.stat().st_mtime_ns >= asked_ns - _CLOCK_STEP_NS
+    except OSError:
+        return False

@@ -1,0 +1,547 @@
+"""Ready actions: what they do on this machine where it can, and what they would do elsewhere.
+
+What this kernel or this machine cannot do is played by programs of our own in the place of the
+tools, and by a tree of files in the place of `/sys`.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import plimsoll
+from plimsoll.documents.ready_actions import ReadyAction, Step
+from plimsoll.documents.staged_events import StagedEventsFile
+from plimsoll.files import folder
+from plimsoll.host import processes
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.run.actions import ActionError, Surroundings, prepared
+from plimsoll.run.steps import carry_out_steps, step_in_words
+from tests.support import loop_disk as loop_disks
+from tests.support.loop_disk import BLKIO, skip_without_throttle
+
+ROOT = os.geteuid() == 0
+
+
+def here(tmp_path: Path, **changes: object) -> Surroundings:
+    known: dict[str, object] = {"event": "one", "run_folder": tmp_path, "targets": {}}
+    return Surroundings(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def done(steps, tmp_path: Path, timeout_s: float = 10, *, to_the_end: bool = False) -> str | None:
+    return carry_out_steps(steps, timeout_s, {}, tmp_path, to_the_end=to_the_end).error
+
+
+def tool(place: Path, name: str, script: str) -> None:
+    """A program of our own in the place of a tool; it notes how it was called."""
+    place.mkdir(exist_ok=True)
+    text = f'#!/bin/sh\necho "{name} $*" >> {place}/calls\n{script}\n'
+    (place / name).write_text(text)
+    (place / name).chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "tools"
+    place.mkdir()
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+    return place
+
+
+def calls(tools: Path) -> list[str]:
+    return (tools / "calls").read_text().splitlines()
+
+
+# Device mapper, md, multipath and iSCSI, by tools that keep a state of their own.
+
+
+def test_a_device_mapper_disk_gets_slow_and_its_old_table_back(tmp_path, tools):
+    table = tools / "table"
+    table.write_text("0 2048 linear 8:16 384\n")
+    tool(
+        tools,
+        "dmsetup",
+        f'case "$1" in table) [ "$2" = lv ] || exit 1; cat {table};; '
+        f'load) printf "%s\\n" "$4" > {table}.new;; resume) mv {table}.new {table};; esac',
+    )
+    steps = prepared(
+        ReadyAction(what="disk slow", device="/dev/mapper/lv", delay_ms=50.0),
+        here(tmp_path, user=0),
+    )
+    assert done(steps.apply, tmp_path) is None
+    assert table.read_text() == "0 2048 delay 8:16 384 50\n"
+    assert done(steps.prove, tmp_path) is None
+    assert done(steps.undo, tmp_path) is None
+    assert table.read_text() == "0 2048 linear 8:16 384\n"
+    assert "does not show" in str(done(steps.prove, tmp_path, 0.2))
+    fails = prepared(ReadyAction(what="disk fails", device="lv"), here(tmp_path, user=0))
+    assert done(fails.apply, tmp_path) is None
+    assert table.read_text() == "0 2048 error\n"
+    table.write_text("0 8 linear 8:16 0\n8 8 linear 8:32 0\n")
+    with pytest.raises(ActionError, match="not one linear piece"):
+        prepared(ReadyAction(what="disk slow", device="lv", delay_ms=5.0), here(tmp_path, user=0))
+    with pytest.raises(ActionError, match="no device mapper disk other"):
+        prepared(ReadyAction(what="disk fails", device="other"), here(tmp_path, user=0))
+
+
+def md_tree(tmp_path: Path, level: str = "raid1", degraded: str = "0") -> Path:
+    place = tmp_path / "sys/block/md0/md"
+    (place / "dev-sdb").mkdir(parents=True, exist_ok=True)
+    for name, text in (("level", level), ("degraded", degraded), ("dev-sdb/state", "in_sync")):
+        (place / name).write_text(text + "\n")
+    return tmp_path / "sys"
+
+
+def test_a_drive_of_md_fails_and_is_added_again_only_where_data_stay(tmp_path, tools):
+    sys_tree = md_tree(tmp_path)
+    state = sys_tree / "block/md0/md/dev-sdb/state"
+    tool(
+        tools,
+        "mdadm",
+        f'case "$3" in --fail) echo faulty > {state};; --re-add) exit 1;; '
+        f"--add) echo in_sync > {state};; esac",
+    )
+    action = ReadyAction(what="md drive fails", device="/dev/md0", member="/dev/sdb")
+    steps = prepared(action, here(tmp_path, sys=sys_tree, user=0))
+    assert done([*steps.apply, *steps.prove], tmp_path) is None
+    assert done(steps.undo, tmp_path) is None
+    assert state.read_text() == "in_sync\n"
+    assert [call.split()[3] for call in calls(tools)] == ["--fail", "--remove", "--re-add", "--add"]
+    md_tree(tmp_path, degraded="1")
+    with pytest.raises(ActionError, match="lacks drives already"):
+        prepared(action, here(tmp_path, sys=sys_tree, user=0))
+    md_tree(tmp_path, level="raid0", degraded="")
+    with pytest.raises(ActionError, match="is raid0"):
+        prepared(action, here(tmp_path, sys=sys_tree, user=0))
+
+
+def test_a_path_goes_away_only_where_another_one_runs(tmp_path, tools):
+    tool(tools, "multipathd", "exit 0")
+    block = tmp_path / "sys/block"
+    for disk in ("sdb", "sdc"):
+        (block / disk / "device").mkdir(parents=True)
+        (block / disk / "device/state").write_text("running\n")
+        (block / disk / "holders/dm-0").mkdir(parents=True)
+        (block / "dm-0/slaves" / disk).mkdir(parents=True)
+    action = ReadyAction(what="path fails", device="sdb")
+    steps = prepared(action, here(tmp_path, sys=tmp_path / "sys", user=0))
+    assert done([*steps.apply, *steps.prove], tmp_path) is None
+    assert (block / "sdb/device/state").read_text().startswith("offline")
+    assert done(steps.undo, tmp_path) is None
+    assert (block / "sdb/device/state").read_text().startswith("running")
+    assert calls(tools) == ["multipathd fail path sdb", "multipathd reinstate path sdb"]
+    (block / "sdc/device/state").write_text("offline\n")
+    with pytest.raises(ActionError, match="last path"):
+        prepared(action, here(tmp_path, sys=tmp_path / "sys", user=0))
+
+
+def test_an_iscsi_session_ends_and_begins_again(tmp_path, tools):
+    sessions = tools / "sessions"
+    line = "tcp: [1] 10.0.0.1:3260,1 iqn.2001-04.org:disk (non-flash)"
+    sessions.write_text(line + "\n")
+    tool(
+        tools,
+        "iscsiadm",
+        f'case "$*" in *--logout) : > {sessions};; *--login) echo "{line}" > {sessions};; '
+        f"*session) cat {sessions};; esac",
+    )
+    action = ReadyAction(what="iscsi logout", iqn="iqn.2001-04.org:disk", portal="10.0.0.1:3260")
+    steps = prepared(action, here(tmp_path, user=0))
+    assert done([*steps.apply, *steps.prove], tmp_path) is None
+    with pytest.raises(ActionError, match="there is no iSCSI session"):
+        prepared(action, here(tmp_path, user=0))
+    assert done(steps.undo, tmp_path) is None
+    assert sessions.read_text() == line + "\n"
+    with pytest.raises(ActionError, match=r"no session with iqn\.other"):
+        prepared(ReadyAction(what="iscsi logout", iqn="iqn.other"), here(tmp_path, user=0))
+
+
+def test_what_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for what, package in (
+        ("disk fails", "dmsetup"),
+        ("md drive fails", "mdadm"),
+        ("path fails", "multipath-tools"),
+        ("iscsi logout", "open-iscsi"),
+        ("link down", "iproute2"),
+    ):
+        action = ReadyAction(what=what, device="x", member="y", link="z")  # type: ignore[arg-type]
+        with pytest.raises(ActionError, match=package):
+            prepared(action, here(tmp_path, user=0))
+        with pytest.raises(ActionError, match="only root"):
+            prepared(action, here(tmp_path, user=1000))
+
+
+# Control groups.
+
+
+def test_version_2_of_control_groups_is_told_the_limit_and_left_as_it_was(tmp_path):
+    """The files are those of the kernel's documentation; a tree of ours stands for them."""
+    mount, proc = tmp_path / "sys/fs/cgroup", tmp_path / "proc"
+    own = mount / "user.slice"
+    own.mkdir(parents=True)
+    for path in (mount, own):
+        (path / "cgroup.procs").write_text("")
+    (mount / "cgroup.subtree_control").write_text("cpu memory\n")
+    (mount / "cgroup.controllers").write_text("cpu io memory\n")
+    number = os.getpid()
+    (proc / "self").mkdir(parents=True)
+    (proc / str(number)).mkdir()
+    (proc / "self/mountinfo").write_text(
+        "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
+    )
+    (proc / str(number) / "cgroup").write_text("0::/user.slice\n")
+    device = tmp_path / "device"
+    status = tmp_path.stat().st_dev
+    shown = f"{os.major(status)}:{os.minor(status)}"
+    (tmp_path / "sys/dev/block" / shown).mkdir(parents=True)
+    (tmp_path / "sys/dev/block" / shown / "dev").write_text(f"{shown}\n")
+    device.mkdir()
+    place = here(
+        tmp_path, targets={"array": str(device)}, sys=tmp_path / "sys", proc=proc, event="slow"
+    )
+    steps = prepared(ReadyAction(what="throttle", iops=200.0, mib_per_s=2.0), place)
+    group = mount / f"plimsoll-{number}-slow"
+    for step in steps.apply:
+        assert done([step], tmp_path) is None, step_in_words(step)
+        if step.kind == "make":
+            (group / "io.max").write_text("")
+            (group / "cgroup.procs").write_text("")
+    limit = f"{shown} rbps=2097152 wbps=2097152 riops=200 wiops=200"
+    assert (group / "io.max").read_text() == limit
+    assert (mount / "cgroup.subtree_control").read_text().startswith("+io")
+    assert (group / "cgroup.procs").read_text() == str(number)
+    assert done(steps.prove[:-1], tmp_path) is None
+    undo = [step_in_words(step) for step in steps.undo]
+    assert undo[0] == f"writes '{shown} rbps=max wbps=max riops=max wiops=max' to {group}/io.max"
+    assert undo[1:3] == [f"moves every process of {group} to {own}", f"removes {group}"]
+    assert undo[3].startswith("writes '-io'")
+    (mount / "cgroup.controllers").write_text("cpu memory\n")
+    with pytest.raises(ActionError, match="no `io` in cgroup"):
+        prepared(ReadyAction(what="throttle", iops=200.0), place)
+
+
+@pytest.fixture
+def loop_disk(tmp_path: Path) -> Iterator[Path]:
+    """A loop disk with ext4, mounted."""
+    skip_without_throttle()
+    if not BLKIO.is_dir():
+        pytest.skip("these tests look into the blkio controller of cgroup version 1")
+    with loop_disks.loop_disk(tmp_path, 96) as mount:
+        yield mount
+
+
+PLAN = """kind = "plan"
+schema_version = 1
+sample_interval_ms = 500
+target = [{{ name = "disk", path = "{path}" }}]
+instance = [{{ name = "one", backend = "files", files = 1, file_mib = 32 }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = {seconds} }}]
+[[workload]]
+name = "load"
+pattern = "4k-aligned-100read-100random"
+load = {{ transactions_per_s = 400, spacing = "regular" }}
+[[event]]
+name = "slow disk"
+after_s = {after}
+undo_after_s = {undo}
+{event}
+"""
+
+
+def started(tmp_path: Path, path: Path, event: str, **times: float) -> subprocess.Popen[str]:
+    known = {"seconds": 16, "after": 5, "undo": 8, **times}
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.format(path=path, event=event, **known))
+    command = [sys.executable, "-m", "plimsoll.cli", "run", str(plan), "--yes", "--allow-commands"]
+    command += ["--create", "--allow-system-disk", "--out", str(tmp_path / "run")]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def event_of(tmp_path: Path):
+    (found,) = StagedEventsFile.read(tmp_path / "run" / folder.STAGED_EVENTS).events
+    return found
+
+
+def groups() -> set[Path]:
+    return set(BLKIO.glob("**/plimsoll-*"))
+
+
+def wait_until(condition, seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it never came"
+        time.sleep(0.05)
+
+
+def test_a_throttle_of_the_target_s_disk_is_found_at_its_depth(tmp_path, loop_disk):
+    before = groups()
+    process = started(tmp_path, loop_disk / "t", 'action = "throttle"\niops = 200')
+    text, _ = process.communicate(timeout=120)
+    found = event_of(tmp_path)
+    assert found.error is None and found.proved and found.kind == "action", text
+    assert groups() == before
+    summary = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
+    (load,) = summary["events"][0]["loads"]
+    assert load["baseline_per_s"] == pytest.approx(400, rel=0.1), text
+    assert load["degraded_change_percent"] == pytest.approx(-50, abs=12), text
+    assert load["detected_s"] <= 1.5
+
+
+def test_a_throttle_of_a_killed_run_leaves_an_empty_group_that_clean_removes(tmp_path, loop_disk):
+    before = groups()
+    process = started(
+        tmp_path, loop_disk / "t", 'action = "throttle"\niops = 200', seconds=60, after=1, undo=50
+    )
+    wait_until(lambda: groups() - before)
+    wait_until(lambda: all((path / "cgroup.procs").read_text() for path in groups() - before))
+    process.kill()
+    process.communicate(timeout=60)
+    assert groups() - before
+    clean = [sys.executable, "-m", "plimsoll.cli", "clean", str(tmp_path / "run")]
+    shown = subprocess.run(clean, capture_output=True, text=True, check=False)
+    assert shown.returncode == 2 and "moves every process" in shown.stderr
+    done_ = subprocess.run(
+        [*clean, "--allow-commands"], capture_output=True, text=True, check=False
+    )
+    assert done_.returncode == 0, done_.stderr
+    assert groups() == before
+    assert plimsoll.pending_undos(tmp_path / "run") == ()
+
+
+def test_ctrl_c_ends_a_throttle(tmp_path, loop_disk):
+    before = groups()
+    process = started(
+        tmp_path, loop_disk / "t", 'action = "throttle"\niops = 200', seconds=60, after=1, undo=50
+    )
+    wait_until(lambda: groups() - before)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert groups() == before
+    assert event_of(tmp_path).undone_s is not None
+
+
+def test_a_target_on_no_disk_is_refused_before_anything_is_written(tmp_path):
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        pytest.skip("wants /dev/shm")
+    plan = plimsoll.parse_plan(
+        PLAN.format(
+            path=memory / "x", event='action = "throttle"\niops = 9', seconds=9, after=1, undo=2
+        )
+    )
+    with pytest.raises(plimsoll.PreflightError, match="lies on no block device"):
+        plimsoll.check(plan, create=True, allow_system_disk=True, allow_commands=True)
+
+
+# Processes.
+
+SERVER = """
+import os, socket, sys, time
+place = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+child = os.fork()
+while True:
+    time.sleep(1)
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        return int(place.getsockname()[1])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[int, list[str]]]:
+    """A server with a child, in a session of its own; port and command."""
+    program, port = tmp_path / "server.py", free_port()
+    program.write_text(SERVER)
+    command = [sys.executable, str(program), str(port)]
+    process = subprocess.Popen(command, start_new_session=True)
+    try:
+        wait_until(lambda: _answers(port))
+        yield port, command
+    finally:
+        for found in processes.named_on_command_line(str(program)):
+            os.kill(found.number, signal.SIGKILL)
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as place:
+        return place.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_server_is_killed_with_its_children_and_started_again(tmp_path, server):
+    port, command = server
+    leader = processes.listener_on(port)
+    members = processes.family(leader)
+    assert len(members) == 2 and members[0].number == leader
+    action = ReadyAction(what="server killed", port=port, start=tuple(command))
+    steps = prepared(action, here(tmp_path))
+    assert done([*steps.apply, *steps.prove], tmp_path) is None
+    assert not any(processes.lives(one.number, one.began_ticks) for one in members)
+    with pytest.raises(ActionError, match=f"nobody listens on port {port}"):
+        prepared(action, here(tmp_path))
+    assert done(steps.undo, tmp_path) is None
+    assert processes.listener_on(port) != leader
+    # It is there already: a second undo starts no second one.
+    assert done(steps.undo, tmp_path) is None
+    assert len(processes.family(processes.listener_on(port))) == 2
+
+
+def test_a_server_that_never_returns_is_told(tmp_path, server):
+    port, _ = server
+    action = ReadyAction(what="server killed", port=port, start=("sleep", "0"))
+    steps = prepared(action, here(tmp_path))
+    assert done(steps.apply, tmp_path) is None
+    error = str(done(steps.undo, tmp_path, 0.5))
+    assert f"nobody answers on port {port} after 0.5 s" in error
+
+
+def test_nobody_kills_this_run_or_what_started_it(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        action = ReadyAction(what="server killed", port=place.getsockname()[1], start=("true",))
+        with pytest.raises(ActionError, match="is this run"):
+            prepared(action, here(tmp_path))
+    (tmp_path / "pid").write_text(f"{os.getppid()}\n")
+    action = ReadyAction(what="server killed", pid_file=str(tmp_path / "pid"), start=("true",))
+    with pytest.raises(ActionError, match="what started it"):
+        prepared(action, here(tmp_path))
+
+
+def test_a_number_that_was_given_out_again_is_not_killed(tmp_path):
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        found = processes.process_of(other.pid)
+        assert found is not None
+        step = Step(kind="kill", process=other.pid, began_ticks=found.began_ticks - 1)
+        assert done([step], tmp_path) is None
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+# Links.
+
+
+@pytest.fixture
+def namespace() -> Iterator[str]:
+    """A network namespace with a pair of links, an address of each kind and a route of our own."""
+    name = f"plimsoll-{os.getpid()}"
+    if not ROOT or shutil.which("ip") is None:
+        pytest.skip("wants root and iproute2")
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"no network namespace can be made: {made.stderr.strip()}")
+    try:
+        ip = ["ip", "-netns", name]
+        pair = [*ip, "link", "add", "one", "type", "veth", "peer", "name", "two"]
+        link = subprocess.run(pair, capture_output=True, text=True, check=False)
+        if link.returncode:
+            pair = [*ip, "link", "add", "one", "type", "dummy"]
+            link = subprocess.run(pair, capture_output=True, text=True, check=False)
+        if link.returncode:
+            pytest.skip(f"no link can be made: {link.stderr.strip()}")
+        for arguments in (
+            ["link", "set", "dev", "one", "up"],
+            ["address", "add", "10.9.0.1/24", "dev", "one"],
+            ["-6", "address", "add", "fd00::1/64", "dev", "one", "nodad"],
+            ["route", "add", "10.8.0.0/16", "via", "10.9.0.2", "dev", "one"],
+        ):
+            subprocess.run([*ip, *arguments], check=True)
+        yield name
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], check=False)
+
+
+def shown_by_ip(namespace: str, *arguments: str) -> str:
+    command = ["ip", "-netns", namespace, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_link_goes_down_and_comes_back_with_addresses_and_routes(tmp_path, namespace):
+    action = ReadyAction(what="link down", link="one", namespace=namespace)
+    steps = prepared(action, here(tmp_path))
+    assert done([*steps.apply, *steps.prove], tmp_path) is None
+    assert "10.8.0.0" not in shown_by_ip(namespace, "route")
+    with pytest.raises(ActionError, match="is down already"):
+        prepared(action, here(tmp_path))
+    assert done(steps.undo, tmp_path) is None
+    assert "10.8.0.0/16 via 10.9.0.2" in shown_by_ip(namespace, "route")
+    assert "fd00::1/64" in shown_by_ip(namespace, "-6", "address", "show", "dev", "one")
+    assert "UP" in shown_by_ip(namespace, "link", "show", "dev", "one")
+    with pytest.raises(ActionError, match="there is no link three"):
+        prepared(action.replace(link="three"), here(tmp_path))
+
+
+# Plans.
+
+
+def plan_with(event: str) -> str:
+    return PLAN.format(path="/data", event=event, seconds=9, after=1, undo=2)
+
+
+def test_every_mistake_of_actions_is_reported_at_once():
+    wrong = """action = "throttle"
+start = ["a"]
+target = "other"
+command = ["true"]
+[[event]]
+name = "two"
+after_s = 1
+action = "server killed"
+port = 5
+pid_file = "x"
+[[event]]
+name = "three"
+after_s = 1
+iops = 3
+[[event]]
+name = "four"
+after_s = 1
+action = "neighbour"
+plan = "x.toml"
+options = ["--out=x"]
+"""
+    with pytest.raises(InputError) as found:
+        plimsoll.parse_plan(plan_with(wrong))
+    text = str(found.value)
+    for part in (
+        "means nothing for throttle",
+        "`event[1].iops` is missing for throttle",
+        '"other"',
+        "cannot be combined with `action`",
+        "`event[2].start` is missing for server killed",
+        "cannot be combined with `port`",
+        "means nothing without `action`",
+        "has --out=x",
+    ):
+        assert part in text, (part, text)
+
+
+def test_consent_shows_what_an_action_would_do(tmp_path):
+    event = 'action = "server killed"\nport = 1\nstart = ["true"]'
+    plan = plimsoll.parse_plan(PLAN.format(path=tmp_path, event=event, seconds=9, after=1, undo=2))
+    with pytest.raises(plimsoll.PreflightError) as refused:
+        plimsoll.check(plan, allow_system_disk=True)
+    assert "server killed: port = 1, start = true" in str(refused.value.problems)
+    assert "--allow-commands" in str(refused.value.problems)
+    with pytest.raises(plimsoll.PreflightError, match="nobody listens on port 1"):
+        plimsoll.check(plan, allow_system_disk=True, allow_commands=True)
+
+
+def test_a_setting_that_is_not_there_is_not_made(tmp_path):
+    """A step that writes makes no file: a setting that is not there is said to be missing."""
+    step = Step(kind="write", path=str(tmp_path / "absent"), text="1")
+    assert "no such file" in str(done([step], tmp_path)).lower()
+    assert not (tmp_path / "absent").exists()
