@@ -52,7 +52,7 @@ def planted(home: Path) -> Path:
             )
     environment = folder.read_json(home / folder.ENVIRONMENT)
     environment["machine"]["host_name"] = SECRETS["host"]
-    environment["network"] = [{"name": "eth0", "mac": SECRETS["adapter"], "driver": "virtio"}]
+    environment["network"] = [{"name": "eth0", "driver": f"virtio {SECRETS['adapter']}"}]
     environment["targets"][0]["file_system"]["source"] = (
         f"{SECRETS['filer']}:/export/{SECRETS['directory']}"
     )
@@ -153,7 +153,7 @@ def test_the_same_name_has_the_same_pseudonym(redacted: Path) -> None:
     assert host in found[folder.EVENTS]
     assert host in found[folder.SAMPLES]
     assert serial in found["notes.toml"]
-    assert environment["network"][0]["mac"] in found[folder.EVENTS]
+    assert environment["network"][0]["driver"].removeprefix("virtio ") in found[folder.EVENTS]
     path = json.loads(found[folder.PLAN])["run"]["targets"][0]["path"]
     assert path in found[folder.REPORT]
     assert path == environment["targets"][0]["path"]

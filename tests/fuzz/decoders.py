@@ -6,6 +6,7 @@ The shipped examples and `corpus/`, all of them ours.
 from __future__ import annotations
 
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -75,6 +76,15 @@ def corpus(kind: str) -> list[bytes]:
     ]
 
 
+def inputs_of(home: Path) -> Path:
+    """A folder for inputs, with the plans beside it that studies name by `../`."""
+    for plan in (ROOT / "examples").glob("*.toml"):
+        shutil.copy(plan, home)
+    inputs = home / "inputs"
+    inputs.mkdir()
+    return inputs
+
+
 def survives(name: str, seed: int) -> None:
     """A damaged input is read or refused in words, and soon.
 
@@ -101,7 +111,7 @@ def _survives_file(name: str, chance: random.Random) -> None:
     sound = corpus(name)
     assert sound, f"there is no corpus of {name}"
     with tempfile.TemporaryDirectory(prefix="plimsoll-fuzz-") as folder:
-        path = Path(folder) / f"{name}.toml"
+        path = inputs_of(Path(folder)) / f"{name}.toml"
         path.write_bytes(damage(chance.choice(sound), sound, chance))
         try:
             FILES[name](path)

@@ -20,7 +20,7 @@ from plimsoll.inputs.mistakes import InputError
 from plimsoll.powercut.workspace import NAME
 from plimsoll.study.description import read_study
 from tests.fuzz import power_cuts
-from tests.fuzz.decoders import FILES, IMPORTS, NAMES, corpus, survives
+from tests.fuzz.decoders import FILES, IMPORTS, NAMES, corpus, inputs_of, survives
 from tests.fuzz.run_folders import COMMANDS, read_with, sound
 
 
@@ -51,8 +51,9 @@ def test_the_corpus_is_sound(name: str, tmp_path: Path) -> None:
 
     The description of a solution names runs, which are made by another test.
     """
+    inputs = inputs_of(tmp_path)
     for number, content in enumerate(corpus(name)):
-        path = tmp_path / f"{number}.toml"
+        path = inputs / f"{number}.toml"
         path.write_bytes(content)
         FILES[name](path)
 
