@@ -389,3 +389,45 @@ def test_every_page_of_a_modelled_study_says_so(tmp_path: Path) -> None:
         "The model itself is within" in line
         for line in study_sentences(StudyFindings.from_plain(found))
     )
+
+
+CUT_SHORT = """
+kind = "study"
+schema_version = 1
+name = "cut short"
+
+[plan]
+kind = "plan"
+schema_version = 1
+name = "cut short"
+
+[[plan.target]]
+name = "array"
+modelled = "emc-vnxe3300"
+
+[[plan.instance]]
+name = "one"
+database_size_mib = 1024
+
+[[plan.phase]]
+kind = "prepare"
+
+[[plan.phase]]
+kind = "warm_up"
+cache_percent = 100
+timeout_s = 1
+
+[[plan.phase]]
+kind = "measure"
+duration_s = 5
+
+[[variants]]
+name = "as it is"
+"""
+
+
+def test_a_study_whose_runs_did_not_come_to_their_end_says_so(tmp_path: Path) -> None:
+    """Runs that failed while they warmed up counted as measured, and the study ended with 0."""
+    study = written(tmp_path, CUT_SHORT)
+    assert run_program(["study", str(study), "--out", str(tmp_path / "out")]) == 3
+    assert "ended failed" in str(result(tmp_path)["sides"][0]["problem"])

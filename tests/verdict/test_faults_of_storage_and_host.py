@@ -99,6 +99,16 @@ def test_a_modelled_array_that_has_lost_data_fails_by_data_loss(lost: dict[str, 
     assert "data_loss" not in failed(sound)
 
 
+def test_a_modelled_run_that_was_cut_off_predicts_nothing() -> None:
+    """Its headline said "Predicted pass" over an inconclusive result."""
+    plan = {**PLAN, "judgement": {**PLAN["judgement"], "modelled": array_preset("nearline-raid6")}}
+    cut = {**summary(), "virtual_time": True, "ending": "interrupted"}
+    found = judge(plan, cut, ENVIRONMENT)
+    assert found["result"] == "inconclusive"
+    assert found["headline"].startswith("Inconclusive")
+    assert found["headline"].endswith("(MODELLED, not measured)")
+
+
 def test_a_hung_io_is_a_fail_by_hung_io() -> None:
     """An I/O that never returned ended as "says nothing about the storage"."""
     hung = changed(

@@ -172,9 +172,15 @@ def _state(study: Study, home: Path, variant: Variant) -> _State:
     for number in range(1, study.repeat + 1):
         run_folder = home / "variants" / variant.slug / f"run-{number}"
         try:
-            runs.append(read_run(run_folder))
+            run = read_run(run_folder)
         except ComparisonError as error:
             problems += error.problems
+            continue
+        if run.summary.ending == "complete":
+            runs.append(run)
+        else:
+            why = f": {run.summary.error.text}" if run.summary.error else ""
+            problems.append(f"{run_folder.name} ended {run.summary.ending}{why}")
     if not runs:
         return _State(
             variant.name, "; ".join(problems) or "not carried out yet", modelled=not variant.is_real

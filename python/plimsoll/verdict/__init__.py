@@ -88,8 +88,9 @@ def judge(plan: Plan, summary: Summary, environment: Environment) -> Verdict:
             reasons = list(prediction.reasons) or [
                 f"within limits, the error band included, at {throughput}"
             ]
-        by = f" by {faults[0]}" if faults and prediction.result == PREDICTED_FAIL else ""
-        headline = f"{prediction.result.capitalize()}{by}{margin} (MODELLED, not measured)"
+            by = f" by {faults[0]}" if faults and prediction.result == PREDICTED_FAIL else ""
+            headline = f"{prediction.result.capitalize()}{by}{margin}"
+        headline = f"{headline} (MODELLED, not measured)"
     required = plan.judgement.required_iops
     return Verdict(
         schema_version=SCHEMA_VERSION,
