@@ -237,3 +237,20 @@ def test_a_run_folder_is_never_overwritten_unless_named(
         "plan.json",
         "verdict.json",
     ]
+
+
+def test_of_two_runs_that_make_the_same_databases_one_is_refused(tmp_path: Path) -> None:
+    """Both found nothing there; the second said that the storage had failed: a file existed."""
+    first, second = (preflight.inspect(run_of(tmp_path)) for _ in range(2))
+    with (
+        preflight.kept(first),
+        pytest.raises(FolderError, match="belongs to another run"),
+        preflight.kept(second),
+    ):
+        pass
+    with preflight.kept(first):
+        closed(first.run, 7)
+    with pytest.raises(FolderError, match="was changed by another run"), preflight.kept(second):
+        pass
+    with preflight.kept(preflight.inspect(run_of(tmp_path))):
+        pass

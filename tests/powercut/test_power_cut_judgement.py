@@ -188,7 +188,7 @@ def test_work_that_was_ended_is_no_pass() -> None:
     ("said", "phrase"),
     [
         ({"ended": "closed"}, "closed and did not fall silent"),
-        ({"same_start": True}, "not been started anew"),
+        ({"same_start": True}, "not been restarted"),
         ({"passed_over": 7}, "the log is not whole"),
         ({"count": 30}, "the log is not whole"),
     ],

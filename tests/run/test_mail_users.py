@@ -223,7 +223,8 @@ def test_what_users_did_adds_up_message_by_message(client: str, security: str) -
     planned = sum(ran.counts[f"{metric}_planned"] for metric in metrics_of_tasks())
     done = sum(ran.counts[metric] for metric in metrics_of_tasks())
     assert USERS * 12 < planned <= USERS * 17
-    assert planned - USERS <= done <= planned
+    # Users of a busy machine lag behind; what each has in hand at the end is not done.
+    assert planned - 3 * USERS <= done <= planned
     assert {each["database"] for each in read} == {1, 2}, "each endpoint has its share"
     kinds = [event["kind"] for event in ran.events]
     assert "mail_server" in kinds

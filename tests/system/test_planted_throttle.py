@@ -1,8 +1,9 @@
 """The bar of planted throttles: a real disk is held to half its rate, and the judgement says so.
 
 The depth, the mean while it lasted, is to be found within 5 points and both edges within 1 s, and
-nothing is to be found where nothing was planted. Here once each; `make throttles COUNT=20` carries
-out 20 of each, about 25 minutes, and prints them.
+nothing is to be found where nothing was planted. Slow, since it wants a machine of its own: a host
+that others load has pauses of its own, which are found as well. `make throttles COUNT=20` carries
+out 20 of each, about 25 minutes, and prints them; `tests/results` holds the judgement itself.
 """
 
 import json
@@ -17,6 +18,8 @@ from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.summary import Summary
 from plimsoll.files import folder
 from tests.support.loop_disk import loop_disk, skip_without_throttle
+
+pytestmark = pytest.mark.slow
 
 COUNT = int(os.environ.get("COUNT", "1"))
 DEPTH_PERCENT, DEPTH_POINTS, EDGE_S = 50, 5, 1.0

@@ -70,12 +70,16 @@ pub trait Family {
     ///
     /// # Errors
     /// The first thing that is not.
-    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String>;
+    fn check_workload(
+        &self,
+        workload: &WorkloadSpec,
+        instances: &[&InstanceSpec],
+    ) -> Result<(), String>;
 
     /// The JSON Schema of what only this family knows of a workload.
     fn workload_schema(&self) -> Schema;
 
-    /// What only this family knows of instances and their databases, for each group of its backends.
+    /// What only this family knows of instances and databases, for each group of its backends.
     fn backend_schemas(&self) -> Vec<BackendSchemas> {
         let nothing = || json_schema!({"type": "object", "properties": {}, "required": []});
         vec![BackendSchemas::new(self.backends(), nothing(), nothing())]
@@ -228,7 +232,9 @@ impl Families {
         });
         let workloads = spec.workloads.iter().map(|workload| {
             let family = self.of_workload(workload)?;
-            family.check_workload(workload)
+            let is_its = |instance: &&InstanceSpec| workload.instances.contains(&instance.name);
+            let instances: Vec<_> = spec.instances.iter().filter(is_its).collect();
+            family.check_workload(workload, &instances)
         });
         instances.chain(workloads).collect::<Result<(), String>>().map_err(RunError::Spec)
     }

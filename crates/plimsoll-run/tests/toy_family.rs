@@ -202,7 +202,7 @@ impl Family for Toy {
         Ok(())
     }
 
-    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
+    fn check_workload(&self, workload: &WorkloadSpec, _: &[&InstanceSpec]) -> Result<(), String> {
         think_ns(workload).map(drop)
     }
 

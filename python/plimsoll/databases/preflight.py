@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from plimsoll.databases import consent as consents
-from plimsoll.databases import holds, ownership, saved_sets
+from plimsoll.databases import holds, idle, ownership, saved_sets
 from plimsoll.databases.consent import Consent
-from plimsoll.databases.idle import must_be_idle
 from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marker
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome
@@ -86,6 +86,7 @@ class Preflight:
         bytes_to_restore: their files.
         warnings: what a reader of the result must know.
         consent: what the user agreed to.
+        markers: what stood in each directory's marker; nothing where there was none.
         commands_allowed: whether the user agreed to the commands that the plan stages.
     """
 
@@ -104,6 +105,7 @@ class Preflight:
     consent: Consent = field(default_factory=Consent)
     #: What was found below each directory, looked at once.
     storages: dict[Path, Storage] = field(default_factory=dict, repr=False)
+    markers: dict[str, Marker | None] = field(default_factory=dict, repr=False)
     commands_allowed: bool = False
 
     def storage_of(self, path: Path) -> Storage:
@@ -155,6 +157,7 @@ def inspect(
             instances.append(instance)
             continue
         problems += _unfit(Path(instance.directory), forecast)
+        forecast.markers[instance.directory] = _marker(instance)
         if instance.log_directory != instance.directory:
             problems += _unfit(Path(instance.log_directory), forecast)
         try:
@@ -224,7 +227,7 @@ def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> Ins
         return _look_at_saved(instance, forecast, Path(str(source.from_)))
     found = None if source.kind == "new" else _existing(instance)
     if found is not None:
-        must_be_idle(found)
+        idle.must_be_idle(found)
     missing = instance.databases
     if found is not None and found.is_closed:
         missing = ()
@@ -382,6 +385,32 @@ def _look_at_saved(instance: InstanceSpec, forecast: Preflight, directory: Path)
     return _with_records(instance, saved[name].records)
 
 
+@contextmanager
+def kept(expected: Preflight) -> Iterator[None]:
+    """Keep other runs from the databases of a run, which must be as they were when looked at.
+
+    Raises:
+        FolderError: another run has them, or has changed them since.
+    """
+    instances = () if expected.run.modelled else expected.run.our_instances
+    with idle.kept(Path(instance.directory) for instance in instances):
+        for instance in instances:
+            if _marker(instance) != expected.markers[instance.directory]:
+                raise FolderError(
+                    f"{instance.directory} was changed by another run since this one looked at "
+                    f"it; start this one again, nothing was changed"
+                )
+        yield
+
+
+def _marker(instance: InstanceSpec) -> Marker | None:
+    """The marker of an instance; one that cannot be read is judged elsewhere."""
+    try:
+        return ownership.read(Path(instance.directory))
+    except (FolderError, OSError):
+        return None
+
+
 def begin_with(expected: Preflight, source: Source | None, say: saved_sets.Say) -> None:
     """Delete and restore what `inspect` has foreseen.
 
@@ -534,7 +563,7 @@ def delete_databases(directory: Path, destroy_serials: Sequence[str] | None = No
     if marker is None:
         raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
     logs, named = marker.logs(), set(marker.file_names)
-    must_be_idle(marker)
+    idle.must_be_idle(marker)
     for device in marker.devices:
         block_devices.erase(device, destroy_serials or [])
     # The marker of the databases last: whoever is stopped in the middle can begin again.

@@ -271,7 +271,7 @@ def measure(
     with metrics.serving(exposition.text) if metrics else nullcontext():
         hears.begins(figures)
         try:
-            with of_the_engine():
+            with of_the_engine(), preflight.kept(found):
                 preflight.begin_with(found, plan.source, hears.say)
                 preflight.take(found.run)
                 outcome = run_plan(

@@ -9,6 +9,8 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from plimsoll import settings
 from plimsoll.documents.summary import StoreAudit, StoreFigures, Summary
 from plimsoll.documents.verdict import Check, Status
@@ -17,6 +19,13 @@ from plimsoll.verdict.digits import rates_apart
 AUDIT, ROLLBACKS, REFUSED = "store_audit", "store_rollbacks", "store_refused"
 #: So few orders say nothing of a share of two in a hundred.
 ORDERS_MIN = 1000
+
+
+def in_a_sentence(figures: Sequence[StoreFigures], iops: float) -> str:
+    """What stores took, for a headline: orders, and database I/O where it was seen."""
+    orders = "; ".join(f"{item.workload}: {item.opm:,} orders per minute" for item in figures)
+    seen = f" at {iops:.0f} database IOPS" if iops else ""
+    return f"{orders}{seen}, no requirement stated"
 
 
 def store_checks(summary: Summary) -> list[Check]:

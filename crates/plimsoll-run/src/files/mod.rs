@@ -71,7 +71,7 @@ impl Family for Files {
         Ok(())
     }
 
-    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
+    fn check_workload(&self, workload: &WorkloadSpec, _: &[&InstanceSpec]) -> Result<(), String> {
         FilesSpec::of(workload).map(drop)
     }
 

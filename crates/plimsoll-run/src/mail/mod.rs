@@ -142,8 +142,13 @@ impl Family for MailFamily {
         filling_of(instance).map(drop)
     }
 
-    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
-        MailSpec::of(workload).map(drop)
+    fn check_workload(
+        &self,
+        workload: &WorkloadSpec,
+        instances: &[&InstanceSpec],
+    ) -> Result<(), String> {
+        let speaks_imap = instances.iter().any(|instance| is_server(instance));
+        MailSpec::checked(workload, speaks_imap).map(drop)
     }
 
     fn workload_schema(&self) -> Schema {
@@ -277,8 +282,6 @@ fn start_on_server(
 ) -> Result<Box<dyn RunningLoad>, RunError> {
     let server = load.backend_of::<MailBackend>(&load.instances[0], "mail")?.server.clone();
     let place = Place { endpoints: server.endpoints() as u64, ..place };
-    let cannot = spec.check_for_imap(&habits);
-    cannot.map_err(|text| RunError::Spec(format!("workload {}: {text}", load.spec.name)))?;
     check_users(&load, place, server.accounts.len() as u64)?;
     let has_probes = spec.probes_per_minute > 0.0;
     let group = Rc::new(Group::new(load.run, place, spec, habits, &load.random));

@@ -335,11 +335,25 @@ pub struct MailSpec {
 }
 
 impl MailSpec {
-    /// What a workload says, checked: every mistake at once.
+    /// What a workload says, which was checked before the run began.
     ///
     /// # Errors
     /// What is wrong.
     pub fn of(workload: &WorkloadSpec) -> Result<(MailSpec, MailHabits), String> {
+        MailSpec::checked(workload, false)
+    }
+
+    /// What a workload says, checked: every mistake at once.
+    ///
+    /// # Arguments
+    /// * `speaks_imap`: whether a server carries it out, which can do less than our own store.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn checked(
+        workload: &WorkloadSpec,
+        speaks_imap: bool,
+    ) -> Result<(MailSpec, MailHabits), String> {
         let spec: MailSpec = workload.options_as()?;
         let mut found = Vec::new();
         let mut tasks = Vec::new();
@@ -360,6 +374,9 @@ impl MailSpec {
         } else {
             found.extend(habits.mistakes());
         }
+        if speaks_imap {
+            found.extend(spec.cannot_by_imap(&habits));
+        }
         if workload.instances.len() != 1 {
             found.push(format!(
                 "it works on {} servers; write one workload for each",
@@ -373,7 +390,7 @@ impl MailSpec {
             );
         }
         for (name, value, least) in [
-            ("day_h", spec.day_h, f64::MIN_POSITIVE),
+            ("day_h", spec.day_h, 0.0),
             ("probes_per_minute", spec.probes_per_minute, 0.0),
             ("probe_timeout_s", spec.probe_timeout_s, 0.001),
             ("unfinished_max_per_user", spec.unfinished_max_per_user, 0.001),
@@ -395,28 +412,26 @@ impl MailSpec {
         }
     }
 
-    /// Whether a server that speaks IMAP can carry such a load.
-    ///
-    /// # Errors
-    /// What it cannot do.
-    pub fn check_for_imap(&self, habits: &MailHabits) -> Result<(), String> {
+    /// What a server that speaks IMAP cannot do of such a load.
+    fn cannot_by_imap(&self, habits: &MailHabits) -> Vec<String> {
+        let mut found = Vec::new();
         let cannot = habits.tasks.iter().filter(|(task, _)| !is_of_imap(*task));
         let names: Vec<_> = cannot.map(|(task, _)| task.name()).collect();
-        if self.older_per_visit.is_some() || self.background_reads_per_task.is_some() {
-            return Err(
-                "older_per_visit and background_reads_per_task are of a mail store on the \
-                        engine; leave them out"
-                    .into(),
-            );
-        }
-        match names.is_empty() {
-            true => Ok(()),
-            false => Err(format!(
+        if !names.is_empty() {
+            found.push(format!(
                 "{} cannot be done by a server that speaks IMAP; leave them out, or take another \
                  target",
                 names.join(", ")
-            )),
+            ));
         }
+        if self.older_per_visit.is_some() || self.background_reads_per_task.is_some() {
+            found.push(
+                "older_per_visit and background_reads_per_task are of a mail store on the engine; \
+                 leave them out"
+                    .into(),
+            );
+        }
+        found
     }
 
     fn habits(&self, tasks: Vec<(MailTask, f64)>) -> MailHabits {

@@ -86,7 +86,7 @@ impl Family for Records {
         Ok(())
     }
 
-    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
+    fn check_workload(&self, workload: &WorkloadSpec, _: &[&InstanceSpec]) -> Result<(), String> {
         RecordsSpec::of(workload)?.check(&workload.name)
     }
 

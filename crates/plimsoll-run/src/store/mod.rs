@@ -142,7 +142,7 @@ impl Family for Store {
         }
     }
 
-    fn check_workload(&self, workload: &WorkloadSpec) -> Result<(), String> {
+    fn check_workload(&self, workload: &WorkloadSpec, _: &[&InstanceSpec]) -> Result<(), String> {
         StoreSpec::of(workload).map(drop)
     }
 
