@@ -30,6 +30,7 @@ class PostgreSQL(Server):
     PACKAGES = "postgresql"
     #: Ends sessions; the usual signal waits for them.
     STOP_SIGNAL = signal.SIGINT
+    STILL_THERE: ClassVar[bytes] = b"pre-existing shared memory block"
     CONNECTIONS_MAX: ClassVar[int] = 60
     #: A killed process loses nothing of what the system has; machines are not switched off in these
     #: tests.
