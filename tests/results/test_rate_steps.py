@@ -234,3 +234,48 @@ def test_a_burst_below_a_tenth_of_the_time_is_seen() -> None:
         step = find_step(noisy([(blocks, 6500.0), (120 - blocks, 80.0)], 0.05, blocks))
         assert step is not None
         assert step.index == blocks
+
+
+@pytest.mark.parametrize("required", [None, 250.0])
+def test_a_rate_that_ended_is_called_sustained_nowhere(
+    tmp_path: Path, required: float | None
+) -> None:
+    """Fast for nine tenths of two hours and slow from then on.
+
+    The check said 33 of 250, the headroom beside it 1.31, and the users were those of the burst.
+    """
+    run = late_drop(tmp_path / "run")
+    plan = folder.read_json(run / folder.PLAN)
+    plan["judgement"]["required_iops"] = required
+    summary = summarize(run)
+    warm = {"name": "warm", "kind": "warm_up", "start_utc": None, "seconds": 60.0, "complete": True}
+    summary["phases"] = [warm, *summary["phases"]]
+    verdict = judge(plan, summary, folder.read_json(run / folder.ENVIRONMENT))
+    rest = summary["plateaus"]["sustained_iops"]
+    assert rest == pytest.approx(0.1 * 329.489, rel=0.02)
+    assert verdict["sustained_iops"] == rest
+    assert verdict["throughput"].startswith("33 database IOPS sustained (")
+    heavy = next(row for row in verdict["user_equivalents"] if row["profile"] == "heavy")
+    assert heavy["users"] < 350
+    if required:
+        assert verdict["headroom"] == pytest.approx(rest / required)
+
+
+def late_drop(path: Path) -> Path:
+    """The published two hours whose last tenth makes only a tenth of the reads and writes."""
+    run = make_folder(path, rates=EMC)
+    samples = run / folder.SAMPLES
+    late = (
+        "phase = 'measure' AND end_ns > 6600000000000 AND metric IN ('database_read', "
+        "'database_write')"
+    )
+    changed = ", ".join(
+        f"CASE WHEN {late} THEN ({name} * 0.1)::UBIGINT ELSE {name} END AS {name}"
+        for name in ("count", "bytes", "latency_ns_sum")
+    )
+    duckdb.sql(
+        f"COPY (SELECT * REPLACE ({changed}) FROM '{samples}') TO '{path / 'changed'}' (FORMAT "
+        f"parquet)"
+    )
+    (path / "changed").rename(samples)
+    return run

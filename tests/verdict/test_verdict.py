@@ -345,12 +345,45 @@ def test_a_stated_margin_stands_in_the_headline() -> None:
     found = judge(plan, summary(), ENVIRONMENT)
     assert (found["result"], found["headline"]) == ("pass", "Pass with a margin of 5 %")
     check = next(check for check in found["checks"] if check["name"] == "required_iops")
-    assert check["reason"] == "300 of 315 required per second, with a margin of 5 %, headroom 0.95"
+    assert check["reason"] == (
+        "300 of 315 required per second, with a margin of 5 %: 299.25 are enough, headroom 0.95"
+    )
     plan["judgement"]["required_iops"] = 316.0
     found = judge(plan, summary(), ENVIRONMENT)
     assert (found["result"], found["headline"]) == ("fail", "Fail with a margin of 5 %")
     plan["judgement"]["required_iops"] = None
     assert judge(plan, summary(), ENVIRONMENT)["headline"] == "Pass"
+
+
+@pytest.mark.parametrize(
+    ("required", "margin_percent", "measured", "result"),
+    [(1, 18, 0.82, "pass"), (240, 5, 228.0, "pass"), (240, 5, 227.9996, "fail")],
+)
+def test_a_rate_at_its_margin_is_enough_and_below_it_says_so(
+    required: float, margin_percent: float, measured: float, result: str
+) -> None:
+    """Of 1 with a margin of 18 %, 0.82 failed.
+
+    227.9996 was told as 228, with a margin that makes 228 of 240.
+    """
+    plan = copy.deepcopy(PLAN)
+    plan["judgement"] |= {"required_iops": required, "margin_percent": margin_percent}
+    found = judge(plan, changed("total.database_iops", measured), ENVIRONMENT)
+    check = next(check for check in found["checks"] if check["name"] == "required_iops")
+    assert check["status"] == result
+    if result == "fail":
+        assert check["reason"].startswith("227.9996 of 240 required")
+        assert "228 are enough" in check["reason"]
+
+
+def test_a_delay_excuses_a_rate_down_to_its_margin() -> None:
+    """The processor was missing for 12 % of the time: 228 of 240 would have passed without it."""
+    plan, found = copy.deepcopy(PLAN), changed("total.database_iops", 203.0)
+    plan["judgement"] |= {"required_iops": 240.0, "margin_percent": 5}
+    found["machine"] = {"executor_wait": {"mean": 0.12, "min": 0.12, "max": 0.12}}
+    assert judge(plan, found, ENVIRONMENT)["result"] == "inconclusive"
+    plan["judgement"]["margin_percent"] = 0
+    assert judge(plan, found, ENVIRONMENT)["result"] == "fail"
 
 
 def test_the_published_headroom_and_users_are_printed() -> None:

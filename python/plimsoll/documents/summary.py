@@ -268,6 +268,10 @@ class DeviceView(Document):
     disagreements: Sequence[str] = ()
 
 
+#: After a burst the mean of what is left and the low quantile are the same rate, but for this much.
+BURST_SHARE = 0.1
+
+
 class RateSteps(Document):
     """Whether the rate stood on two levels; without a step only how many blocks were looked at."""
 
@@ -655,9 +659,16 @@ class AnySummary(Document):
     def sustained_iops(self) -> float | None:
         """The database I/O per second that was sustained.
 
-        The mean where nothing else is known, also of imported runs.
+        After a burst the mean of what is left, however short that was. The mean of all where
+        nothing else is known, also of imported runs.
         """
-        return self.sustained.database_iops if self.sustained else self.total.database_iops
+        found = self.sustained.database_iops if self.sustained else self.total.database_iops
+        return self.plateaus.sustained_iops if self.ends_below(found) else found
+
+    def ends_below(self, rate: float) -> bool:
+        """Whether the measured time ended in a burst's rest that does not carry such a rate."""
+        rest = self.plateaus.sustained_iops
+        return self.plateaus.kind == "burst" and rest < rate * (1 + BURST_SHARE)
 
 
 class Summary(AnySummary):

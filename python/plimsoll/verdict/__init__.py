@@ -31,7 +31,7 @@ from plimsoll.results import backup_recovery
 from plimsoll.verdict import mail, store
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
 from plimsoll.verdict.cautions import cautions, ceilings
-from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks, faults_of
+from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks, faults_of, least_iops
 from plimsoll.verdict.confounders import doubts_of, generator_limited
 from plimsoll.verdict.digits import rates_apart
 from plimsoll.verdict.prediction import (
@@ -67,7 +67,9 @@ def judge(plan: Plan, summary: Summary, environment: Environment) -> Verdict:
         The content of `verdict.json`; `docs/reference/verdict.md` says what each key means.
     """
     checks = [
-        check.replace(doubts=doubts_of(check, summary) if check.status == FAIL else ())
+        check.replace(
+            doubts=doubts_of(_decided_by(check, plan), summary) if check.status == FAIL else ()
+        )
         for check in all_checks(plan, summary)
     ]
     achieved = summary.total.database_iops
@@ -116,6 +118,13 @@ def judge(plan: Plan, summary: Summary, environment: Environment) -> Verdict:
         user_equivalents=equivalents,
         prediction=prediction or ABSENT,
     )
+
+
+def _decided_by(check: Check, plan: Plan) -> Check:
+    """A check with the limit that decides it: a required rate is held to what its margin leaves."""
+    if check.name != "required_iops":
+        return check
+    return check.replace(limit=least_iops(check.limit, plan.judgement.margin_percent))
 
 
 def _faults(checks: Sequence[Check], summary: Summary) -> list[str]:
