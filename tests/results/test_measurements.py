@@ -278,48 +278,73 @@ def test_the_worst_sample_is_found_where_it_is_behind_a_gap(tmp_path: Path) -> N
 
     The worst quarter minute was looked for in the gap.
     """
+    rows = two_minutes(
+        tmp_path,
+        {
+            (name, start + second): 50 if start and 15 < second <= 30 else 5
+            for name, start in (("first", 0), ("second", 660))
+            for second in range(1, 61)
+        },
+    )
+    with Measurements(tmp_path, rows) as measured:
+        found = measured.worst_sample_ns("database_read", "one", 1)
+    assert found == (675 * SECOND, 690 * SECOND)
+
+
+def test_a_quarter_minute_does_not_reach_from_one_phase_into_the_next(tmp_path: Path) -> None:
+    """Its last second alone was a sample: one of 60 slow seconds failed a limit of fifteen."""
+    latencies = {
+        (name, start + second): 150 if (name, second) == ("first", 61) else 5
+        for name, start, seconds in (("first", 0, 61), ("second", 660, 60))
+        for second in range(1, seconds + 1)
+    }
+    with Measurements(tmp_path, two_minutes(tmp_path, latencies)) as measured:
+        figures = measured.transfers(("database_read",), "one", 1)
+    # The second beyond the minute belongs to the quarter before it.
+    assert figures.latency_ms_sample_mean_max == pytest.approx((15 * 5 + 150) / 16)
+    assert figures.latency_ms_mean_of_samples == pytest.approx((7 * 5 + (15 * 5 + 150) / 16) / 8)
+
+
+def two_minutes(home: Path, latencies_ms: dict[tuple[str, int], int]) -> Outcome:
+    """Samples of a second each, by phase and end, with 100 reads that took so long."""
+    names = dict.fromkeys(name for name, _ in latencies_ms)
+    ends = {name: [end for of, end in latencies_ms if of == name] for name in names}
     phases = [
         {
             "name": name,
             "kind": "measure",
-            "start_ns": start * SECOND,
-            "end_ns": (start + 60) * SECOND,
+            "start_ns": (min(ends[name]) - 1) * SECOND,
+            "end_ns": max(ends[name]) * SECOND,
             "complete": True,
         }
-        for name, start in (("first", 0), ("second", 660))
+        for name in names
     ]
-    columns = {
-        "host": "local",
-        "instance": "one",
-        "database": 1,
-        "workload": "",
-        "metric": "database_read",
-        "errors": 0,
-    }
     rows = [
         {
-            **columns,
-            "end_ns": (start + second) * SECOND,
+            "host": "local",
+            "instance": "one",
+            "database": 1,
+            "workload": "",
+            "metric": "database_read",
+            "errors": 0,
+            "end_ns": end * SECOND,
             "interval_ns": SECOND,
             "phase": name,
             "count": 100,
             "bytes": 0,
-            "latency_ns_sum": 100 * 1_000_000 * (50 if start and 15 < second <= 30 else 5),
+            "latency_ns_sum": 100 * 1_000_000 * latency_ms,
             "latency_ns_max": 50_000_000,
             "latency_ns_p50": 0,
             "latency_ns_p99": 0,
             "value": 0.0,
+            "upper_ns": 5_000_000,
         }
-        for name, start in (("first", 0), ("second", 660))
-        for second in range(1, 61)
+        for (name, end), latency_ms in latencies_ms.items()
     ]
-    source = tmp_path / "rows.json"
+    source = home / "rows.json"
     for name in (folder.SAMPLES, folder.HISTOGRAMS):
         source.write_text(json.dumps(rows))
         duckdb.sql(
-            f"COPY (SELECT * FROM read_json('{source}')) TO '{tmp_path / name}' (FORMAT parquet)"
+            f"COPY (SELECT * FROM read_json('{source}')) TO '{home / name}' (FORMAT parquet)"
         )
-    outcome = Outcome.from_plain(whole_outcome({"phases": phases}))
-    with Measurements(tmp_path, outcome) as measured:
-        found = measured.worst_sample_ns("database_read", "one", 1)
-    assert found == (675 * SECOND, 690 * SECOND)
+    return Outcome.from_plain(whole_outcome({"phases": phases}))

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -83,6 +83,15 @@ LOG_FIGURES = {
 
 #: Transfers by the name of their purpose, which is an attribute of the documents that hold them.
 Purposes = Mapping[str, Any]
+
+
+class PublishedMean(NamedTuple):
+    """Mean latency and size of a published interval, zero where nothing completed, and when."""
+
+    latency_ms: float
+    bytes_mean: float
+    start_ns: int
+    end_ns: int
 
 
 class Measurements:
@@ -257,7 +266,9 @@ class Measurements:
             values,
         ).fetchall()[0]
         count, errors, size, total_ns, max_ns = summed
-        latencies, sizes, _ = self._published_means(where, values)
+        samples = self._published_means(where, values)
+        latencies = [sample.latency_ms for sample in samples]
+        sizes = [sample.bytes_mean for sample in samples]
         seconds = self.seconds
         return Transfers(
             count=count,
@@ -274,35 +285,36 @@ class Measurements:
             latency_ms_max=max_ns / NS_PER_MS if count else None,
         )
 
-    def _published_means(
-        self, where: str, values: parquet.Values
-    ) -> tuple[list[float], list[float], list[int]]:
-        """Mean latency in ms and mean size of each published interval, zero where nothing
-        completed, and its position.
+    def _published_means(self, where: str, values: parquet.Values) -> list[PublishedMean]:
+        """The published intervals of each measured phase, in order.
 
-        Positions count from the beginning of what was measured; between two measured phases some
-        have no samples.
+        Intervals begin with their phase: one across two phases would be a sliver of each.
         """
-        if not self._phases:
-            return [], [], []
         interval_ns = settings.limits()["sample_interval_s"] * NS_PER_S
-        start_ns, end_ns = self._phases[0].start_ns, self._phases[-1].end_ns
-        whole, rest_ns = divmod(end_ns - start_ns, interval_ns)
-        last = whole if whole == 0 or 2 * rest_ns >= interval_ns else whole - 1
-        rows = self._database.execute(
-            "SELECT sum(latency_ns_sum)::DOUBLE / greatest(sum(count), 1), sum(bytes)::DOUBLE / "
-            "greatest(sum(count), 1),"
-            " least((end_ns - $start - 1) // $interval, $last)::BIGINT"
-            f" FROM measured WHERE {where}"
-            " GROUP BY least((end_ns - $start - 1) // $interval, $last)"
-            " ORDER BY least((end_ns - $start - 1) // $interval, $last)",
-            {**values, "start": start_ns, "interval": interval_ns, "last": last},
-        ).fetchall()
-        return (
-            [row[0] / NS_PER_MS for row in rows],
-            [row[1] for row in rows],
-            [int(row[2]) for row in rows],
-        )
+        found: list[PublishedMean] = []
+        for phase in self._phases:
+            whole, rest_ns = divmod(phase.end_ns - phase.start_ns, interval_ns)
+            last = whole if whole == 0 or 2 * rest_ns >= interval_ns else whole - 1
+            rows = self._database.execute(
+                "SELECT sum(latency_ns_sum)::DOUBLE / greatest(sum(count), 1) / 1e6,"
+                " sum(bytes)::DOUBLE / greatest(sum(count), 1),"
+                " least((end_ns - $start - 1) // $interval, $last)::BIGINT AS number"
+                f" FROM measured WHERE ({where}) AND phase = $phase"
+                " GROUP BY number ORDER BY number",
+                {
+                    **values,
+                    "phase": phase.name,
+                    "start": phase.start_ns,
+                    "interval": interval_ns,
+                    "last": last,
+                },
+            ).fetchall()
+            for latency_ms, size, number in rows:
+                start_ns = phase.start_ns + number * interval_ns
+                # The last one takes a short rest with it.
+                end_ns = phase.end_ns if number == last else start_ns + interval_ns
+                found.append(PublishedMean(latency_ms, size, start_ns, end_ns))
+        return found
 
     def _mean_over_time_ms(self, where: str, values: parquet.Values) -> float | None:
         """Mean latency in ms with each moment alike.
@@ -482,16 +494,14 @@ class Measurements:
 
     def worst_sample_ns(self, metric: str, instance: str, database: int) -> tuple[int, int]:
         """The published interval with the highest mean latency."""
-        where = "metric = $metric AND instance = $instance AND database = $database"
-        means, _, places = self._published_means(
-            where, {"metric": metric, "instance": instance, "database": database}
+        means = self._published_means(
+            "metric = $metric AND instance = $instance AND database = $database",
+            {"metric": metric, "instance": instance, "database": database},
         )
-        interval_ns = settings.limits()["sample_interval_s"] * NS_PER_S
-        first_ns, last_ns = self.whole_ns()
-        worst = means.index(max(means)) if means else 0
-        start_ns = first_ns + (places[worst] if places else 0) * interval_ns
-        # The last interval takes a short rest with it.
-        return start_ns, last_ns if worst + 1 >= len(means) else start_ns + interval_ns
+        if not means:
+            return self.whole_ns()
+        worst = max(means, key=lambda mean: mean.latency_ms)
+        return worst.start_ns, worst.end_ns
 
     def splitter(self, plan: Plan) -> Splitter:
         """What splits the latencies of this run."""
