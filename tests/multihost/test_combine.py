@@ -430,3 +430,46 @@ def test_errors_of_a_host_from_before_its_gap_count(host: Host, tmp_path: Path) 
     assert [row["errors_in_run"] for row in summary["hosts"]] == [2, 0]
     assert summary["total"]["errors_in_run"] == 2
     assert verdict["result"] == "fail"
+
+
+def test_a_host_without_a_processor_is_no_fault_of_the_storage_of_all(
+    host: Host, tmp_path: Path
+) -> None:
+    """All hosts together failed by a rate that a starved load generator did not ask for."""
+    homes = [host("alpha"), host("beta")]
+    common_plan(homes, 700.0)
+    _, quiet = combined(*homes, out=tmp_path / "quiet")
+    assert quiet["result"] == "fail"
+    summary = folder.read_json(homes[0] / folder.SUMMARY)
+    summary["machine"]["executor_wait"] = {"mean": 0.25, "min": 0.25, "max": 0.25}
+    folder.write_json(homes[0] / folder.SUMMARY, summary)
+    _, verdict = combined(*homes, out=tmp_path / "all")
+    assert verdict["result"] == "inconclusive"
+    assert verdict["doubts"][0].startswith("alpha: the load generator's thread was ready")
+    common_plan(homes, 900.0)
+    _, verdict = combined(*homes, out=tmp_path / "more")
+    assert verdict["result"] == "fail", "a quarter of one host's time is no third of all"
+
+
+def test_the_headline_of_all_says_what_that_of_one_does(host: Host, tmp_path: Path) -> None:
+    """Through the page cache, said the headline of a host, and nothing of it that of all."""
+    homes = [host("alpha"), host("beta")]
+    outcome = folder.read_json(homes[0] / folder.OUTCOME)
+    outcome["io_remarks"] = ["buffered I/O in /srv/array: direct I/O is not supported"]
+    folder.write_json(homes[0] / folder.OUTCOME, outcome)
+    judged(homes[0])
+    _, verdict = combined(*homes, out=tmp_path / "cached")
+    assert "through the page cache on 2 hosts" in verdict["headline"]
+    gap = {
+        "phase": "measure",
+        "completed": [],
+        "cut_off_utc": "",
+        "resumed_utc": "",
+        "seconds": 1.0,
+        "phase_seconds_before": 1.0,
+        "errors_before": 1,
+    }
+    folder.write_json(homes[1] / folder.GAPS, {"schema_version": 1, "gaps": [gap]})
+    judged(homes[1])
+    _, verdict = combined(*homes, out=tmp_path / "failed")
+    assert verdict["headline"].startswith("Fail by I/O errors")

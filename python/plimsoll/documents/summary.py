@@ -663,7 +663,8 @@ class AnySummary(Document):
         nothing else is known, also of imported runs.
         """
         found = self.sustained.database_iops if self.sustained else self.total.database_iops
-        return self.plateaus.sustained_iops if self.ends_below(found) else found
+        below = found is not None and self.ends_below(found)
+        return self.plateaus.sustained_iops if below else found
 
     def ends_below(self, rate: float) -> bool:
         """Whether the measured time ended in a burst's rest that does not carry such a rate."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plimsoll.documents.summary import Summary
-from plimsoll.documents.verdict import SCHEMA_VERSION, HostVerdict, Result, Verdict
+from plimsoll.documents.verdict import SCHEMA_VERSION, Check, HostVerdict, Result, Verdict
 from plimsoll.multihost.overlap import Overlap
 from plimsoll.multihost.reading import HostRun
-from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
-from plimsoll.verdict.checks import required_iops
+from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS, hung_ending
+from plimsoll.verdict.checks import faults_of, least_iops, required_iops
+from plimsoll.verdict.confounders import withheld
 from plimsoll.verdict.digits import rates_apart
+from plimsoll.verdict.qualification import through_page_cache
 from plimsoll.verdict.text import named
 
 WORST_FIRST: tuple[Result, ...] = (FAIL, INCONCLUSIVE, PASS)
@@ -40,12 +42,12 @@ def judge(hosts: Sequence[HostRun], summary: Summary, overlap: Overlap) -> Verdi
     ]
     if common is not None:
         checks.append(
-            required_iops(common, summary, margin_percent).replace(host=None, scope=ALL, doubts=())
+            _of_all(required_iops(common, summary, margin_percent), hosts, summary, margin_percent)
         )
     short = checks[-1] if common is not None and checks[-1].status == FAIL else None
-    result = next(
-        word for word in WORST_FIRST if word in (*(verdict.result for _, verdict in verdicts), PASS)
-    )
+    of_all: Result = PASS if short is None else INCONCLUSIVE if short.doubts else FAIL
+    results = (*(verdict.result for _, verdict in verdicts), of_all)
+    result = next(word for word in WORST_FIRST if word in results)
     bursting = [f"{ALL}: {summary.plateaus.text}"] if summary.plateaus.kind != "none" else []
     hindrances = [
         *(
@@ -56,11 +58,11 @@ def judge(hosts: Sequence[HostRun], summary: Summary, overlap: Overlap) -> Verdi
         *_apart(overlap),
         *bursting,
     ]
-    result = FAIL if short else result
     achieved = summary.total.database_iops
     sustained = summary.sustained_iops or 0.0
     throughput = _throughput(sustained, achieved, required, len(hosts))
     reasons = [
+        *([doubt.text for doubt in short.doubts] if short else []),
         *([f"{short.title} ({ALL}): {short.reason}"] if short else []),
         *(
             f"{name}: {reason}"
@@ -76,8 +78,10 @@ def judge(hosts: Sequence[HostRun], summary: Summary, overlap: Overlap) -> Verdi
         headline=_headline(
             result,
             [verdict.result for _, verdict in verdicts],
+            _faults(hosts, checks),
             margin_percent,
             rehearsal=bool(hindrances),
+            cached=any(through_page_cache(host.summary) for host in hosts),
         ),
         limits=verdicts[0][1].limits,
         limits_meaning=verdicts[0][1].limits_meaning,
@@ -98,7 +102,10 @@ def judge(hosts: Sequence[HostRun], summary: Summary, overlap: Overlap) -> Verdi
         not_tested=list(
             dict.fromkeys(text for _, verdict in verdicts for text in verdict.not_tested)
         ),
-        doubts=[f"{name}: {text}" for name, verdict in verdicts for text in verdict.doubts],
+        doubts=[
+            *(doubt.text for doubt in (short.doubts if short else ())),
+            *(f"{name}: {text}" for name, verdict in verdicts for text in verdict.doubts),
+        ],
         cautions=[f"{name}: {text}" for name, verdict in verdicts for text in verdict.cautions],
         generator_limited=[
             f"{name}: {text}" for name, verdict in verdicts for text in verdict.generator_limited
@@ -115,6 +122,43 @@ def judge(hosts: Sequence[HostRun], summary: Summary, overlap: Overlap) -> Verdi
             for name, verdict in verdicts
         ],
     )
+
+
+def _of_all(
+    check: Check, hosts: Sequence[HostRun], summary: Summary, margin_percent: float
+) -> Check:
+    """The check of the rate of all hosts, with what kept their load generators from making it.
+
+    A host that was kept from its work for a share of the time may have made so much more of its
+    part in the rest. Only where all of these parts together reach the rate is it in doubt.
+    """
+    check = check.replace(host=None, scope=ALL, doubts=())
+    if check.status != FAIL or not check.measured:
+        return check
+    found = [withheld(host.summary) for host in hosts]
+    rates = [total.database_iops for total in summary.hosts or ()]
+    shares = [max((share for _, share in item), default=0.0) for item in found]
+    least = least_iops(check.limit, margin_percent)
+    if not sum(rates) or max(shares) <= 0:
+        return check
+    best = sum(
+        rate / max(1 - share, 1e-9) for rate, share in zip(rates, shares, strict=True)
+    ) / sum(rates)
+    if check.measured * best < least:
+        return check
+    return check.replace(
+        doubts=[
+            doubt.replace(text=f"{host.name}: {doubt.text}")
+            for host, item in zip(hosts, found, strict=True)
+            for doubt, _ in item
+        ]
+    )
+
+
+def _faults(hosts: Sequence[HostRun], checks: Sequence[Check]) -> list[str]:
+    """What is wrong with the storage of any host besides being slow."""
+    hung = [word for host in hosts for word in hung_ending(host.summary)]
+    return [*hung[:1], *faults_of(checks)]
 
 
 def _required(hosts: Sequence[HostRun]) -> float | None:
@@ -150,10 +194,18 @@ def _throughput(sustained: float, mean: float, required: float | None, hosts_cou
 
 
 def _headline(
-    result: str, results: Sequence[str], margin_percent: float, *, rehearsal: bool
+    result: str,
+    results: Sequence[str],
+    faults: Sequence[str],
+    margin_percent: float,
+    *,
+    rehearsal: bool,
+    cached: bool,
 ) -> str:
     counted = ", ".join(f"{results.count(word)} {word}" for word in WORST_FIRST if word in results)
     margin = f" with a margin of {margin_percent:g} %" if margin_percent else ""
     word = named(result, rehearsal=rehearsal)
     tail = ", a rehearsal and not a qualification" if rehearsal and result != PASS else ""
-    return f"{word}{margin} on {len(results)} hosts together (by themselves {counted}{tail})"
+    by = f" by {faults[0]}" if result == FAIL and faults else ""
+    through = " through the page cache" if cached else ""
+    return f"{word}{by}{margin}{through} on {len(results)} hosts together (by themselves {counted}{tail})"

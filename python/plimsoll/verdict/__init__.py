@@ -78,7 +78,7 @@ def judge(plan: Plan, summary: Summary, environment: Environment) -> Verdict:
     throughput = _throughput(plan, summary, equivalents)
     result, reasons = _result(checks, summary, throughput)
     hindrances = obstacles(plan, summary, environment)
-    faults = _faults(checks, summary)
+    faults = [*hung_ending(summary), *faults_of(checks)]
     margin = _margin(plan)
     headline = _headline(result, faults, margin, hindrances, cached=through_page_cache(summary))
     prediction = None
@@ -127,10 +127,10 @@ def _decided_by(check: Check, plan: Plan) -> Check:
     return check.replace(limit=least_iops(check.limit, plan.judgement.margin_percent))
 
 
-def _faults(checks: Sequence[Check], summary: Summary) -> list[str]:
-    """What is wrong with the storage besides being slow, the first in the words of the headline."""
+def hung_ending(summary: Summary) -> list[str]:
+    """Hung I/O in the words of the headline, where a run ended by it."""
     hung = summary.error is not None and summary.error.text.startswith("hung I/O")
-    return ["hung I/O"] if hung else faults_of(checks)
+    return ["hung I/O"] if hung else []
 
 
 def _margin(plan: Plan) -> str:

@@ -77,12 +77,20 @@ def generator_limited(summary: Summary) -> list[str]:
 
     For a rate that is quoted as a maximum.
     """
-    figures = _machine_means(summary)
-    return [
-        doubt(name, figures[name])
+    return [found.text for found, _ in withheld(summary) if found.name in SLOW_GENERATOR]
+
+
+def withheld(summary: Summary) -> list[tuple[Doubt, float]]:
+    """What kept the load generator of a run from its work, with the share of the time it took."""
+    figures, gaps = _machine_means(summary), summary.clock_gaps
+    found = [
+        (_named(name, figures[name]), figures[name])
         for name in SLOW_GENERATOR
         if figures.get(name, 0.0) > rule(name)["limit"]
     ]
+    if gaps is not None and summary.window.seconds:
+        found.append((_named("clock_gap", gaps.seconds), gaps.seconds / summary.window.seconds))
+    return found
 
 
 def _kind(check: Check) -> str | None:

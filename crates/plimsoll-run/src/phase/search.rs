@@ -4,10 +4,12 @@
 //! Each step begins with an empty queue, settles, and is measured in batches until it is clear
 //! whether the rate passes; what stays unclear counts as failed. The rate that was found is tried
 //! once more for twice as long, because caches fill and write-back falls behind in longer than a
-//! step; where it fails, the search goes on below. The load then stays at it.
+//! step; where it fails, the search goes on below. The load then stays at it. A rate that failed
+//! by the load generator is tried once more.
 
 mod estimate;
 mod step;
+mod tries;
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 use plimsoll_workload::Bisection;
@@ -22,6 +24,7 @@ use crate::state::RunState;
 use crate::step::StepCounts;
 
 use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally};
+use tries::Tries;
 
 /// A rate that makes fewer transactions in a step says nothing of the storage.
 const TRANSACTIONS_MIN: f64 = 50.0;
@@ -38,34 +41,24 @@ pub async fn act(
     let first_per_s = rate_of_sessions(state, sampler, number, &spec).await?;
     let drive = |per_s: f64| Drive::Arrivals { per_s, spacing: spec.spacing };
     state.drive_by(number, drive(first_per_s)).await?;
-    let mut bisection =
-        Bisection::new(first_per_s, TRANSACTIONS_MIN / spec.step_s, spec.tolerance_percent / 100.0);
+    let lowest_per_s = TRANSACTIONS_MIN / spec.step_s;
+    let mut tries =
+        Tries::new(Bisection::new(first_per_s, lowest_per_s, spec.tolerance_percent / 100.0));
     let longer = SearchSpec { step_s: 2.0 * spec.step_s, ..spec.clone() };
     let mut steps: Vec<SearchStep> = Vec::new();
-    let mut previous = None;
     let mut end = SearchEnd::Narrow;
-    let mut confirmed = false;
-    while !confirmed {
-        let wanted = bisection.next(previous.take());
-        let (per_s, spec) = match (wanted, bisection.passed()) {
-            (Some(per_s), _) => (per_s, &spec),
-            (None, Some(passed)) => (passed, &longer),
-            (None, None) => break,
-        };
+    while let Some(tried) = tries.next() {
+        let spec = if tried.confirms { &longer } else { &spec };
         if state.run.now_together().await? + nanos(spec.settle_s + spec.step_s) > deadline {
             end = SearchEnd::TimeOver;
             break;
         }
-        let step = try_rate(state, sampler, number, spec, per_s).await?;
+        let step = try_rate(state, sampler, number, spec, tried.per_s).await?;
         report_step(state, &step);
-        let passed = step.decision == Decision::Passed;
+        tries.note(tried, step.decision == Decision::Passed, step.limited_by.as_deref());
         steps.push(step);
-        match wanted {
-            Some(_) => previous = Some((per_s, passed)),
-            None if passed => confirmed = true,
-            None => bisection.withdraw(per_s),
-        }
     }
+    let Tries { bisection, confirmed, .. } = tries;
     state.run.recorder.end_steps();
     if bisection.passed().is_none() && end == SearchEnd::Narrow {
         end = SearchEnd::NothingPasses;

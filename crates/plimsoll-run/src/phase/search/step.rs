@@ -9,6 +9,7 @@ use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 use plimsoll_measure::{Histogram, metric_code};
 
 use super::estimate::{Estimate, ratio};
+use super::tries::GENERATOR;
 use crate::busy::BusyShare;
 use crate::outcome::{Decision, Latency, SearchFigure, SearchStep};
 use crate::recorder::{Key, StepFigures};
@@ -144,7 +145,7 @@ impl<'a> Tally<'a> {
         let (decision, limit) = self.decide(&figures, seconds);
         let limited_by = match decision {
             Decision::Passed => None,
-            _ if generator_limited && !self.is_far_beyond() => Some("generator".to_owned()),
+            _ if generator_limited && !self.is_far_beyond() => Some(GENERATOR.to_owned()),
             _ => limit,
         };
         SearchStep {
