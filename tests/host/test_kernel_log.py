@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.host.kernel_log import KERNEL_LOG_PATH, KernelLog, disks_of, error_about
+from tests.support.plain_stages import judge
+from tests.verdict.test_verdict import ENVIRONMENT, PLAN, summary
 
 
 @pytest.mark.parametrize(
@@ -74,3 +76,57 @@ def write(line: str) -> None:
     # Without its end of line the kernel would keep the record open for more.
     os.write(descriptor, f"{line}\n".encode())
     os.close(descriptor)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not KERNEL_LOG_PATH.exists(), reason="only root writes to the kernel log"
+)
+def test_a_run_that_goes_on_reads_from_where_it_began() -> None:
+    """What the kernel said of a disk before the process was killed went with it."""
+    name = f"plimsollgap{os.getpid()}"
+    write(f"<3>I/O error, dev {name}, sector 1 (before)")
+    with KernelLog() as first:
+        write(f"<3>I/O error, dev {name}, sector 2 (during)")
+    with KernelLog(since=first.mark) as second:
+        write(f"<3>I/O error, dev {name}, sector 3 (after the gap)")
+        found = second.errors_about([name])
+    assert [line[-6:] for line in found.lines] == ["uring)", "e gap)"]
+    assert second.mark == first.mark, "also after a second gap"
+    with KernelLog(since={**first.mark, "boot_id": "another"}) as restarted:
+        found = restarted.errors_about([name])
+    assert (found.lines, found.readable) == ((), True)
+    assert "restarted" in found.reason
+
+
+def test_a_chatty_kernel_is_no_fault_of_the_storage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A firewall that logs fills the ring buffer in two hours: the storage failed by that."""
+    answers: list[bytes | OSError] = [
+        BlockingIOError(),
+        BrokenPipeError(),
+        b"3,9,9,-;I/O error, dev sdz, sector 1",
+        BlockingIOError(),
+        BrokenPipeError(),
+        BlockingIOError(),
+    ]
+
+    def read(_descriptor: int, _most: int) -> bytes:
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    (tmp_path / "kmsg").write_text("")
+    monkeypatch.setattr(os, "read", read)
+    with KernelLog(tmp_path / "kmsg") as log:
+        log.gather(["sda"])
+        found = log.errors_about(["sda"])
+    monkeypatch.undo()
+    assert (found.lines, found.readable) == ((), True)
+    assert found.reason == "messages were lost: the kernel log overflowed"
+    given = summary()
+    given["kernel_log"] = found.figures().plain()
+    verdict = judge(PLAN, given, ENVIRONMENT)
+    assert (verdict["result"], verdict["qualifying"]) == ("pass", False)
+    assert any("kernel log overflowed" in text for text in verdict["not_qualifying_because"])

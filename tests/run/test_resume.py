@@ -14,6 +14,7 @@ import pytest
 from plimsoll.documents.run_spec import Measure
 from plimsoll.documents.summary import Gap
 from plimsoll.files import folder
+from plimsoll.host.error_counters import first_of
 from plimsoll.host.identity import Identity, identity_of
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.run import resume
@@ -224,3 +225,30 @@ def test_a_run_that_was_resumed_before_is_measured_again_for_its_whole_time(tmp_
         100,
     ]
     assert resume.whole_plan(tmp_path / "never resumed", left) == left
+
+
+def test_what_a_disk_said_before_a_gap_is_not_forgotten(tmp_path: Path) -> None:
+    """Counters that grew and lines of the kernel went with the process that would have asked."""
+    mark = {"boot_id": "one", "next_record": 7}
+    gap = Gap.from_plain(filled(Gap, {"completed": [], "phase": "morning"}))
+    for counted in (2, 5):
+        PLAN.write(tmp_path / folder.PLAN)
+        circumstances = {"error_counters": {"sda": counted}, "kernel_log_mark": mark}
+        folder.write_json(tmp_path / folder.ENVIRONMENT, circumstances)
+        resume.put_aside(tmp_path, gap)
+    assert resume.began_with(tmp_path) == ([{"sda": 2}, {"sda": 5}], mark)
+    assert first_of([{"sda": 2}, {"sda": 5}, {"sda": 6}]) == {"sda": 2}
+    assert resume.began_with(tmp_path / "never resumed") == ([], None)
+
+
+def test_what_is_locked_or_full_before_a_gap_is_no_error_of_the_storage(tmp_path: Path) -> None:
+    """A resumed run failed by I/O errors because another process had held a file."""
+    kinds = ("phase_started", "io_refused", "io_refused", "io_error", "bad_pages")
+    lines = [
+        {"time_ns": 1, "utc_ns": 1, "level": "error", "kind": kind, "phase": "morning", "text": ""}
+        for kind in kinds
+    ]
+    (tmp_path / folder.EVENTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    PLAN.write(tmp_path / folder.PLAN)
+    folder.write_json(tmp_path / folder.ENVIRONMENT, {})
+    assert resume.gap_of(tmp_path).errors_before == 2

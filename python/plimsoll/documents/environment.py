@@ -179,6 +179,13 @@ class DiskHealth(TypedDict, total=False):
     counters: dict[str, int]
 
 
+class KernelLogMark(TypedDict):
+    """Where in the kernel log a run began: the start of the machine, and the next record."""
+
+    boot_id: str | None
+    next_record: int
+
+
 class Environment(TypedDict, total=False):
     """The whole file."""
 
@@ -196,6 +203,8 @@ class Environment(TypedDict, total=False):
     warnings: list[str]
     release_build: bool
     smart: list[DiskHealth]
+    error_counters: dict[str, int]
+    kernel_log_mark: KernelLogMark
 
 
 def read_environment(path: Path) -> Environment:

@@ -11,6 +11,7 @@ that is said, and never taken for the absence of errors.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from plimsoll.documents.summary import DeviceErrorsFile
@@ -48,18 +49,38 @@ def read_counters(disks: list[str], root: Path = SYS) -> dict[str, int]:
     return found
 
 
+def first_of(readings: Sequence[dict[str, int]]) -> dict[str, int]:
+    """What counters are held against, of a run with gaps: their first values.
+
+    A counter that is lower after a gap began anew when the machine was restarted, and what it had
+    counted before that is gone.
+
+    >>> first_of([{"a": 1, "b": 7}, {"a": 3, "b": 0, "c": 2}])
+    {'a': 1, 'b': 0, 'c': 2}
+    """
+    found: dict[str, int] = {}
+    for reading in readings:
+        found |= {name: min(count, found.get(name, count)) for name, count in reading.items()}
+    return found
+
+
 def compared(before: dict[str, int], after: dict[str, int]) -> DeviceErrorsFile:
     """The content of `device-errors.json`: what was counted, and what was added.
 
     >>> compared({"a": 1, "b": 2}, {"a": 1, "b": 5}).lines
     ('b: 3 more errors (2 before, 5 after)',)
+    >>> compared({"a": 3}, {"a": 1}).lines
+    ('a: 1 more error (it began anew, 1 after)',)
     """
-    lines = [
-        f"{name}: {after[name] - count} more error{'' if after[name] - count == 1 else 's'} "
-        f"({count} before, {after[name]} after)"
-        for name, count in before.items()
-        if after.get(name, count) != count
-    ]
+    lines = []
+    for name, count in before.items():
+        now = after.get(name, count)
+        more = now - count if now >= count else now
+        since = f"{count} before" if now >= count else "it began anew"
+        if more:
+            lines.append(
+                f"{name}: {more} more error{'' if more == 1 else 's'} ({since}, {now} after)"
+            )
     lines += [
         f"{name}: could be read before the run and not after it"
         for name in before

@@ -2,8 +2,9 @@
 
 Messages of the severity "error" or worse count when they name one of the disks. They are read from
 /dev/kmsg, which takes root or, where kernel.dmesg_restrict is 0, nothing; without it the run goes
-on and its verdict says that nobody looked. Messages that the kernel's ring buffer dropped before
-the end of the run are not seen, and that is said too.
+on and its verdict says that nobody looked. Whoever gathers while the run goes on loses none to the
+kernel's ring buffer; where some were dropped all the same, that is said. A run that goes on after a
+crash of its process reads from where it first began, as long as the machine was not restarted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from pathlib import Path
 from types import TracebackType
 
-from plimsoll.documents.environment import Environment
+from plimsoll.documents.environment import Environment, KernelLogMark
 from plimsoll.documents.summary import KernelLogFile
 
 KERNEL_LOG_PATH = Path("/dev/kmsg")
@@ -21,19 +22,47 @@ KERNEL_LOG_PATH = Path("/dev/kmsg")
 SEVERITY_MAX = 3
 RECORD_BYTES_MAX = 16384
 LINES_MAX = 200
+BOOT_ID_PATH = Path("/proc/sys/kernel/random/boot_id")
+OVERFLOWED = "messages were lost: the kernel log overflowed"
 
 
 class KernelLog:
-    """The kernel log from now on."""
+    """The kernel log from a mark on, or from now on.
 
-    def __init__(self, path: Path = KERNEL_LOG_PATH) -> None:
+    Args:
+        path: where the kernel offers it.
+        since: the mark of a run that goes on.
+    """
+
+    def __init__(self, path: Path = KERNEL_LOG_PATH, since: KernelLogMark | None = None) -> None:
         self._descriptor: int | None = None
         self._reason: str | None = None
+        self._lost: str | None = None
+        self._records: list[str] = []
+        self._next = 0
+        self.mark = KernelLogMark(boot_id=_boot_id(), next_record=0)
         try:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-            os.lseek(self._descriptor, 0, os.SEEK_END)
+            self._begin(since)
         except OSError as error:
             self._reason = f"{path}: {error.strerror}"
+
+    def _begin(self, since: KernelLogMark | None) -> None:
+        """Pass over what was said before."""
+        self._read()
+        before, self._records, self._lost = self._records, [], None
+        if since is None:
+            self.mark["next_record"] = self._next
+            return
+        if since["boot_id"] != self.mark["boot_id"]:
+            self._lost = "the machine was restarted: what its kernel said before that is gone"
+            self.mark["next_record"] = self._next
+            return
+        self.mark = since
+        self._records = [text for text in before if _number_of(text) >= since["next_record"]]
+        first = min(map(_number_of, before), default=since["next_record"])
+        if first > since["next_record"]:
+            self._lost = OVERFLOWED
 
     def __enter__(self) -> KernelLog:
         return self
@@ -48,36 +77,61 @@ class KernelLog:
             os.close(self._descriptor)
             self._descriptor = None
 
+    def gather(self, disks: list[str]) -> None:
+        """Read what was said meanwhile, before the ring buffer drops it."""
+        self._read()
+        self._records = [text for text in self._records if error_about(text, disks)][:LINES_MAX]
+
     def errors_about(self, disks: list[str]) -> KernelLogFile:
-        """Everything since the log was opened that speaks of one of the disks, as the content of
+        """Everything since the mark that speaks of one of the disks, as the content of
         `kernel-log.json`.
         """
-        lines: list[str] = []
+        self.gather(disks)
+        lines = [error_about(text, disks) for text in self._records]
+        return KernelLogFile(
+            schema_version=1,
+            readable=self._reason is None,
+            reason=self._reason or self._lost,
+            disks=disks,
+            lines=[line for line in lines if line],
+        )
+
+    def _read(self) -> None:
         while self._descriptor is not None:
             try:
                 record = os.read(self._descriptor, RECORD_BYTES_MAX)
             except BlockingIOError:
-                break
+                return
             except BrokenPipeError:
                 # The ring buffer went round: the next read goes on with the oldest message that is
                 # left.
-                lines.append("messages were lost: the kernel log overflowed")
+                self._lost = OVERFLOWED
                 continue
             except OSError as error:
                 self._reason = f"it could not be read to its end: {error.strerror}"
-                break
+                return
             if not record:
-                break
-            text = error_about(record.decode("utf-8", errors="replace"), disks)
-            if text is not None:
-                lines.append(text)
-        return KernelLogFile(
-            schema_version=1,
-            readable=self._reason is None,
-            reason=self._reason,
-            disks=disks,
-            lines=lines[:LINES_MAX],
-        )
+                return
+            text = record.decode("utf-8", errors="replace")
+            self._next = _number_of(text) + 1
+            self._records.append(text)
+
+
+def _number_of(record: str) -> int:
+    """The number of a record of /dev/kmsg; each follows the one before.
+
+    >>> _number_of("3,17,2,-;blk_update_request: I/O error, dev sda, sector 8")
+    17
+    """
+    fields = record.partition(";")[0].split(",")
+    return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0
+
+
+def _boot_id() -> str | None:
+    try:
+        return BOOT_ID_PATH.read_text(encoding="ascii").strip()
+    except OSError:
+        return None
 
 
 def error_about(record: str, disks: list[str]) -> str | None:

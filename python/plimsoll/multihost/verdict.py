@@ -208,4 +208,5 @@ def _headline(
     tail = ", a rehearsal and not a qualification" if rehearsal and result != PASS else ""
     by = f" by {faults[0]}" if result == FAIL and faults else ""
     through = " through the page cache" if cached else ""
-    return f"{word}{by}{margin}{through} on {len(results)} hosts together (by themselves {counted}{tail})"
+    where = f"on {len(results)} hosts together"
+    return f"{word}{by}{margin}{through} {where} (by themselves {counted}{tail})"

@@ -86,6 +86,8 @@ def _system_log(summary: Summary) -> tuple[str, str, str] | None:
         f'no message of the severity "error" or worse{named} while the run went on '
         f"({folder.KERNEL_LOG})"
     )
+    if log.reason and not log.lines:
+        return "System log", "not everything was read", f"{evidence}; {log.reason}"
     return "System log", _found(log.lines), _evidence(log.lines, evidence)
 
 

@@ -34,6 +34,7 @@ from plimsoll.host.environment import collect
 from plimsoll.host.kernel_log import KernelLog, disks_of
 from plimsoll.run.log_check import check_logs
 from plimsoll.run.reduction_sample import measure_content
+from plimsoll.run.resume import began_with
 from plimsoll.run.server_watch import ServerWatch, watched_servers
 from plimsoll.run.staging import Stage, targets_of
 from plimsoll.workloads.mail.fields import is_storage
@@ -107,48 +108,58 @@ def run_plan(
     health = smart.read_smart(disks)
     environment["smart"] = health
     environment["warnings"] += smart.warnings_of(health)
-    folder.write_json(run_folder / folder.ENVIRONMENT, environment)
     counted = error_counters.read_counters(disks) | smart.counters_of(health)
-    run = _native.Run(json.dumps(plan.run.plain()))
-    samples = SampleStore(run_folder, plan.run)
-    outcome: Outcome | None = None
-    try:
-        with KernelLog() as kernel_log, _stopping_on_signals(run.stop):
-            stage = Stage(plan.events, run_folder, targets_of(plan))
-            _follow(
-                plan,
-                run,
-                run_folder,
-                samples,
-                on_event,
-                on_sample,
-                first_events,
-                stop or threading.Event(),
-                stage,
-                is_confirmed or (lambda: False),
+    counted_before, mark = began_with(run_folder)
+    environment["error_counters"] = counted
+    with KernelLog(since=mark) as kernel_log:
+        environment["kernel_log_mark"] = kernel_log.mark
+        folder.write_json(run_folder / folder.ENVIRONMENT, environment)
+        run = _native.Run(json.dumps(plan.run.plain()))
+        samples = SampleStore(run_folder, plan.run)
+        outcome: Outcome | None = None
+        try:
+            with _stopping_on_signals(run.stop):
+
+                def sampled(table: Columns) -> str | None:
+                    kernel_log.gather(disks)
+                    return on_sample(table)
+
+                stage = Stage(plan.events, run_folder, targets_of(plan))
+                _follow(
+                    plan,
+                    run,
+                    run_folder,
+                    samples,
+                    on_event,
+                    sampled,
+                    first_events,
+                    stop or threading.Event(),
+                    stage,
+                    is_confirmed or (lambda: False),
+                )
+                outcome = _outcome_of(run)
+                if (
+                    outcome.ending == "complete"
+                    and not modelled
+                    and any(phase.checksums for phase in outcome.phases)
+                ):
+                    check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
+                kernel_log.errors_about(disks).write(run_folder / folder.KERNEL_LOG)
+            counted_after = error_counters.read_counters(disks) | smart.counters_of(
+                smart.read_smart(disks)
             )
-            outcome = _outcome_of(run)
-            if (
-                outcome.ending == "complete"
-                and not modelled
-                and any(phase.checksums for phase in outcome.phases)
-            ):
-                check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
-            kernel_log.errors_about(disks).write(run_folder / folder.KERNEL_LOG)
-        counted_after = error_counters.read_counters(disks) | smart.counters_of(
-            smart.read_smart(disks)
-        )
-        error_counters.compared(counted, counted_after).write(run_folder / folder.DEVICE_ERRORS)
-        samples.finish()
-        _write_histograms(run_folder, plan.run, outcome)
-        write_points(run_folder, outcome)
-        if not modelled and outcome.ending == "complete":
-            content = measure_content(plan.run, plan.judgement.duplicate_percent)
-            content.write(run_folder / folder.CONTENT)
-        kept = outcome.replace(figures=ABSENT)
-        kept.write(run_folder / folder.OUTCOME)
-    except (OSError, duckdb.Error) as error:
-        raise RunFolderLostError(run_folder, error, outcome or _stopped(run)) from error
+            first = error_counters.first_of([*counted_before, counted])
+            error_counters.compared(first, counted_after).write(run_folder / folder.DEVICE_ERRORS)
+            samples.finish()
+            _write_histograms(run_folder, plan.run, outcome)
+            write_points(run_folder, outcome)
+            if not modelled and outcome.ending == "complete":
+                content = measure_content(plan.run, plan.judgement.duplicate_percent)
+                content.write(run_folder / folder.CONTENT)
+            kept = outcome.replace(figures=ABSENT)
+            kept.write(run_folder / folder.OUTCOME)
+        except (OSError, duckdb.Error) as error:
+            raise RunFolderLostError(run_folder, error, outcome or _stopped(run)) from error
     return kept
 
 

@@ -22,7 +22,7 @@ from typing import Literal
 
 from plimsoll import settings
 from plimsoll.databases import preflight
-from plimsoll.documents.environment import Environment, read_environment
+from plimsoll.documents.environment import Environment, KernelLogMark, read_environment
 from plimsoll.documents.event import Event, read_events
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import Measure, PhaseSpec, RunSpec, TargetSpec
@@ -260,6 +260,23 @@ def put_aside(run_folder: Path, gap: Gap) -> Gap:
     kept = gap.replace(kept_in=aside.name)
     Gaps(schema_version=SCHEMA_VERSION, gaps=[*gaps, kept]).write(path)
     return kept
+
+
+def began_with(run_folder: Path) -> tuple[list[dict[str, int]], KernelLogMark | None]:
+    """The error counters at the beginning of a run and after each of its gaps but the last, and
+    where in the kernel log it began.
+
+    What a disk said of itself before a gap has not gone with the process that would have asked.
+    """
+    path = run_folder / folder.GAPS
+    kept = [gap.kept_in for gap in Gaps.read(path).gaps] if path.exists() else []
+    found = [
+        read_environment(run_folder / name / folder.ENVIRONMENT)
+        for name in kept
+        if name and (run_folder / name / folder.ENVIRONMENT).exists()
+    ]
+    marks = [item["kernel_log_mark"] for item in found if "kernel_log_mark" in item]
+    return [item.get("error_counters", {}) for item in found], marks[0] if marks else None
 
 
 def completed_before(run_folder: Path) -> list[str]:

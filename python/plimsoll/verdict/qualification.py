@@ -264,6 +264,11 @@ def _not_the_real_thing(plan: Plan, summary: Summary) -> list[str]:
 
 def _unseen(summary: Summary) -> list[str]:
     log = summary.kernel_log
+    if log and log.readable and log.reason:
+        return [
+            f"not all of the kernel log was read, so storage errors in it may be missing: "
+            f"{log.reason}"
+        ]
     if log and log.readable:
         return []
     why = log.reason if log else "this run has no record of it"
