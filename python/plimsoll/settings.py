@@ -210,6 +210,8 @@ QUALIFYING_DURATION_S = QUALIFYING_S["performance"]
 #: Kinds of phases under whose load latencies are judged. The published recovery test reports on its
 #: generation of logs as on any other load.
 MEASURED_KINDS = ("measure", "generate_logs")
+#: The phase of what was under way when the time of a phase was over, until it ended.
+BETWEEN_PHASES = "between phases"
 #: A database this many times larger than the cache is taken not to fit it.
 QUALIFYING_CACHE_MULTIPLE = 16
 #: Databases that fill less of the storage than this are far below what it is designed for: short

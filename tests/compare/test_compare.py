@@ -309,3 +309,32 @@ def test_a_repeated_run_is_one_side_of_whole_runs(fast: Path, slow: Path, tmp_pa
     assert any(
         "run-4 ended interrupted, so it was left out" in warning for warning in found["warnings"]
     )
+
+
+def test_what_a_run_says_against_itself_is_said_of_its_figures_too(
+    fast: Path, slow: Path, tmp_path: Path
+) -> None:
+    """Ten times as fast, said a comparison of a page cache with the disk below it."""
+    cached = tmp_path / "cached"
+    shutil.copytree(fast, cached)
+    outcome = folder.read_json(cached / folder.OUTCOME)
+    outcome["io_remarks"] = ["buffered I/O in /srv/array: direct I/O is not supported"]
+    folder.write_json(cached / folder.OUTCOME, outcome)
+    gap = {
+        "phase": "measure",
+        "completed": [],
+        "cut_off_utc": "",
+        "resumed_utc": "",
+        "seconds": 1.0,
+        "phase_seconds_before": 60.0,
+        "errors_before": 0,
+    }
+    folder.write_json(cached / folder.GAPS, {"schema_version": 1, "gaps": [gap]})
+    judged(cached)
+    verdict = folder.read_json(cached / folder.VERDICT)
+    verdict["warnings"] = ["measured while bursting: 900 database IOPS for 60 s"]
+    folder.write_json(cached / folder.VERDICT, verdict)
+    said = compared(cached, slow)["warnings"]
+    for words in ("through the page cache", "was cut off and went on", "measured while bursting"):
+        assert any(text.startswith("cached: ") and words in text for text in said), words
+        assert not any(text.startswith("slow: ") and words in text for text in said), words

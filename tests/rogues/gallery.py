@@ -179,6 +179,14 @@ SLOW = (
         hinders=("stalled",),
     ),
     Rogue(
+        "stall at the end",
+        "two reads that begin shortly before the end of the load take 8 s",
+        "fail or pass",
+        seconds=6,
+        rules=reads("delay", ms=8000, after_s=5.3, times=2),
+        hinders=("stalled when the measured time ended",),
+    ),
+    Rogue(
         "throttled",
         "a cgroup lets 30 reads and writes through per second",
         "fail",
@@ -226,6 +234,15 @@ SPOILT_WRITES = (
         "fail",
         rules=writes("lose", 5),
         is_fast=True,
+    ),
+    Rogue(
+        "lost writes at the end",
+        "one write of 3 is dropped from shortly before the end of the load on",
+        "fail",
+        seconds=4,
+        rules=writes("lose", 3, after_s=3.7),
+        failed=BAD_PAGES,
+        words=("(-1119)",),
     ),
     Rogue(
         "misdirected writes",

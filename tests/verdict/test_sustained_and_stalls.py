@@ -5,15 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 from plimsoll.files import folder
 from plimsoll.results.sustained import Beat, stand_still, sustained_rate
 from plimsoll.verdict.digits import shown
 from plimsoll.verdict.text import lines_of
-from tests.support.plain_stages import judge, plan_of, summarize, summary_of, verdict_of
+from tests.support.plain_stages import (
+    judge,
+    plan_of,
+    summarize,
+    summary_of,
+    verdict_of,
+    warnings_of,
+)
 from tests.support.planted_run import SECOND
-from tests.support.synthetic import EMC, make_folder
+from tests.support.synthetic import EMC, START_S, make_folder, transfers
 from tests.verdict.test_verdict import ENVIRONMENT, PLAN, changed, summary
 
 MEASURE = "phase = 'measure' AND metric IN ('database_read', 'database_write')"
@@ -292,3 +300,33 @@ def test_capacity_measures_its_answer_for_a_minute(tmp_path: Path) -> None:
     )
     verdict = verdict_of({"result": "pass"})
     assert answer(plan_of(PLAN), carried, verdict, "heavy", 0.12).database_iops == 120.0
+
+
+def test_a_stall_that_reaches_beyond_the_end_is_said(tmp_path: Path) -> None:
+    """Nothing was answered in the last second of the hour, nor in eight more.
+
+    What ends after the measured time is in no figure of it, and no word was said.
+    """
+    end_s = START_S + 3600
+    beyond = {
+        **transfers("between phases", "instance1", "database_read", 1, [end_s + 8], 8, (4, 0, 0)),
+        "latency_ns_max": np.array([9 * SECOND], np.uint64),
+    }
+    run = make_folder(tmp_path / "run", seconds=3600, interval_s=15, further=[beyond])
+    outcome = folder.read_json(run / folder.OUTCOME)
+    for phase in outcome["phases"][2:]:
+        phase["start_ns"] += 8 * SECOND
+        phase["end_ns"] += 8 * SECOND
+    folder.write_json(run / folder.OUTCOME, outcome)
+    found = summarize(run)
+    assert found["databases"][0]["database_read"]["latency_ms_max"] < 1000
+    (unfinished,) = found["unfinished"]
+    assert (unfinished["metric"], unfinished["latency_ms_max"]) == ("database_read", 9000.0)
+    verdict = judge(
+        folder.read_json(run / folder.PLAN), found, folder.read_json(run / folder.ENVIRONMENT)
+    )
+    said = "database reads of instance1/database001 stalled when the measured time ended"
+    for texts in (verdict["warnings"], verdict["not_qualifying_because"]):
+        assert any(text.startswith(said) and "9 s" in text for text in texts)
+    found["unfinished"][0]["latency_ms_max"] = 900.0
+    assert not any("stalled" in text for text in warnings_of(found))

@@ -201,6 +201,21 @@ pub async fn open_flush_map(
     }
 }
 
+/// Reads the flush map of a closed database without changing anything; `None` where there is none,
+/// it cannot be read, or it belongs to another database.
+pub async fn read_flush_map(
+    files: &Files,
+    path: &Path,
+    signature: Signature,
+    context: Context,
+) -> Option<FlushMap> {
+    let file = files.open(path, OpenMode::Read, context).await.ok()?;
+    let found = load(&file, signature, context).await;
+    // A close that fails has nothing to do with what was read.
+    let _ = file.close(context).await;
+    found.ok().flatten().map(|(map, _)| map)
+}
+
 async fn create(
     files: &Files,
     path: &Path,

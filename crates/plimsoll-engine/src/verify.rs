@@ -26,8 +26,9 @@ pub use report::{
 };
 
 use crate::deep::{DeepOptions, pages_in_use, verify_deep};
+use crate::flushmap::{FlushMap, read_flush_map};
 use crate::reader::ReadError;
-use crate::{DatabaseHeader, FileType, FormatError};
+use crate::{DatabaseHeader, DatabaseState, FileType, FormatError};
 
 /// How far to go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,9 @@ pub struct VerifyOptions {
     pub reads_outstanding: usize,
     /// Findings listed per file; further ones are counted only.
     pub findings_max: usize,
+    /// Where the flush map of a database may be. A page of a clean database whose last write it
+    /// does not carry was lost; without a map nobody can tell.
+    pub flush_maps: Vec<PathBuf>,
     /// Told now and then how far the work is.
     pub progress: Option<ProgressSink>,
 }
@@ -63,6 +67,7 @@ impl Default for VerifyOptions {
             read_bytes: 256 * 1024,
             reads_outstanding: 8,
             findings_max: 1000,
+            flush_maps: Vec::new(),
             progress: None,
         }
     }
@@ -170,8 +175,9 @@ async fn verify_open(
     let fault = |fault| ReadError::Format { path: file.path().to_owned(), fault };
     let error = match DatabaseHeader::choose(&start) {
         Ok((header, _)) => {
+            let map = flush_map_of(files, options, &header).await;
             let (report, blank) =
-                database::verify_database(file, handle, options, &start, Some(header)).await?;
+                database::verify_database(file, handle, options, &start, Some(header), map).await?;
             return Ok((report, None, blank));
         }
         Err(error) => error,
@@ -199,7 +205,7 @@ async fn verify_open(
             if database::guess_page_size(&start).is_some() =>
         {
             let (report, _) =
-                database::verify_database(file, handle, options, &start, None).await?;
+                database::verify_database(file, handle, options, &start, None, None).await?;
             report
         }
         Some(found @ (FileType::Streaming | FileType::TemporaryDatabase)) => {
@@ -208,6 +214,24 @@ async fn verify_open(
         _ => return Err(fault(error)),
     };
     Ok((report, None, None))
+}
+
+/// The flush map of a clean database. That of any other may be behind its pages.
+async fn flush_map_of(
+    files: &Files,
+    options: &VerifyOptions,
+    header: &DatabaseHeader,
+) -> Option<FlushMap> {
+    if header.state != DatabaseState::Clean {
+        return None;
+    }
+    let context = Context::of(Purpose::Checksum);
+    for path in &options.flush_maps {
+        if let Some(map) = read_flush_map(files, path, header.signature, context).await {
+            return Some(map);
+        }
+    }
+    None
 }
 
 /// Bytes at the start of the file that show what it is: two headers and the first page of the

@@ -3,7 +3,7 @@
 //! is taken from the recorded disk, the one place where disk latency is measured.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use plimsoll_io::{Disk, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, PendingIo, Purpose};
@@ -42,6 +42,9 @@ struct Before {
     page_fault_stalls: Vec<u64>,
     /// Of each database.
     pages_corrected: BTreeMap<(usize, usize), u64>,
+    /// Databases whose corrected pages stand in the log of events: a run that is killed has no
+    /// samples left to say it.
+    told_of_corrected: BTreeSet<(usize, usize)>,
     /// How long the thread had been inside the kernel to hand I/O over.
     inside_kernel_ns: Nanos,
     /// Zero for every database and log: the levels of a sample in which nothing was handed over.
@@ -64,6 +67,7 @@ impl Sampler {
             time: run.handle.now(),
             page_fault_stalls: vec![0; spec.instances.len()],
             pages_corrected: BTreeMap::new(),
+            told_of_corrected: BTreeSet::new(),
             inside_kernel_ns: run.disk.inside_kernel_ns(),
             handing_over_rows: rows_of(&spec, &run.shard),
             hung_until: None,
@@ -235,6 +239,14 @@ impl Sampler {
                 *known = corrected;
                 let key = Key::new(number as u32, position as u32 + 1, "corrected_page");
                 recorder.count(key, fresh);
+                if fresh > 0 && before.told_of_corrected.insert((number, position)) {
+                    let (name, database) = (&self.spec.instances[number].name, position + 1);
+                    let text = format!(
+                        "a page of {name}, database {database} was read with a flipped bit, which \
+                         was put right; more of its pages may follow without a word"
+                    );
+                    self.run.report(Level::Error, "bad_pages", text);
+                }
             }
             for (position, database) in backend.databases().into_iter().enumerate() {
                 let key = Key::new(number as u32, position as u32 + 1, "database_size");

@@ -10,8 +10,10 @@ from typing import Any
 
 from plimsoll.compare.sides import RunRead, Side
 from plimsoll.documents.comparison import SideBySide
+from plimsoll.documents.summary import Summary
 from plimsoll.pages.tables import duration_shown, size_shown
 from plimsoll.plan.load import described_plain
+from plimsoll.verdict.qualification import through_page_cache
 
 #: Parts of a plan and of an environment that differ between any two runs and mean nothing.
 _NEVER_THE_SAME = (
@@ -95,6 +97,13 @@ def _remarks(run: RunRead) -> list[str]:
         found.append(f"the run ended {summary.ending}: its figures are those of a part")
     elif not summary.window.complete:
         found.append("the measured time was cut short")
+    if isinstance(summary, Summary) and through_page_cache(summary):
+        found.append("it was measured through the page cache of its machine")
+    cut = [gap for gap in summary.gaps if gap.phase_seconds_before] if summary.gaps else []
+    if cut:
+        found.append("the run was cut off and went on: its figures are of what came after")
+    if run.verdict is not None:
+        found += run.verdict.warnings
     if summary.debug_build:
         found.append("a debug build of Plimsoll, which measures itself")
     return found

@@ -299,6 +299,18 @@ class SustainedRate(Document):
     share: float
 
 
+class UnfinishedIo(Document):
+    """The longest I/O of a place that was under way when the measured time was over.
+
+    It is no part of the figures, because it ended after them.
+    """
+
+    instance: str
+    database: int
+    metric: str
+    latency_ms_max: float
+
+
 class StandStill(Document):
     """The time in which no I/O was completed although some was in flight."""
 
@@ -654,6 +666,7 @@ class AnySummary(Document):
     data_loss: DataLoss | None = None
     sustained: SustainedRate | None = None
     stand_still: StandStill | None = None
+    unfinished: Sequence[UnfinishedIo] = ()
 
     @property
     def sustained_iops(self) -> float | None:

@@ -44,6 +44,7 @@ from plimsoll.documents.summary import (
     GeneratorThread,
     RecoveryFigures,
     StoreFigures,
+    UnfinishedIo,
 )
 from plimsoll.files import folder, parquet
 from plimsoll.files.parquet import Row
@@ -222,6 +223,32 @@ class Measurements:
     def beats(self) -> list[list[Beat]]:
         """The samples of each measured phase, all places together."""
         return beats(self._rows, self._phases)
+
+    def unfinished(self) -> list[UnfinishedIo]:
+        """What was under way when the time of a measured phase was over, the longest of each place
+        and purpose.
+        """
+        phases = self._outcome.phases
+        ends = [
+            (phase.end_ns, min((one.end_ns for one in phases[number:]), default=phase.end_ns))
+            for number, phase in enumerate(phases, 1)
+            if phase.kind in settings.MEASURED_KINDS
+        ]
+        found: dict[tuple[str, int, str], float] = {}
+        for start_ns, end_ns in ends:
+            for row in self._rows(
+                "SELECT instance, database::INTEGER AS database, metric,"
+                " max(latency_ns_max)::BIGINT AS longest_ns FROM sample"
+                " WHERE phase = $phase AND metric IN ('database_read', 'log_write')"
+                " AND count > 0 AND end_ns > $start AND end_ns <= $end GROUP BY ALL",
+                {"phase": settings.BETWEEN_PHASES, "start": start_ns, "end": end_ns},
+            ):
+                place = (row["instance"], row["database"], row["metric"])
+                found[place] = max(found.get(place, 0.0), row["longest_ns"] / NS_PER_MS)
+        return [
+            UnfinishedIo(instance=place[0], database=place[1], metric=place[2], latency_ms_max=ms)
+            for place, ms in sorted(found.items())
+        ]
 
     def _phases_of(self, kind: str) -> list[str]:
         return [phase.name for phase in self._outcome.phases if phase.kind == kind]

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 import duckdb
 import numpy as np
 
-from plimsoll import _native
+from plimsoll import _native, settings
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome, Points
@@ -352,7 +352,8 @@ def _names(run: RunSpec) -> dict[str, list[str]]:
     time of their phase.
     """
     return {
-        "phase": [phase.name for phase in run.phases] + ["stop after early end", "between phases"],
+        "phase": [phase.name for phase in run.phases]
+        + ["stop after early end", settings.BETWEEN_PHASES],
         "host": [host.name for host in run.hosts],
         "instance": [instance.name for instance in run.instances],
         "workload": ["", *(workload.name for workload in run.workloads)],

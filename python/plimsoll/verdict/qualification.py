@@ -105,6 +105,7 @@ def warnings_of(summary: Summary) -> list[str]:
         *(text for row in summary.device_view for text in row.disagreements),
         *_stood_still(summary),
         *_tails(summary),
+        *_unfinished(summary),
         *_unanswered(summary),
     ]
 
@@ -115,10 +116,7 @@ def _tails(summary: Summary) -> list[str]:
     The 99.9th percentile is held against the limit of means, the longest against the limit of a
     quarter minute's mean, each tenfold. Where both of one place are beyond, one sentence says so.
     """
-    limits = {
-        (rule["metric"], rule["statistic"]): rule["limit"]["strict"]
-        for rule in settings.limits()["check"]
-    }
+    limits = _limits()
     found = []
     for metric, places in (("database_read", summary.databases), ("log_write", summary.instances)):
         for place in places:
@@ -133,6 +131,30 @@ def _tails(summary: Summary) -> list[str]:
                     f"{shown(longest, 'ms')}"
                 )
     return found
+
+
+def _limits() -> dict[tuple[str, str], float]:
+    """The strict limits by metric and statistic."""
+    return {
+        (rule["metric"], rule["statistic"]): rule["limit"]["strict"]
+        for rule in settings.limits()["check"]
+    }
+
+
+def _unfinished(summary: Summary) -> list[str]:
+    """I/O that the end of the measured time cut off, held against the limit of the longest.
+
+    A stall that reaches beyond the end leaves nothing in the figures but a shorter time.
+    """
+    limits = _limits()
+    names = {(item.instance, item.database): item.name for item in summary.databases}
+    return [
+        f"{item.metric.replace('_', ' ')}s of "
+        f"{names.get((item.instance, item.database), item.instance)} stalled when the measured "
+        f"time ended: the longest took {shown(item.latency_ms_max, 'ms')}, and is in no figure"
+        for item in summary.unfinished
+        if item.latency_ms_max > TAIL_FACTOR * limits[item.metric, "sample_mean_max"]
+    ]
 
 
 def _unanswered(summary: Summary) -> list[str]:

@@ -13,6 +13,7 @@ use super::used::{Reach, reach};
 use super::{Depth, Progress, ProgressSink, VerifyOptions};
 use crate::checksum::header_checksum;
 use crate::deep::PageRange;
+use crate::flushmap::FlushMap;
 use crate::page::PageView;
 use crate::reader::ReadError;
 use crate::{DatabaseHeader, DatabaseState, PageClass, PageNumber, PageSize, classify, mend};
@@ -45,6 +46,8 @@ struct PageChecker {
     /// Pages never written, in no particular order, if they are asked for; too many of them are
     /// given up.
     blank: Option<Vec<PageRange>>,
+    /// What the last write of each page carried, where that is known.
+    map: Option<FlushMap>,
 }
 
 impl Checker for PageChecker {
@@ -99,6 +102,7 @@ impl PageChecker {
         let finding_class = match class {
             PageClass::Ok => {
                 self.note_dbtime(page_number, page);
+                self.note_flush_type(page_number, page);
                 return;
             }
             PageClass::Uninitialized => {
@@ -148,6 +152,14 @@ impl PageChecker {
             Some(range) if range.1 + 1 == page => range.1 = page,
             _ if is_room => blank.push((page, page)),
             _ => self.blank = None,
+        }
+    }
+
+    fn note_flush_type(&mut self, page_number: PageNumber, page: &[u8]) {
+        let Some(map) = &self.map else { return };
+        let expected = map.get(page_number);
+        if expected != 0 && expected != PageView::new(page, self.size).flush_type() {
+            self.report.note_lost(page_number);
         }
     }
 
@@ -227,6 +239,7 @@ pub(super) async fn verify_database(
     options: &VerifyOptions,
     start: &[u8],
     header: Option<DatabaseHeader>,
+    map: Option<FlushMap>,
 ) -> Result<(FileReport, BlankPages), ReadError> {
     let size = match &header {
         Some(header) => header.page_size(),
@@ -264,6 +277,7 @@ pub(super) async fn verify_database(
         bytes_reported: 0,
         progress: options.progress.clone(),
         blank: (options.depth == Depth::Space && is_clean).then(Vec::new),
+        map,
     }));
     let plan = ScanPlan {
         start: 0,

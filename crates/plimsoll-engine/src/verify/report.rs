@@ -95,6 +95,12 @@ pub struct FileReport {
     /// Pages never written where the database holds something; only those needed to know its
     /// length, unless more was asked for.
     pub blank_in_use: u64,
+    /// Sound pages that are older than the flush map says: the last write of each was lost.
+    #[serde(skip)]
+    pub lost: u64,
+    /// The first of them.
+    #[serde(skip)]
+    pub lost_first: PageNumber,
     /// Reads done.
     pub reads: u64,
     /// Bytes read.
@@ -219,6 +225,8 @@ impl FileReport {
             trailing_bytes: 0,
             pages_missing: 0,
             blank_in_use: 0,
+            lost: 0,
+            lost_first: 0,
             reads: 0,
             bytes_read: 0,
             seconds: 0.0,
@@ -271,6 +279,14 @@ impl FileReport {
             _ => format!("{pages} pages that are in use, from {first} to {last}, were"),
         };
         self.reasons.push(format!("{which} never written"));
+    }
+
+    /// Notes a sound page whose last write was lost.
+    pub(super) fn note_lost(&mut self, page: PageNumber) {
+        // Pages come in no particular order.
+        let is_first = self.lost == 0 || page < self.lost_first;
+        self.lost_first = if is_first { page } else { self.lost_first };
+        self.lost += 1;
     }
 
     pub(super) fn finish(&mut self, elapsed_ns: u64) {
@@ -327,6 +343,14 @@ impl FileReport {
                 "{missing} pages are missing at its end: by its own account it reaches to page \
                  {last}"
             ));
+        }
+        let first = self.lost_first;
+        match self.lost {
+            0 => {}
+            1 => reasons.push(format!("the last write of page {first} was lost (-1119)")),
+            lost => reasons.push(format!(
+                "the last writes of {lost} pages, of page {first} first, were lost (-1119)"
+            )),
         }
         if self.pages_seen == 0 && self.kind != "log_prepared" {
             reasons.push("it has no pages".to_owned());

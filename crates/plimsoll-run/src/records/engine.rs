@@ -15,6 +15,7 @@ use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::Place;
 use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
 use plimsoll_engine::error::EngineError;
+use plimsoll_engine::flushmap::{flush_map_path, flush_map_path_of_device};
 use plimsoll_engine::instance::{Instance, InstanceOptions, RecoveryReport};
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::log::framing::Framing;
@@ -567,6 +568,10 @@ pub async fn checksum(
         depth: Depth::Space,
         read_bytes: (reads.read_bytes as usize).next_multiple_of(32 * 1024),
         reads_outstanding: reads.in_flight.max(1) as usize,
+        flush_maps: vec![
+            flush_map_path(&path),
+            flush_map_path_of_device(&instance.log_directory, position as u8 + 1),
+        ],
         ..VerifyOptions::default()
     };
     let paths = [path.clone()];
@@ -585,7 +590,8 @@ pub async fn checksum(
         run.report(Level::Error, "bad_pages", text);
     }
     let headers_bad = file.headers.iter().filter(|check| **check == HeaderCheck::Bad);
-    let beside_pages = headers_bad.count() as u64 + file.pages_missing + file.blank_in_use;
+    let beside_pages =
+        headers_bad.count() as u64 + file.pages_missing + file.blank_in_use + file.lost;
     // A piece of a page, or a file without any, is a damaged page, too.
     let others = u64::from(file.trailing_bytes > 0) + u64::from(file.pages_seen == 0);
     let pages_bad = file.bad + file.unreadable + beside_pages + others;

@@ -77,13 +77,20 @@ fn memory_with(latency_ns: Nanos) -> Rc<MemoryDisk> {
 }
 
 fn run_on(disk: &Rc<MemoryDisk>, spec: &Value) -> (RunOutcome, Vec<Row>) {
+    let (outcome, rows, _) = run_and_hear(disk, spec);
+    (outcome, rows)
+}
+
+/// The same, with the kinds of all events.
+fn run_and_hear(disk: &Rc<MemoryDisk>, spec: &Value) -> (RunOutcome, Vec<Row>, Vec<&'static str>) {
     let spec = RunSpec::from_json(&spec.to_string()).expect("the spec is right");
     let (samples, rows) = channel();
-    let (events, _told) = channel();
+    let (events, told) = channel();
     let output = Output { samples, events };
     let outcome = execute(spec, disk.clock().clone(), disk.clone(), output, StopSignal::default());
     // A run that failed may leave its end of the channel open.
-    (outcome, rows.try_iter().flatten().collect())
+    let kinds = told.try_iter().map(|event| event.kind).collect();
+    (outcome, rows.try_iter().flatten().collect(), kinds)
 }
 
 fn count(rows: &[Row], phase: u32, metric: &str) -> u64 {
