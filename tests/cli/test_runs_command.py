@@ -51,7 +51,7 @@ def test_every_run_is_listed_with_its_state(home: Path, capsys: pytest.CaptureFi
     assert "summary.json cannot be read" in found["damaged"]["problem"]
     assert (found["killed"]["state"], found["killed"]["problem"]) == (
         "killed",
-        f"{home / 'killed'} was killed; `plimsoll resume {home / 'killed'}` goes on",
+        f"{home / 'killed'} was killed before it began; start it again",
     )
 
 

@@ -16,6 +16,7 @@ from plimsoll.documents.summary import Gap
 from plimsoll.files import folder
 from plimsoll.host.error_counters import first_of
 from plimsoll.host.identity import Identity, identity_of
+from plimsoll.pipeline.background import no_result_in_words
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.run import resume
 from tests.faults.test_crashes import kill_when, performance
@@ -252,3 +253,39 @@ def test_what_is_locked_or_full_before_a_gap_is_no_error_of_the_storage(tmp_path
     PLAN.write(tmp_path / folder.PLAN)
     folder.write_json(tmp_path / folder.ENVIRONMENT, {})
     assert resume.gap_of(tmp_path).errors_before == 2
+
+
+def told(kind: str) -> str:
+    line = {"time_ns": 1, "utc_ns": 1, "level": "info", "kind": kind, "phase": "morning"}
+    return json.dumps({**line, "text": ""}) + "\n"
+
+
+STAGED = {"kind": "command", "name": "pull", "after_s": 1.0, "run": ["true"], "undo": ["true"]}
+KILLED: dict[str, dict[str, Any]] = {
+    "in the load": {},
+    "before it began": {"environment": None},
+    "before anything happened": {"events": ""},
+    "a modelled run": {"plan": {"modelled": {"preset": "any"}}},
+    "events were staged": {"staged": [STAGED]},
+}
+
+
+@pytest.mark.parametrize("why", KILLED)
+def test_resume_is_advised_only_where_it_goes_on(tmp_path: Path, why: str) -> None:
+    """`status` advised what `resume` refused: a run that staged events, or had not begun."""
+    planted = KILLED[why]
+    plan = PLAN.plain()
+    plan["run"] |= planted.get("plan", {})
+    plan["events"] = planted.get("staged", [])
+    folder.write_json(tmp_path / folder.PLAN, plan)
+    if "environment" not in planted:
+        folder.write_json(tmp_path / folder.ENVIRONMENT, {"targets": []})
+    (tmp_path / folder.EVENTS).write_text(planted.get("events", told("phase_started")))
+    words = no_result_in_words(tmp_path)
+    if planted:
+        assert "plimsoll resume" not in words and why in words
+        with pytest.raises(resume.ResumeError, match=why):
+            resume.gap_of(tmp_path)
+    else:
+        assert words == f"{tmp_path} was killed; `plimsoll resume {tmp_path}` goes on"
+        assert resume.gap_of(tmp_path).phase == "morning"

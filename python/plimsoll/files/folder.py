@@ -258,9 +258,31 @@ def killed_in_words(home: Path) -> str:
     """What is said of a run whose process is gone without a result, and what the user can do.
 
     >>> killed_in_words(Path("runs/night"))
-    'runs/night was killed; `plimsoll resume runs/night` goes on'
+    'runs/night was killed before it began; start it again'
     """
-    return f"{home} was killed; `plimsoll resume {home}` goes on"
+    refusal = why_not_resumed(home)
+    return f"{home} was killed{refusal or f'; `plimsoll resume {home}` goes on'}"
+
+
+def why_not_resumed(home: Path) -> str | None:
+    """Why a run that was cut off cannot go on, and what to do instead; None where it can.
+
+    Whether its storage is there is found when it goes on.
+    """
+    if not (home / ENVIRONMENT).exists():
+        return " before it began; start it again"
+    if not read_events(home):
+        return " before anything happened; start it again"
+    plan = read_json(home / PLAN)
+    if plan["run"].get("modelled"):
+        return "; a modelled run takes no time of a storage: start it again"
+    if any(event.get("kind") != "modelled" for event in plan.get("events", ())):
+        return (
+            f" while events were staged, whose moments lie in the time that was cut off; undo "
+            f"what is left of them with `plimsoll clean {home} --allow-commands`, then begin a new "
+            f"run"
+        )
+    return None
 
 
 def lives(process_id: Any) -> bool:

@@ -116,12 +116,6 @@ def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[Pl
         raise gaps.ResumeError(f"{run_folder} goes on; see `plimsoll watch {run_folder}`")
     gap = gaps.gap_of(run_folder)
     recorded = Plan.read(run_folder / folder.PLAN)
-    if any(event.kind != "modelled" for event in recorded.events):
-        raise gaps.ResumeError(
-            f"{run_folder} stages events, whose moments lie in the time that was cut off; undo "
-            f"what is left of them with "
-            f"`plimsoll clean {run_folder} --allow-commands`, then begin a new run"
-        )
     plan, remarks = gaps.find_storage(recorded, folder.read_json(run_folder / folder.ENVIRONMENT))
     for remark in remarks:
         listener.note(remark)

@@ -58,11 +58,10 @@ def gap_of(run_folder: Path) -> Gap:
         )
     if not (run_folder / folder.PLAN).exists():
         raise ResumeError(f"{run_folder} holds no run; name the folder of one that was cut off")
-    if not (run_folder / folder.ENVIRONMENT).exists():
-        raise ResumeError(f"{run_folder} was cut off before it began; start it again")
+    refusal = folder.why_not_resumed(run_folder)
+    if refusal is not None:
+        raise ResumeError(f"{run_folder} was cut off{refusal}")
     events = read_events(run_folder)
-    if not events:
-        raise ResumeError(f"{run_folder} was cut off before anything happened; start it again")
     ended = {event.phase for event in events if event.kind == "phase_ended"}
     started = [
         event for event in events if event.kind == "phase_started" and event.phase not in ended
