@@ -14,6 +14,13 @@ from typing import Any, Literal
 
 from plimsoll.documents.content import Content
 from plimsoll.documents.document import Document
+from plimsoll.documents.evenness import (
+    BURST_SHARE,
+    RateSteps,
+    StandStill,
+    SustainedRate,
+    UnfinishedIo,
+)
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.figures import (
     DatabaseFigures,
@@ -266,58 +273,6 @@ class DeviceView(Document):
     engine_latency_ms_mean: float | None
     device_latency_ms_mean: float | None
     disagreements: Sequence[str] = ()
-
-
-#: After a burst the mean of what is left and the low quantile are the same rate, but for this much.
-BURST_SHARE = 0.1
-
-
-class RateSteps(Document):
-    """Whether the rate stood on two levels; without a step only how many blocks were looked at."""
-
-    kind: Literal["none", "burst", "slow_start"]
-    blocks_count: int | None = None
-    of: str = ""
-    unit: str = ""
-    first: float = 0.0
-    first_s: float = 0.0
-    then: float = 0.0
-    then_s: float = 0.0
-    statistic: float = 0.0
-    sustained_iops: float = 0.0
-    text: str = ""
-
-
-class SustainedRate(Document):
-    """The database I/O per second that a share of the measured time reached, in blocks of a
-    length.
-    """
-
-    database_iops: float
-    block_s: float
-    blocks_count: int
-    share: float
-
-
-class UnfinishedIo(Document):
-    """The longest I/O of a place that was under way when the measured time was over.
-
-    It is no part of the figures, because it ended after them.
-    """
-
-    instance: str
-    database: int
-    metric: str
-    latency_ms_max: float
-
-
-class StandStill(Document):
-    """The time in which no I/O was completed although some was in flight."""
-
-    seconds: float
-    share: float
-    longest_s: float
-    count: int
 
 
 class HotSet(Document):

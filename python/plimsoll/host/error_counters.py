@@ -52,7 +52,7 @@ def read_counters(disks: list[str], root: Path = SYS) -> dict[str, int]:
 def first_of(readings: Sequence[dict[str, int]]) -> dict[str, int]:
     """What counters are held against, of a run with gaps: their first values.
 
-    A counter that is lower after a gap began anew when the machine was restarted, and what it had
+    A counter that is lower after a gap was reset when the machine was restarted, and what it had
     counted before that is gone.
 
     >>> first_of([{"a": 1, "b": 7}, {"a": 3, "b": 0, "c": 2}])
@@ -70,13 +70,13 @@ def compared(before: dict[str, int], after: dict[str, int]) -> DeviceErrorsFile:
     >>> compared({"a": 1, "b": 2}, {"a": 1, "b": 5}).lines
     ('b: 3 more errors (2 before, 5 after)',)
     >>> compared({"a": 3}, {"a": 1}).lines
-    ('a: 1 more error (it began anew, 1 after)',)
+    ('a: 1 more error (it was reset, 1 after)',)
     """
     lines = []
     for name, count in before.items():
         now = after.get(name, count)
         more = now - count if now >= count else now
-        since = f"{count} before" if now >= count else "it began anew"
+        since = f"{count} before" if now >= count else "it was reset"
         if more:
             lines.append(
                 f"{name}: {more} more error{'' if more == 1 else 's'} ({since}, {now} after)"

@@ -20,6 +20,7 @@ import duckdb
 
 from plimsoll import settings
 from plimsoll.documents.document import ABSENT
+from plimsoll.documents.evenness import UnfinishedIo
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.figures import (
     Level,
@@ -44,7 +45,6 @@ from plimsoll.documents.summary import (
     GeneratorThread,
     RecoveryFigures,
     StoreFigures,
-    UnfinishedIo,
 )
 from plimsoll.files import folder, parquet
 from plimsoll.files.parquet import Row

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
-from plimsoll.documents.summary import RateSteps
+from plimsoll.documents.evenness import RateSteps
 from plimsoll.results.sustained import Beat, blocks_of
 
 BLOCKS_MAX = 120

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll import settings
+from plimsoll.documents.evenness import StandStill, SustainedRate
 from plimsoll.documents.outcome import PhaseOutcome
-from plimsoll.documents.summary import StandStill, SustainedRate
 from plimsoll.files.parquet import Query
 
 #: The share of blocks that may be slower than what is called sustained, and its quantile of the
