@@ -240,8 +240,7 @@ SPOILT_WRITES = (
         "one write of 3 is dropped from shortly before the end of the load on",
         "fail",
         seconds=4,
-        rules=writes("lose", 3, after_s=3.7),
-        failed=BAD_PAGES,
+        rules=writes("lose", 3, after_s=2.8),
         words=("(-1119)",),
     ),
     Rogue(
