@@ -147,3 +147,22 @@ def write_for_logs(logs: Path, directory: Path) -> None:
         "directory": str(directory.resolve()),
     }
     write_json(logs / MARKER, whose)
+
+
+def differences(there: Identity, wanted: Identity) -> list[str]:
+    """What an instance on disk and in the plan do not have in common, each with both values."""
+    different = [
+        f"{key} ({there.instance.get(key)} there, {value} in the plan)"
+        for key, value in wanted.instance.items()
+        if there.instance.get(key) != value
+    ]
+    if len(there.databases) != len(wanted.databases):
+        counts = f"({len(there.databases)} there, {len(wanted.databases)} in the plan)"
+        different.append(f"the number of databases {counts}")
+    for old, new in zip(there.databases, wanted.databases, strict=False):
+        keys = [key for key in new if old.get(key) != new[key]]
+        different += [
+            f"{key} of {new['file_name']} ({old.get(key)} there, {new[key]} in the plan)"
+            for key in keys
+        ]
+    return different

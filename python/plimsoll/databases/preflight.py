@@ -19,7 +19,7 @@ from pathlib import Path
 from plimsoll.databases import consent as consents
 from plimsoll.databases import holds, idle, ownership, saved_sets
 from plimsoll.databases.consent import Consent
-from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marker
+from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marker, differences
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
@@ -372,7 +372,7 @@ def _look_at_saved(instance: InstanceSpec, forecast: Preflight, directory: Path)
         )
     # A set may be restored to another place.
     there = saved_sets.identity_of(saved[name]).with_logs_in(instance.log_directory)
-    different = _differences(there, _identity(instance))
+    different = differences(there, _identity(instance))
     if different:
         raise FolderError(
             f"{name} in {directory} differs from the plan in {', '.join(different)}; save the set "
@@ -659,7 +659,7 @@ def _existing(instance: InstanceSpec) -> Marker | None:
             f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links "
             f"are not followed"
         )
-    different = _differences(marker.identity, _identity(instance))
+    different = differences(marker.identity, _identity(instance))
     if different:
         raise FolderError(
             f"the databases in {directory} differ from the plan in {', '.join(different)}; "
@@ -677,25 +677,6 @@ def _existing(instance: InstanceSpec) -> Marker | None:
                 f"clean {directory}`"
             )
     return marker
-
-
-def _differences(there: Identity, wanted: Identity) -> list[str]:
-    """What an instance on disk and in the plan do not have in common, each with both values."""
-    different = [
-        f"{key} ({there.instance.get(key)} there, {value} in the plan)"
-        for key, value in wanted.instance.items()
-        if there.instance.get(key) != value
-    ]
-    if len(there.databases) != len(wanted.databases):
-        counts = f"({len(there.databases)} there, {len(wanted.databases)} in the plan)"
-        different.append(f"the number of databases {counts}")
-    for old, new in zip(there.databases, wanted.databases, strict=False):
-        keys = [key for key in new if old.get(key) != new[key]]
-        different += [
-            f"{key} of {new['file_name']} ({old.get(key)} there, {new[key]} in the plan)"
-            for key in keys
-        ]
-    return different
 
 
 def _identity(instance: InstanceSpec) -> Identity:
