@@ -55,6 +55,17 @@ def test_every_run_is_listed_with_its_state(home: Path, capsys: pytest.CaptureFi
     )
 
 
+def test_what_a_resumed_run_has_put_aside_is_no_run_of_its_own(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was listed as killed, with the advice to resume it; that then passed as a run."""
+    aside = home / "good" / "before-gap-1"
+    shutil.copytree(home / "killed", aside)
+    assert len(listed(capsys, str(home))) == 4
+    assert run_program(["resume", str(aside)]) == 2
+    assert f"the run itself is {home / 'good'}" in capsys.readouterr().err
+
+
 def test_the_list_is_sorted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The newest or the most first; what has no such figure comes last either way."""
     assert [entry["folder"] for entry in listed(capsys, str(home))][:2] == ["good", "better"]

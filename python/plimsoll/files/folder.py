@@ -264,11 +264,18 @@ def killed_in_words(home: Path) -> str:
     return f"{home} was killed{refusal or f'; `plimsoll resume {home}` goes on'}"
 
 
+def is_before_gap(home: Path) -> bool:
+    """Whether a folder is what a resumed run has put aside, and no run of its own."""
+    return home.name.startswith("before-gap-") and _holds_run(home.parent)
+
+
 def why_not_resumed(home: Path) -> str | None:
     """Why a run that was cut off cannot go on, and what to do instead; None where it can.
 
     Whether its storage is there is found when it goes on.
     """
+    if is_before_gap(home):
+        return f" and is what was measured before a gap; the run itself is {home.parent}"
     if not (home / ENVIRONMENT).exists():
         return " before it began; start it again"
     if not read_events(home):

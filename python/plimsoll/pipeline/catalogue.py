@@ -50,7 +50,9 @@ def _candidates(directory: Path, depth: int) -> list[Path]:
     found = [directory] if any((directory / mark).exists() for mark in MARKS) else []
     if depth:
         for child in sorted(
-            path for path in directory.iterdir() if path.is_dir() and not path.is_symlink()
+            path
+            for path in directory.iterdir()
+            if path.is_dir() and not path.is_symlink() and not folder.is_before_gap(path)
         ):
             try:
                 found += _candidates(child, depth - 1)

@@ -32,7 +32,7 @@ from plimsoll.verdict import mail, store
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
 from plimsoll.verdict.cautions import cautions, ceilings
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks, faults_of, least_iops
-from plimsoll.verdict.confounders import doubts_of, generator_limited
+from plimsoll.verdict.confounders import doubts_of, generator_limited, held_back
 from plimsoll.verdict.digits import rates_apart
 from plimsoll.verdict.prediction import (
     PREDICTED_FAIL,
@@ -68,7 +68,12 @@ def judge(plan: Plan, summary: Summary, environment: Environment) -> Verdict:
     """
     checks = [
         check.replace(
-            doubts=doubts_of(_decided_by(check, plan), summary) if check.status == FAIL else ()
+            doubts=[
+                *held_back(check, plan, summary),
+                *doubts_of(_decided_by(check, plan), summary),
+            ]
+            if check.status == FAIL
+            else ()
         )
         for check in all_checks(plan, summary)
     ]

@@ -211,6 +211,9 @@ def _stalls(check: Check, summary: Summary) -> CheckBottleneck | None:
     """
     split = _transactions(check.scope, summary)
     device = split.device if split else None
+    if split and not device and check.doubts:
+        evidence = [check.reason, *(doubt.text for doubt in check.doubts)]
+        return _entry(check, "engine", "cache", split, evidence)
     if not split or not device:
         return None
     evidence = [check.reason, *_of_device(device)]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from plimsoll import settings
 from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
 from plimsoll.documents.latency_split import TimeSplit
+from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Doubt
 from plimsoll.verdict.excuses import without_delay, without_share
@@ -218,9 +219,52 @@ def _named(name: str, value: float, judged_ms: float = 0.0) -> Doubt:
 
 
 def _idle_device(check: Check, summary: Summary) -> list[Doubt]:
-    """Stalls while the device under the databases had time to spare are the cache's."""
-    for device in summary.devices:
-        if (device.instance, device.role) == (check.scope, "databases"):
-            limit = rule("page_fault_stalls")["limit"]
-            return [_named("page_fault_stalls", device.busy)] if device.busy < limit else []
-    return []
+    """Stalls while the device under the databases had time to spare are the cache's.
+
+    Where no block layer counts, as under memory and shares, our own I/O tells as much.
+    """
+    counted = [
+        device.busy
+        for device in summary.devices
+        if (device.instance, device.role) == (check.scope, "databases")
+    ]
+    busy = counted[0] if counted else _under_way(check.scope, summary) or 1.0
+    limit = rule("page_fault_stalls")["limit"]
+    return [_named("page_fault_stalls", busy)] if busy < limit else []
+
+
+def _under_way(instance: str, summary: Summary) -> float:
+    """The mean I/O under way on the databases of an instance, by Little's law.
+
+    No storage works on it for a larger share of the time.
+    """
+    return sum(
+        figures.per_s * (figures.latency_ms_mean or 0.0) / 1000
+        for database in summary.databases
+        if database.instance == instance
+        for figures in (
+            database.database_read,
+            database.database_write,
+            database.maintenance,
+        )
+    )
+
+
+def held_back(check: Check, plan: Plan, summary: Summary) -> list[Doubt]:
+    """A rate at the ceiling that the run itself had to keep says nothing against the storage."""
+    if _kind(check) != "rate":
+        return []
+    total, run = summary.total, plan.run
+    parts = (
+        total.database_read_with_maintenance,
+        total.database_write,
+        total.log_write,
+        total.log_read,
+    )
+    used = max(
+        sum(part.per_s for part in parts) / run.max_iops if run.max_iops else 0.0,
+        sum(part.bytes_per_s for part in parts) / 2**20 / run.max_mib_per_s
+        if run.max_mib_per_s
+        else 0.0,
+    )
+    return [_named("ceiling", used)] if used > rule("ceiling")["limit"] else []

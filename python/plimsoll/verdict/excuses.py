@@ -33,14 +33,12 @@ def without_share(check: Check, kind: str, share: float) -> str | None:
         return "all of the figure can be its doing"
     if kind == "rate":
         best = check.measured / (1 - share)
-        text = (
-            f"{_number(check.measured)} in {1 - share:.1%} of the time are {_number(best)} in all "
-            f"of it"
-        )
+        text = f"without it {_number(check.measured)} could be up to {_number(best)}"
     else:
         best = check.measured * (1 - share)
         text = f"{_number(check.measured)} ms less {share:.1%} are {_number(best)} ms"
-    return f"{text}, which is within {_limit(check)}" if _holds(check, kind, best) else None
+    reaches = "reaches" if kind == "rate" else "is within"
+    return f"{text}, which {reaches} {_limit(check)}" if _holds(check, kind, best) else None
 
 
 def without_delay(check: Check, kind: str, delay_ms: float, judged_ms: float) -> str | None:
