@@ -45,6 +45,14 @@ def emc(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_modelled_run_says_where_a_cache_may_hold_its_databases(tmp_path: Path) -> None:
+    """Cached databases flatter a simulated array, too."""
+    verdict = modelled(tmp_path / "run", "nearline-raid6", "--size-mib", "64")
+    reasons = verdict["not_qualifying_because"]
+    assert "MODELLED" in reasons[0]
+    assert "times its cache" in reasons[1]
+
+
 def test_a_modelled_run_says_so_everywhere(emc: Path) -> None:
     """A modelled figure that passed for a measured one would sell the wrong array."""
     page = (emc / "report.html").read_text(encoding="utf-8")

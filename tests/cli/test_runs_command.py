@@ -66,6 +66,18 @@ def test_what_a_resumed_run_has_put_aside_is_no_run_of_its_own(
     assert f"the run itself is {home / 'good'}" in capsys.readouterr().err
 
 
+def test_where_nothing_was_written_no_latency_is_listed(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A load of files writes no log; 0 ms looked like the best log of all."""
+    summary = folder.read_json(home / "good" / folder.SUMMARY)
+    nothing = {"count": 0, "latency_ms_mean": None, "latency_ms_mean_of_samples": 0.0}
+    summary["total"]["log_write"] |= nothing
+    folder.write_json(home / "good" / folder.SUMMARY, summary)
+    found = {entry["folder"]: entry for entry in listed(capsys, str(home))}
+    assert found["good"]["log_write_latency_ms_mean"] is None
+
+
 def test_the_list_is_sorted(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The newest or the most first; what has no such figure comes last either way."""
     assert [entry["folder"] for entry in listed(capsys, str(home))][:2] == ["good", "better"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plimsoll.compare import ComparisonError, compare, read_sides
-from plimsoll.compare.text import factor_text
+from plimsoll.compare.text import confidence_note, factor_text
 from plimsoll.documents.comparison import Comparison, Difference
 from plimsoll.files import folder
 from tests.support.judged_runs import judged
@@ -117,6 +117,8 @@ def test_imported_runs_are_compared_by_what_they_print(
         row(found, "total_log_write_latency_ms_mean_of_samples")["against_first"][0]["word"]
         == "same"
     )
+    said = "Without a confidence, same means: at most 5 % or 0.1 ms apart."
+    assert said in confidence_note(Comparison.from_plain(found))
     assert "total_database_read_latency_ms_mean" not in {row["name"] for row in found["figures"]}
     assert any(
         "old: imported from another tool's report" in warning for warning in found["warnings"]

@@ -247,3 +247,5 @@ def test_a_rate_that_the_run_itself_held_back_is_not_the_storages_fault(
     found = judged(tmp_path / "run", {}, required_iops=1000.0, **run)
     assert found["result"] == result
     assert [row["name"] for row in _doubts(found)] == ["ceiling"] * (result == "inconclusive")
+    named = len(found["bottlenecks"])
+    assert named == (result == "fail"), "the ceiling is no layer"

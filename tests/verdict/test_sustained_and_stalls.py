@@ -265,6 +265,12 @@ def test_memory_and_unknown_storage_do_not_qualify(kind: str) -> None:
     found = judge(PLAN, summary(), {**ENVIRONMENT, "targets": [place]})
     assert (found["result"], found["qualifying"]) == ("pass", False)
     assert "/data is some storage" in found["not_qualifying_because"][0]
+    brief = judge(
+        PLAN,
+        {**summary(), "window": {**summary()["window"], "seconds": 10.0}},
+        {**ENVIRONMENT, "targets": [place]},
+    )
+    assert "/data is some storage" in brief["not_qualifying_because"][0], "the gravest comes first"
     local = {**target, "storage_class": {**target["storage_class"], "class": "local_drive"}}
     assert judge(PLAN, summary(), {**ENVIRONMENT, "targets": [{**place, **local}]})["qualifying"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plimsoll.compare.compare import BETTER, CHANGED, SAME, UNDECIDED, WORSE
+from plimsoll.compare.compare import BETTER, CHANGED, SAME, SAME_MS, SAME_SHARE, UNDECIDED, WORSE
 from plimsoll.documents.comparison import ComparedFigure, Comparison, Difference
 from plimsoll.pages.tables import shown
 
@@ -102,6 +102,15 @@ def confidence_note(found: Comparison) -> list[str]:
             "independent of each other; single samples are never used. They say nothing of what "
             "differs from one run to "
             "the next: repeat the runs (--repeat 3) to know that."
+        )
+    if any(
+        against.word == SAME and against.basis is None
+        for figure in found.figures
+        for against in figure.against_first
+    ):
+        sentences.append(
+            f"Without a confidence, same means: at most {100 * SAME_SHARE:g} % or {SAME_MS:g} ms "
+            "apart."
         )
     if not bases:
         sentences.append("No figure has a confidence: the reasons stand beside them.")

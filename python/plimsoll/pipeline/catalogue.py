@@ -133,6 +133,8 @@ def _of_summary(summary: Content) -> Found:
 
     def latency(metric: str) -> float | None:
         figures = total[metric]
+        if figures.get("count") == 0:
+            return None
         value: float | None = figures.get("latency_ms_mean")
         return figures.get("latency_ms_mean_of_samples") if value is None else value
 

@@ -53,11 +53,15 @@ CAUSES = {
 
 
 def bottleneck_of_check(check: Check, summary: Summary) -> CheckBottleneck | None:
-    """The limiting layer of a failed check; None where no time is judged."""
+    """The limiting layer of a failed check; None where no time is judged, or where
+    the run held itself back.
+    """
     if is_fault(check):
         return _entry(check, "device", "fault", None, [check.reason])
     if check.name == "page_fault_stalls":
         return _stalls(check, summary)
+    if any(doubt.name == "ceiling" for doubt in check.doubts):
+        return None
     if stood_still := [doubt.text for doubt in check.doubts if doubt.name == "clock_gap"]:
         return _entry(check, "engine", "paused", split_of(check, summary), stood_still)
     split: Split | None = split_of(check, summary)

@@ -32,10 +32,11 @@ UNANSWERED_SHARE = 0.01
 
 
 def obstacles(plan: Plan, summary: Summary, environment: Environment) -> list[str]:
-    """Every reason why a run is no qualification, in sentences."""
+    """Every reason why a run is no qualification, in sentences; the gravest comes first."""
     if plan.judgement.modelled:
-        return ["every figure is MODELLED: no storage was touched"]
+        return ["every figure is MODELLED: no storage was touched", *_fit_our_cache(plan)]
     return [
+        *_not_known_storage(environment["targets"]),
         *_too_short(plan, summary),
         *_gaps(summary),
         *_no_counters(plan, summary),
@@ -45,7 +46,6 @@ def obstacles(plan: Plan, summary: Summary, environment: Environment) -> list[st
         *(f"I/O: {remark}" for remark in summary.io.remarks),
         *_unseen(summary),
         *warnings_of(summary),
-        *_not_known_storage(environment["targets"]),
         *_of_the_environment(environment["warnings"], summary),
     ]
 
@@ -237,7 +237,7 @@ def _size(instance: InstanceSpec) -> int:
     return sum(int(database.size_bytes) for database in instance.databases)
 
 
-def _may_fit_a_cache(plan: Plan, environment: Environment) -> list[str]:
+def _fit_our_cache(plan: Plan) -> list[str]:
     found = []
     for instance in plan.run.record_instances:
         size, cache = _size(instance), instance.cache_bytes_max
@@ -245,6 +245,11 @@ def _may_fit_a_cache(plan: Plan, environment: Environment) -> list[str]:
             found.append(
                 f"the databases of {instance.name} are only {size / cache:.1f} times its cache"
             )
+    return found
+
+
+def _may_fit_a_cache(plan: Plan, environment: Environment) -> list[str]:
+    found = _fit_our_cache(plan)
     memory_kib = environment["machine"]["memory_kib"]
     total = sum(_size(instance) for instance in plan.run.instances)
     if not plan.run.our_instances:
