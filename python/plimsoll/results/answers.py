@@ -26,8 +26,12 @@ def _of_search(found: SearchFound) -> str:
     ...     confidence_percent=None, tolerance_percent=2, steps_count=9)
     >>> _of_search(found).split("; ")[1]
     'first limit: average log write latency'
+    >>> _of_search(found.replace(passed_per_s=None, failed_per_s=None, limited_by=None))
+    'highest rate of mix: no rate was tried for long enough to tell'
     """
     limit = limit_in_words(found.limited_by)
+    if found.passed_per_s is None and found.limited_by is None:
+        return f"highest rate of {found.workload}: no rate was tried for long enough to tell"
     if found.passed_per_s is None:
         failed = (
             f"; {found.failed_per_s:.3g} transactions/s do not"
