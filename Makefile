@@ -69,23 +69,23 @@ slow: $(VENV)/.native $(VENV)/.dev ## everything that takes longer than ten seco
 # Tests are named in full here, and a name that selects nothing is an error: `tests/rust_tests.py`.
 SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowledged \
 	power_cut::five_thousand_cuts_after_other_lives_lose_nothing_acknowledged \
-	model::a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages \
-	model::every_page_size_and_both_framings_agree_with_the_model \
-	engine_leaves::recovery_leaves_sound_files engine_leaves::a_clean_stop_leaves_a_sound_database \
-	every_sync_matters::with_every_sync_done_nothing_is_lost_and_every_sync_is_known \
-	hard_times::hundreds_of_hard_times \
+	rows::model::a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages \
+	rows::model::every_page_size_and_both_framings_agree_with_the_model \
+	verify::engine_leaves::recovery_leaves_sound_files verify::engine_leaves::a_clean_stop_leaves_a_sound_database \
+	failures::every_sync_matters::with_every_sync_done_nothing_is_lost_and_every_sync_is_known \
+	failures::hard_times::hundreds_of_hard_times \
 	schema::worlds::many_worlds_of_changing_schemas_agree_with_their_model \
 	rows::swarm::a_swarm_of_impolite_transactions_leaves_what_the_model_says \
-	jobs::backups::backups_beside_each_other_recover_to_what_was_committed \
-	trust::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
-	trust::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
-	trust::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing \
-	trust::torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused
-FOR_HOURS := power_cut::power_cuts_for_as_long_as_told hard_times::hard_times_for_as_long_as_told
-HISTORIES_JUDGED := histories::histories_for_as_many_as_told_are_isolated
-DAMAGES := damage::pages::a_hundred_thousand_damages_are_mended_or_refused \
-	damage::files::thousands_of_damages_to_flush_maps_headers_and_checkpoints damage::logs::thousands_of_damaged_logs_have_no_hole \
-	corruption::thousands_of_damages_to_files_that_are_read
+	lives::jobs::backups::backups_beside_each_other_recover_to_what_was_committed \
+	failures::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
+	failures::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
+	failures::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing \
+	failures::torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused
+FOR_HOURS := power_cut::power_cuts_for_as_long_as_told failures::hard_times::hard_times_for_as_long_as_told
+HISTORIES_JUDGED := rows::histories::histories_for_as_many_as_told_are_isolated
+DAMAGES := verify::damage::pages::a_hundred_thousand_damages_are_mended_or_refused \
+	verify::damage::files::thousands_of_damages_to_flush_maps_headers_and_checkpoints verify::damage::logs::thousands_of_damaged_logs_have_no_hole \
+	verify::corruption::thousands_of_damages_to_files_that_are_read
 
 simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; HOURS=h of power cuts and hard times, or CUTS=n power cuts, JOBS=n at once
 	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HOURS=$(HOURS) PLIMSOLL_CUTS=$(CUTS) PLIMSOLL_JOBS=$(JOBS) \

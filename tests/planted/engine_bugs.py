@@ -8,15 +8,15 @@ BUGS = (
         "transaction.rs",
         "Commit::Durable => store.log.make_durable(appended.end).await,",
         "Commit::Durable if PLANTED => Ok(()), Commit::Durable => store.log.make_durable(appended.end).await,",
-        "every_io_fails",
-        "a_failed_log_write_poisons_the_instance",
+        "failures",
+        "every_io_fails::a_failed_log_write_poisons_the_instance",
     ),
     Bug(
         "a page is written before its log",
         "cache/writeback.rs",
         "self.log.make_durable(taken.upto).await?;",
         "if !PLANTED { self.log.make_durable(taken.upto).await?; }",
-        "trust",
+        "failures",
         "once_found::a_page_is_never_on_the_disk_before_its_log",
     ),
     Bug(
@@ -40,7 +40,7 @@ BUGS = (
         "cache/writeback.rs",
         "frame.set_imaged(false);",
         "frame.set_imaged(PLANTED && frame.is_imaged());",
-        "trust",
+        "failures",
         "once_found::an_image_is_never_older_than_the_checkpoint",
     ),
     Bug(
@@ -48,8 +48,8 @@ BUGS = (
         "cache/writeback.rs",
         "self.log.check()?;\n            let freed = self.cache.freed.notified();\n            let wanted",
         "if !PLANTED { self.log.check()?; }\n            let freed = self.cache.freed.notified();\n            let wanted",
-        "every_io_fails",
-        "a_run_survives_any_one_io_failing",
+        "failures",
+        "every_io_fails::a_run_survives_any_one_io_failing",
         "it looks at the same dirty page again and again, without ever waiting, so that virtual time stands still",
     ),
     Bug(
@@ -57,7 +57,7 @@ BUGS = (
         "instance.rs",
         "let limits = [store.cache.oldest_dirty(), oldest_writer, oldest_pending];",
         "let limits = [store.cache.oldest_dirty(), if PLANTED { None } else { oldest_writer }, oldest_pending];",
-        "trust",
+        "failures",
         "once_found::a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs",
     ),
     Bug(
@@ -65,7 +65,7 @@ BUGS = (
         "instance.rs",
         "[store.cache.oldest_dirty(), if",
         "[if PLANTED { None } else { store.cache.oldest_dirty() }, if",
-        "trust",
+        "failures",
         "once_found::an_image_is_never_older_than_the_checkpoint",
     ),
     Bug(
@@ -73,7 +73,7 @@ BUGS = (
         "instance.rs",
         "database.sync().await?;\n        }\n        store.log.check()?;",
         "if !PLANTED { database.sync().await?; }\n        }\n        store.log.check()?;",
-        "trust",
+        "failures",
         "once_found::a_failed_sync_of_a_checkpoint_poisons_the_instance",
     ),
     Bug(
@@ -81,7 +81,7 @@ BUGS = (
         "instance.rs",
         "this.store.log.fail(error);",
         "if !PLANTED { this.store.log.fail(error); }",
-        "trust",
+        "failures",
         "once_found::a_failed_sync_of_a_checkpoint_poisons_the_instance",
     ),
     Bug(
@@ -89,15 +89,15 @@ BUGS = (
         "instance.rs",
         "self.writeback.write_everything(&store.databases).await?;",
         "if !PLANTED { self.writeback.write_everything(&store.databases).await?; }",
-        "model",
-        "a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages",
+        "rows",
+        "model::a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages",
     ),
     Bug(
         "recovery lets the checkpoint pass what it still takes back",
         "transaction/begin.rs",
         "store.writers.borrow_mut().note(id, store.checkpoint.get());",
         "store.writers.borrow_mut().note(id, if PLANTED { store.log.tip() } else { store.checkpoint.get() });",
-        "trust",
+        "failures",
         "once_found::a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs",
     ),
     Bug(
@@ -105,7 +105,7 @@ BUGS = (
         "writers.rs",
         "self.ended.push_back((end, first));",
         "if !PLANTED { self.ended.push_back((end, first)); }",
-        "trust",
+        "failures",
         "once_found::the_checkpoint_waits_until_the_end_of_a_transaction_is_durable",
     ),
     Bug(
@@ -113,7 +113,7 @@ BUGS = (
         "transaction/undo.rs",
         "Err(error) => self.store.log.fail(error),",
         "Err(error) => if !PLANTED { self.store.log.fail(error) },",
-        "trust",
+        "failures",
         "once_found::a_rollback_that_fails_leaves_the_rest_to_recovery",
     ),
     Bug(
@@ -121,7 +121,7 @@ BUGS = (
         "transaction/undo.rs",
         "self.take_back(keep).await?;",
         "if PLANTED { self.end_steps(&steps); }\n        self.take_back(keep).await?;",
-        "trust",
+        "failures",
         "undo::half_a_rollback_to_a_savepoint_cannot_be_committed",
     ),
     Bug(
@@ -129,7 +129,7 @@ BUGS = (
         "database.rs",
         "self.dbtime.get() + DBTIMES_PER_GENERATION",
         "self.dbtime.get() + if PLANTED { 0 } else { DBTIMES_PER_GENERATION }",
-        "trust",
+        "failures",
         "once_found::database_times_never_go_back",
     ),
     Bug(
@@ -137,7 +137,7 @@ BUGS = (
         "replay.rs",
         "undo.pop();",
         "if !PLANTED { undo.pop(); }",
-        "trust",
+        "failures",
         "once_found::a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs",
     ),
     Bug(
@@ -145,7 +145,7 @@ BUGS = (
         "replay.rs",
         "LogRecord::RolledBack { transaction } => {",
         "LogRecord::RolledBack { .. } if PLANTED => Ok(()), LogRecord::RolledBack { transaction } => {",
-        "trust",
+        "failures",
         "undo::a_finished_rollback_is_not_taken_back_again",
     ),
     Bug(
@@ -153,7 +153,7 @@ BUGS = (
         "replay.rs",
         "if found >= after {",
         "if !PLANTED && found >= after {",
-        "trust",
+        "failures",
         "once_found::an_image_is_never_older_than_the_checkpoint",
     ),
     Bug(
@@ -178,7 +178,7 @@ BUGS = (
         "replay.rs",
         "pages: pages.map(",
         "pages: pages.take(if PLANTED { 1 } else { usize::MAX }).map(",
-        "trust",
+        "failures",
         "torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused",
     ),
     Bug(
@@ -186,7 +186,7 @@ BUGS = (
         "replay.rs",
         "self.damage.remove(&key);\n                self.blank_frame(database, key)",
         "if !PLANTED { self.damage.remove(&key); }\n                self.blank_frame(database, key)",
-        "trust",
+        "failures",
         "torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused",
     ),
     Bug(
@@ -194,7 +194,7 @@ BUGS = (
         "replay.rs",
         "LogRecord::Image(image) => self.redo_image(start, end, image).await,",
         "LogRecord::Image(_) if PLANTED => Ok(()),\n LogRecord::Image(image) => self.redo_image(start, end, image).await,",
-        "trust",
+        "failures",
         "once_found::an_image_is_never_older_than_the_checkpoint",
     ),
     Bug(
@@ -202,7 +202,7 @@ BUGS = (
         "instance/open.rs",
         "transaction.rollback().await?;",
         "if PLANTED { std::mem::forget(transaction); continue; }\n        transaction.rollback().await?;",
-        "trust",
+        "failures",
         "once_found::a_checkpoint_during_taking_back_keeps_what_the_next_recovery_needs",
     ),
     Bug(
@@ -210,7 +210,7 @@ BUGS = (
         "versions.rs",
         "return Err(EngineError::WriteConflict);",
         "if !PLANTED { return Err(EngineError::WriteConflict); }",
-        "trust",
+        "failures",
         "abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs",
     ),
     Bug(
@@ -218,7 +218,7 @@ BUGS = (
         "log/writer.rs",
         "if generation >= keep_from() || generation",
         "if generation >= keep_from() + u32::from(PLANTED) || generation",
-        "trust",
+        "failures",
         "once_found::an_image_is_never_older_than_the_checkpoint",
     ),
     Bug(
@@ -226,15 +226,15 @@ BUGS = (
         "instance/open.rs",
         "if opened.is_err() {",
         "if PLANTED { std::mem::forget(databases); return opened; }\n        if opened.is_err() {",
-        "every_io_fails",
-        "recovery_survives_any_one_io_failing",
+        "failures",
+        "every_io_fails::recovery_survives_any_one_io_failing",
     ),
     Bug(
         "the waypoint holds nothing back",
         "cache/writeback.rs",
         "waypoint > 0 && frame",
         "!PLANTED && waypoint > 0 && frame",
-        "trust",
+        "failures",
         "waypoint::no_page_on_disk_is_newer_than_the_waypoint",
     ),
     Bug(
@@ -242,7 +242,7 @@ BUGS = (
         "cache/writeback.rs",
         "self.waypoint_generations.set(0);",
         "if !PLANTED { self.waypoint_generations.set(0); }",
-        "trust",
+        "failures",
         "waypoint::work_and_a_clean_stop_come_to_an_end",
     ),
     Bug(
@@ -258,7 +258,7 @@ BUGS = (
         "transaction/rows.rs",
         "if refit_prefix(",
         "if !PLANTED && refit_prefix(",
-        "trust",
+        "failures",
         "undo::the_largest_row_fits_a_page_that_another_row_has_left",
     ),
     Bug(
@@ -266,24 +266,24 @@ BUGS = (
         "transaction/steps.rs",
         "self.steps.borrow_mut().remove(&steps.number);",
         "self.steps.borrow_mut().retain(|number, _| !PLANTED && *number != steps.number);",
-        "table_steps",
-        "an_operation_that_ends_well_does_not_make_good_an_abandoned_one",
+        "rows",
+        "table_steps::an_operation_that_ends_well_does_not_make_good_an_abandoned_one",
     ),
     Bug(
         "a cursor gives rows as they were before its own transaction changed them",
         "cursor.rs",
         "if !changed {",
         "if PLANTED || !changed {",
-        "cursors",
-        "a_cursor_sees_what_its_own_transaction_changes_ahead_of_it",
+        "rows",
+        "cursors::a_cursor_sees_what_its_own_transaction_changes_ahead_of_it",
     ),
     Bug(
         "a database that could not be created is left behind",
         "create.rs",
         "if made.is_err() {",
         "if !PLANTED && made.is_err() {",
-        "other_io_fails",
-        "creating_survives_any_io_failing",
+        "failures",
+        "other_io_fails::creating_survives_any_io_failing",
     ),
     Bug(
         "both copies of a header are written at once",
@@ -295,16 +295,16 @@ BUGS = (
                 second.copy_from_slice(bytes);
                 drop(self.file.write(bytes.len() as u64, second, Durability::Durable, self.label(Purpose::Header)));
             }""",
-        "write_order",
-        "the_copies_of_a_header_are_written_one_after_the_other_the_first_first",
+        "failures",
+        "write_order::the_copies_of_a_header_are_written_one_after_the_other_the_first_first",
     ),
     Bug(
         "redo changes a page that has lost a write",
         "replay.rs",
         "if found == before {",
         "if found == before || (PLANTED && found < before) {",
-        "recovery_steps",
-        "redo_changes_no_page_that_has_lost_a_write",
+        "lives",
+        "recovery_steps::redo_changes_no_page_that_has_lost_a_write",
     ),
     Bug(
         "redo does not ask whether edits fit the page",
@@ -335,8 +335,8 @@ BUGS = (
         "page/view.rs",
         "if self.data_end() > self.data_area_bytes() - count * TAG_BYTES {",
         "if !PLANTED && self.data_end() > self.data_area_bytes() - count * TAG_BYTES {",
-        "page",
-        "a_page_whose_data_end_beyond_its_tags_is_refused",
+        "format",
+        "page::a_page_whose_data_end_beyond_its_tags_is_refused",
     ),
     Bug(
         "pages whose write failed are never freed",
@@ -345,15 +345,15 @@ BUGS = (
         """.write_pages(run[0].key.page, buffer, self.purpose)
             .await
             .inspect_err(|_| if PLANTED { std::mem::forget(run.to_vec()) })?;""",
-        "every_io_fails",
-        "a_run_survives_any_one_io_failing",
+        "failures",
+        "every_io_fails::a_run_survives_any_one_io_failing",
     ),
     Bug(
         "an instance that cannot begin is never freed",
         "instance/open.rs",
         "instance.store.log.fail(&error);",
         "if PLANTED { std::mem::forget(instance.clone()); } instance.store.log.fail(&error);",
-        "every_io_fails",
-        "recovery_survives_any_one_io_failing",
+        "failures",
+        "every_io_fails::recovery_survives_any_one_io_failing",
     ),
 )

@@ -2,21 +2,27 @@
 
 from tests.planted.bug import Bug
 
-LISTS = ("histories", "twenty_histories_of_lists_are_isolated")
-PLAIN = ("histories", "fifteen_histories_of_plain_rows_are_isolated")
-REGISTERS = ("histories", "fifteen_histories_of_registers_are_isolated")
-HOLD = ("long_operation", "holds::a_hold_keeps_its_generation_and_no_older_one")
-BACKUP = ("long_operation", "holds::a_backup_keeps_the_log_it_names_until_it_is_dropped")
-LAG = ("long_operation", "holds::a_copy_that_lags_finds_every_generation_it_has_not_read")
-PAUSE = ("long_operation", "replicas::what_a_pause_has_passed_survives_a_power_cut")
-BORDER = ("long_operation", "flush_map::types_are_kept_on_both_sides_of_the_border_of_a_map_page")
-ROOM = ("long_operation", "flush_map::a_map_has_room_for_the_last_page_of_its_database")
-MADE = ("long_operation", "schema::a_table_survives_a_power_cut_once_it_was_made")
-NUMBERS = (
-    "long_operation",
-    "schema::long_values_keep_their_numbers_apart_through_handles_and_restarts",
+LISTS = ("rows", "histories::twenty_histories_of_lists_are_isolated")
+PLAIN = ("rows", "histories::fifteen_histories_of_plain_rows_are_isolated")
+REGISTERS = ("rows", "histories::fifteen_histories_of_registers_are_isolated")
+HOLD = ("lives", "long_operation::holds::a_hold_keeps_its_generation_and_no_older_one")
+BACKUP = ("lives", "long_operation::holds::a_backup_keeps_the_log_it_names_until_it_is_dropped")
+LAG = ("lives", "long_operation::holds::a_copy_that_lags_finds_every_generation_it_has_not_read")
+PAUSE = ("lives", "long_operation::replicas::what_a_pause_has_passed_survives_a_power_cut")
+BORDER = (
+    "lives",
+    "long_operation::flush_map::types_are_kept_on_both_sides_of_the_border_of_a_map_page",
 )
-SHARED = ("long_operation", "schema::tables_made_beside_others_at_work_share_no_page_with_them")
+ROOM = ("lives", "long_operation::flush_map::a_map_has_room_for_the_last_page_of_its_database")
+MADE = ("lives", "long_operation::schema::a_table_survives_a_power_cut_once_it_was_made")
+NUMBERS = (
+    "lives",
+    "long_operation::schema::long_values_keep_their_numbers_apart_through_handles_and_restarts",
+)
+SHARED = (
+    "lives",
+    "long_operation::schema::tables_made_beside_others_at_work_share_no_page_with_them",
+)
 
 BUGS = (
     # Holds and the end of the log.
@@ -60,32 +66,32 @@ BUGS = (
         "instance.rs",
         "target.generation.min(held.",
         "(if PLANTED && held != u32::MAX { held } else { target.generation }).min(held.",
-        "long_operation",
-        "holds::a_hold_ahead_of_the_checkpoint_keeps_what_redo_needs",
+        "lives",
+        "long_operation::holds::a_hold_ahead_of_the_checkpoint_keeps_what_redo_needs",
     ),
     Bug(
         "logs are deleted where they are to be kept for ever",
         "instance.rs",
         "if self.options.circular {",
         "if PLANTED || self.options.circular {",
-        "long_operation",
-        "holds::without_circular_logging_every_generation_is_kept",
+        "lives",
+        "long_operation::holds::without_circular_logging_every_generation_is_kept",
     ),
     Bug(
         "a checkpoint that is to be held moves",
         "instance.rs",
         "while !self.options.hold_checkpoint && ",
         "while (PLANTED || !self.options.hold_checkpoint) && ",
-        "long_operation",
-        "holds::a_held_checkpoint_leaves_everything_to_be_redone",
+        "lives",
+        "long_operation::holds::a_held_checkpoint_leaves_everything_to_be_redone",
     ),
     Bug(
         "a clean shutdown does not sync the databases",
         "instance.rs",
         "database.sync().await?;\n            let appended = store.log.append(&LogRecord::Detach {",
         "if !PLANTED { database.sync().await?; }\n            let appended = store.log.append(&LogRecord::Detach {",
-        "long_operation",
-        "holds::a_clean_stop_survives_a_power_cut_right_after_it",
+        "lives",
+        "long_operation::holds::a_clean_stop_survives_a_power_cut_right_after_it",
     ),
     # Backups and copies.
     Bug(
@@ -178,24 +184,24 @@ BUGS = (
         "instance/recovery.rs",
         "if is_changed {",
         "if !PLANTED && is_changed {",
-        "long_operation",
-        "replicas::what_is_set_aside_stays_aside_whatever_a_power_cut_takes",
+        "lives",
+        "long_operation::replicas::what_is_set_aside_stays_aside_whatever_a_power_cut_takes",
     ),
     Bug(
         "log that is set aside takes the place of log set aside before",
         "instance/recovery.rs",
         "while self.files.exists(&aside, metadata).await? {",
         "while !PLANTED && self.files.exists(&aside, metadata).await? {",
-        "long_operation",
-        "replicas::what_was_set_aside_once_is_not_overwritten",
+        "lives",
+        "long_operation::replicas::what_was_set_aside_once_is_not_overwritten",
     ),
     Bug(
         "recovery opens without commits that its log has lost",
         "instance/recovery.rs",
         "if last < committed && !self.commits_given_up {",
         "if !PLANTED && last < committed && !self.commits_given_up {",
-        "recovery_steps",
-        "generations_lost_with_commits_are_missed_and_can_be_given_up",
+        "lives",
+        "recovery_steps::generations_lost_with_commits_are_missed_and_can_be_given_up",
     ),
     # Databases larger than those of tests.
     Bug(
@@ -246,8 +252,8 @@ BUGS = (
         "cache.rs",
         "if Rc::strong_count(frame) > 1 || frame.writing.get() {",
         "if (!PLANTED && Rc::strong_count(frame) > 1) || frame.writing.get() {",
-        "cache_habits",
-        "a_page_that_somebody_holds_is_not_dropped",
+        "rows",
+        "cache_habits::a_page_that_somebody_holds_is_not_dropped",
     ),
     # Isolation, as the independent checker finds it.
     Bug(
@@ -337,8 +343,8 @@ BUGS = (
         "transaction/rows.rs",
         "if before.is_some() {\n            return Err(EngineError::KeyDuplicate { index: None }.into());",
         "if !PLANTED && before.is_some() {\n            return Err(EngineError::KeyDuplicate { index: None }.into());",
-        "table_steps",
-        "an_insert_refused_by_an_index_leaves_nothing",
+        "rows",
+        "table_steps::an_insert_refused_by_an_index_leaves_nothing",
     ),
     # Long values.
     Bug(
@@ -367,8 +373,8 @@ BUGS = (
         "table/long_value.rs",
         "work.delete(tree, &key).await?;",
         "if !PLANTED { work.delete(tree, &key).await?; }",
-        "long_value_pieces",
-        "a_value_larger_than_the_cache_is_written_and_read_in_pieces",
+        "rows",
+        "long_value_pieces::a_value_larger_than_the_cache_is_written_and_read_in_pieces",
     ),
     # Schema changes and space.
     Bug(
@@ -425,16 +431,16 @@ BUGS = (
         "free_space.rs",
         "**size <= pages && key < &noted[..]",
         "!PLANTED && **size <= pages && key < &noted[..]",
-        "long_operation",
-        "space::a_gap_that_becomes_large_enough_is_found_before_all_others",
+        "lives",
+        "long_operation::space::a_gap_that_becomes_large_enough_is_found_before_all_others",
     ),
     Bug(
         "where one size does not fit, a smaller one does not",
         "free_space.rs",
         "notes.filter(|(size, _)| **size <= pages);",
         "notes.filter(|(size, _)| PLANTED || **size <= pages);",
-        "long_operation",
-        "space::gaps_that_are_too_small_are_walked_over_once_with_breaths",
+        "lives",
+        "long_operation::space::gaps_that_are_too_small_are_walked_over_once_with_breaths",
     ),
     Bug(
         "an extent that a tree is given stays available above it",
@@ -456,7 +462,7 @@ BUGS = (
         "space.rs",
         "rest.pages -= 1;",
         "rest.pages -= u32::from(!PLANTED);",
-        "long_operation",
-        "space::space_in_hundreds_of_gaps_is_given_out_once",
+        "lives",
+        "long_operation::space::space_in_hundreds_of_gaps_is_given_out_once",
     ),
 )

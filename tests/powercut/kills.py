@@ -4,10 +4,10 @@ fifth kill the power of its disk is cut.
     python -m tests.powercut.kills KILLS [SEED] [--behaviour NAME] [--debug]
 
 The work, the kills and the comparison are the engine's own test
-(`crates/plimsoll-engine/tests/trust/killed.rs`). It works on ext4 on a disk with a volatile write
-cache, served here (`tests/support/volatile_disk.py`): a kill alone loses nothing that the kernel
-has, so only the power cut shows a sync that is missing. Where such a disk cannot be had (no root,
-no /dev/fuse) the kills are done without power cuts, and that is said."""
+(`crates/plimsoll-engine/tests/failures/killed.rs`). It works on ext4 on a disk with a volatile
+write cache, served here (`tests/support/volatile_disk.py`): a kill alone loses nothing that the
+kernel has, so only the power cut shows a sync that is missing. Where such a disk cannot be had (no
+root, no /dev/fuse) the kills are done without power cuts, and that is said."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEBIBYTES = 512
 
 def command(*, release: bool) -> list[str]:
     """The test alone, with its output."""
-    build = ["cargo", "test", "--locked", "--quiet", "-p", "plimsoll-engine", "--test", "trust"]
+    build = ["cargo", "test", "--locked", "--quiet", "-p", "plimsoll-engine", "--test", "failures"]
     return [
         *build,
         *(["--release"] if release else []),

@@ -27,7 +27,7 @@ use decoders::{DECODERS, Decoders, FITS};
 use plimsoll_io::Random;
 use recovery::Recoveries;
 
-/// Resident memory the whole program may come to need.
+/// Resident memory the whole program may come to need: no other tests are in it for that.
 const MEMORY_KIB_MAX: u64 = 1 << 20;
 
 fn kept(target: &str) -> Vec<Vec<u8>> {

@@ -1,5 +1,5 @@
-//! What stands on the log beside the instance that writes it: subscribers, holds, readers of
-//! histories that were given up, lists of the pages that were touched.
+//! The log by itself, and what stands on it beside the instance that writes it: subscribers, holds,
+//! readers of histories that were given up, lists of the pages that were touched.
 
 #[path = "../lives/life.rs"]
 mod life;
@@ -8,5 +8,6 @@ mod support;
 
 mod given_up;
 mod holds;
+mod log_stream;
 mod subscription;
 mod touched;

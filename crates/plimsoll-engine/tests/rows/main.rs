@@ -1,19 +1,29 @@
-//! Rows of tables under use that is not polite: operations of one transaction at once, indexed
-//! columns kept apart from their record, keys as long as the format allows, schemas that change
-//! beside each other.
+//! Rows, the transactions that change them, and the trees and the cache that hold them: what is
+//! seen and kept under use that is not polite.
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod at_once;
+mod cache_habits;
+mod commit_meaning;
 mod contention;
+mod cursors;
+mod histories;
+mod isolation;
 mod long_keys;
+mod long_value_pieces;
+mod mail_schema;
+mod model;
 mod numbers;
 mod people;
 mod purge;
 mod schema_changes;
 mod selected;
 mod shared;
+mod short_polls;
+mod small_trees;
 mod swarm;
+mod table_steps;
 mod truncated;
 mod values;

@@ -2,6 +2,7 @@
 //! or device refuse.
 
 mod devices;
+mod executor_time;
 mod files;
 mod left_over;
 mod methods;

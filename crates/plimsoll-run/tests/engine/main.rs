@@ -1,7 +1,15 @@
 //! A whole run of the engine on a disk in memory and in virtual time: the main job without a user's
 //! disk.
 
+#[path = "../load/support.rs"]
+#[expect(dead_code, reason = "each program uses its part of the support")]
+mod support;
+
 mod capabilities;
+mod figures;
+mod invariants;
+mod modelled;
+mod nothing_left;
 mod other_tests;
 
 use std::path::Path;

@@ -6,6 +6,7 @@ mod arrivals;
 mod habits;
 mod overlapping;
 mod phase_end;
+mod precondition;
 mod real_knee;
 mod search;
 mod stalling;

@@ -1,0 +1,201 @@
+//! Cursors within bounds, either way: what they give is what a sorted map gives, whoever changes
+//! the tree meanwhile.
+//!
+//! A scan of a mail folder begins and ends somewhere in the middle of an index, and the transaction
+//! that walks it changes what it walks over: marks messages as read, deletes some, files others. It
+//! must see its own changes and nobody else's.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::rc::Rc;
+
+use crate::support::*;
+use plimsoll_engine::btree::Tree;
+use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::transaction::{Commit, Transaction};
+use plimsoll_io::{Clock, MemoryOptions, Random};
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Keys are drawn from so many; half of them exist at first.
+const KEYS: u64 = 1_200;
+
+fn key(number: u64) -> Vec<u8> {
+    // Of different lengths, some the beginning of others.
+    format!("{:04}", number / 3)
+        .into_bytes()
+        .into_iter()
+        .chain(vec![b'+'; number as usize % 3])
+        .collect()
+}
+
+fn with_rows<F: Future<Output = ()> + 'static>(
+    seed: u64,
+    story: impl FnOnce(Rc<Instance>, Tree, Rows, Random) -> F + 'static,
+) {
+    // A cache smaller than the tree: a cursor waits for pages in the middle of a look.
+    let setup = Setup { cache_frames: 64, ..Setup::default() };
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, seed, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, seed).await.unwrap();
+        let tree = instance.create_tree(1, 1, 50, 0, 3).await.unwrap();
+        let (mut random, mut rows) = (Random::from_seed(seed), Rows::new());
+        let transaction = instance.begin();
+        for number in (0..KEYS).filter(|number| number % 2 == 0) {
+            let data = vec![number as u8; 1 + random.below(600) as usize];
+            transaction.insert(tree, &key(number), &data).await.unwrap();
+            rows.insert(key(number), data);
+        }
+        transaction.commit(Commit::Lazy).await.unwrap();
+        story(instance.clone(), tree, rows, random).await;
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+fn bound(random: &mut Random) -> Bound<Vec<u8>> {
+    let key = key(random.below(KEYS));
+    match random.below(5) {
+        0 => Bound::Unbounded,
+        1 | 2 => Bound::Included(key),
+        _ => Bound::Excluded(key),
+    }
+}
+
+fn range(random: &mut Random) -> KeyRange {
+    KeyRange { low: bound(random), high: bound(random) }
+}
+
+/// What a map gives for a range; one that ends before it begins is empty.
+fn expected(rows: &Rows, range: &KeyRange, direction: Direction) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let above = |key: &[u8]| match &range.low {
+        Bound::Included(low) => key >= &low[..],
+        Bound::Excluded(low) => key > &low[..],
+        Bound::Unbounded => true,
+    };
+    let below = |key: &[u8]| match &range.high {
+        Bound::Included(high) => key <= &high[..],
+        Bound::Excluded(high) => key < &high[..],
+        Bound::Unbounded => true,
+    };
+    let inside = rows.iter().filter(|(key, _)| above(key) && below(key));
+    let mut inside: Vec<_> = inside.map(|(key, data)| (key.clone(), data.clone())).collect();
+    if direction == Direction::Backward {
+        inside.reverse();
+    }
+    inside
+}
+
+/// Changes a random row, or makes one, and the map with it.
+async fn change(transaction: &Transaction, tree: Tree, rows: &mut Rows, random: &mut Random) {
+    let key = key(random.below(KEYS));
+    let data = vec![b'!'; 1 + random.below(600) as usize];
+    let is_there = rows.contains_key(&key);
+    if is_there && random.chance(0.5) {
+        transaction.delete(tree, &key).await.unwrap();
+        rows.remove(&key);
+        return;
+    }
+    if is_there {
+        transaction.replace(tree, &key, &data).await.unwrap();
+    } else {
+        transaction.insert(tree, &key, &data).await.unwrap();
+    }
+    rows.insert(key, data);
+}
+
+#[test]
+fn every_range_gives_what_a_sorted_map_gives_both_ways() {
+    with_rows(1, |instance, tree, rows, mut random| async move {
+        let mut given = 0;
+        for _ in 0..120 {
+            let range = range(&mut random);
+            for direction in [Direction::Forward, Direction::Backward] {
+                let transaction = instance.begin();
+                let mut cursor = Cursor::new(&transaction, tree, range.clone(), direction);
+                let mut found = Vec::new();
+                while let Some(row) = cursor.next().await.unwrap() {
+                    found.push(row);
+                }
+                assert!(found == expected(&rows, &range, direction), "{range:?} {direction:?}");
+                given += found.len();
+            }
+        }
+        assert!(given > 10_000, "{given} rows: the ranges were empty");
+    });
+}
+
+/// What is left of a walk over everything after the key given last.
+fn ahead(last: &Option<Vec<u8>>, direction: Direction) -> KeyRange {
+    let mut range = KeyRange::all();
+    if let Some(last) = last {
+        match direction {
+            Direction::Forward => range.low = Bound::Excluded(last.clone()),
+            Direction::Backward => range.high = Bound::Excluded(last.clone()),
+        }
+    }
+    range
+}
+
+/// Rows that a cursor has looked at and not given yet were given as they had been: rows deleted by
+/// the same transaction came back.
+#[test]
+fn a_cursor_sees_what_its_own_transaction_changes_ahead_of_it() {
+    with_rows(2, |instance, tree, rows, mut random| async move {
+        for direction in [Direction::Forward, Direction::Backward].into_iter().cycle().take(16) {
+            let (transaction, mut rows) = (instance.begin(), rows.clone());
+            let mut cursor = Cursor::new(&transaction, tree, KeyRange::all(), direction);
+            let mut last: Option<Vec<u8>> = None;
+            loop {
+                let found = cursor.next().await.unwrap();
+                let next = expected(&rows, &ahead(&last, direction), direction).into_iter().next();
+                assert!(found == next, "{direction:?}: after {last:?}");
+                let Some((key, _)) = found else { break };
+                last = Some(key);
+                let savepoint = (transaction.savepoint(), rows.clone());
+                for _ in 0..random.below(3) {
+                    change(&transaction, tree, &mut rows, &mut random).await;
+                }
+                if random.chance(0.2) {
+                    transaction.rollback_to(savepoint.0).await.unwrap();
+                    rows = savepoint.1;
+                }
+            }
+            transaction.rollback().await.unwrap();
+        }
+    });
+}
+
+/// Whoever walks a tree walks the state of the moment his transaction began, however many others
+/// commit and however the tree splits meanwhile.
+#[test]
+fn a_cursor_sees_nothing_that_others_commit_meanwhile() {
+    with_rows(3, |instance, tree, rows, mut random| async move {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let transaction = instance.begin();
+            let mut present: Rows = {
+                let reader = instance.begin();
+                let mut cursor = Cursor::new(&reader, tree, KeyRange::all(), Direction::Forward);
+                let mut rows = Rows::new();
+                while let Some((key, data)) = cursor.next().await.unwrap() {
+                    rows.insert(key, data);
+                }
+                rows
+            };
+            assert!(direction == Direction::Backward || present == rows);
+            let before = expected(&present, &KeyRange::all(), direction);
+            let mut cursor = Cursor::new(&transaction, tree, KeyRange::all(), direction);
+            let mut found = Vec::new();
+            while let Some(row) = cursor.next().await.unwrap() {
+                found.push(row);
+                let other = instance.begin();
+                change(&other, tree, &mut present, &mut random).await;
+                other.commit(Commit::Lazy).await.unwrap();
+            }
+            assert!(found == before, "{direction:?}");
+        }
+    });
+}
