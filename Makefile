@@ -32,8 +32,10 @@ demo: $(VENV)/.native ## qualify the storage under DIR= for about two minutes an
 
 test: test-rust test-python ## the fast set of every kind of test
 
+# Without the examples: clippy compiles all of them, and the tests of the Python package build the two they use.
 test-rust:
-	cargo test --workspace --locked --quiet
+	cargo test --workspace --tests --locked --quiet
+	cargo test --workspace --doc --locked --quiet
 
 test-python: $(VENV)/.native $(VENV)/.dev
 	$(BIN)/pytest -q -m "not slow" --durations=20 --numprocesses $(TESTS_AT_ONCE) --dist worksteal $(if $(SHUFFLE),--shuffle $(SHUFFLE))
@@ -63,7 +65,8 @@ release: $(VENV)/.native $(VENV)/.dev ## build wheel and sdist of VERSION=x.y.z 
 	$(TOOLS)/bin/maturin build --release --locked --sdist --out dist
 
 slow: $(VENV)/.native $(VENV)/.dev ## everything that takes longer than ten seconds
-	cargo test --workspace --locked -- --include-ignored
+	cargo test --workspace --tests --locked -- --include-ignored
+	cargo test --workspace --doc --locked
 	$(BIN)/pytest -q
 
 # Tests are named in full here, and a name that selects nothing is an error: `tests/rust_tests.py`.

@@ -1,4 +1,4 @@
-"""Example programs of the crates, as `cargo test --workspace` has built them already."""
+"""Example programs of the crates, on crates that `cargo test --workspace` has built already."""
 
 import json
 import shutil
