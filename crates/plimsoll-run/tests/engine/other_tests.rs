@@ -296,7 +296,7 @@ fn a_write_that_nobody_read_again_is_missed_by_the_checksum_pass() {
     let checksum = phase("checksum", json!({"read_bytes": 65536, "reads_in_flight": 8}));
     let checked = |bytes: &[u8]| {
         disk.load(path, bytes);
-        let (outcome, _) = run_on(&disk, &with_phases(&[checksum.clone()]));
+        let (outcome, _) = run_on(&disk, &with_phases(std::slice::from_ref(&checksum)));
         let report = &outcome.phases[0].result.checksums[0].report;
         (report.bad, report.reasons.clone())
     };
