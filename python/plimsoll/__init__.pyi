@@ -156,6 +156,7 @@ from plimsoll.pipeline.select import need_of_requirements as need_of_requirement
 from plimsoll.pipeline.select import read_catalogues as read_catalogues
 from plimsoll.pipeline.select import select as select
 from plimsoll.pipeline.select import selection_json as selection_json
+from plimsoll.pipeline.select import storage_offers as storage_offers
 from plimsoll.plan.complete import read_plan as read_plan
 from plimsoll.plan.json_schema import plan_schema as plan_schema
 from plimsoll.plan.limits import LimitError as LimitError

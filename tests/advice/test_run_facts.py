@@ -114,10 +114,9 @@ def test_ADV_01_a_finished_run_is_looked_at(tmp_path: Path) -> None:
         "RUN-not-evaluated",
         "BP-Q62",
     } <= set(advice.met)
-    assert "BP-S01" in {rule.id for rule in advice.to_weigh}, (
-        "solid-state storage wants conditioning first"
-    )
-    assert advice.findings[0].evidence == {"capacity_utilisation_fraction": 0.25}
+    assert "BP-S01" in found(advice), "solid-state storage wants conditioning first"
+    (space,) = [finding for finding in advice.findings if finding.rule.id == "BP-E11"]
+    assert space.evidence == {"capacity_utilisation_fraction": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -180,6 +179,34 @@ def test_BP_E12_speaks_only_of_searches_for_the_maximum() -> None:
     assert "BP-E12" in found(advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN))
     plan["judgement"]["required_iops"] = 500
     assert "BP-E12" in advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN).met
+
+
+def test_BP_S01_is_met_by_a_run_that_conditions_its_drives(tmp_path: Path) -> None:
+    """It was advice for a person, although the phases of the run say whether it was followed."""
+    plan = json.loads(json.dumps(PLAN))
+    plan["run"]["phases"].insert(1, {"name": "condition", "action": {"kind": "precondition"}})
+    assert "BP-S01" in advice_for(folder(tmp_path, plan, VERDICT)).met
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"maintenance": None}, "met"),
+        ({"maintenance": None, "circular_log": False}, "finding"),
+        ({}, "finding"),
+    ],
+)
+def test_BP_M11_is_decided_for_mail_stores(changes: dict[str, Any], outcome: str) -> None:
+    """It was advice for a person, although the plan says how its mail store keeps logs."""
+    plan = json.loads(json.dumps(PLAN))
+    plan["run"]["instances"][0].update(backend="mail_store", **changes)
+    advice = advise(RULES, [plan_subject(plan, "plan.json")], DESCRIBED_BY_PLAN)
+    assert ("BP-M11" in found(advice), "BP-M11" in advice.met) == (
+        outcome == "finding",
+        outcome == "met",
+    )
+    other = advise(RULES, [plan_subject(PLAN, "plan.json")], DESCRIBED_BY_PLAN)
+    assert "BP-M11" in {rule.id for rule in other.not_applicable}
 
 
 LOG_CHECK = {"instance": "one", "findings": [], "unread": None}

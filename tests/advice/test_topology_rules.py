@@ -360,3 +360,15 @@ def test_the_published_testbed_has_its_known_weaknesses(cluster: str, advice_for
     assert "BP-E10" not in names
     together = cluster.replace('log_volume = "exchange-logs"', 'log_volume = "file-server-2"')
     assert found(advice_for(together))["BP-E10"] == ["mail"]
+
+
+def test_BP_N02_each_volume_holds_one_database_or_its_logs(
+    two_hosts: str, advice_for: Callable[[str], Advice]
+) -> None:
+    """It was advice for a person, although a topology says what lies on which volume."""
+    assert "BP-N02" in advice_for(two_hosts).met
+    shared = two_hosts.replace('log_volume = "log2-a"', 'log_volume = "log1-a"')
+    assert shared != two_hosts
+    found = [f for f in advice_for(shared).findings if f.rule.id == "BP-N02"]
+    assert [finding.subject.name for finding in found] == ["log1-a"]
+    assert found[0].evidence["log_count"] == 2

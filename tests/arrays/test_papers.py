@@ -17,7 +17,12 @@ from plimsoll.arrays.papers.assessment import (
     mean_iops_error,
 )
 from plimsoll.arrays.papers.error_band import band_percent, left_out, paper_results
-from plimsoll.arrays.papers.leave_one_out import NO_FACTOR, calibrated_points, leave_one_out_lines
+from plimsoll.arrays.papers.leave_one_out import (
+    NO_CONSTANT,
+    NOTHING_FITTED,
+    calibrated_points,
+    leave_one_out_lines,
+)
 from plimsoll.arrays.papers.points import layouts, mixes, read_points
 from plimsoll.arrays.papers.runner import Result, Trial, run_papers, run_point
 from plimsoll.arrays.presets import CHANGES, shipped_arrays
@@ -88,8 +93,11 @@ def test_the_band_of_an_array_that_was_never_calibrated_is_the_leave_one_out_err
     assert {row.id for row in rows} == {point.id for point in calibrated_points()} and len(
         rows
     ) == 12
-    worst = max(abs(row.error_percent) for row in rows if row.way == NO_FACTOR)
-    assert 15 <= worst <= 25
+    errors = [abs(row.error_percent) for row in rows if row.way == NO_CONSTANT]
+    worst = max(errors)
+    # The goal: at most 10 % in the mean and 20 % at worst.
+    assert sum(errors) / len(errors) <= 10
+    assert 15 <= worst <= 20
     assert band_percent("database_iops") == worst
     assert band_percent("database_read") >= worst
     page = PAGE.read_text(encoding="utf-8")
@@ -97,12 +105,23 @@ def test_the_band_of_an_array_that_was_never_calibrated_is_the_leave_one_out_err
 
 
 def test_a_left_out_array_is_run_without_its_own_constant() -> None:
-    """A factor left in would give the fitted error once more, and a band of nearly nothing."""
-    (row,) = [row for row in left_out() if (row.id, row.way) == ("ps6000x-raid10", NO_FACTOR)]
-    found = run_point(
-        read_points()[row.id], Trial({"seek_scale": row.seek_scale}, widens_curve=True)
-    )["iops"]
-    assert (row.seek_scale, found) == (1.0, pytest.approx(row.modelled, rel=0.01))
+    """A factor left in would give the fitted error once more, and a band of nearly nothing. The
+    share of old data was left in, although it was chosen on these very arrays.
+    """
+    (row,) = [row for row in left_out() if (row.id, row.way) == ("ps6000x-raid50", NO_CONSTANT)]
+    constants = {"seek_scale": row.seek_scale, "old_data_share": row.old_data_share}
+    assert constants == NOTHING_FITTED
+    found = run_point(read_points()[row.id], Trial(constants, widens_curve=True))["iops"]
+    assert found == pytest.approx(row.modelled, rel=0.01)
+
+
+def test_STU_04_mirrors_gain_what_was_published_without_rounding() -> None:
+    """The model gave 1.197 where 1.2 was asked, and passed by rounding: the share of old data in
+    the cache was too high. Published: 1.24, 1.24 and 1.33.
+    """
+    rates = {row["id"]: row["modelled"] for row in paper_results() if row["metric"] == "iops"}
+    for array in ("ps6000xv", "ps6000x", "ps6500e"):
+        assert 1.2 <= rates[f"{array}-raid10"] / rates[f"{array}-raid50"] <= 1.4, array
 
 
 def test_every_point_names_what_there_is() -> None:
@@ -164,7 +183,8 @@ def test_all_points_stay_within_their_bars() -> None:
     # STU-03: the order of the arrays; STU-04: mirrors against parity; STU-06: near-linear growth.
     iops = {result.id: result.modelled for result in results if result.metric == "iops"}
     assert iops["ps6000xv-raid50"] > iops["ps6000x-raid50"]
-    assert 1.2 <= round(iops["ps6000xv-raid10"] / iops["ps6000xv-raid50"], 2) <= 1.4
+    for array in ("ps6000xv", "ps6000x", "ps6500e"):
+        assert 1.2 <= iops[f"{array}-raid10"] / iops[f"{array}-raid50"] <= 1.4, array
     assert iops["ps6000xv-3-members"] >= 2.7 * iops["ps6000xv-raid50"]
     # STU-11: flash against hard drives, 18 times as printed.
     assert 16 <= iops["sandisk-ssd"] / iops["sandisk-hdd"] <= 20

@@ -41,9 +41,9 @@ def test_a_device_is_asked_for_its_logs_and_holds_one_database(tmp_path: Path) -
 
 def test_answers_that_make_no_plan_write_none(tmp_path: Path) -> None:
     """A file that `run` refuses would only move the trouble."""
-    result = asked(tmp_path, "/mnt/array", "2019", "1", "10", "0", "30")
+    result = asked(tmp_path, "/mnt/array", "2020", "1", "10", "0", "30")
     assert result.returncode == 2
-    assert 'write one of "2003", "2007", "2010", "2013"' in result.stderr
+    assert 'write one of "2003", "2007", "2010", "2013", "2016", "2019"' in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

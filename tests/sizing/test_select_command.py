@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-PAPER = ["--capacity-gb", "15768", "--iops", "900", "--copies", "2"]
+NEED = ["--capacity-gb", "15768", "--iops", "900", "--copies", "2"]
+PAPER = [*NEED, "--catalogue", "equallogic_2010"]
 
 
 def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -30,6 +31,23 @@ def test_CAL_08_the_worked_example_at_the_command_line() -> None:
     assert "2 x PS6500E, 500 GB SATA 7.2k, RAID 50" in done.stdout
     assert "no IOPS published" in done.stdout
     assert "MODELLED, not measured" in done.stdout and "no preset" in done.stdout
+
+
+def test_todays_storage_is_offered_unless_the_catalogue_of_2010_is_named() -> None:
+    """A buyer of today who names no catalogue was offered arrays that have not been sold for ten
+    years. What rests on a formula says so, and names the preset that can be modelled.
+    """
+    result = json.loads(plimsoll("select", *NEED, "--drive-class", "NVMe TLC", "--json").stdout)
+    models = {candidate["model"] for candidate in result["candidates"]}
+    assert not any(model.startswith("PS6") for model in models)
+    for part in ("NVMe server, 4", "NVMe server, 24", "SAS SSD", "All-flash", "Nearline", "Cloud"):
+        assert any(model.startswith(part) for model in models), part
+    chosen = result["chosen"]
+    assert (chosen["model"], chosen["iops_basis"]) == ("NVMe server, 12 drives", "formula")
+    assert "they follow from the planner's formula" in " ".join(result["caveats"])
+    assert "plimsoll model nvme-server-12" in chosen["modelled"]["reason"]
+    text = plimsoll("select", *NEED, "--drive-class", "NVMe TLC").stdout
+    assert "IOPS by formula for 900 needed" in text and "not published" in text
 
 
 def test_json_holds_the_whole_result() -> None:
@@ -65,7 +83,8 @@ def test_CAL_08_a_requirements_file_is_sized_and_chosen_for(tmp_path: Path) -> N
         "150\n"
         '[copies]\ncount = 2\n[databases]\nmax_size = "1 TB"\n'
     )
-    result = json.loads(plimsoll("select", str(requirements), "--json").stdout)
+    of_2010 = ["--catalogue", "equallogic_2010", "--json"]
+    result = json.loads(plimsoll("select", str(requirements), *of_2010).stdout)
     assert (result["required_iops"], result["need"]["copies"], result["need"]["databases"]) == (
         900,
         2,
@@ -74,7 +93,7 @@ def test_CAL_08_a_requirements_file_is_sized_and_chosen_for(tmp_path: Path) -> N
     assert "378 log IOPS are not added" in " ".join(result["caveats"])
     result = json.loads(
         plimsoll(
-            "select", str(requirements), "--iops", "5000", "--raid", "RAID 10", "--json"
+            "select", str(requirements), "--iops", "5000", "--raid", "RAID 10", *of_2010
         ).stdout
     )
     assert result["required_iops"] == 5000
@@ -89,9 +108,9 @@ def test_CAL_08_a_requirements_file_is_sized_and_chosen_for(tmp_path: Path) -> N
 def test_the_example_catalogue_adds_to_the_shipped_one() -> None:
     """Users add their own arrays; log IOPS count where the catalogue says they were left out."""
     example = str(Path(__file__).parents[2] / "examples" / "catalogue_own_arrays.toml")
-    need = [*PAPER, "--log-iops", "378", "--json"]
+    need = [*NEED, "--log-iops", "378", "--json"]
     both = json.loads(
-        plimsoll("select", *need, "--catalogue", example, "--catalogue", "shipped").stdout
+        plimsoll("select", *need, "--catalogue", example, "--catalogue", "equallogic_2010").stdout
     )
     assert len(both["candidates"]) == 31
     own = json.loads(plimsoll("select", *need, "--catalogue", example, "--rank", "price").stdout)
@@ -142,7 +161,7 @@ def test_mistakes_in_two_catalogues_are_reported_together(tmp_path: Path) -> Non
     (tmp_path / "two.toml").write_text('kind = "catalogue"\nname = 3\n')
     done = plimsoll(
         "select",
-        *PAPER,
+        *NEED,
         "--catalogue",
         str(tmp_path / "one.toml"),
         "--catalogue",
@@ -165,7 +184,7 @@ def test_html_is_one_safe_file(tmp_path: Path) -> None:
         '[[series]]\nname = "A"\ndrive_slots = 2\nhot_spares = 1\nsource = "x"\n'
     )
     page = tmp_path / "page.html"
-    done = plimsoll("select", *PAPER, "--catalogue", str(catalogue), "--html", str(page))
+    done = plimsoll("select", *NEED, "--catalogue", str(catalogue), "--html", str(page))
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     assert "&lt;script&gt;" in text

@@ -57,6 +57,7 @@ def _table_facts(requirements: Requirements) -> dict[str, Fact]:
         if is_dataclass(table):
             stated = {f"{name}.{entry.name}": getattr(table, entry.name) for entry in fields(table)}
             facts |= {key: value for key, value in stated.items() if value is not None}
+    facts["storage.measured_iops_stated"] = "storage.measured_iops" in facts
     return facts
 
 

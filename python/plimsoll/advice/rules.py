@@ -62,6 +62,7 @@ _RULE_FIELDS = {
     "fix": Field(Text(), meaning="how to get there; the recommendation when left out"),
     "source": Field(Text(), required=True, meaning="who says so, and where"),
     "checks": Field(Tables(_CHECK_FIELDS), default=[], meaning="how it is decided"),
+    "for_a_person": Field(Text(), meaning="why no file can decide it, where it has no check"),
     "decided_with": Field(
         Text(), meaning="the rule that says the same and whose findings it shares"
     ),
@@ -92,6 +93,7 @@ class Rule:
     source: str
     checks: tuple[Check, ...]
     decided_with: str = ""
+    for_a_person: str = ""
 
 
 def read_rules(path: Path = SHIPPED_RULES) -> tuple[Rule, ...]:
@@ -149,6 +151,7 @@ def _rule(entry: dict[str, Any], path: KeyPath, collector: Collector) -> Rule:
         source=entry["source"],
         checks=tuple(checks),
         decided_with=entry["decided_with"] or "",
+        for_a_person=entry["for_a_person"] or "",
     )
 
 

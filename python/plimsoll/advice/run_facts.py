@@ -121,7 +121,11 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
     run, judgement = plan.get("run"), plan.get("judgement")
     judgement = judgement if isinstance(judgement, dict) else {}
     instances = _tables(run, "instances")
-    engines = [instance for instance in instances if instance.get("backend", "engine") == "engine"]
+    engines = [
+        instance
+        for instance in instances
+        if instance.get("backend", "engine") in ("engine", "mail_store")
+    ]
     actions = [
         phase["action"] for phase in _tables(run, "phases") if isinstance(phase.get("action"), dict)
     ]
@@ -143,6 +147,9 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
         "instance_count": len(instances) or None,
         "database_count": len(databases) or None,
         "database_bytes": _sum([_number(database.get("size_bytes")) for database in databases]),
+        "mail_store": any(i.get("backend") == "mail_store" for i in instances)
+        if instances
+        else None,
         "maintenance_enabled": all(states) if (states := _maintenance(engines)) else None,
         "circular_log": all(i.get("circular_log") is True for i in engines) if engines else None,
         "copies_count": max(

@@ -6,7 +6,8 @@ Each suggestion is what the calculators of this project give when asked the ques
 figures in the text; the same figures always give the same text. Sources: the RAID and drive rules
 of the Dell EqualLogic Exchange 2010 sizing paper (sections 3.1 and 3.4.1) applied to its catalogue,
 its rule for copies (5.6), and the memory of the sizing itself. Limits: drives and RAID are weighed
-over the catalogue given, which by default is the EqualLogic one of 2010.
+over the catalogue given, which by default is the built-in one of the 2020s; cloud volumes are left
+out, as nobody chooses their RAID level.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def suggest(figures: Figures, rows: Sequence[ArrayRow]) -> list[Suggestion]:
 
 
 def _raid_and_drives(need: Need, rows: Sequence[ArrayRow]) -> list[Suggestion]:
+    rows = [row for row in rows if not row.spares_by_provider]
     levels: dict[RaidLevel, Candidate] = {}
     for level in sorted({row.raid for row in rows}):
         chosen = select_arrays(replace(need, raid_levels=(level,)), rows).chosen

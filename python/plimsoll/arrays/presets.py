@@ -217,12 +217,12 @@ _DRIVES = {"hard_drives": _HARD_DRIVE, "flash_drives": _FLASH_DRIVE}
 
 
 def read_drives(path: Path) -> dict[str, DriveSheet]:
-    """The drives of a file, by name.
+    """The drives of a file, by name; `like` names one above it in the file.
 
     Raises:
         InputError: every mistake of the file.
     """
-    content = read_sourced(path, "modelled_drives", _DRIVES)
+    content = read_sourced(path, "modelled_drives", _DRIVES, dict.fromkeys(_DRIVES, dict))
     return {row["name"]: row for key in _DRIVES for row in content[key]}
 
 
@@ -247,6 +247,9 @@ def read_arrays(path: Path) -> dict[str, ArraySheet]:
             name: row for name, row in shipped_drives().items() if "die_count" in row
         },
     }
+    if path == SHIPPED_ARRAYS:
+        # Its rows can be like those above them only: it is these that all others may name.
+        shipped = dict.fromkeys(lists, dict)
     content = collect_sourced(document, collector, "modelled_arrays", lists, shipped)
     drives = shipped_drives() | {row["name"]: row for key in _DRIVES for row in content[key]}
     _check_possible(content["arrays"], document.data.get("arrays"), drives, collector)

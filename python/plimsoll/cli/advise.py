@@ -106,11 +106,17 @@ def advice_sections(advised: Advised, show_all: bool) -> list[Section]:
         sections.append(Section("Suggestions", (), ("For", "Proposal", "Because", "Source"), rows))
     sections.append(_not_evaluated_section(advice))
     weigh = [
-        (rule.id, rule.condition, rule.recommendation, rule.source) for rule in advice.to_weigh
+        (rule.id, rule.condition, rule.recommendation, rule.for_a_person, rule.source)
+        for rule in advice.to_weigh
     ]
     if show_all:
         sections.append(
-            Section("To weigh", (), ("Rule", "When", "Recommendation", "Source"), weigh)
+            Section(
+                "To weigh",
+                (),
+                ("Rule", "When", "Recommendation", "Why no file decides it", "Source"),
+                weigh,
+            )
         )
         sections.append(
             Section(

@@ -28,7 +28,10 @@ def capacity(
     ] = None,
     edition: Annotated[
         str,
-        typer.Option(help="Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013."),
+        typer.Option(
+            help="Exchange generation whose defaults are used: 2003, 2007, 2010, 2013, or as "
+            "derived from it 2016 and 2019."
+        ),
     ] = "2010",
     size_mib: Annotated[
         int | None, typer.Option(help="Database size; by free space and time if left out.")

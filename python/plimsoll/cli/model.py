@@ -37,7 +37,10 @@ def model(
     ] = None,
     edition: Annotated[
         str,
-        typer.Option(help="Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013."),
+        typer.Option(
+            help="Exchange generation whose defaults are used: 2003, 2007, 2010, 2013, or as "
+            "derived from it 2016 and 2019."
+        ),
     ] = "2010",
     change: Annotated[
         list[str] | None,

@@ -48,7 +48,10 @@ class Layout:
     size_mib: Annotated[int, typer.Option(help="Size of each database.")] = 1024
     edition: Annotated[
         str,
-        typer.Option(help="Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013."),
+        typer.Option(
+            help="Exchange generation whose defaults are used: 2003, 2007, 2010, 2013, or as "
+            "derived from it 2016 and 2019."
+        ),
     ] = "2010"
     cache_mib: Annotated[int | None, typer.Option(help="Most cache of each instance.")] = None
     log_path: Annotated[

@@ -110,7 +110,7 @@ def _asked() -> str:
         typer.prompt("Directory for its logs", default="/mnt/logs", err=True) if device else None
     )
     edition = typer.prompt(
-        "Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013",
+        "Exchange generation whose defaults are used: 2003, 2007, 2010, 2013, 2016 or 2019",
         default="2010",
         err=True,
     )

@@ -91,7 +91,10 @@ def select(
     ] = "arrays",
     catalogue: Annotated[
         list[str] | None,
-        typer.Option(help='Catalogue file, repeatable; "shipped" is the built-in one.'),
+        typer.Option(
+            help='Catalogue file, repeatable; "shipped" is the built-in one of the 2020s, '
+            '"equallogic_2010" that of the Dell paper.'
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the whole result as JSON.")
@@ -241,9 +244,15 @@ def selection_sections(selection: plimsoll.Selection) -> list[Section]:
             candidate.row.title,
             f"{candidate.row.usable_capacity_gb:,.0f}",
             f"{candidate.arrays_per_copy} x {need.copies}",
-            _number(candidate.iops_per_copy, "not published"),
+            _number(
+                candidate.iops_per_copy if candidate.row.iops_basis == "published" else None,
+                "not published",
+            ),
             _number(candidate.planner_iops_per_copy, "no rule"),
-            _number(plimsoll.modelled_of(candidate)["iops_per_copy"], "no preset"),
+            _number(
+                plimsoll.modelled_of(candidate)["iops_per_copy"],
+                candidate.row.preset or "no preset",
+            ),
             candidate.reason,
         )
         for candidate in selection.candidates
@@ -254,8 +263,8 @@ def selection_sections(selection: plimsoll.Selection) -> list[Section]:
             "Published, formula and model are IOPS of one copy's arrays. The formula is the "
             "planner's rule, which ignores caches.",
             "No rule: the drive class has no planning figure. Model: MODELLED, not measured, where "
-            "a preset stands for the "
-            f"array; for one that was never calibrated the band is "
+            "the papers ran the array; a name is the preset for `plimsoll model`; "
+            f" for one that was never calibrated the band is "
             f"{plimsoll.band_percent('database_iops'):.0f} % either way.",
         ),
         columns,

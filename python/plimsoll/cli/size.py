@@ -224,16 +224,35 @@ def _write(
                 sizing, plimsoll.SizingTerminal(min(width, 140), weighted=weighted)
             )
         )
+        typer.echo("\n" + "\n".join(_offers(sizing)))
+
+
+def _offers(sizing: "Sizing") -> list[str]:
+    """Classes of storage that would hold the result, and where the whole choice is made."""
+    lines = ["Storage of today that would hold it (`plimsoll select` weighs all, with reasons)"]
+    for offer in plimsoll.storage_offers(sizing):
+        iops = f"{offer.iops_per_copy or 0:,.0f} IOPS"
+        if offer.row.iops_basis == "formula":
+            iops += " by formula"
+        lines.append(f"  {offer.arrays_total} x {offer.row.title}: {iops} a copy")
+    return lines if len(lines) > 1 else [*lines, "  none of the built-in catalogue"]
 
 
 def _as_json(sizing: "Sizing") -> str:
     """A line for each figure: readable in a pager, and ten times as quick to write as an indented
     tree.
     """
-    lines = (
-        f"  {json.dumps(key)}: {json.dumps(value)}"
-        for key, value in plimsoll.sizing_data(sizing).items()
-    )
+    offers = [
+        {
+            "title": offer.row.title,
+            "arrays_count": offer.arrays_total,
+            "copy_iops": offer.iops_per_copy,
+            "iops_basis": offer.row.iops_basis,
+        }
+        for offer in plimsoll.storage_offers(sizing)
+    ]
+    data = {**plimsoll.sizing_data(sizing), "storage_offers": offers}
+    lines = (f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in data.items())
     return "{\n" + ",\n".join(lines) + "\n}"
 
 

@@ -96,7 +96,10 @@ def performance(
     ] = 120.0,
     edition: Annotated[
         str,
-        typer.Option(help="Exchange generation whose defaults are used: 2003, 2007, 2010 or 2013."),
+        typer.Option(
+            help="Exchange generation whose defaults are used: 2003, 2007, 2010, 2013, or as "
+            "derived from it 2016 and 2019."
+        ),
     ] = "2010",
     backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(
         settings.INSTANCE_DEFAULTS["backend"]

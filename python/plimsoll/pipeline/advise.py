@@ -179,7 +179,9 @@ def advice_json(advice: Advice, suggestions: list[Suggestion]) -> dict[str, obje
             {"rule": entry.rule.id, "subjects": list(entry.subjects), "reason": entry.reason}
             for entry in advice.not_evaluated
         ],
-        "to_weigh": [_rule_json(rule) for rule in advice.to_weigh],
+        "to_weigh": [
+            _rule_json(rule) | {"for_a_person": rule.for_a_person} for rule in advice.to_weigh
+        ],
         "suggestions": [asdict(suggestion) for suggestion in suggestions],
         "met": advice.met,
         "not_applicable": [rule.id for rule in advice.not_applicable],

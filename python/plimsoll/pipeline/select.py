@@ -14,15 +14,18 @@ from plimsoll.advice.requirement_facts import need_of, sized
 from plimsoll.arrays.catalogue_match import modelled_rate
 from plimsoll.inputs.mistakes import InputError, SeveralInputsError
 from plimsoll.sizing.catalogue import (
-    SHIPPED_CATALOGUE,
+    CATALOGUES,
     ArrayRow,
     read_catalogue,
     read_drive_classes,
 )
+from plimsoll.sizing.design import Sizing
 from plimsoll.sizing.selection import SOURCE, Candidate, Need, Selection, select_arrays
 
 SHIPPED = "shipped"
 SELECTION_SOURCE = SOURCE
+#: Classes of storage that a sizing is shown beside its figures.
+OFFERS_MAX = 3
 
 
 def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
@@ -34,7 +37,8 @@ def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
 
     Args:
         need: capacity and IOPS of one copy, copies, and what is allowed.
-        rows: of catalogues, as from `read_catalogues`; those of the built-in one if left out.
+        rows: of catalogues, as from `read_catalogues`; those of the built-in one of today's storage
+            if left out.
     """
     return select_arrays(
         need, read_catalogue().rows if rows is None else list(rows), read_drive_classes()
@@ -50,8 +54,21 @@ def need_of_requirements(path: Path) -> Need:
     return need_of(sized(path))
 
 
+def storage_offers(sizing: Sizing) -> list[Candidate]:
+    """What of the built-in catalogue would hold a sizing: the best of each kind of drive, best
+    first, at most three. Empty where nothing does.
+    """
+    best: dict[str, Candidate] = {}
+    for candidate in select(need_of(sizing)).candidates:
+        if candidate.status != "rejected":
+            best.setdefault(candidate.row.drive_class, candidate)
+    return list(best.values())[:OFFERS_MAX]
+
+
 def read_catalogues(names: Sequence[str]) -> list[ArrayRow]:
-    """The arrays of catalogue files; `shipped` is the built-in one.
+    """The arrays of catalogue files.
+
+    `shipped` is the built-in one of today's storage, `equallogic_2010` that of the Dell paper.
 
     Raises:
         SeveralInputsError: with every mistake of every file.
@@ -60,7 +77,7 @@ def read_catalogues(names: Sequence[str]) -> list[ArrayRow]:
     errors: list[InputError] = []
     for name in names:
         try:
-            rows += read_catalogue(SHIPPED_CATALOGUE if name == SHIPPED else Path(name)).rows
+            rows += read_catalogue(CATALOGUES.get(name, Path(name))).rows
         except InputError as error:
             errors.append(error)
     if errors:

@@ -28,7 +28,12 @@ SPACINGS = ("poisson", "regular")
 #: two per cent, and arrivals vary.
 AIMED_ABOVE_PERCENT = 3
 #: Which edition's guidance tells what a user of a test's edition makes.
-GUIDANCE = {"2010": "exchange_2010", "2013": "exchange_2013"}
+GUIDANCE = {
+    "2010": "exchange_2010",
+    "2013": "exchange_2013",
+    "2016": "exchange_2016",
+    "2019": "exchange_2019",
+}
 
 LOAD_FIELDS = {
     "sessions": Field(
@@ -179,7 +184,7 @@ def _of_users(
     if "iops_per_user" in stated:
         return float(stated["users"] * stated["iops_per_user"])
     if edition_name not in GUIDANCE:
-        hint = "write `iops_per_user`, or take edition 2010 or 2013"
+        hint = "write `iops_per_user`, or take edition 2010, 2013, 2016 or 2019"
         collector.add((*path, "profile"), f"is not published for edition {edition_name}", hint)
         return 1.0
     return float(stated["users"]) * profile_iops(stated["profile"], edition_name)

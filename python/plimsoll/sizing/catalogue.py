@@ -1,18 +1,21 @@
 """A catalogue of storage arrays: what each array with each drive and RAID level holds and carries.
 
-A row is one purchasable choice. The shipped catalogue is the published EqualLogic one (Tables 12
-and 13 of the Dell Exchange 2010 sizing paper); anyone adds arrays by writing another file of `kind
-= "catalogue"`. Every column must be there: a model whose IOPS nobody measured says "not published",
-which is different from forgetting the column. Limits: capacities are decimal GB; a row whose usable
+A row is one purchasable choice. Two catalogues are shipped: classes of storage of the 2020s, and
+the published EqualLogic one (Tables 12 and 13 of the Dell Exchange 2010 sizing paper). Anyone adds
+arrays by writing another file of `kind = "catalogue"`. Every column must be there: a model whose
+IOPS nobody measured says "not published", or "by formula" where the planner's formula over the
+rates of its drives shall stand for them. Limits: capacities are decimal GB; a row whose usable
 capacity exceeds what its data drives hold is refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.schema import (
     Collector,
     Field,
@@ -25,11 +28,25 @@ from plimsoll.inputs.schema import (
     require_kind,
 )
 from plimsoll.inputs.toml_lines import read_located
-from plimsoll.sizing.raid import RAID_LEVELS, RaidLevel, data_drive_count
+from plimsoll.sizing.raid import (
+    RAID_LEVELS,
+    DriveRates,
+    RaidLevel,
+    data_drive_count,
+    planner_iops,
+)
 
-NOT_PUBLISHED = "not published"
+NOT_PUBLISHED, BY_FORMULA = "not published", "by formula"
+#: What a row's IOPS rest on: a figure that somebody published, or the planner's formula.
+IopsBasis = Literal["published", "formula"]
 DATA_FOLDER = Path(__file__).parent.parent / "data"
-SHIPPED_CATALOGUE = DATA_FOLDER / "catalogue_equallogic_2010.toml"
+SHIPPED_CATALOGUE = DATA_FOLDER / "catalogue_2020s.toml"
+EQUALLOGIC_2010 = DATA_FOLDER / "catalogue_equallogic_2010.toml"
+#: The built-in catalogues by the names that commands know them by; the first is the default.
+CATALOGUES = {"shipped": SHIPPED_CATALOGUE, "equallogic_2010": EQUALLOGIC_2010}
+#: Reads as a share of database I/O in the planner's formula; the paper gives writes as 40 to 60 %,
+#: 50 % used.
+READ_FRACTION = 0.5
 
 #: Which command reads which kind of file, for the hint about a file of the wrong kind.
 READERS = {
@@ -55,12 +72,13 @@ _ROW_FIELDS = {
         Number(1, 1e9), required=True, meaning="decimal GB a full array offers"
     ),
     "transactional_iops": Field(
-        Number(1, 1e9, words=(NOT_PUBLISHED,)),
+        Number(1, 1e9, words=(NOT_PUBLISHED, BY_FORMULA)),
         required=True,
-        meaning=f'measured host IOPS, or "{NOT_PUBLISHED}"',
+        meaning=f'measured host IOPS, "{NOT_PUBLISHED}", or "{BY_FORMULA}" of the planner',
     ),
     "source": Field(Text(), required=True, meaning="where the row's figures come from"),
     "price_usd": Field(Number(0, 1e9), meaning="purchase price of the full array"),
+    "preset": Field(Text(), meaning="the modelled array that stands for it, see `plimsoll model`"),
 }
 _SERIES_FIELDS = {
     "name": Field(Text(), required=True, meaning="what the rows call this series"),
@@ -73,6 +91,12 @@ _SERIES_FIELDS = {
         Number(0, 1_000, whole=True), required=True, meaning="drives kept as hot spares"
     ),
     "source": Field(Text(), required=True, meaning="where these figures come from"),
+    "spares_by_provider": Field(
+        Flag(), default=False, meaning="whether the provider replaces drives, so that none is owned"
+    ),
+    "iops_max": Field(
+        Number(1, 1e9), meaning="host IOPS that links or controllers pass on, whatever the drives"
+    ),
 }
 _CONDITION_FIELDS = {
     "databases_max": Field(
@@ -125,12 +149,15 @@ class ArrayRow:
         drive_capacity_gb: decimal GB of one drive.
         raid: RAID level of the whole array.
         usable_capacity_gb: decimal GB the array offers.
-        transactional_iops: measured host IOPS, None when not published.
+        transactional_iops: host IOPS, None when not published.
         drive_slots: drives in the array, spares included.
         hot_spares: spares among them.
         price_usd: purchase price, None when not stated.
         source: where the figures come from.
         conditions: what the measured IOPS hold for.
+        iops_basis: whether the IOPS were published, or follow from the planner's formula.
+        spares_by_provider: whether the provider replaces failed drives, so that no spare is owned.
+        preset: the modelled array that stands for it, None where none does.
     """
 
     model: str
@@ -144,6 +171,9 @@ class ArrayRow:
     price_usd: float | None
     source: str
     conditions: Conditions = Conditions()
+    iops_basis: IopsBasis = "published"
+    spares_by_provider: bool = False
+    preset: str | None = None
 
     @property
     def title(self) -> str:
@@ -232,7 +262,20 @@ def _row(
             "check the drive size, the spares and the RAID level",
         )
         return None
-    iops = None if row["transactional_iops"] == NOT_PUBLISHED else float(row["transactional_iops"])
+    stated = row["transactional_iops"]
+    by_formula = stated == BY_FORMULA
+    rates = read_drive_classes().get(row["drive_class"])
+    if by_formula and rates is None:
+        collector.add(
+            ("rows", index, "drive_class"),
+            f'is "{row["drive_class"]}", for which the planner\'s formula has no rate',
+            nearest_names(row["drive_class"], read_drive_classes()),
+        )
+        return None
+    iops = None if by_formula or stated == NOT_PUBLISHED else float(stated)
+    if by_formula and rates is not None:
+        iops = planner_iops(row["raid"], slots - spares, rates, READ_FRACTION)
+        iops = min(iops, known["iops_max"] or iops)
     return ArrayRow(
         model=row["model"],
         drive_class=row["drive_class"],
@@ -245,11 +288,15 @@ def _row(
         price_usd=row["price_usd"],
         source=row["source"],
         conditions=conditions,
+        iops_basis="formula" if by_formula else "published",
+        spares_by_provider=bool(known["spares_by_provider"]),
+        preset=row["preset"],
     )
 
 
-def read_drive_classes(path: Path = DATA_FOLDER / "drives.toml") -> dict[str, float]:
-    """Planning IOPS of one drive, by drive class.
+@cache
+def read_drive_classes(path: Path = DATA_FOLDER / "drives.toml") -> dict[str, DriveRates]:
+    """Planning rates of one drive, by drive class.
 
     Raises:
         InputError: with every mistake in the file.
@@ -263,6 +310,7 @@ def read_drive_classes(path: Path = DATA_FOLDER / "drives.toml") -> dict[str, fl
                 {
                     "name": Field(Text(), required=True),
                     "planning_iops": Field(Number(1, 1e7), required=True),
+                    "planning_write_iops": Field(Number(1, 1e7)),
                     "source": Field(Text(), required=True),
                 },
                 unique="name",
@@ -273,4 +321,9 @@ def read_drive_classes(path: Path = DATA_FOLDER / "drives.toml") -> dict[str, fl
     collector = Collector(document)
     content = collector.top(fields)
     collector.raise_if_any()
-    return {entry["name"]: entry["planning_iops"] for entry in content["classes"]}
+    return {
+        entry["name"]: DriveRates(
+            entry["planning_iops"], entry["planning_write_iops"] or entry["planning_iops"]
+        )
+        for entry in content["classes"]
+    }

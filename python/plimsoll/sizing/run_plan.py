@@ -22,12 +22,12 @@ from plimsoll.sizing.design import Sizing
 PLAN_SCHEMA_VERSION = 1
 DURATION_S = 7200
 CACHE_MIB = 256  # as in the published tests: dell_eql, section 2
-# The engine's editions; later products keep the engine of 2013.
+# The engine's editions.
 ENGINE_EDITIONS = {
     "exchange_2010": "2010",
     "exchange_2013": "2013",
-    "exchange_2016": "2013",
-    "exchange_2019": "2013",
+    "exchange_2016": "2016",
+    "exchange_2019": "2019",
     "transactional": "2013",
 }
 

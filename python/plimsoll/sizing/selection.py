@@ -20,18 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from plimsoll.sizing.catalogue import ArrayRow, Conditions
-from plimsoll.sizing.raid import RaidLevel, planner_iops
+from plimsoll.sizing.catalogue import READ_FRACTION, ArrayRow, Conditions
+from plimsoll.sizing.raid import DriveRates, RaidLevel, planner_iops
 from plimsoll.sizing.traced import WHOLE_DIGITS
 
 Ranking = Literal["arrays", "drives", "price"]
 Status = Literal["chosen", "possible", "rejected"]
 SOURCE = "Dell EqualLogic Exchange 2010 sizing, section 3.4.1"
 GB_PER_GIB = 1024**3 / 1000**3
-
-#: Reads as a share of database I/O in the planner's formula; the paper gives writes as 40 to 60 %,
-#: 50 % used.
-READ_FRACTION = 0.5
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,8 @@ class Candidate:
         arrays_total: over all copies.
         drives_total: over all copies, spares included.
         unused_gb: usable capacity of one copy left over.
-        iops_per_copy: measured IOPS of one copy's arrays; None when not published.
+        iops_per_copy: IOPS of one copy's arrays, on the basis the row states; None when not
+            published.
         planner_iops_per_copy: what the planner's formula gives; None for an unknown drive class.
         model_absence: why no modelled figure stands beside the formula, where none does.
         price_total_usd: over all copies; None when the catalogue states no price.
@@ -164,7 +161,7 @@ def arrays_needed(required: float, per_array: float) -> int:
 
 
 def select_arrays(
-    need: Need, rows: Sequence[ArrayRow], drive_iops: Mapping[str, float] | None = None
+    need: Need, rows: Sequence[ArrayRow], drive_iops: Mapping[str, DriveRates] | None = None
 ) -> Selection:
     """Carry out the six steps over every row of one or more catalogues.
 
@@ -203,7 +200,7 @@ def select_arrays(
     )
 
 
-def _judge(row: ArrayRow, need: Need, drive_iops: Mapping[str, float]) -> Candidate:
+def _judge(row: ArrayRow, need: Need, drive_iops: Mapping[str, DriveRates]) -> Candidate:
     """Steps 1, 3 and 4 for one row; possible until the ranking says otherwise."""
     iops = required_iops(need, row.conditions)
     capacity_gb = required_capacity_gb(need)
@@ -227,11 +224,18 @@ def _judge(row: ArrayRow, need: Need, drive_iops: Mapping[str, float]) -> Candid
         unused_gb=per_copy * row.usable_capacity_gb - capacity_gb,
         iops_per_copy=row.transactional_iops * per_copy if row.transactional_iops else None,
         planner_iops_per_copy=planned,
-        model_absence=f"no modelled preset stands for {row.model}: not evaluated",
+        model_absence=_model_absence(row),
         price_total_usd=None if row.price_usd is None else row.price_usd * per_copy * need.copies,
         status="rejected" if objection else "possible",
         reason=objection,
     )
+
+
+def _model_absence(row: ArrayRow) -> str:
+    """Why no modelled rate stands beside the formula, and how to get one where that can be."""
+    if row.preset is None:
+        return f"no modelled preset stands for {row.model}: not evaluated"
+    return f"not run here, it takes minutes: `plimsoll model {row.preset}`"
 
 
 def _objection(row: ArrayRow, need: Need, for_iops: int | None, per_copy: int) -> str:
@@ -245,7 +249,7 @@ def _objection(row: ArrayRow, need: Need, for_iops: int | None, per_copy: int) -
         objections.append(
             f"{row.drive_class} drives were not asked for ({', '.join(need.drive_classes)})"
         )
-    if row.hot_spares < need.hot_spares_minimum:
+    if row.hot_spares < need.hot_spares_minimum and not row.spares_by_provider:
         objections.append(
             f"has {row.hot_spares} hot spares where {need.hot_spares_minimum} are asked for"
         )
@@ -337,6 +341,7 @@ def _steps(
         carries = (
             f"{_arrays(chosen.arrays_per_copy)} x {row.transactional_iops or 0:,.0f} = "
             f"{chosen.iops_per_copy or 0:,.0f} IOPS"
+            f"{' by formula' if row.iops_basis == 'formula' else ''}"
         )
         copies = f"{need.copies} copies" if need.copies > 1 else "1 copy"
         multiplied = (
@@ -369,6 +374,11 @@ def _caveats(need: Need, chosen: Candidate) -> tuple[str, ...]:
         caveats.append(
             f"{need.log_iops:,.0f} log IOPS are not added: the catalogue's figures already carry "
             f"log I/O"
+        )
+    if chosen.row.iops_basis == "formula":
+        caveats.append(
+            "nobody published IOPS of this class at database pages: they follow from the planner's "
+            "formula over the rates of its drives"
         )
     if conditions.dedicated:
         caveats.append("the IOPS hold for arrays that serve nothing else")

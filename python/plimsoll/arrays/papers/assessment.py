@@ -24,15 +24,15 @@ REASONS = {
         "page"
     ),
     ("emc-recovery", "maintenance_reads"): (
-        "maintenance waits a tick and its own latency, so the printed rate means 47 ms for each "
-        "read, twice the latency "
+        "not reproduced; maintenance waits a tick and its own latency, so the printed rate means "
+        "47 ms for each read, twice the latency "
         "of the redo reads beside it. Redo in batches leaves the drives idle between them, where "
         "maintenance slips in; "
         "a steady window of eight reads brings maintenance within 21 % but makes redo 28 % too fast"
     ),
     ("ps6000xv-initiators", "iops_gain"): (
-        "a millisecond less in the host's stack is worth a few percent; the published gain would "
-        "take nearly three, "
+        "not reproduced; a millisecond less in the host's stack is worth a few percent, the "
+        "published gain would take nearly three, "
         "and nothing published says where they would be spent"
     ),
 }

@@ -15,7 +15,7 @@ import json
 from functools import cache
 from typing import Any
 
-from plimsoll.arrays.papers.leave_one_out import NO_FACTOR, LeftOut
+from plimsoll.arrays.papers.leave_one_out import NO_CONSTANT, LeftOut
 from plimsoll.arrays.papers.points import read_points
 from plimsoll.arrays.pools import DATABASES
 from plimsoll.arrays.presets import shipped_arrays
@@ -73,7 +73,7 @@ def band_percent(metric: str, statistic: str = "mean") -> float:
             if row["metric"] == "iops" and not row["fitted"]
         ]
         return max(
-            [*unfitted, *(abs(row.error_percent) for row in left_out() if row.way == NO_FACTOR)]
+            [*unfitted, *(abs(row.error_percent) for row in left_out() if row.way == NO_CONSTANT)]
         )
     errors = [
         abs(float(row["error_percent"]))
