@@ -98,3 +98,49 @@ def test_damage_that_only_a_chart_meets_is_told_too(
     assert run_program(["compare", str(fast), str(tmp_path / "damaged"), "--html", str(page)]) == 2
     assert "histograms.parquet cannot be read" in capsys.readouterr().err
     assert not page.exists()
+
+
+def test_named_figures_are_compared_alone_and_more_surely(
+    fast: Path, slow: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Eighteen intervals that hold together are half as wide again as one that holds by itself.
+
+    Who has one question must not pay for the others.
+    """
+    name = "total_database_read_latency_ms_mean"
+
+    def asked(*more: str) -> dict[str, float]:
+        command = ["compare", str(fast), str(slow), "--json", *more]
+        assert run_program(command) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["warnings"] == all_warnings + further
+        return {
+            row["name"]: row["against_first"][0]["high"] / row["against_first"][0]["low"]
+            for row in found["figures"]
+            if row["against_first"][0]["low"]
+        }
+
+    all_warnings, further = _warnings(fast, slow, capsys), list[str]()
+    every, alone = asked(), asked("--figures", name)
+    assert len(every) > 5 and list(alone) == [name]
+    assert 1 < alone[name] < every[name]
+    gate = ("--fail-if", "database_iops_change_percent<-99")
+    assert list(asked("--figures", name, *gate)) == ["database_iops", name]
+    further.append("backup_mib_per_s was not measured on two sides")
+    assert list(asked("--figures", f"{name}, backup_mib_per_s")) == [name]
+
+
+def _warnings(fast: Path, slow: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert run_program(["compare", str(fast), str(slow), "--json"]) == 0
+    found: list[str] = json.loads(capsys.readouterr().out)["warnings"]
+    return found
+
+
+def test_a_figure_that_does_not_exist_is_refused_with_the_nearest(
+    fast: Path, slow: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that selects nothing would compare nothing, and look like no difference."""
+    command = ["compare", str(fast), str(slow), "--figures", "database_iop,database_iops"]
+    assert run_program(command) == 2
+    said = capsys.readouterr().err
+    assert "there is no figure database_iop\n" in said and "`database_iops`" in said

@@ -45,6 +45,12 @@ def still(share: float) -> Planted:
     return {("clock_gap", 0): {"count": 1, "each_ns": share * 1000 * MS}}
 
 
+def responses(ms: float) -> Planted:
+    return {(name, 1): {"each_ns": ms * MS} for name in ("read", "replace")}
+
+
+#: A generator that would make twice its 150 a second with all of its time.
+AT_HALF: Planted = {("executor_busy", 0): {"value": 0.5}}
 #: name, what breaks a limit, further keys of the plan, the cause just beyond its threshold, just
 #: below it.
 CASES: list[tuple[str, Planted, dict[str, Any], Planted, Planted]] = [
@@ -62,6 +68,7 @@ CASES: list[tuple[str, Planted, dict[str, Any], Planted, Planted]] = [
     # Of 25 ms against a limit of 20 a fifth of the time is what a standstill must explain.
     ("clock_gap", SLOW_READS, {}, still(0.21), still(0.19)),
     ("clock_gap", {}, {"required_iops": 200.0}, still(0.26), still(0.24)),
+    ("out_of_reach", AT_HALF, NEEDED, responses(20), responses(10)),
     (
         "page_fault_stalls",
         STALLING,
@@ -204,6 +211,29 @@ def test_disk_latency_is_not_doubted_for_late_arrivals(tmp_path: Path) -> None:
     assert judged(tmp_path / "run", SLOW_READS | lag(400))["result"] == "fail"
 
 
+def test_a_rate_out_of_the_generators_reach_is_excused_by_arithmetic_only(
+    tmp_path: Path,
+) -> None:
+    """100,000 a second were required of memory, 12,090 made, and memory was blamed.
+
+    A rate that the generator would reach with all of its time is the storage's to reach, and so is
+    one that transactions wait for.
+    """
+    own = AT_HALF | responses(20)
+    found = judged(tmp_path / "own", own, **NEEDED)
+    assert found["result"] == "inconclusive"
+    assert found["doubts"][0].endswith(
+        "at work 50% of the time it made 150 a second, so with all of it at most 300 of 1,000"
+    )
+    assert found["bottlenecks"][0]["layer"] == "engine"
+    assert judged(tmp_path / "within", own, required_iops=290.0)["result"] == "fail"
+    assert judged(tmp_path / "waits", AT_HALF, **NEEDED)["result"] == "fail"
+    stated = {"stated_limits": ["transactions_per_s>500"]}
+    assert judged(tmp_path / "stated", own, **stated)["result"] == "inconclusive"
+    less = {"stated_limits": ["transactions_per_s<50"]}
+    assert judged(tmp_path / "less", own, **less)["result"] == "fail"
+
+
 def test_every_doubt_can_be_explained_and_is_planted() -> None:
     """A new doubt without a case here would be a new excuse that nobody tested."""
     names = {row["name"] for row in settings.doubts()}
@@ -229,6 +259,22 @@ def test_stalls_on_storage_without_counters_are_the_caches_where_our_own_io_left
         ["page_fault_stalls"],
     )
     assert (idle["bottlenecks"][0]["layer"], idle["bottlenecks"][0]["cause"]) == ("engine", "cache")
+
+
+@pytest.mark.parametrize(("read_ms", "result"), [(0.9, "inconclusive"), (1.1, "fail")])
+def test_stalls_on_storage_that_answers_at_once_are_the_caches(
+    tmp_path: Path, read_ms: float, result: str
+) -> None:
+    """Memory that did 12,000 I/O a second of 0.05 ms was blamed for a cache of 16 MiB: several were
+    under way, and it was idle.
+    """
+    summary = summarize(run_folder(tmp_path / "run", STALLING)) | {"devices": []}
+    for split in summary["transaction_splits"]:
+        split["device"] = None
+    for name in ("database_read", "database_write"):
+        summary["databases"][0][name] |= {"latency_ms_mean": read_ms, "per_s": 12_000.0}
+    found = judge(folder.read_json(tmp_path / "run" / folder.PLAN), summary, ENVIRONMENT)
+    assert (found["result"], len(found["doubts"])) == (result, int(result == "inconclusive"))
 
 
 @pytest.mark.parametrize(

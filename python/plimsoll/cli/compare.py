@@ -41,6 +41,13 @@ def compare(
             "--confident", help="Let --fail-if count only what 95 % intervals leave no doubt about."
         ),
     ] = False,
+    figures: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare only these, chosen beforehand: the fewer, the narrower their intervals.",
+            metavar="NAME,...",
+        ),
+    ] = None,
     across_page_sizes: Annotated[
         bool,
         typer.Option(
@@ -63,7 +70,11 @@ def compare(
     """
     with reading(*sides):
         found = plimsoll.compare_runs(
-            sides, fail_if=fail_if or [], confident=confident, across_page_sizes=across_page_sizes
+            sides,
+            fail_if=fail_if or [],
+            confident=confident,
+            across_page_sizes=across_page_sizes,
+            figures=[name.strip() for name in figures.split(",")] if figures is not None else [],
         )
         if html is not None:
             _write_page(html, found)

@@ -28,6 +28,7 @@ from plimsoll.compare.figures import (
     FIGURES,
     LESS,
     NEITHER,
+    OF_SAMPLES,
     Figure,
     as_imported,
     value_of,
@@ -55,12 +56,16 @@ BETTER, WORSE, SAME, UNDECIDED, CHANGED = "better", "worse", "same", "not told a
 NOTHING = 1e-12
 
 
-def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> Comparison:
+def compare(
+    sides: Sequence[Side], *, across_page_sizes: bool = False, only: Sequence[str] = ()
+) -> Comparison:
     """Compare every side with the first.
 
     Args:
         sides: at least two.
         across_page_sizes: whether runs of different page sizes may be compared, with a warning.
+        only: names of the figures to compare, chosen before they are seen; none for all. The fewer
+            stand side by side, the narrower their intervals are.
 
     Raises:
         ComparisonError: the sides must not be compared, or samples are damaged.
@@ -71,6 +76,8 @@ def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> Compar
     imported = any(is_imported(run) for side in sides for run in side.runs)
     published = any(run.stated is not None for side in sides for run in side.runs)
     wanted = [*(as_imported() if imported else FIGURES), *(CLIENT_FIGURES if published else ())]
+    if only:
+        wanted = [figure for figure in wanted if figure.name.removesuffix(OF_SAMPLES) in only]
     estimates = [(figure, [estimate_of(figure, side) for side in sides]) for figure in wanted]
     count = max(
         1, sum(has_interval(known[0], other) for _, known in estimates for other in known[1:])
@@ -78,12 +85,16 @@ def compare(sides: Sequence[Side], *, across_page_sizes: bool = False) -> Compar
     figures = [
         row for figure, known in estimates if (row := _row(figure, known, count)) is not None
     ]
+    found = {figure.name.removesuffix(OF_SAMPLES) for figure in figures}
     return Comparison(
         schema_version=SCHEMA_VERSION,
         confidence=CONFIDENCE,
         same_share=SAME_SHARE,
         sides=[_described(side) for side in sides],
-        warnings=warnings_about(sides),
+        warnings=[
+            *warnings_about(sides),
+            *(f"{name} was not measured on two sides" for name in only if name not in found),
+        ],
         figures=figures,
         plan=plan_rows(sides),
         environment=environment_rows(sides),

@@ -14,6 +14,8 @@ from plimsoll.compare.sides import RunRead
 from plimsoll.verdict.summary_fields import values_of
 
 MORE, LESS, NEITHER = "more", "less", "neither"
+#: Ends the name of a plain mean of samples.
+OF_SAMPLES = "_of_samples"
 RESPONSES = ("insert", "delete", "replace", "read")
 
 
@@ -142,7 +144,7 @@ def as_imported() -> tuple[Figure, ...]:
     return tuple(
         replace(
             figure,
-            name=f"{figure.name}_of_samples",
+            name=f"{figure.name}{OF_SAMPLES}",
             title=f"{figure.title} of samples",
             metrics=(),
             kind="",

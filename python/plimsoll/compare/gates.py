@@ -72,6 +72,19 @@ def parse_condition(text: str) -> Limit:
     return parse_limit(text, tuple(known))
 
 
+def compared_by(condition: Limit) -> str | None:
+    """The figure whose change or factor an expression is about, None of a side's own value.
+
+    >>> compared_by(parse_condition("database_iops_factor<0.95"))
+    'database_iops'
+    >>> compared_by(parse_condition("database_iops<100"))
+    """
+    for ending in (FACTOR, CHANGE):
+        if condition.field.endswith(ending):
+            return condition.field.removesuffix(ending)
+    return None
+
+
 def evaluate(
     condition: Limit, sides: Sequence[Side], found: Comparison, *, confident: bool
 ) -> list[Finding]:

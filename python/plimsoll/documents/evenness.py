@@ -51,6 +51,16 @@ class UnfinishedIo(Document):
     latency_ms_max: float
 
 
+class RisingLatency(Document):
+    """A place whose mean latency rose from each fifth of a measured phase to the next."""
+
+    instance: str
+    database: int
+    metric: str
+    first_ms: float
+    last_ms: float
+
+
 class StandStill(Document):
     """The time in which no I/O was completed although some was in flight."""
 

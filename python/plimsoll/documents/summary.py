@@ -17,6 +17,7 @@ from plimsoll.documents.document import Document
 from plimsoll.documents.evenness import (
     BURST_SHARE,
     RateSteps,
+    RisingLatency,
     StandStill,
     SustainedRate,
     UnfinishedIo,
@@ -622,6 +623,7 @@ class AnySummary(Document):
     sustained: SustainedRate | None = None
     stand_still: StandStill | None = None
     unfinished: Sequence[UnfinishedIo] = ()
+    rising: Sequence[RisingLatency] = ()
 
     @property
     def sustained_iops(self) -> float | None:

@@ -20,7 +20,7 @@ import duckdb
 
 from plimsoll import settings
 from plimsoll.documents.document import ABSENT
-from plimsoll.documents.evenness import UnfinishedIo
+from plimsoll.documents.evenness import RisingLatency, UnfinishedIo
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.figures import (
     Level,
@@ -60,6 +60,7 @@ from plimsoll.results.iometer import IometerRow, iometer_rows
 from plimsoll.results.latency_breakdown import Splitter
 from plimsoll.results.mail import mail_figures
 from plimsoll.results.overlap import overlaps
+from plimsoll.results.rising import rising
 from plimsoll.results.store import store_figures
 from plimsoll.results.sustained import Beat, beats
 from plimsoll.units import NS_PER_MS, NS_PER_S
@@ -223,6 +224,10 @@ class Measurements:
     def beats(self) -> list[list[Beat]]:
         """The samples of each measured phase, all places together."""
         return beats(self._rows, self._phases)
+
+    def rising(self) -> list[RisingLatency]:
+        """Places that became slower in every fifth of a measured phase."""
+        return rising(self._rows, self._phases)
 
     def unfinished(self) -> list[UnfinishedIo]:
         """What was under way when the time of a measured phase was over, the longest of each place

@@ -118,6 +118,7 @@ def summarize(run_folder: Path) -> Summary:
             sustained=sustained_rate(phases, total.database_iops) or ABSENT,
             stand_still=stand_still(phases) or ABSENT,
             unfinished=measured.unfinished() or ABSENT,
+            rising=measured.rising() or ABSENT,
             conditioning=conditioning(plan, outcome, measured.hot_operations()),
             content=_content(run_folder),
             devices=devices,

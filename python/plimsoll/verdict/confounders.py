@@ -20,6 +20,8 @@ from plimsoll.verdict.excuses import without_delay, without_share
 
 #: Where others use the device too, the block layer's mean is not ours.
 OTHERS_SHARE_MAX = 0.1
+#: Means below so much of the limit of reads keep no buffer from anybody.
+AT_ONCE = 0.05
 #: What delays everything the generator does, by the names of `data/doubts.toml`.
 SLOW_GENERATOR = ("executor_busy", "executor_wait", "cpu_throttled", "cpu_stolen")
 
@@ -44,7 +46,7 @@ def doubts_of(check: Check, summary: Summary) -> list[Doubt]:
         if figures.get(name, 0.0) > rule(name)["limit"]
         and (excused := without_share(check, kind, figures[name]))
     ]
-    found += _stood_still(check, kind, summary)
+    found += [*_stood_still(check, kind, summary), *_out_of_reach(check, kind, summary)]
     judged_ms = _judged_ms(check, summary)
     # Disk latency does not count from the intended start, so arrivals do not belong to it. What
     # arrives late lowers a rate by its share of the time that was measured.
@@ -197,6 +199,36 @@ def _stood_still(check: Check, kind: str, summary: Summary) -> list[Doubt]:
     )
 
 
+def _out_of_reach(check: Check, kind: str, summary: Summary) -> list[Doubt]:
+    """A rate that the generator would not reach with all of its time, on storage that answers at
+    once, says nothing against a storage that transactions hardly wait for.
+    """
+    busy, measured = summary.generator.executor_busy_mean, check.measured
+    if kind != "rate" or not busy or not measured:
+        return []
+    ceiling, share = measured / min(busy, 1.0), _own_share(summary)
+    if ceiling >= check.limit or share <= rule("out_of_reach")["limit"]:
+        return []
+    found = Doubt(name="out_of_reach", text=doubt("out_of_reach", share))
+    arithmetic = (
+        f"at work {busy:.0%} of the time it made {measured:,.0f} a second, so with all of it at "
+        f"most {ceiling:,.0f} of {check.limit:,.0f}"
+    )
+    return [_with_arithmetic(found, arithmetic)]
+
+
+def _own_share(summary: Summary) -> float:
+    """The share of a transaction's time in which it waited for no I/O, over the whole run."""
+    for split in summary.transaction_splits:
+        parts = split.split_ms
+        if split.scope == "run":
+            waits = (parts.log_flush, parts.submission, parts.kernel_queue, parts.device)
+            own = parts.engine or 0.0
+            whole = own + sum(part or 0.0 for part in waits)
+            return own / whole if whole else 0.0
+    return 0.0
+
+
 def _device_alone_fails(check: Check, split: TimeSplit | None) -> bool:
     """Whether the block layer counted more than the limit, of I/O that was ours."""
     device = split.device if split else None
@@ -229,8 +261,38 @@ def _idle_device(check: Check, summary: Summary) -> list[Doubt]:
         if (device.instance, device.role) == (check.scope, "databases")
     ]
     busy = counted[0] if counted else _under_way(check.scope, summary) or 1.0
-    limit = rule("page_fault_stalls")["limit"]
-    return [_named("page_fault_stalls", busy)] if busy < limit else []
+    if busy < rule("page_fault_stalls")["limit"]:
+        return [_named("page_fault_stalls", busy)]
+    return [] if counted else _answered_at_once(check.scope, summary)
+
+
+def _answered_at_once(instance: str, summary: Summary) -> list[Doubt]:
+    """Where no block layer counts, several transfers may be under way on storage that is idle, as
+    memory is.
+
+    A fault waits for as long as a write takes to free a buffer. Where that is a small part of what
+    users may wait for, the cache had too few buffers.
+    """
+    means_ms = [
+        figures.latency_ms_mean
+        for database in summary.databases
+        if database.instance == instance
+        for figures in (database.database_read, database.database_write)
+        if figures.latency_ms_mean is not None
+    ]
+    slowest_ms = max(means_ms, default=0.0)
+    limit_ms = next(
+        row["limit"]["strict"]
+        for row in settings.limits()["check"]
+        if row["name"] == "database_read_latency_mean"
+    )
+    if not means_ms or slowest_ms > AT_ONCE * limit_ms:
+        return []
+    text = (
+        f"page faults stalled although reads and writes took no more than {slowest_ms:.2g} ms on "
+        f"average, of {limit_ms:g} ms allowed: the cache, not the storage, was the limit"
+    )
+    return [Doubt(name="page_fault_stalls", text=text)]
 
 
 def _under_way(instance: str, summary: Summary) -> float:

@@ -106,6 +106,7 @@ def warnings_of(summary: Summary) -> list[str]:
         *_stood_still(summary),
         *_tails(summary),
         *_unfinished(summary),
+        *_rising(summary),
         *_unanswered(summary),
     ]
 
@@ -154,6 +155,21 @@ def _unfinished(summary: Summary) -> list[str]:
         f"time ended: the longest took {shown(item.latency_ms_max, 'ms')}, and is in no figure"
         for item in summary.unfinished
         if item.latency_ms_max > TAIL_FACTOR * limits[item.metric, "sample_mean_max"]
+    ]
+
+
+def _rising(summary: Summary) -> list[str]:
+    """Latencies that rose throughout and ended beyond the limit of their mean."""
+    limits = _limits()
+    names = {(item.instance, item.database): item.name for item in summary.databases}
+    return [
+        f"{item.metric.replace('_', ' ')}s of "
+        f"{names.get((item.instance, item.database), item.instance)} became slower and slower: "
+        f"{shown(item.first_ms, 'ms')} on average in the first fifth of the measured time, "
+        f"{shown(item.last_ms, 'ms')} in the last, beyond the limit of "
+        f"{shown(limits[item.metric, 'mean'], 'ms')}"
+        for item in summary.rising
+        if item.last_ms > limits[item.metric, "mean"]
     ]
 
 
