@@ -1,9 +1,13 @@
 """How loads answered events, on series in which the answer was planted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from plimsoll.results.events import LoadRates, response
+from plimsoll.results.generator_delays import GeneratorDelays
+from tests.support.starved_load import arrivals, busy_host, quiet_host
 
 SEEDS = range(20)
 EVENT_S, UNDO_S, END_S = 120.0, 180.0, 300.0
@@ -128,3 +132,80 @@ def test_without_a_baseline_nothing_is_concluded() -> None:
 
 def test_an_event_outside_of_all_samples_is_none() -> None:
     assert response(load(1), event=(500.0, None), span=(500.0, 600.0)) is None
+
+
+#: When the disk of a starved load is held to half of its rate.
+HELD = (14.02, 22.02, 200.0)
+
+
+def starved_answer(seed: int, *, held: bool, told: bool = True):
+    """How a load on a busy host answered; without being told how late its generator was if so."""
+    series = arrivals(busy_host(seed, 36.0), 36.0, HELD if held else None)
+    found = response(
+        series if told else replace(series, delays=None), event=HELD[:2], span=(0.0, 36.0)
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_starved_generator_is_no_finding(seed: int) -> None:
+    """A machine that others load stops the generator; the storage under it did not change."""
+    found = starved_answer(seed, held=False)
+    assert found.detected_s is None and found.dip_percent == 0 and found.pause_s == 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_throttle_is_found_beside_a_starved_generator(seed: int) -> None:
+    """What excuses the generator must not hide the storage: depth and both edges are found."""
+    found = starved_answer(seed, held=True)
+    assert found.degraded_change_percent == pytest.approx(-50, abs=5)
+    assert found.detected_s is not None and found.detected_s <= 1
+    assert found.recovered_s is not None and abs(found.recovered_s - 8) <= 1
+
+
+def test_the_starved_generator_would_be_found_without_its_delays() -> None:
+    """The series above hold what misleads: else the two tests before would prove nothing."""
+    found = [starved_answer(seed, held=False, told=False).detected_s for seed in SEEDS]
+    assert sum(seen is not None for seen in found) >= 4
+
+
+def test_a_quiet_host_has_nothing_to_leave_out() -> None:
+    """What waited for a full pool is the storage's, however late it is let in."""
+    found = response(arrivals(quiet_host(), 36.0, HELD), event=HELD[:2], span=(0.0, 36.0))
+    assert found is not None and found.seen is not None
+    assert found.seen.dip_percent == pytest.approx(found.dip_percent, abs=1)
+    assert found.detected_s is not None and found.detected_s <= 1
+    assert found.dip_percent == pytest.approx(50, abs=2)
+
+
+def closed(lost: float) -> LoadRates:
+    """Sessions that do half as much for ten seconds, in which the generator had no processor for a
+    share of the time.
+    """
+    series = load(3)
+    series.counts[120:130] *= 0.5
+    lost_s = np.zeros(len(series.ends_s))
+    lost_s[120:130] = lost
+    return replace(series, delays=GeneratorDelays(np.zeros(len(lost_s)), lost_s))
+
+
+def test_sessions_that_had_no_processor_are_no_finding() -> None:
+    """A session that could not ask asks no more: nothing makes up for it later."""
+    explained = answer(closed(0.5), undone_s=130.0)
+    assert explained.detected_s is None and explained.dip_percent == 0
+    assert explained.seen is not None and explained.seen.dip_percent == pytest.approx(50, abs=10)
+    part = answer(closed(0.1), undone_s=130.0)
+    assert part.detected_s == 0 and part.dip_percent == pytest.approx(45, abs=10)
+
+
+def test_a_pause_of_the_generator_is_no_pause_of_the_storage() -> None:
+    series = load(3)
+    series.counts[140:144] = [0.0, 0.0, 0.0, 1600.0]
+    late_s = np.zeros(len(series.ends_s))
+    late_s[143] = 3.0
+    ones = np.ones(len(late_s))
+    own = answer(replace(series, delays=GeneratorDelays.noted(late_s, 0 * ones, ones)))
+    assert own.detected_s is None and own.pause_s == 0
+    assert own.seen is not None and own.seen.pause_s == 3 and own.generator_late_s == 3
+    assert answer(series).pause_s == 3

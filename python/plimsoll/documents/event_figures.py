@@ -9,6 +9,14 @@ from plimsoll.documents.document import Document
 from plimsoll.documents.staged_events import EventLimits
 
 
+class SeenResponse(Document):
+    """What the samples show before the delays of the load generator are taken out of them."""
+
+    pause_s: float
+    dip_percent: float | None
+    recovered_s: float | None
+
+
 class LoadResponse(Document):
     """How one load answered an event.
 
@@ -18,6 +26,10 @@ class LoadResponse(Document):
     the event was detected until it was undone, or until the phase ended; `surge_per_s` the highest
     rate of one sample after that. The means of response times are those before the event and from
     the event until it was undone, or until the phase ended.
+
+    What the load generator's own delays can have made is taken out of when it was seen, pause, dip
+    and recovery; `seen` has them with it, and `generator_late_s` is by how much the generator was
+    late at most.
     """
 
     workload: str
@@ -33,6 +45,8 @@ class LoadResponse(Document):
     surge_per_s: float | None
     before_ms_mean: float | None
     lasting_ms_mean: float | None
+    generator_late_s: float | None = None
+    seen: SeenResponse | None = None
 
 
 class EventFigures(Document):

@@ -143,10 +143,12 @@ def _responses(event: EventFigures) -> Table:
         "Highest after, per s",
         "Mean before, ms",
         "Mean after, ms",
+        "Generator late, s",
     ]
     note = (
         f"Back: from then on the rate over {RECOVERED_S:g} s is at least {100 * RECOVERED_SHARE:g} "
         f"% of what it was before. "
+        "What the load generator's own delays can have made is left out. "
         "A rise is no success: a degraded storage may be faster for a while; look for what else "
         "changed."
     )
@@ -167,6 +169,7 @@ def _response(load: LoadResponse) -> list[Any]:
         load.surge_per_s,
         load.before_ms_mean,
         load.lasting_ms_mean,
+        load.generator_late_s,
     ]
 
 

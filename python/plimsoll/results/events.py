@@ -3,14 +3,15 @@
 Of every load the completed operations of each sample are a rate. Before the event they give a
 baseline: mean and standard deviation of up to 60 s. What leaves the band of four standard
 deviations for two samples, or is far out in one, is detected, whether the rate falls or rises: a
-degraded storage may be faster. The definitions are those of `docs/degraded.md`.
+degraded storage may be faster. What the load generator's own delays can have made is left out of
+all of it. The definitions are those of `docs/degraded.md`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -18,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from plimsoll.documents.event import read_events
-from plimsoll.documents.event_figures import EventFigures, LoadResponse
+from plimsoll.documents.event_figures import EventFigures, LoadResponse, SeenResponse
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.staged_events import StagedEvent, StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
+from plimsoll.results.generator_delays import Floats, GeneratorDelays, delays_of
 from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
@@ -33,13 +35,18 @@ BASELINE_SAMPLES_MIN = 5
 #: Standard deviations of the baseline: one sample so far out has changed, or two samples running
 #: that are out on the same side.
 BAND_ALONE_SD, BAND_SD = 8.0, 4.0
+#: So many samples are looked at together: what a late generator moves from one to the next weighs
+#: the less the more they are.
+ROW_MAX = 10
 #: A load is back once its rate over so long is so much of what it was.
 RECOVERED_S, RECOVERED_SHARE = 10.0, 0.95
+
+#: A generator that was less late than this is not worth a word.
+TOLD_S = 0.1
 
 #: Times are nanoseconds as fractions of seconds.
 ROUNDING_S = 1e-6
 
-Floats = npt.NDArray[np.float64]
 Chosen = npt.NDArray[np.bool_]
 
 
@@ -53,6 +60,7 @@ class LoadRates:
         lengths_s: how long each lasted, in seconds; shape (n,).
         counts: operations that completed in each; shape (n,).
         response_ms: the sum of their response times in ms; shape (n,).
+        delays: how late the load generator was; never, if left out.
     """
 
     workload: str
@@ -60,6 +68,19 @@ class LoadRates:
     lengths_s: Floats
     counts: Floats
     response_ms: Floats
+    delays: GeneratorDelays | None = None
+
+    def of(self, chosen: Chosen) -> LoadRates:
+        """Some of the samples."""
+        delays = self.delays or GeneratorDelays.none(len(self.ends_s))
+        return LoadRates(
+            self.workload,
+            self.ends_s[chosen],
+            self.lengths_s[chosen],
+            self.counts[chosen],
+            self.response_ms[chosen],
+            delays.of(chosen),
+        )
 
 
 def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) -> list[EventFigures]:
@@ -123,38 +144,61 @@ def response(
     Returns:
         None where no sample lies in the phase.
     """
-    begun_s, undone_s = event
-    workload, ends_s, lengths_s, counts = load.workload, load.ends_s, load.lengths_s, load.counts
-    inside = (
-        (ends_s - lengths_s >= span[0] - ROUNDING_S)
-        & (ends_s <= span[1] + ROUNDING_S)
-        & (lengths_s > 0)
+    found = _answered(load, event, span)
+    late_s = _late_s(load, event[0], span)
+    if found is None or not late_s:
+        return found
+    seen = _answered(replace(load, delays=None), event, span)
+    if seen is None or seen.baseline_per_s is None:
+        return found
+    return found.replace(
+        generator_late_s=late_s,
+        seen=SeenResponse(
+            pause_s=seen.pause_s, dip_percent=seen.dip_percent, recovered_s=seen.recovered_s
+        ),
     )
-    ends_s, lengths_s, counts = ends_s[inside], lengths_s[inside], counts[inside]
+
+
+def _answered(
+    load: LoadRates, event: tuple[float, float | None], span: tuple[float, float]
+) -> LoadResponse | None:
+    begun_s, undone_s = event
+    workload = load.workload
+    load = load.of(
+        (load.ends_s - load.lengths_s >= span[0] - ROUNDING_S)
+        & (load.ends_s <= span[1] + ROUNDING_S)
+        & (load.lengths_s > 0)
+    )
+    ends_s, lengths_s, counts = load.ends_s, load.lengths_s, load.counts
     if not len(ends_s):
         return None
+    assert load.delays is not None
     rates = counts / lengths_s
     starts_s = ends_s - lengths_s
     before = (ends_s <= begun_s) & (starts_s >= begun_s - BASELINE_S)
     after = starts_s >= begun_s - lengths_s / 2
+    delays = load.delays.beyond(before)
     has_baseline = int(before.sum()) >= BASELINE_SAMPLES_MIN
-    pause_s = _longest_pause(starts_s[after], ends_s[after], counts[after])
+    pause_s = _longest_pause(load.of(after))
     if not has_baseline or not after.any():
         return _unseen(workload, float(lengths_s[before].sum()), pause_s)
-    baseline = float(counts[before].sum() / lengths_s[before].sum())
+    first, last = np.flatnonzero(before)[[0, -1]]
+    # What was late at its end belongs to it, and what was late at its begin does not.
+    asked_s = float(lengths_s[before].sum())
+    asked_s -= min(delays.carried_s(last) - delays.carried_s(first - 1), asked_s / 2)
+    baseline = float(counts[before].sum() / asked_s)
     # Counts of independent events scatter by their root; a baseline that happens to be flatter
     # proves no narrower band.
     chance = math.sqrt(max(baseline * float(lengths_s.mean()), 1.0)) / float(lengths_s.mean())
-    scatter = max(float(np.std(rates[before], ddof=1)), chance)
+    settled = _settled(load, delays, baseline)[before]
+    scatter = max(float(np.std(settled, ddof=1)), chance)
     # What most samples scatter by: one stall before the event must not hide the event.
-    usual = max(min(scatter, _usual_scatter(rates[before])), chance)
-    distance = rates - baseline
-    side = np.sign(distance) * (np.abs(distance) > BAND_SD * usual)
-    in_a_row = (side != 0) & (side == np.append(side[1:], 0))
-    changed = after & (in_a_row | (np.abs(distance) > BAND_ALONE_SD * scatter))
-    detected = int(np.argmax(changed)) if changed.any() else None
-    least = float(rates[after].min())
-    recovered_s = _recovered_s(load, inside, baseline, usual, detected)
+    usual = max(min(scatter, _usual_scatter(settled)), chance)
+    band = _Band(baseline, usual, scatter)
+    detected = next(
+        (first for first in np.flatnonzero(after) if _changed(load, delays, band, int(first))), None
+    )
+    recovered_s = _recovered_s(load, delays, band, detected)
     degraded = _mean(rates, lengths_s, starts_s, detected, undone_s or span[1])
     back_s = undone_s if undone_s is not None else recovered_s
     later = (
@@ -162,30 +206,107 @@ def response(
         if back_s is not None and detected is not None
         else np.zeros(len(rates), bool)
     )
+    change = None if degraded is None or not baseline else 100.0 * (degraded / baseline - 1.0)
     return LoadResponse(
         workload=workload,
         baseline_per_s=baseline,
         baseline_s=float(lengths_s[before].sum()),
         detected_s=None if detected is None else max(float(starts_s[detected]) - begun_s, 0.0),
         pause_s=pause_s,
-        least_per_s=least,
+        least_per_s=float(rates[after].min()),
         # Where nothing changed, the lowest of many samples is chance.
         dip_percent=None
         if not baseline
         else 0.0
         if detected is None
-        else max(100.0 * (1.0 - least / baseline), 0.0),
+        else _dip_percent(load.of(after), delays.of(after), baseline, change),
         recovered_s=None if recovered_s is None else max(recovered_s - begun_s, 0.0),
         degraded_per_s=degraded,
-        degraded_change_percent=None
-        if degraded is None or not baseline
-        else 100.0 * (degraded / baseline - 1.0),
+        degraded_change_percent=change,
         surge_per_s=float(rates[later].max()) if later.any() else None,
-        before_ms_mean=_mean_ms(load.response_ms[inside], counts, before),
+        before_ms_mean=_mean_ms(load.response_ms, counts, before),
         lasting_ms_mean=_mean_ms(
-            load.response_ms[inside], counts, after & (ends_s <= (undone_s or span[1]) + ROUNDING_S)
+            load.response_ms, counts, after & (ends_s <= (undone_s or span[1]) + ROUNDING_S)
         ),
     )
+
+
+@dataclass(frozen=True)
+class _Band:
+    """What a load did before an event, in operations per second.
+
+    Attributes:
+        baseline: the mean rate.
+        usual: the standard deviation of the middle half of the samples.
+        scatter: that of all samples.
+    """
+
+    baseline: float
+    usual: float
+    scatter: float
+
+
+def _settled(load: LoadRates, delays: GeneratorDelays, baseline: float) -> Floats:
+    """The rates, as near to the baseline as the generator's own delays let them be."""
+    rates = load.counts / load.lengths_s
+    distance = rates - baseline
+    made_s = np.array(
+        [
+            delays.ahead_s(at, at) if distance[at] > 0 else delays.lacking_s(at, at)
+            for at in range(len(rates))
+        ]
+    )
+    left = np.maximum(np.abs(distance) - baseline * made_s / load.lengths_s, 0.0)
+    return baseline + np.sign(distance) * left
+
+
+def _changed(load: LoadRates, delays: GeneratorDelays, band: _Band, first: int) -> bool:
+    """Whether the rate has changed in a sample.
+
+    It is far out alone, or it begins a row of samples that are out on the same side. Either by more
+    than the generator's own delays can have made of it.
+    """
+    lengths_s, beyond = load.lengths_s, load.counts / load.lengths_s - band.baseline
+    side = math.copysign(1.0, beyond[first])
+    out_ops = side * beyond * lengths_s
+    made_s = delays.ahead_s if side > 0 else delays.lacking_s
+    alone = out_ops[first] - band.baseline * made_s(first, first)
+    if alone > BAND_ALONE_SD * band.scatter * lengths_s[first]:
+        return True
+    is_out = side * beyond > BAND_SD * band.usual
+    if not is_out[first]:
+        return False
+    for last in range(first + 1, min(first + ROW_MAX, len(lengths_s))):
+        if not is_out[last]:
+            return False
+        row = slice(first, last + 1)
+        left = out_ops[row].sum() - band.baseline * made_s(first, last)
+        if left > BAND_SD * band.usual * lengths_s[row].sum():
+            return True
+    return False
+
+
+def _dip_percent(
+    load: LoadRates, delays: GeneratorDelays, baseline: float, change: float | None
+) -> float:
+    """How far below the rate before the lowest sample lies that no delay of the generator explains.
+
+    What was lacking over the whole time was lacking at some time of it.
+    """
+    lacking = [
+        1.0 - (load.counts[at] / baseline + delays.lacking_s(at, at)) / load.lengths_s[at]
+        for at in range(len(load.counts))
+    ]
+    return max(100.0 * float(max(lacking)), -(change or 0.0), 0.0)
+
+
+def _late_s(load: LoadRates, begun_s: float, span: tuple[float, float]) -> float:
+    """By how much the generator was late at most around an event, in seconds."""
+    if load.delays is None:
+        return 0.0
+    around = (load.ends_s > max(begun_s - BASELINE_S, span[0])) & (load.ends_s <= span[1])
+    late = (load.delays.late_s + load.delays.lost_s)[around]
+    return float(late.max()) if len(late) else 0.0
 
 
 def _unseen(workload: str, baseline_s: float, pause_s: float) -> LoadResponse:
@@ -214,38 +335,42 @@ def _usual_scatter(rates: Floats) -> float:
     return float(np.median(np.abs(rates - np.median(rates)))) / 0.6745
 
 
-def _longest_pause(starts_s: Floats, ends_s: Floats, counts: Floats) -> float:
-    """The longest time without a completed operation.
+def _longest_pause(load: LoadRates) -> float:
+    """The longest time without a completed operation, less what the generator was late.
 
     Samples shorter pauses hide in are the least that can be told.
     """
+    assert load.delays is not None
+    starts_s = load.ends_s - load.lengths_s
     longest, position = 0.0, 0
-    for idle, group in groupby(counts == 0):
-        length = len(list(group))
+    for idle, group in groupby(load.counts == 0):
+        last = position + len(list(group)) - 1
         if idle:
-            longest = max(longest, float(ends_s[position + length - 1] - starts_s[position]))
-        position += length
+            pause_s = float(load.ends_s[last] - starts_s[position])
+            longest = max(longest, pause_s - load.delays.lacking_s(position, last))
+        position = last + 1
     return longest
 
 
 def _recovered_s(
-    load: LoadRates, inside: Chosen, baseline: float, scatter: float, detected: int | None
+    load: LoadRates, delays: GeneratorDelays, band: _Band, detected: int | None
 ) -> float | None:
     """When the rate of the next ten seconds is back at what it was, beginning with a sample that is
     within the band or above.
     """
-    ends_s, lengths_s, counts = load.ends_s[inside], load.lengths_s[inside], load.counts[inside]
-    starts_s = ends_s - lengths_s
+    lengths_s, counts = load.lengths_s, load.counts
+    starts_s = load.ends_s - lengths_s
     # What had waited comes at once: it makes up for nothing that was lacking before.
-    made = np.minimum(counts, (baseline + scatter) * lengths_s)
-    for first in range(len(ends_s) if detected is None else detected, len(ends_s)):
-        behind = ends_s >= starts_s[first] + RECOVERED_S - ROUNDING_S
+    made = np.minimum(counts, (band.baseline + band.usual) * lengths_s)
+    for first in range(len(counts) if detected is None else detected, len(counts)):
+        behind = load.ends_s >= starts_s[first] + RECOVERED_S - ROUNDING_S
         if not behind.any():
             return None
         last = int(np.argmax(behind))
-        seconds = ends_s[last] - starts_s[first]
-        is_up = counts[first] / lengths_s[first] >= baseline - BAND_SD * scatter
-        if is_up and made[first : last + 1].sum() / seconds >= RECOVERED_SHARE * baseline:
+        lacking_s = (1.0 - RECOVERED_SHARE) * (load.ends_s[last] - starts_s[first])
+        is_up = counts[first] / lengths_s[first] >= band.baseline - BAND_SD * band.usual
+        lacked_s = lengths_s[first : last + 1].sum() - made[first : last + 1].sum() / band.baseline
+        if is_up and lacked_s - delays.lacking_s(first, last) <= lacking_s + ROUNDING_S:
             return float(starts_s[first])
     return None
 
@@ -281,7 +406,14 @@ def rates_of(workload: str, ask: Query) -> LoadRates:
         np.array([row[name] for row in rows], dtype=np.float64)
         for name in ("end_ns", "length_ns", "count", "ns")
     )
-    return LoadRates(workload, ends / NS_PER_S, lengths / NS_PER_S, counts, total_ns / NS_PER_MS)
+    return LoadRates(
+        workload,
+        ends / NS_PER_S,
+        lengths / NS_PER_S,
+        counts,
+        total_ns / NS_PER_MS,
+        delays_of(workload, ask),
+    )
 
 
 def _staged(run_folder: Path, plan: Plan) -> list[StagedEvent]:
@@ -350,7 +482,9 @@ def response_in_words(load: LoadResponse) -> str:
     if load.baseline_per_s is None:
         return f"{load.baseline_s:.3g} s before it are too short to tell what it changed"
     if load.detected_s is None:
-        return f"nothing changed; {load.baseline_per_s:,.1f} operations per second before"
+        late_s = load.generator_late_s or 0.0
+        late = f"; the load generator was late by up to {late_s:.2g} s" if late_s >= TOLD_S else ""
+        return f"nothing changed; {load.baseline_per_s:,.1f} operations per second before{late}"
     parts = [f"seen after {load.detected_s:.1f} s"]
     if load.pause_s:
         parts.append(f"{load.pause_s:.1f} s without any operation")

@@ -20,7 +20,12 @@ from plimsoll.verdict.digits import apart
 
 def event_checks(summary: Summary) -> list[Check]:
     """The checks of all events of a run, in the order of the events."""
-    return [check for event in summary.events for check in _checks(event)]
+    return [check for event in summary.events for check in checks_of(event)]
+
+
+def checks_of(event: EventFigures) -> list[Check]:
+    """The checks of one event: that it took place, then those of each load, then its errors."""
+    return list(_checks(event))
 
 
 def _checks(event: EventFigures) -> Iterator[Check]:
@@ -30,11 +35,14 @@ def _checks(event: EventFigures) -> Iterator[Check]:
     limits = event.judge
     for load in event.loads:
         if limits.pause_s_max is not None:
-            yield _held(event, load, "event_pause", load.pause_s, limits.pause_s_max, "s")
+            found = _held(event, load, "event_pause", load.pause_s, limits.pause_s_max, "s")
+            yield _doubted(found, load, load.seen and load.seen.pause_s)
         if limits.dip_max is not None:
-            yield _held(event, load, "event_dip", load.dip_percent, 100 * limits.dip_max, "%")
+            found = _held(event, load, "event_dip", load.dip_percent, 100 * limits.dip_max, "%")
+            yield _doubted(found, load, load.seen and load.seen.dip_percent)
         if limits.recover_s_max is not None:
-            yield _recovery(event, load, limits.recover_s_max)
+            found = _recovery(event, load, limits.recover_s_max)
+            yield _doubted(found, load, load.seen and load.seen.recovered_s)
     if limits.errors_max is not None:
         is_more = event.io_errors > limits.errors_max
         reason = f"{event.io_errors} I/O errors; at most {limits.errors_max} are allowed"
@@ -58,6 +66,22 @@ def _staged(event: EventFigures) -> Check:
     return _check(
         "event_staged", event.name, None, 0.0, ("", "not_evaluated" if problem else "pass", reason)
     )
+
+
+def _doubted(found: Check, load: LoadResponse, seen: float | None) -> Check:
+    """A check that holds only because the generator was late holds nothing.
+
+    What the samples show is beyond the limit, and nobody can tell the storage's part of it.
+    """
+    if found.status != "pass" or seen is None or seen <= found.limit:
+        return found
+    late_s = load.generator_late_s or 0.0
+    reason = (
+        f"{seen:.4g} {found.unit} were seen, above {found.limit:.4g} {found.unit}, but the load "
+        f"generator itself was late by up to {late_s:.2g} s, which can be all that is beyond; run "
+        "it on a host with processors to spare"
+    )
+    return found.replace(status="not_evaluated", reason=reason)
 
 
 def _recovery(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:

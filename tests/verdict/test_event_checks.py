@@ -1,0 +1,71 @@
+"""What the checks of events make of the answers of loads."""
+
+import pytest
+
+from plimsoll.documents.event_figures import EventFigures, LoadResponse, SeenResponse
+from plimsoll.documents.staged_events import EventLimits
+from plimsoll.verdict.events import checks_of
+
+
+def event(load: LoadResponse, **judge: float) -> EventFigures:
+    return EventFigures(
+        name="path 2",
+        kind="command",
+        phase="measure",
+        begun_s=600.0,
+        applied_s=600.1,
+        undone_s=900.0,
+        is_proved=True,
+        problem=None,
+        io_errors=0,
+        judge=EventLimits(**judge),
+        loads=[load],
+    )
+
+
+def answer(pause_s: float, dip_percent: float, seen: SeenResponse | None = None) -> LoadResponse:
+    return LoadResponse(
+        workload="mix",
+        baseline_per_s=400.0,
+        baseline_s=60.0,
+        detected_s=0.5,
+        pause_s=pause_s,
+        least_per_s=0.0,
+        dip_percent=dip_percent,
+        recovered_s=20.0,
+        degraded_per_s=300.0,
+        degraded_change_percent=-25.0,
+        surge_per_s=500.0,
+        before_ms_mean=5.0,
+        lasting_ms_mean=9.0,
+        generator_late_s=2.5,
+        seen=seen,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "seen_s", "expected"),
+    [(1.0, 1.5, "pass"), (1.0, 3.5, "not_evaluated"), (2.5, 5.0, "fail")],
+)
+def test_what_only_a_late_generator_excuses_is_no_pass(
+    pause_s: float, seen_s: float, expected: str
+) -> None:
+    """A pause beyond the limit of which the generator can be all: nobody knows, so nobody says."""
+    seen = SeenResponse(pause_s=seen_s, dip_percent=90.0, recovered_s=30.0)
+    figures = event(answer(pause_s, 40.0, seen), pause_s_max=2, dip_max=0.95, recover_s_max=60)
+    staged, pause, dip, recovery = checks_of(figures)
+    assert staged.status == "pass"
+    assert (pause.name, pause.status) == ("event_pause", expected)
+    assert (dip.status, recovery.status) == ("pass", "pass")
+    if expected == "not_evaluated":
+        assert "3.5 s were seen" in pause.reason and "late by up to 2.5 s" in pause.reason
+
+
+def test_dip_and_recovery_are_doubted_likewise() -> None:
+    seen = SeenResponse(pause_s=1.0, dip_percent=90.0, recovered_s=30.0)
+    figures = event(answer(1.0, 40.0, seen), dip_max=0.6, recover_s_max=25)
+    assert [check.status for check in checks_of(figures)[1:]] == ["not_evaluated"] * 2
+    assert [check.status for check in checks_of(event(answer(1.0, 40.0), dip_max=0.6))] == [
+        "pass",
+        "pass",
+    ]
