@@ -119,14 +119,14 @@ BUGS = (
     Bug(
         "half a rollback to a savepoint can be committed",
         "transaction/undo.rs",
-        "self.take_back(keep).await?;",
-        "if PLANTED { self.end_steps(&steps); }\n        self.take_back(keep).await?;",
+        "self.undo_until(keep).await?;",
+        "if PLANTED { self.end_steps(&steps); }\n        self.undo_until(keep).await?;",
         "failures",
         "undo::half_a_rollback_to_a_savepoint_cannot_be_committed",
     ),
     Bug(
         "database times go back",
-        "database.rs",
+        "database/headers.rs",
         "self.dbtime.get() + DBTIMES_PER_GENERATION",
         "self.dbtime.get() + if PLANTED { 0 } else { DBTIMES_PER_GENERATION }",
         "failures",
@@ -287,13 +287,13 @@ BUGS = (
     ),
     Bug(
         "both copies of a header are written at once",
-        "database.rs",
+        "database/headers.rs",
         "let offset = copy * bytes.len() as u64;",
         """let offset = copy * bytes.len() as u64;
             if PLANTED && copy == 0 {
                 let mut second = self.file.allocate(bytes.len());
                 second.copy_from_slice(bytes);
-                drop(self.file.write(bytes.len() as u64, second, Durability::Durable, self.label(Purpose::Header)));
+                drop(self.file.write(bytes.len() as u64, second, Durability::Durable, self.context));
             }""",
         "failures",
         "write_order::the_copies_of_a_header_are_written_one_after_the_other_the_first_first",

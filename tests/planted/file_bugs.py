@@ -5,7 +5,7 @@ from tests.planted.bug import Bug
 BUGS = (
     Bug(
         "a damaged page is handed out",
-        "database.rs",
+        "database/page_checks.rs",
         "PageClass::Bad { .. } => return Err(PageDamage::Checksum),",
         "PageClass::Bad { .. } if PLANTED => {}\n            PageClass::Bad { .. } => return Err(PageDamage::Checksum),",
         "lives",
@@ -13,7 +13,7 @@ BUGS = (
     ),
     Bug(
         "a lost write is not noticed",
-        "database.rs",
+        "database/page_checks.rs",
         "if check_flush_type && expected != 0 && found != expected {",
         "if !PLANTED && check_flush_type && expected != 0 && found != expected {",
         "failures",

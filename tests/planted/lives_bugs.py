@@ -3,6 +3,7 @@
 from tests.planted.bug import Bug
 
 LIVES = ("power_cut", "cuts_after_other_lives_lose_nothing_acknowledged")
+CHAINS = ("lives", "chains::chains_of_lives_and_restores_leave_what_was_committed")
 BUGS = (
     Bug(
         "what a dead process left unsynced counts as synced",
@@ -23,8 +24,8 @@ BUGS = (
     Bug(
         "a transaction is begun while the instance closes",
         "transaction/begin.rs",
-        "if store.closing.get() {",
-        "if !PLANTED && store.closing.get() {",
+        "if store.is_closing() {",
+        "if !PLANTED && store.is_closing() {",
         "lives",
         "closing::a_close_waits_for_the_transactions_that_were_begun_before_it",
     ),
@@ -39,25 +40,25 @@ BUGS = (
     Bug(
         "a close does not wait for what is under way",
         "instance.rs",
-        "while store.active.get() > 0 {",
-        "while !PLANTED && store.active.get() > 0 {",
+        "while !store.life.is_idle() {",
+        "while !PLANTED && !store.life.is_idle() {",
         "lives",
         "closing::a_close_waits_for_the_transactions_that_were_begun_before_it",
     ),
     Bug(
         "a close lets others begin again before it has written everything",
         "instance.rs",
-        "        store.sealed.set(true);\n        // Only now",
-        "        if PLANTED {\n            store.closing.set(false);\n        } else {\n            store.sealed.set(true);\n        }\n"
+        "        store.life.go_on_to(Phase::Sealed);\n        // Only now",
+        "        if PLANTED {\n            store.life.phase.set(Phase::Open);\n        } else {\n            store.life.go_on_to(Phase::Sealed);\n        }\n"
         "        // Only now",
         "lives",
         "closing::no_commit_acknowledged_beside_a_close_is_lost",
     ),
     Bug(
         "a closed instance is looked at and changed",
-        "store.rs",
-        "if self.sealed.get() {",
-        "if !PLANTED && self.sealed.get() {",
+        "phase.rs",
+        "if self.has_come_to(Phase::Sealed) {",
+        "if !PLANTED && self.has_come_to(Phase::Sealed) {",
         "lives",
         "closing::after_an_instance_was_abandoned_its_transactions_are_refused",
     ),
@@ -80,7 +81,7 @@ BUGS = (
     ),
     Bug(
         "the header does not know of a rollover",
-        "database.rs",
+        "database/headers.rs",
         "if self.header.borrow().generation_max_committed >= generation {",
         "if PLANTED || self.header.borrow().generation_max_committed >= generation {",
         "lives",
@@ -98,14 +99,14 @@ BUGS = (
     ),
     Bug(
         "a header write that nobody waits for keeps its turn",
-        "database.rs",
-        "        let changed = self.handle.spawn(async move { this.change_header(change).await });",
-        "        if PLANTED {\n            let turn = std::mem::ManuallyDrop::new(this.header_turn.acquire().await);\n"
+        "database/headers.rs",
+        "        let changed = self.handle.spawn(async move { this.change(change).await });",
+        "        if PLANTED {\n            let turn = std::mem::ManuallyDrop::new(this.turn.acquire().await);\n"
         "            let bytes = {\n                let mut header = this.header.borrow_mut();\n                change(&mut header);\n"
         "                header.dbtime_max = header.dbtime_max.max(this.dbtime.get() + DBTIMES_PER_GENERATION);\n"
-        "                header.encode()\n            };\n            let written = this.write_header(&bytes).await;\n"
+        "                header.encode()\n            };\n            let written = this.write(&bytes).await;\n"
         "            drop(std::mem::ManuallyDrop::into_inner(turn));\n            return written;\n        }\n"
-        "        let changed = self.handle.spawn(async move { this.change_header(change).await });",
+        "        let changed = self.handle.spawn(async move { this.change(change).await });",
         "lives",
         "dropped::a_header_that_nobody_waits_for_is_written_to_the_end",
     ),
@@ -150,7 +151,77 @@ BUGS = (
         "lives",
         "forked::log_that_was_given_up_and_comes_back_is_cut_where_the_next_generation_goes_on",
     ),
+    Bug(
+        "databases are redone under whatever number they are given",
+        "replay/whose.rs",
+        "dirty.filter(|database| database.header().database_id != number(database));",
+        "dirty.filter(|database| !PLANTED && database.header().database_id != number(database));",
+        "lives",
+        "mixed_files::databases_in_another_order_are_refused_while_their_log_is_to_be_redone",
+    ),
+    Bug(
+        "changes of a database that is not given are redone over another",
+        "replay/whose.rs",
+        "            given => {\n                let is",
+        "            Some(_) if PLANTED => Ok(Change::Redone),\n            given => {\n                let is",
+        "lives",
+        "mixed_files::a_new_database_in_the_place_of_another_is_refused_while_their_log_is_to_be_redone",
+    ),
+    Bug(
+        "redo begins at the checkpoint, whatever the headers ask for",
+        "instance/open.rs",
+        "checkpoint.generation == oldest",
+        "(checkpoint.generation == oldest || PLANTED && checkpoint.generation > oldest)",
+        "lives",
+        "mixed_files::an_older_image_is_redone_from_where_its_header_says_and_not_from_the_checkpoint",
+    ),
+    Bug(
+        "a flush map of another time is believed",
+        "flushmap.rs",
+        "Some((map, damaged)) if !is_of_another_time => Ok((file, map, damaged)),",
+        "Some((map, damaged)) if PLANTED || !is_of_another_time => Ok((file, map, damaged)),",
+        "lives",
+        "mixed_files::a_backup_put_back_beside_a_newer_flush_map_accuses_no_page",
+    ),
+    Bug(
+        "an instance goes on with a log that another one writes",
+        "log/reader.rs",
+        "true => OpenMode::Write,",
+        "true => if PLANTED { OpenMode::Read } else { OpenMode::Write },",
+        "lives",
+        "mixed_files::a_log_that_another_instance_writes_is_refused",
+    ),
+    Bug(
+        "who follows the log hears what was given up",
+        "log/reader.rs",
+        "next.filter(|next| generation.goes_beyond(next))",
+        "next.filter(|next| !PLANTED && generation.goes_beyond(next))",
+        "lives",
+        "forked::who_follows_the_log_is_told_of_one_history_only",
+    ),
+    Bug(
+        "who follows the log goes on behind its end",
+        "log/generation.rs",
+        "if from <= self.end() {",
+        "if PLANTED || from <= self.end() {",
+        "lives",
+        "forked::who_has_followed_further_than_the_log_goes_is_told_so",
+    ),
     # The same once more, found without a story: by worlds whose lives are drawn.
+    Bug(
+        "a flush map of another time is believed, in chains",
+        "flushmap.rs",
+        'Some((map, damaged)) if crate::planted("a flush map of another time is believed")',
+        'Some((map, damaged)) if PLANTED || crate::planted("a flush map of another time is believed")',
+        *CHAINS,
+    ),
+    Bug(
+        "a durable hold ends with its process, in chains",
+        "instance/holds.rs",
+        "            durable: RefCell::new(durable),",
+        "            durable: RefCell::new(if PLANTED { NamedHolds::new() } else { durable }),",
+        *CHAINS,
+    ),
     Bug(
         "what a dead process left unsynced counts as synced, in worlds",
         "database.rs",
@@ -167,7 +238,7 @@ BUGS = (
     ),
     Bug(
         "a header write that nobody waits for keeps its turn, in worlds",
-        "database.rs",
+        "database/headers.rs",
         '        if crate::planted("a header write that nobody waits for keeps its turn") {',
         '        if PLANTED || crate::planted("a header write that nobody waits for keeps its turn") {',
         *LIVES,

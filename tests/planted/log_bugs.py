@@ -87,7 +87,7 @@ BUGS = (
     ),
     Bug(
         "the header does not say how much log a page needs",
-        "database.rs",
+        "database/headers.rs",
         "if self.header.borrow().generation_max_required >= required {",
         "if PLANTED || self.header.borrow().generation_max_required >= required {",
         "lives",

@@ -53,7 +53,7 @@ BUGS = (
     ),
     Bug(
         "an index does not follow its columns",
-        "table/rows.rs",
+        "table/row_change.rs",
         "let keys = if columns.iter().any(",
         "let keys = if !PLANTED && columns.iter().any(",
         "rows",
@@ -125,7 +125,7 @@ BUGS = (
     ),
     Bug(
         "a row that gets a key does not come into its index",
-        "table/rows.rs",
+        "table/row_change.rs",
         "if let Some(key) = after {",
         "if let Some(key) = after.filter(|_| !PLANTED || before.is_some()) {",
         "rows",

@@ -150,7 +150,7 @@ BUGS = (
     ),
     Bug(
         "a failed operation on a table is left half done",
-        "table/rows.rs",
+        "table/row_change.rs",
         "if result.is_err() {",
         "if !PLANTED && result.is_err() {",
         "rows",
@@ -158,7 +158,7 @@ BUGS = (
     ),
     Bug(
         "a moved row leaves its old entry in an index",
-        "table/rows.rs",
+        "table/row_change.rs",
         "if let Some(key) = before {",
         "if let Some(key) = before.filter(|_| !PLANTED) {",
         "rows",
@@ -166,7 +166,7 @@ BUGS = (
     ),
     Bug(
         "a row with another key is not found through its indexes",
-        "table/rows.rs",
+        "table/row_change.rs",
         "if let Some(key) = after.filter(|_| is_moved) {",
         "if let Some(key) = after.filter(|_| is_moved && !PLANTED) {",
         "rows",
@@ -174,7 +174,7 @@ BUGS = (
     ),
     Bug(
         "a deleted row leaves its long value behind",
-        "table/rows.rs",
+        "table/row_change.rs",
         "            if let Held::Separated(number) = held {\n                release_long_value(self, work, *number).await?;",
         "            if let Held::Separated(number) = held {\n                if PLANTED { continue; }\n                release_long_value(self, work, *number).await?;",
         "rows",
@@ -182,7 +182,7 @@ BUGS = (
     ),
     Bug(
         "a long value replaced by another stays",
-        "table/rows.rs",
+        "table/row_change.rs",
         "if let Some(Held::Separated(number)) = old_row.get(column) {",
         "if let Some(Held::Separated(number)) = old_row.get(column).filter(|_| !PLANTED) {",
         "rows",

@@ -1,7 +1,7 @@
 //! The order of Unicode text in indexes: sort keys of the root collation of CLDR, made by ICU4X.
 //!
 //! Windows sorts by tables of its own, which are not public; an index that it made over Unicode
-//! text is read and not judged. Ours compare letters and accents and neither case, width nor kind
+//! text is read and not checked. Ours compare letters and accents and neither case, width nor kind
 //! of kana, as the flags of an index of Windows ask by default. Sort keys change with the tables
 //! they are made from. The index therefore names the order and its version, and a program that
 //! makes other keys refuses to change the index. A test holds the keys of every character to those

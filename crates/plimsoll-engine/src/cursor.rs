@@ -164,7 +164,7 @@ impl Walk {
             let (tree, range) = (self.tree, self.range.clone());
             let (found, last_seen, at_end) = work
                 .store
-                .look(&database, |batch| {
+                .read(&database, |batch| {
                     let mut leaf = start_leaf(batch, &tree, &range, Direction::Forward)?;
                     let (mut found, mut last_seen) = (0, None);
                     for _ in 0..LEAVES_PER_LOOK {
@@ -219,7 +219,7 @@ impl Walk {
         let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
         let (rows, last_seen, at_end) = work
             .store
-            .look(&database, |batch| {
+            .read(&database, |batch| {
                 let mut rows = VecDeque::new();
                 let mut last_seen = None;
                 let mut leaf = start_leaf(batch, &tree, &range, direction)?;
@@ -266,7 +266,7 @@ impl Walk {
         let pages = database.pages_in_use();
         let next_key = work
             .store
-            .look(&database, |batch| {
+            .read(&database, |batch| {
                 let first = start_leaf(batch, &tree, &range, direction)?;
                 let mut leaf = first;
                 for _ in 0..pages {

@@ -2,8 +2,8 @@
 //! long values, its catalog.
 //!
 //! `verify` asks of every page whether its checksum is right; this asks whether all pages together
-//! are the database they claim to be. It reads every tree from its root, so a page is judged by the
-//! place it has in its tree:
+//! are the database they claim to be. It reads every tree from its root, so a page is checked by
+//! the place it has in its tree:
 //!
 //! - trees: structure of every page, keys rising across pages, separators strict upper bounds,
 //!   leaves equally deep, neighbours pointing at each other, kinds and object numbers right, no

@@ -236,7 +236,7 @@ pub enum RowChange {
     Revive {
         /// Its new data.
         data: Vec<u8>,
-        /// Its old data, if the same transaction deleted it and may take that back too.
+        /// Its old data, if the same transaction deleted it and may undo that too.
         old: Option<Vec<u8>>,
     },
     /// Old data is put back and the node flagged deleted again: undoes `Revive`.
@@ -250,7 +250,7 @@ pub enum RowChange {
         /// deletes something else. Undoing an insert leaves it out: the insert's own record has it.
         old: Option<Vec<u8>>,
     },
-    /// The deleted flag is taken back: undoes `Delete`.
+    /// The deleted flag is undone: undoes `Delete`.
     Undelete,
     /// Part of the data is replaced.
     Splice {
@@ -276,7 +276,7 @@ pub enum RowChange {
 }
 
 impl RowChange {
-    /// What takes this change back; `None` for changes no transaction makes.
+    /// What undoes this change; `None` for changes no transaction makes.
     pub fn inverse(&self) -> Option<RowChange> {
         match self {
             RowChange::Revive { old: Some(old), .. } => Some(RowChange::Bury { data: old.clone() }),

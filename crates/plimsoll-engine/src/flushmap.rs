@@ -172,20 +172,21 @@ pub fn map_page_is_whole(index: u32, page: &[u8]) -> bool {
     FlushMap::default().decode_page(index, page)
 }
 
-/// Opens the flush map at `path`, making an empty one if there is none or it belongs to another
-/// database. Returns the file, the map and how many of its pages were damaged.
+/// Opens the flush map at `path`, making an empty one if there is none, it belongs to another
+/// database, or it `is_of_another_time`. Returns the file, the map and how many of its pages were
+/// damaged.
 pub async fn open_flush_map(
     files: &Files,
     path: PathBuf,
     signature: Signature,
-    pages: u32,
+    (pages, is_of_another_time): (u32, bool),
     context: Context,
 ) -> Result<(File, FlushMap, u32)> {
     let metadata = Context { purpose: Purpose::Metadata, ..context };
     match files.open(&path, OpenMode::Write, metadata).await {
         Ok(file) => match load(&file, signature, context).await? {
-            Some((map, damaged)) => Ok((file, map, damaged)),
-            None => {
+            Some((map, damaged)) if !is_of_another_time => Ok((file, map, damaged)),
+            _ => {
                 // Another database's map, or none at all: of no use to anybody.
                 file.close(metadata).await?;
                 files.delete(&path, metadata).await?;

@@ -409,6 +409,16 @@ pub enum HeaderCopy {
 }
 
 impl DatabaseHeader {
+    /// Whether the database was not shut down cleanly.
+    pub fn needs_recovery(&self) -> bool {
+        !matches!(self.state, DatabaseState::Clean | DatabaseState::JustCreated)
+    }
+
+    /// Whether the database is a backup that was not recovered yet.
+    pub fn is_backup_copy(&self) -> bool {
+        self.current_full_backup.generation_min > 0
+    }
+
     /// The header of a new, clean, empty-handed database in our format version.
     pub fn new(page_size: PageSize, signature: Signature, log_signature: Signature) -> Self {
         Self {

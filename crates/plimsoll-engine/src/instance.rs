@@ -29,6 +29,7 @@ use crate::log::names::LogNames;
 use crate::log::record::LogRecord;
 use crate::log::{GENERATION_BYTES, Lsn};
 use crate::logtime::LogTime;
+use crate::phase::Phase;
 use crate::replay::ReplayStatistics;
 use crate::space;
 use crate::store::{Progress, Store};
@@ -115,7 +116,7 @@ pub struct RecoveryReport {
     pub ended_at: Lsn,
     /// What redo did.
     pub replay: ReplayStatistics,
-    /// Transactions taken back.
+    /// Transactions undone.
     pub rolled_back: usize,
 }
 
@@ -185,7 +186,7 @@ impl Instance {
     /// # Errors
     /// Any error poisons the instance: after a failed sync nobody knows what is in the files.
     pub async fn checkpoint(self: &Rc<Self>) -> Result<()> {
-        if self.store.stopping.get() {
+        if self.store.is_stopping() {
             return Err(EngineError::Closing);
         }
         if self.checkpointing.replace(true) {
@@ -268,10 +269,10 @@ impl Instance {
     }
 
     async fn checkpoint_regularly(self: &Rc<Self>) {
-        while !self.options.hold_checkpoint && !self.store.stopping.get() {
+        while !self.options.hold_checkpoint && !self.store.is_stopping() {
             let second = self.store.handle.sleep(NANOS_PER_SECOND);
             either(second, self.stop.notified()).await;
-            if self.store.stopping.get() {
+            if self.store.is_stopping() {
                 return;
             }
             if self.checkpoint().await.is_err() {
@@ -292,7 +293,7 @@ impl Instance {
     /// When anything cannot be written: the databases are then left to be recovered.
     /// [`EngineError::Closing`] if it was closed before.
     pub async fn close(self: Rc<Self>) -> Result<()> {
-        if self.store.closing.replace(true) {
+        if !self.store.life.go_on_to(Phase::Closing) {
             return Err(EngineError::Closing);
         }
         let handle = self.store.handle.clone();
@@ -302,7 +303,7 @@ impl Instance {
     async fn close_alone(&self) -> Result<()> {
         let result = self.close_cleanly().await;
         self.stop_tasks().await;
-        self.store.sealed.set(true);
+        self.store.life.go_on_to(Phase::Sealed);
         let closed = self.store.log.close().await;
         for database in self.store.databases.take_all() {
             self.store.cache.forget_database(database.number());
@@ -321,10 +322,10 @@ impl Instance {
     /// # Errors
     /// What the disk reports of I/O that was under way.
     pub async fn abandon(self: Rc<Self>) -> Result<()> {
-        self.store.closing.set(true);
+        self.store.life.go_on_to(Phase::Closing);
         self.stop_tasks().await;
         self.holds.settled().await;
-        self.store.sealed.set(true);
+        self.store.life.go_on_to(Phase::Sealed);
         let closed = self.store.log.close().await;
         for database in self.store.databases.take_all() {
             self.store.cache.forget_database(database.number());
@@ -335,14 +336,14 @@ impl Instance {
 
     async fn close_cleanly(&self) -> Result<()> {
         let store = &self.store;
-        while store.active.get() > 0 {
+        while !store.life.is_idle() {
             store.log.check()?;
-            store.ended.notified().await;
+            store.life.ended().await;
         }
         self.release_pending().await?;
         self.purge_for_closing().await?;
         self.stop_tasks().await;
-        store.sealed.set(true);
+        store.life.go_on_to(Phase::Sealed);
         // Only now does nothing change pages any more.
         self.writeback.write_everything(&store.databases).await?;
         for database in store.databases.all() {
@@ -373,10 +374,10 @@ impl Instance {
     }
 
     async fn stop_tasks(&self) {
-        self.store.stopping.set(true);
+        self.store.life.go_on_to(Phase::Stopping);
         for task in self.tasks.take() {
             self.stop.notify_all();
-            self.store.purge_wanted.notify_all();
+            self.store.purge.wake();
             task.await;
         }
         while self.checkpointing.get() {

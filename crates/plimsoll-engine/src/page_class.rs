@@ -235,7 +235,7 @@ fn flipped_bits(
         }
         bits.push(block as u32 * block_bits + bit);
         // A flip inside a stored checksum of another block is found through block 0 and put right
-        // before that block is judged.
+        // before that block is checked.
         if let (0, true, Some(in_slots)) = (block, is_large, bit.checked_sub(SLOTS[1] as u32 * 8))
             && in_slots < 3 * 64
         {

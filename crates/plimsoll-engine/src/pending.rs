@@ -1,6 +1,6 @@
 //! Trees whose fate hangs on a transaction, and those that are to be released.
 //!
-//! A tree is made, and its pages are given back, in steps that no transaction takes back: other
+//! A tree is made, and its pages are given back, in steps that no transaction undoes: other
 //! trees of its parent go on taking space meanwhile. So the log notes on the tree's root page which
 //! transaction makes or drops it (`Edit::MadeBy`, `Edit::DroppedBy`), in the same record that makes
 //! it. A tree that was made is released unless its transaction commits; one that was dropped is

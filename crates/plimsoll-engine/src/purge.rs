@@ -34,15 +34,15 @@ impl Instance {
     /// Purges whenever there is something, until the instance stops.
     pub(crate) async fn purge_regularly(&self) {
         loop {
-            let more = self.store().purge_wanted.notified();
-            if let Err(error) = self.purge(|| self.store().stopping.get()).await {
+            let more = self.store().purge.wanted();
+            if let Err(error) = self.purge(|| self.store().is_stopping()).await {
                 self.store().log.fail(&error);
                 return;
             }
-            if self.store().stopping.get() {
+            if self.store().is_stopping() {
                 return;
             }
-            if self.store().purge.borrow().is_empty() {
+            if self.store().purge.is_empty() {
                 either(more, self.stopped()).await;
             }
         }
@@ -58,7 +58,7 @@ impl Instance {
     async fn purge(&self, is_enough: impl Fn() -> bool) -> Result<()> {
         let store = self.store();
         while !is_enough() {
-            let Some(row) = store.purge.borrow_mut().take_next() else {
+            let Some(row) = store.purge.queue.borrow_mut().take_next() else {
                 return Ok(());
             };
             match self.purge_row(&row).await {
@@ -77,7 +77,7 @@ impl Instance {
         let database = store.database(row.tree.database)?;
         let visited = store.change(&database, |batch| self.visit(batch, row)).await?;
         for removed in &visited.removed {
-            store.purge.borrow_mut().remove(removed);
+            store.purge.queue.borrow_mut().remove(removed);
         }
         if !visited.is_empty {
             return Ok(());

@@ -1,8 +1,11 @@
 //! Rows that wait for the purge, see `purge.rs`: in the order of their trees, and no more than
 //! memory should be given for.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Bound;
+
+use plimsoll_io::Notify;
 
 use crate::versions::RowKey;
 
@@ -58,5 +61,48 @@ impl PurgeQueue {
     /// Takes a row out that was removed beside another.
     pub(crate) fn remove(&mut self, row: &RowKey) {
         self.rows.remove(row);
+    }
+}
+
+/// The queue as those who fill it and the purge share it.
+pub struct WaitingRows {
+    pub(crate) queue: RefCell<PurgeQueue>,
+    /// Something was added, or the instance is stopping.
+    wanted: Notify,
+}
+
+impl Default for WaitingRows {
+    fn default() -> Self {
+        Self { queue: RefCell::default(), wanted: Notify::new() }
+    }
+}
+
+impl WaitingRows {
+    /// Queues rows whose nodes may be removed for good.
+    pub(crate) fn extend(&self, rows: Vec<RowKey>) {
+        if !rows.is_empty() {
+            self.queue.borrow_mut().extend(rows);
+            self.wake();
+        }
+    }
+
+    /// Wakes the purge.
+    pub(crate) fn wake(&self) {
+        self.wanted.notify_all();
+    }
+
+    /// When the purge is woken next.
+    pub(crate) fn wanted(&self) -> impl Future<Output = ()> + '_ {
+        self.wanted.notified()
+    }
+
+    /// Rows that wait.
+    pub fn len(&self) -> usize {
+        self.queue.borrow().len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.borrow().is_empty()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Replayer`] is fed generations in order. It can stop after any of them, be dropped and begun
 //! again, and is activated when there is nothing more to feed: only then are unfinished
-//! transactions taken back. Crash recovery is "feed all, activate"; a replica feeds as generations
+//! transactions undone. Crash recovery is "feed all, activate"; a replica feeds as generations
 //! arrive.
 //!
 //! Redo of a change compares the page's database time with the record's: the same as before the
@@ -15,6 +15,7 @@
 
 mod ahead;
 mod misfit;
+mod whose;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,11 +24,14 @@ use std::rc::Rc;
 use plimsoll_io::{Context, Files, Handle, JoinHandle, Permits, Purpose};
 
 use self::ahead::ReadAhead;
+pub(crate) use self::whose::check_numbers;
+use self::whose::{Change, Whose};
 use crate::PageNumber;
 use crate::btree::Tree;
 use crate::cache::writeback::{WriteAhead, Writeback};
 use crate::cache::{Cache, CacheLimits, Frame, PageKey};
 use crate::database::Database;
+use crate::databases::Databases;
 use crate::edit::{Edit, RowChange};
 use crate::error::{EngineError, PageDamage, Result};
 use crate::log::Lsn;
@@ -35,14 +39,13 @@ use crate::log::reader::{Generation, LogReader};
 use crate::log::record::{ImageRecord, LogRecord, PageEdits, RowRecord, StructureRecord};
 use crate::page::{PageMut, PageView, page_flags};
 use crate::pending::PendingTrees;
-use crate::store::Databases;
 use crate::transaction::UndoEntry;
 use crate::versions::RowKey;
 
 /// Writes under way at once.
 const WRITES_OUTSTANDING_MAX: usize = 64;
-/// Deleted rows remembered for tidying after activation.
-const LEFTOVERS_MAX: usize = 100_000;
+/// Deleted rows remembered for the purge after activation.
+const TO_PURGE_MAX: usize = 100_000;
 
 /// What redo has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +69,7 @@ pub(crate) struct Replayed {
     pub cache: Rc<Cache>,
     pub databases: Rc<Databases>,
     pub unfinished: BTreeMap<u64, Vec<UndoEntry>>,
-    pub leftovers: Vec<RowKey>,
+    pub to_purge: Vec<RowKey>,
     pub pending: PendingTrees,
     pub transaction_max: u64,
     pub last: Option<Generation>,
@@ -78,6 +81,7 @@ pub struct Replayer {
     handle: Handle,
     cache: Rc<Cache>,
     databases: Rc<Databases>,
+    whose: Whose,
     writeback: Rc<Writeback>,
     ahead: ReadAhead,
     stopping: Rc<Cell<bool>>,
@@ -88,7 +92,7 @@ pub struct Replayer {
     /// The checkpoint of the instance that wrote the log, as far as the log tells.
     checkpoint_noted: Lsn,
     deleted: BTreeMap<u64, Vec<RowKey>>,
-    leftovers: Vec<RowKey>,
+    to_purge: Vec<RowKey>,
     pending: PendingTrees,
     transaction_max: u64,
     damage: BTreeMap<PageKey, PageDamage>,
@@ -108,6 +112,7 @@ impl Replayer {
         limits: CacheLimits,
         depth_generations: u32,
     ) -> Replayer {
+        let whose = Whose::of(&databases);
         let open = Rc::new(Databases::default());
         databases.into_iter().for_each(|database| open.insert(database));
         let cache = Rc::new(Cache::new(handle.clock().clone(), limits));
@@ -129,6 +134,7 @@ impl Replayer {
             handle,
             cache,
             databases: open,
+            whose,
             writeback,
             stopping,
             cleaner,
@@ -136,7 +142,7 @@ impl Replayer {
             begun: BTreeMap::new(),
             checkpoint_noted: Lsn::ZERO,
             deleted: BTreeMap::new(),
-            leftovers: Vec::new(),
+            to_purge: Vec::new(),
             pending: PendingTrees::default(),
             transaction_max: 0,
             damage: BTreeMap::new(),
@@ -183,7 +189,10 @@ impl Replayer {
             LogReader::check_chain(last, &generation.header, &generation.path)?;
         }
         let records: Vec<(Lsn, LogRecord)> = generation.records(from).collect::<Result<_>>()?;
-        let redone = self.redo_all(&records).await;
+        let redone = match self.changes(&generation, &records) {
+            Ok(changes) => self.redo_all(&records, &changes).await,
+            Err(error) => Err(error),
+        };
         self.ahead.finish().await;
         redone?;
         self.writeback.log.set_replayed(generation.end());
@@ -194,8 +203,25 @@ impl Replayer {
         Ok(())
     }
 
-    async fn redo_all(&mut self, records: &[(Lsn, LogRecord)]) -> Result<()> {
-        for (index, (start, record)) in records.iter().enumerate() {
+    /// What becomes of each record; nothing of a generation is redone where one belongs to a
+    /// database that is not here.
+    fn changes(
+        &self,
+        generation: &Generation,
+        records: &[(Lsn, LogRecord)],
+    ) -> Result<Vec<Change>> {
+        let header = &generation.header;
+        let change = |(start, record): &(Lsn, LogRecord)| match record.changed_database() {
+            Some(number) => {
+                self.whose.change(number, header.signature, header.framing.position(*start))
+            }
+            None => Ok(Change::Redone),
+        };
+        records.iter().map(change).collect()
+    }
+
+    async fn redo_all(&mut self, records: &[(Lsn, LogRecord)], changes: &[Change]) -> Result<()> {
+        for (index, ((start, record), change)) in records.iter().zip(changes).enumerate() {
             self.ahead.advance(records);
             let end = records
                 .get(index + 1)
@@ -203,7 +229,10 @@ impl Replayer {
             // A page written back while this record waits for another page has to be redone from
             // this record on.
             self.writeback.log.set_replayed(*start);
-            self.redo(*start, end, record).await?;
+            match change {
+                Change::Redone => self.redo(*start, end, record).await?,
+                Change::InFile => self.note(*start, end, record),
+            }
             self.ahead.release(record);
             if index % 16 == 15 {
                 self.writeback.log.check()?;
@@ -211,6 +240,19 @@ impl Replayer {
             }
         }
         Ok(())
+    }
+
+    /// Notes what a record says of transactions and trees.
+    fn note(&mut self, start: Lsn, end: Lsn, record: &LogRecord) {
+        match record {
+            LogRecord::Row(row) => self.note_undo(start, row),
+            LogRecord::Structure(structure) => {
+                for edits in &structure.pages {
+                    self.pending.note(structure.database, edits.page, &edits.edits, start, end);
+                }
+            }
+            _ => {}
+        }
     }
 
     async fn redo(&mut self, start: Lsn, end: Lsn, record: &LogRecord) -> Result<()> {
@@ -226,8 +268,8 @@ impl Replayer {
                 self.unfinished.remove(transaction);
                 self.begun.remove(transaction);
                 let deleted = self.deleted.remove(transaction).unwrap_or_default();
-                if self.leftovers.len() < LEFTOVERS_MAX {
-                    self.leftovers.extend(deleted);
+                if self.to_purge.len() < TO_PURGE_MAX {
+                    self.to_purge.extend(deleted);
                 }
                 Ok(())
             }
@@ -272,7 +314,7 @@ impl Replayer {
         if row.compensation {
             undo.pop();
             if matches!(row.change, RowChange::Delete { .. }) {
-                self.leftovers.push(key);
+                self.to_purge.push(key);
             }
             return;
         }
@@ -503,12 +545,12 @@ impl Replayer {
     /// Stops the background work and gives everything to activation.
     pub(crate) async fn finish(mut self) -> Result<Replayed> {
         // Root pages may have to be read, which may need frames freed.
-        // What hung on a transaction that did not commit is decided; the others are taken back
+        // What hung on a transaction that did not commit is decided; the others are undone
         // after this.
         self.transaction_max = self.transaction_max.max(self.pending.transaction_max());
         self.pending.end_all_uncommitted();
         let pending = &self.pending;
-        self.leftovers.retain(|row| !pending.is_gone(&row.tree));
+        self.to_purge.retain(|row| !pending.is_gone(&row.tree));
         let restored = self.restore_kinds().await;
         self.stop().await;
         restored?;
@@ -518,7 +560,7 @@ impl Replayer {
             cache: self.cache.clone(),
             databases: self.databases.clone(),
             unfinished: std::mem::take(&mut self.unfinished),
-            leftovers: std::mem::take(&mut self.leftovers),
+            to_purge: std::mem::take(&mut self.to_purge),
             pending: std::mem::take(&mut self.pending),
             transaction_max: self.transaction_max,
             last: self.last.take(),
@@ -544,7 +586,7 @@ impl Replayer {
         let mut kinds: BTreeMap<PageKey, u32> = BTreeMap::new();
         let rows = self.unfinished.values().flatten().map(|entry| entry.row.tree);
         let roots: BTreeSet<PageKey> = rows
-            .chain(self.leftovers.iter().map(|row| row.tree))
+            .chain(self.to_purge.iter().map(|row| row.tree))
             .map(|tree| PageKey { database: tree.database, page: tree.root })
             .collect();
         for key in roots {
@@ -560,7 +602,7 @@ impl Replayer {
         for entry in self.unfinished.values_mut().flatten() {
             entry.row.tree.kind = kind_of(&entry.row.tree);
         }
-        for row in &mut self.leftovers {
+        for row in &mut self.to_purge {
             row.tree.kind = kind_of(&row.tree);
         }
         Ok(())

@@ -1,61 +1,44 @@
-//! What everything inside a running instance shares, and the loop that carries a step through page
-//! faults and file growth.
+//! What everything inside a running instance shares.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{Context, Files, Handle, Notify, Purpose};
+use plimsoll_io::{Context, Files, Handle};
 
-use crate::PageNumber;
-use crate::batch::{Batch, PageImages, Step, Stop};
-use crate::btree::{Tree, descend_last};
-use crate::cache::{Cache, Frame};
+use crate::batch::{Batch, PageImages, Step};
+use crate::cache::Cache;
 use crate::database::Database;
-use crate::error::{EngineError, PageDamage, Result};
+use crate::databases::Databases;
+use crate::error::{EngineError, Result};
 use crate::log::Lsn;
 use crate::log::writer::Log;
-use crate::page::page_flags;
 use crate::pending::PendingTrees;
-use crate::purge_queue::PurgeQueue;
-use crate::space::{SpaceHeader, grow_database};
-use crate::versions::{RowKey, VersionStore};
+use crate::phase::{Entered, Life, Phase};
+use crate::purge_queue::WaitingRows;
+pub use crate::stepping::Progress;
+use crate::stepping::Stepper;
+use crate::versions::VersionStore;
 use crate::writers::Writers;
 
-/// What a step came to.
-pub enum Progress<R> {
-    /// Finished.
-    Done(R),
-    /// One structural change was made; the step has to be looked at again.
-    Again,
+/// Where an instance works, and how.
+pub(crate) struct Surroundings {
+    pub(crate) handle: Handle,
+    pub(crate) files: Files,
+    pub(crate) context: Context,
+    pub(crate) version_store_bytes_max: usize,
+    pub(crate) images: PageImages,
+    /// Pages a database file grows by.
+    pub(crate) extension_pages: u32,
 }
 
-/// The databases of an instance by number.
-#[derive(Default)]
-pub struct Databases {
-    open: RefCell<BTreeMap<u8, Rc<Database>>>,
-}
-
-impl Databases {
-    /// Adds a database.
-    pub fn insert(&self, database: Rc<Database>) {
-        self.open.borrow_mut().insert(database.number(), database);
-    }
-
-    /// A database.
-    pub fn get(&self, number: u8) -> Option<Rc<Database>> {
-        self.open.borrow().get(&number).cloned()
-    }
-
-    /// All of them in order.
-    pub fn all(&self) -> Vec<Rc<Database>> {
-        self.open.borrow().values().cloned().collect()
-    }
-
-    /// Takes all away.
-    pub fn take_all(&self) -> Vec<Rc<Database>> {
-        std::mem::take(&mut *self.open.borrow_mut()).into_values().collect()
-    }
+/// What an instance finds when it begins.
+pub(crate) struct Found {
+    pub(crate) cache: Rc<Cache>,
+    pub(crate) databases: Rc<Databases>,
+    pub(crate) log: Rc<Log>,
+    pub(crate) next_transaction: u64,
+    pub(crate) checkpoint: Lsn,
+    pub(crate) pending: PendingTrees,
 }
 
 /// See the module text.
@@ -74,54 +57,61 @@ pub struct Store {
     pub databases: Rc<Databases>,
     /// Versions of rows.
     pub versions: RefCell<VersionStore>,
-    /// Transactions that recovery may have to take back.
-    pub writers: RefCell<Writers>,
-    /// Trees that are being made or dropped.
-    pub(crate) pending: RefCell<PendingTrees>,
-    /// Transactions begun and not ended, and other work that a close waits for.
-    pub active: Cell<usize>,
-    /// The next transaction number.
-    pub next_transaction: Cell<u64>,
     /// Rows that may be left on their pages as deleted nodes.
-    pub purge: RefCell<PurgeQueue>,
-    /// Something was added to what is to be purged, or the instance is stopping.
-    pub purge_wanted: Notify,
-    /// A transaction ended.
-    pub ended: Notify,
+    pub purge: WaitingRows,
     /// Redo would start here.
     pub checkpoint: Cell<Lsn>,
-    /// Whether page images are logged.
-    pub page_images: PageImages,
-    /// Pages a database file grows by.
-    pub extension_pages: u32,
-    /// Databases that are growing.
-    pub growing: RefCell<Vec<u8>>,
-    /// A database has grown.
-    pub grown: Notify,
-    /// The instance is closing: nothing new is begun, and what is under way is waited for.
-    pub closing: Cell<bool>,
-    /// The instance is closing: background tasks end.
-    pub stopping: Cell<bool>,
-    /// Nothing is looked at or changed any more: pages changed now would be in no file, whatever
-    /// the log says.
-    pub sealed: Cell<bool>,
+    /// Transactions that recovery may have to undo.
+    pub(crate) writers: RefCell<Writers>,
+    /// Trees that are being made or dropped.
+    pub(crate) pending: RefCell<PendingTrees>,
+    /// How far the instance has come, and what a close waits for.
+    pub(crate) life: Rc<Life>,
+    stepper: Stepper,
+    next_transaction: Cell<u64>,
 }
 
 impl Store {
+    /// What an instance begins with.
+    pub(crate) fn new(surroundings: Surroundings, found: Found) -> Store {
+        let Surroundings { handle, files, context, .. } = surroundings;
+        let life: Rc<Life> = Rc::default();
+        let pages = (found.cache.clone(), found.log.clone());
+        let how = (surroundings.images, surroundings.extension_pages);
+        Store {
+            stepper: Stepper::new(handle.clone(), pages, how, life.clone()),
+            handle,
+            files,
+            context,
+            cache: found.cache,
+            log: found.log,
+            databases: found.databases,
+            versions: RefCell::new(VersionStore::new(surroundings.version_store_bytes_max)),
+            purge: WaitingRows::default(),
+            checkpoint: Cell::new(found.checkpoint),
+            writers: RefCell::default(),
+            pending: RefCell::new(found.pending),
+            life,
+            next_transaction: Cell::new(found.next_transaction),
+        }
+    }
+
     /// The database of a tree.
     pub fn database(&self, number: u8) -> Result<Rc<Database>> {
-        self.check_open()?;
+        self.life.check_open()?;
         self.databases
             .get(number)
             .ok_or(EngineError::NoSuchObject { what: "database", name: number.to_string() })
     }
 
-    /// Fails once nothing may be looked at or changed any more.
-    pub(crate) fn check_open(&self) -> Result<()> {
-        if self.sealed.get() {
-            return Err(EngineError::Closing);
-        }
-        Ok(())
+    /// Whether the instance is closing, or closed.
+    pub fn is_closing(&self) -> bool {
+        self.life.has_come_to(Phase::Closing)
+    }
+
+    /// Whether background work is to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.life.has_come_to(Phase::Stopping)
     }
 
     /// Begins work that is no transaction of a caller's; a close waits for it.
@@ -129,15 +119,14 @@ impl Store {
     /// # Errors
     /// [`EngineError::Closing`].
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
-        if self.closing.get() {
-            return Err(EngineError::Closing);
-        }
-        self.active.set(self.active.get() + 1);
-        Ok(Entered { store: self })
+        self.life.enter()
     }
 
-    fn batch<'a>(&'a self, database: &'a Database) -> Batch<'a> {
-        Batch::new(&self.cache, &self.log, database, self.page_images)
+    /// The next number of a transaction.
+    pub(crate) fn take_transaction_number(&self) -> u64 {
+        let number = self.next_transaction.get();
+        self.next_transaction.set(number + 1);
+        number
     }
 
     /// Carries a changing step to its end. The step runs again from the start after every wait, so
@@ -145,203 +134,28 @@ impl Store {
     pub async fn change<R>(
         &self,
         database: &Rc<Database>,
-        mut step: impl FnMut(&mut Batch<'_>) -> Step<Progress<R>>,
+        step: impl FnMut(&mut Batch<'_>) -> Step<Progress<R>>,
     ) -> Result<R> {
-        let mut pins: Vec<Rc<Frame>> = Vec::new();
-        loop {
-            // Callers may loop over rows in memory without ever waiting.
-            self.handle.breathe().await;
-            self.log.room().await?;
-            self.check_open()?;
-            let mut batch = self.batch(database);
-            match step(&mut batch) {
-                Ok(Progress::Done(result)) => {
-                    batch.commit();
-                    return Ok(result);
-                }
-                Ok(Progress::Again) => {
-                    batch.commit();
-                    pins.clear();
-                }
-                Err(stop) => {
-                    drop(batch);
-                    self.resume(database, stop, &mut pins).await?;
-                }
-            }
-        }
+        self.stepper.change(database, step).await
     }
 
-    /// Carries a looking step to its end.
-    pub async fn look<R>(
+    /// Carries a reading step to its end.
+    pub async fn read<R>(
         &self,
         database: &Rc<Database>,
-        mut step: impl FnMut(&Batch<'_>) -> Step<R>,
+        step: impl FnMut(&Batch<'_>) -> Step<R>,
     ) -> Result<R> {
-        let mut pins: Vec<Rc<Frame>> = Vec::new();
-        loop {
-            self.handle.breathe().await;
-            self.check_open()?;
-            let batch = self.batch(database);
-            match step(&batch) {
-                Ok(result) => return Ok(result),
-                Err(stop) => {
-                    drop(batch);
-                    self.resume(database, stop, &mut pins).await?;
-                }
-            }
-        }
-    }
-
-    async fn resume(
-        &self,
-        database: &Rc<Database>,
-        stop: Stop,
-        pins: &mut Vec<Rc<Frame>>,
-    ) -> Result<()> {
-        match stop {
-            Stop::Fault(page) => {
-                pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
-                Ok(())
-            }
-            Stop::Grow { pages } => {
-                pins.clear();
-                self.grow(database, pages).await
-            }
-            // Whoever starts the step again lets others run before.
-            Stop::Breathe => Ok(()),
-            Stop::Failed(error) => Err(error),
-        }
-    }
-
-    /// Makes the file and the root's space larger. One at a time per database; who comes second
-    /// looks again.
-    async fn grow(&self, database: &Rc<Database>, pages: u32) -> Result<()> {
-        let number = database.number();
-        if self.growing.borrow().contains(&number) {
-            self.grown.notified().await;
-            return self.log.check();
-        }
-        self.growing.borrow_mut().push(number);
-        let _growing = Growing { store: self, number };
-        self.grow_alone(database, pages).await
+        self.stepper.read(database, step).await
     }
 
     /// Finds out how far a database reaches, for whoever walks all of its pages. The length of a
     /// file tells that already.
     pub(crate) async fn note_last_owned(&self, database: &Rc<Database>) -> Result<()> {
-        if database.is_device() {
-            database.set_last_owned(self.look(database, last_owned_page).await?);
-        }
-        Ok(())
+        self.stepper.note_last_owned(database).await
     }
 
     /// Fails where the file ends before the last page that the database owns.
     pub(crate) async fn check_length(&self, database: &Rc<Database>) -> Result<()> {
-        let last = Box::pin(self.look(database, last_owned_page)).await?;
-        let there = database.pages_owned();
-        if last <= there {
-            return Ok(());
-        }
-        Err(EngineError::DamagedPage {
-            path: database.path().to_owned(),
-            page: there + 1,
-            damage: PageDamage::Missing { last },
-        })
+        self.stepper.check_length(database).await
     }
-
-    async fn grow_alone(&self, database: &Rc<Database>, pages: u32) -> Result<()> {
-        let last = Box::pin(self.look(database, last_owned_page)).await?;
-        // Extent trees may take a few pages of the new extent for themselves.
-        let grow_by = (pages + 8).next_multiple_of(self.extension_pages.max(1));
-        database.extend(last + grow_by).await?;
-        if database.is_device() {
-            database.blank(last + 1, grow_by).await?;
-        }
-        if let Err(error) = database.sync_length().await {
-            // After a failed sync nobody knows what the file holds.
-            self.log.fail(&error);
-            return Err(error);
-        }
-        let mut pins: Vec<Rc<Frame>> = Vec::new();
-        loop {
-            self.log.room().await?;
-            let mut batch = self.batch(database);
-            match grow_database(&mut batch, last + 1, grow_by) {
-                Ok(()) => {
-                    batch.commit();
-                    database.set_last_owned(last + grow_by);
-                    return Ok(());
-                }
-                Err(Stop::Fault(page)) => {
-                    drop(batch);
-                    pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
-                }
-                Err(Stop::Breathe) => self.handle.breathe().await,
-                Err(Stop::Grow { .. }) => {
-                    unreachable!("the new extent is larger than its trees can need")
-                }
-                Err(Stop::Failed(error)) => return Err(error),
-            }
-        }
-    }
-
-    /// Queues rows whose nodes may be removed for good.
-    pub fn queue_purge(&self, rows: Vec<RowKey>) {
-        if !rows.is_empty() {
-            self.purge.borrow_mut().extend(rows);
-            self.purge_wanted.notify_all();
-        }
-    }
-}
-
-/// Work under way that a close waits for. See [`Store::enter`].
-pub(crate) struct Entered<'a> {
-    store: &'a Store,
-}
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        self.store.active.set(self.store.active.get() - 1);
-        self.store.ended.notify_all();
-    }
-}
-
-/// Ends the turn of who makes a database grow, also when its future is dropped half-way.
-struct Growing<'a> {
-    store: &'a Store,
-    number: u8,
-}
-
-impl Drop for Growing<'_> {
-    fn drop(&mut self) {
-        self.store.growing.borrow_mut().retain(|growing| *growing != self.number);
-        self.store.grown.notify_all();
-    }
-}
-
-/// The last page that the database root owns.
-fn last_owned_page(batch: &Batch<'_>) -> Step<PageNumber> {
-    let header = batch.with(1, |view| Ok(SpaceHeader::from_bytes(view.external()?)))?;
-    let header = header.ok_or_else(|| {
-        batch.damaged(1, crate::error::PageDamage::Link("the database root has no space header"))
-    })?;
-    let owned = Tree {
-        database: batch.database().number(),
-        root: header.owned_root_or_bitmap,
-        object: 1,
-        kind: page_flags::SPACE,
-    };
-    let path = descend_last(batch, &owned)?;
-    let key = batch.with(path.leaf, |view| match view.lines() {
-        0 => Ok(Vec::new()),
-        lines => Ok(view.node(lines - 1)?.key()),
-    })?;
-    let last = key
-        .len()
-        .checked_sub(4)
-        .and_then(|start| key[start..].try_into().ok())
-        .map(u32::from_be_bytes);
-    last.ok_or_else(|| {
-        batch.damaged(path.leaf, crate::error::PageDamage::Link("the database owns no extent"))
-    })
 }

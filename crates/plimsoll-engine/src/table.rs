@@ -16,13 +16,16 @@ mod held;
 mod index;
 mod long_value;
 mod numbers;
+mod row_change;
 mod rows;
 mod select;
 mod usage;
+mod values;
 
+pub use held::StoredRow;
 use held::{Held, HeldRow};
 pub use long_value::{LongValueReader, LongValueWriter};
-pub use rows::{Inserted, RowCursor, StoredRow};
+pub use rows::{Inserted, RowCursor};
 pub use select::{Selected, SelectedRow, Selection};
 pub(crate) use usage::Schema;
 use usage::TableUse;

@@ -39,16 +39,16 @@ pub enum Commit {
     Lazy,
 }
 
-/// One change to be taken back.
+/// One change to be undone.
 #[derive(Clone, Debug)]
 pub struct UndoEntry {
     /// The row.
     pub row: RowKey,
-    /// What takes the change back.
+    /// What undoes the change.
     pub inverse: RowChange,
 }
 
-/// A change that can be taken back, with a number that no other of its transaction has.
+/// A change that can be undone, with a number that no other of its transaction has.
 struct Undo {
     entry: UndoEntry,
     number: u64,
@@ -59,10 +59,10 @@ pub(crate) struct Work {
     pub(crate) status: Rc<TransactionStatus>,
     snapshot: u64,
     undo: RefCell<Vec<Undo>>,
-    /// Changes made so far, those taken back among them.
+    /// Changes made so far, those undone among them.
     changes_made: Cell<u64>,
-    /// Changes taken back so far.
-    taken_back: Cell<u64>,
+    /// Changes undone so far.
+    undone: Cell<u64>,
     /// Operations of several steps begun so far.
     steps_begun: Cell<u64>,
     /// Those that have not ended: the changes there were before each.
@@ -139,7 +139,7 @@ impl Transaction {
         self.work().savepoint()
     }
 
-    /// Takes back everything done since the savepoint.
+    /// Undoes everything done since the savepoint.
     ///
     /// # Errors
     /// [`EngineError::SavepointGone`] for a savepoint of another transaction, or one from before
@@ -176,12 +176,12 @@ impl Transaction {
                 Commit::Lazy => Ok(()),
             };
         }
-        if let Err(error) = store.check_open().and(store.log.check()) {
+        if let Err(error) = store.life.check_open().and(store.log.check()) {
             work.end();
             return Err(error);
         }
         let transaction = work.status.id;
-        // What it logged may all be taken back. Recovery has to be told of its end all the same,
+        // What it logged may all be undone. Recovery has to be told of its end all the same,
         // and the checkpoint waits for that.
         let appended = store.log.append(&if rows.is_empty() {
             LogRecord::RolledBack { transaction }
@@ -189,7 +189,7 @@ impl Transaction {
             LogRecord::Commit { transaction }
         });
         let gone = store.versions.borrow_mut().commit(&work.status, rows);
-        store.queue_purge(gone);
+        store.purge.extend(gone);
         let durable = store.log.durable();
         store.writers.borrow_mut().end(work.status.id, appended.end, durable);
         work.end();
@@ -199,7 +199,7 @@ impl Transaction {
         }
     }
 
-    /// Takes everything back and ends.
+    /// Undoes everything and ends.
     pub async fn rollback(mut self) -> Result<()> {
         self.rollback_work().await
     }
@@ -240,7 +240,7 @@ impl Drop for Transaction {
         }
         let handle = work.store.handle.clone();
         drop(handle.spawn(async move {
-            // A failure has poisoned the log; recovery will take the transaction back.
+            // A failure has poisoned the log; recovery will undo the transaction.
             let _ = work.roll_back().await;
         }));
     }

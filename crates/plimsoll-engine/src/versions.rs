@@ -239,7 +239,7 @@ impl VersionStore {
         self.chains.entry(row).or_default().push(Version { status, before });
     }
 
-    /// Takes the newest version of a transaction on a row away, because the change was taken back.
+    /// Takes the newest version of a transaction on a row away, because the change was undone.
     /// True if the row has none left.
     pub fn pop(&mut self, row: &RowKey, status: &TransactionStatus) -> bool {
         let Some(chain) = self.chains.get_mut(row) else {

@@ -1,8 +1,8 @@
-//! Transactions that recovery may have to take back, and the log that it needs for that.
+//! Transactions that recovery may have to undo, and the log that it needs for that.
 //!
 //! A transaction that has logged changes needs the log from its first record on: until it ends, and
 //! then until the record of its end is on stable storage. A lazy commit ends at once and is durable
-//! later; if the power fails in between, recovery has to take the transaction back.
+//! later; if the power fails in between, recovery has to undo the transaction.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -38,7 +38,7 @@ impl Writers {
         self.forget(durable);
     }
 
-    /// Where the log begins that taking back may need, with the log `durable` so far.
+    /// Where the log begins that undoing may need, with the log `durable` so far.
     pub fn oldest_needed(&mut self, durable: Lsn) -> Option<Lsn> {
         self.forget(durable);
         let ended = self.ended.iter().map(|(_, first)| first);

@@ -21,12 +21,12 @@ use super::{Cache, Frame, PageKey};
 use crate::PageNumber;
 use crate::checksum::{copy_and_checksum, set_checksum};
 use crate::database::Database;
+use crate::databases::Databases;
 use crate::error::{EngineError, Result};
 use crate::flushmap::FlushMap;
 use crate::log::Lsn;
 use crate::log::writer::Log;
 use crate::page::{PageMut, PageView};
-use crate::store::Databases;
 
 /// Bytes of the largest coalesced write.
 const COALESCED_BYTES_MAX: usize = 512 * 1024;

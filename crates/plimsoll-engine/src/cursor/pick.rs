@@ -36,7 +36,7 @@ impl Walk {
         let database = work.store.database(self.tree.database)?;
         while !self.at_end {
             let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
-            let look = work.store.look(&database, |batch| {
+            let look = work.store.read(&database, |batch| {
                 look_at_leaves(batch, work, (&tree, &range, direction), rows_max, &pick)
             });
             let look = look.await?;

@@ -91,8 +91,8 @@ pub(super) async fn check(
 struct Values<'a> {
     table: &'a str,
     page_bytes: usize,
-    /// Whether chunks may be judged by their lengths: what is encrypted cannot be.
-    is_judged: bool,
+    /// Whether chunks may be checked by their lengths: what is encrypted cannot be.
+    is_checked: bool,
     references: &'a mut References,
     current: Option<Current>,
     /// Nodes were left out; chunks up to the next head may belong to one of them.
@@ -105,7 +105,7 @@ struct Values<'a> {
 struct Current {
     long_value: u64,
     length_bytes: u64,
-    /// The last chunk met: its offset and what is stored. Its length is judged when it is known
+    /// The last chunk met: its offset and what is stored. Its length is checked when it is known
     /// where the next one begins.
     last: Option<(u64, Vec<u8>)>,
 }
@@ -148,7 +148,7 @@ impl<'a> Values<'a> {
         Self {
             table: &placed.table.name,
             page_bytes,
-            is_judged: flags.all(|flags| flags & column_flags::ENCRYPTED == 0),
+            is_checked: flags.all(|flags| flags & column_flags::ENCRYPTED == 0),
             references,
             current: None,
             is_after_gap: false,
@@ -162,7 +162,7 @@ impl<'a> Values<'a> {
         let Some(current) = self.current.take() else {
             return;
         };
-        if !self.is_judged {
+        if !self.is_checked {
             return;
         }
         let reaches = current.reaches(current.length_bytes, self.page_bytes);
@@ -197,7 +197,7 @@ impl<'a> Values<'a> {
         }
         let current = self.current.as_mut().filter(|current| current.long_value == long_value);
         let current = current.ok_or("a chunk without a head")?;
-        let reaches = match self.is_judged {
+        let reaches = match self.is_checked {
             true => current.reaches(offset.into(), self.page_bytes),
             false => Reaches::Yes,
         };

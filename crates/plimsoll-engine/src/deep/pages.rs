@@ -129,7 +129,7 @@ impl PageStream {
         }
         self.fill();
         let ready = self.ready.pop_front();
-        let page = ready.map(|(number, bytes, start)| self.source.judge(number, bytes, start));
+        let page = ready.map(|(number, bytes, start)| self.source.check(number, bytes, start));
         self.source.spend(16).await;
         Ok(page)
     }
@@ -156,7 +156,7 @@ impl PageStream {
 }
 
 impl PageSource {
-    fn judge(&self, number: PageNumber, bytes: Rc<Buffer>, start: usize) -> ReadPage {
+    fn check(&self, number: PageNumber, bytes: Rc<Buffer>, start: usize) -> ReadPage {
         let size = self.size;
         let class = classify(&bytes[start..start + size.bytes()], number);
         let (bytes, start) = if let PageClass::Correctable { .. } = class {

@@ -16,8 +16,9 @@ use crate::cache::Cache;
 use crate::cache::writeback::{WriteAhead, Writeback};
 use crate::checkpoint::read_checkpoint;
 use crate::database::Database;
+use crate::databases::Databases;
 use crate::error::{EngineError, Result};
-use crate::header::{BackupMark, DatabaseHeader, DatabaseState};
+use crate::header::{BackupMark, DatabaseState};
 use crate::log::Lsn;
 use crate::log::header::GenerationHeader;
 use crate::log::holds::{NamedHolds, read_holds};
@@ -26,11 +27,10 @@ use crate::log::record::LogRecord;
 use crate::log::writer::Log;
 use crate::logtime::{LogTime, Signature};
 use crate::pending::PendingTrees;
-use crate::replay::{Replayed, replay_context};
-use crate::store::{Databases, Store};
+use crate::replay::{Replayed, check_numbers, replay_context};
+use crate::store::{Found, Store, Surroundings};
 use crate::table::Schema;
 use crate::transaction::{Transaction, UndoEntry};
-use crate::versions::VersionStore;
 
 impl Instance {
     /// Opens the databases, recovering them first if one of them was not shut down cleanly.
@@ -93,12 +93,7 @@ pub(super) struct Ground {
 }
 
 pub(super) fn needs_recovery(database: &Database) -> bool {
-    !matches!(database.header().state, DatabaseState::Clean | DatabaseState::JustCreated)
-}
-
-/// Whether a header says that its database is a backup that was not recovered yet.
-pub(super) fn is_backup_copy(header: &DatabaseHeader) -> bool {
-    header.current_full_backup.generation_min > 0
+    database.header().needs_recovery()
 }
 
 pub(super) async fn open_databases(
@@ -143,7 +138,8 @@ pub(super) async fn close_all(databases: &[Rc<Database>]) {
 }
 
 /// Where redo has to start: the checkpoint, or failing that the oldest generation a header asks
-/// for.
+/// for. A header is written before a checkpoint that lies in a later generation, so one that asks
+/// for more is older than the checkpoint beside it: an image that was put back.
 pub(super) async fn redo_start(
     files: &Files,
     options: &InstanceOptions,
@@ -151,11 +147,12 @@ pub(super) async fn redo_start(
     generations: &[GenerationFile],
 ) -> Result<Lsn> {
     let dirty = || databases.iter().filter(|database| needs_recovery(database));
+    check_numbers(dirty())?;
     let oldest =
         dirty().map(|database| database.header().generation_min_required).min().unwrap_or(0);
     // The pages of a backup copy are older than the checkpoint of the databases it was made of,
     // which may lie beside it.
-    let has_copy = dirty().any(|database| is_backup_copy(&database.header()));
+    let has_copy = dirty().any(|database| database.header().is_backup_copy());
     let checkpoint = match has_copy {
         true => None,
         false => read_checkpoint(files, &options.log.checkpoint(), options.context).await?,
@@ -164,7 +161,7 @@ pub(super) async fn redo_start(
         |signature: Signature| dirty().all(|database| database.header().log_signature == signature);
     let start = match checkpoint {
         Some((checkpoint, signature))
-            if of_this_stream(signature) && checkpoint.generation >= oldest =>
+            if of_this_stream(signature) && checkpoint.generation == oldest =>
         {
             checkpoint
         }
@@ -215,7 +212,7 @@ async fn nothing_to_replay(
         cache: Rc::new(Cache::new(opening.handle.clock().clone(), limits)),
         databases: open,
         unfinished: Default::default(),
-        leftovers: Vec::new(),
+        to_purge: Vec::new(),
         pending: PendingTrees::default(),
         transaction_max: 0,
         last,
@@ -279,8 +276,8 @@ pub(super) async fn activate(
         rolled_back,
     };
     let checkpoint = recovered_from.unwrap_or(Lsn::new(first_generation, 0));
-    let (unfinished, leftovers) = (replayed.unfinished, replayed.leftovers);
-    let shared = Shared {
+    let (unfinished, to_purge) = (replayed.unfinished, replayed.to_purge);
+    let found = Found {
         cache: replayed.cache,
         databases: replayed.databases,
         log,
@@ -288,7 +285,7 @@ pub(super) async fn activate(
         checkpoint,
         pending: replayed.pending,
     };
-    let instance = assemble(opening, shared, holds);
+    let instance = assemble(opening, found, holds);
     let recovered = report.recovered;
     if let Err(error) = begin_work(&instance, first_generation, unfinished, recovered).await {
         instance.store.log.fail(&error);
@@ -296,7 +293,7 @@ pub(super) async fn activate(
         let _ = instance.close().await;
         return Err(error);
     }
-    instance.store.queue_purge(leftovers);
+    instance.store.purge.extend(to_purge);
     Ok((instance, report))
 }
 
@@ -332,44 +329,19 @@ async fn found_holds(
     read_holds(&opening.files, names, signature, oldest, context).await
 }
 
-/// What the parts of an instance share.
-struct Shared {
-    cache: Rc<Cache>,
-    databases: Rc<Databases>,
-    log: Rc<Log>,
-    next_transaction: u64,
-    checkpoint: Lsn,
-    pending: PendingTrees,
-}
-
 /// Puts an instance together, at rest.
-fn assemble(opening: Opening, shared: Shared, holds: Holds) -> Rc<Instance> {
+fn assemble(opening: Opening, found: Found, holds: Holds) -> Rc<Instance> {
     let Opening { files, handle, options } = opening;
-    let log = shared.log;
-    let store = Rc::new(Store {
+    let log = found.log.clone();
+    let surroundings = Surroundings {
         handle: handle.clone(),
         files,
         context: options.context,
-        cache: shared.cache,
-        log: log.clone(),
-        databases: shared.databases,
-        versions: RefCell::new(VersionStore::new(options.version_store_bytes_max)),
-        writers: RefCell::default(),
-        pending: RefCell::new(shared.pending),
-        active: Cell::new(0),
-        next_transaction: Cell::new(shared.next_transaction),
-        purge: RefCell::default(),
-        purge_wanted: Notify::new(),
-        ended: Notify::new(),
-        checkpoint: Cell::new(shared.checkpoint),
-        page_images: if options.page_images { PageImages::Logged } else { PageImages::NotLogged },
+        version_store_bytes_max: options.version_store_bytes_max,
+        images: if options.page_images { PageImages::Logged } else { PageImages::NotLogged },
         extension_pages: options.extension_pages,
-        growing: RefCell::default(),
-        grown: Notify::new(),
-        closing: Cell::new(false),
-        stopping: Cell::new(false),
-        sealed: Cell::new(false),
-    });
+    };
+    let store = Rc::new(Store::new(surroundings, found));
     let (databases, spawner) = (store.databases.clone(), handle.clone());
     store.log.note_generations(Box::new(move |generation| {
         Box::pin(note_generation(databases.all(), spawner.clone(), generation))
@@ -426,7 +398,7 @@ async fn begin_work(
         instance.store.note_last_owned(&database).await?;
     }
     instance.start_tasks();
-    take_back_unfinished(instance, unfinished, recovered).await?;
+    undo_unfinished(instance, unfinished, recovered).await?;
     instance.release_pending().await
 }
 
@@ -435,7 +407,7 @@ async fn begin_work(
 async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Result<()> {
     let store = &instance.store;
     let mut databases = store.databases.all().into_iter();
-    if databases.any(|database| is_backup_copy(&database.header())) {
+    if databases.any(|database| database.header().is_backup_copy()) {
         // Before a header forgets that it is a backup's: from then on redo starts where this file
         // says.
         instance.write_checkpoint_file(store.checkpoint.get()).await?;
@@ -475,7 +447,7 @@ async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Re
     Ok(())
 }
 
-async fn take_back_unfinished(
+async fn undo_unfinished(
     instance: &Rc<Instance>,
     unfinished: BTreeMap<u64, Vec<UndoEntry>>,
     recovered: bool,
@@ -483,7 +455,7 @@ async fn take_back_unfinished(
     if recovered {
         instance.store.log.append(&LogRecord::RecoveryUndo);
     }
-    // All are known to the version store before the first is taken back: a row of one must not look
+    // All are known to the version store before the first is undone: a row of one must not look
     // dead to another.
     let transactions: Vec<Transaction> = unfinished
         .into_iter()

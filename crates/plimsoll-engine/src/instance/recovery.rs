@@ -2,7 +2,7 @@
 //! generation at a time.
 //!
 //! A replica feeds generations as they arrive, pauses and goes on (in another process, if need be),
-//! and activates when it is to take over; only then are unfinished transactions taken back. Crash
+//! and activates when it is to take over; only then are unfinished transactions undone. Crash
 //! recovery is the same: feed all there is, activate.
 //!
 //! It may activate at any point from which on no page in the files is newer than what was redone.
@@ -308,7 +308,7 @@ impl Recovery {
         self.replayer.abandon().await;
     }
 
-    /// Takes back what was not committed and opens the databases for work, with a new generation of
+    /// Undoes what was not committed and opens the databases for work, with a new generation of
     /// the same stream.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ pub async fn maintain(
     let mut next: PageNumber = 1;
     loop {
         store.handle.sleep(options.pause_ns).await;
-        if progress.stop.get() || store.stopping.get() {
+        if progress.stop.get() || store.is_stopping() {
             return store.log.check();
         }
         let count = pages_per_read.min(target.pages_in_use() + 1 - next);

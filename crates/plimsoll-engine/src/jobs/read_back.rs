@@ -38,7 +38,7 @@ pub async fn read_back(
     let mut next = store.log.durable().generation;
     let held = Held::begin(&instance, &format!("log read back for copy {copy}"), next);
     let mut previous = None;
-    while !(progress.stop.get() || store.stopping.get()) {
+    while !(progress.stop.get() || store.is_stopping()) {
         if store.log.durable().generation <= next {
             store.log.check()?;
             store.handle.sleep(LOOK_EVERY_NS).await;

@@ -1,7 +1,7 @@
 //! Reading a database from front to back while others write to it.
 //!
 //! A page read while it is being written may be half old, half new. A page that looks damaged is
-//! therefore judged only if no write of it was under way between the read's start and end;
+//! therefore checked only if no write of it was under way between the read's start and end;
 //! otherwise it is read again by itself, as often as writers get in the way.
 
 use std::rc::Rc;
@@ -45,19 +45,19 @@ pub(super) async fn read_chunk(
         let at = index as usize * page_bytes;
         // Nothing else runs between the two counts.
         let corrected_before = database.statistics().corrected;
-        let judged = judge(database, page, &mut bytes, at);
+        let checked = check(database, page, &mut bytes, at);
         corrected += database.statistics().corrected - corrected_before;
-        if let Err(damage) = judged {
+        if let Err(damage) = checked {
             let target = &mut bytes[at..at + page_bytes];
-            let judged = judge_alone(database, page, target, before, damage, purpose).await?;
-            damaged.extend(judged.map(|damage| (page, damage)));
+            let checked = check_alone(database, page, target, before, damage, purpose).await?;
+            damaged.extend(checked.map(|damage| (page, damage)));
         }
     }
     Ok(Chunk { first, bytes, damaged, corrected })
 }
 
 /// Pages never written are no damage here.
-fn judge(
+fn check(
     database: &Database,
     page: PageNumber,
     bytes: &mut Buffer,
@@ -65,11 +65,11 @@ fn judge(
 ) -> std::result::Result<(), PageDamage> {
     match database.check_buffer(page, bytes, position, true) {
         Err(PageDamage::Uninitialized) => Ok(()),
-        judged => judged,
+        checked => checked,
     }
 }
 
-async fn judge_alone(
+async fn check_alone(
     database: &Rc<Database>,
     page: PageNumber,
     target: &mut [u8],
@@ -80,7 +80,7 @@ async fn judge_alone(
     while database.was_written_since(page, before) {
         before = database.write_mark();
         let mut again = database.read_run(page, 1, purpose).await?;
-        match judge(database, page, &mut again, 0) {
+        match check(database, page, &mut again, 0) {
             Ok(()) => {
                 target.copy_from_slice(&again);
                 return Ok(None);

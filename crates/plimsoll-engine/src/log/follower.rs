@@ -1,7 +1,5 @@
 //! Follows the growing end of a log stream in its files.
 
-use plimsoll_io::DiskErrorKind;
-
 use super::Lsn;
 use super::generation::Generation;
 use super::reader::LogReader;
@@ -35,7 +33,8 @@ impl LogFollower {
     /// call.
     ///
     /// # Errors
-    /// [`EngineError::LogMissing`] if the generation to be read next was deleted, and whatever
+    /// [`EngineError::LogMissing`] if the generation to be read next was deleted,
+    /// [`EngineError::ForeignLog`] where it has read further than the generation went, and whatever
     /// reading finds.
     pub async fn poll(&mut self) -> Result<Vec<(Lsn, LogRecord)>> {
         let mut records = Vec::new();
@@ -52,14 +51,12 @@ impl LogFollower {
                     }),
                 };
             };
-            let generation = match self.reader.read_live(&file.path).await {
-                Ok(generation) => generation,
-                // It was renamed between looking and reading: look again.
-                Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
-            if generation.header.generation != self.next.generation {
+            let Some(generation) = self.reader.read_in_stream(&files, file).await? else {
                 continue;
+            };
+            let is_closed = files.iter().any(|file| file.generation > generation.header.generation);
+            if is_closed {
+                generation.check_reaches(self.next)?;
             }
             if let Some(previous) = &self.previous
                 && self.next.offset == 0
@@ -71,7 +68,6 @@ impl LogFollower {
                 records.push(record?);
             }
             self.next.offset = unread.place().offset;
-            let is_closed = files.iter().any(|file| file.generation > generation.header.generation);
             if !is_closed {
                 return Ok(records);
             }

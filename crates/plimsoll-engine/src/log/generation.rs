@@ -56,6 +56,22 @@ impl Generation {
         self.payload.truncate(end.offset as usize);
     }
 
+    /// Fails where reading was to go on behind its end: the reader knows log that a power cut took
+    /// back, or that was given up.
+    pub(super) fn check_reaches(&self, from: Lsn) -> Result<()> {
+        if from <= self.end() {
+            return Ok(());
+        }
+        Err(EngineError::ForeignLog {
+            path: self.path.clone(),
+            why: format!(
+                "it ends at {}, and reading was to go on from {from}: what lies between is not of \
+                 this history",
+                self.end()
+            ),
+        })
+    }
+
     /// The records from payload offset `from` on. `end` is where the last complete record ends.
     pub fn records(&self, from: u32) -> Records<'_> {
         Records { generation: self, offset: from as usize }

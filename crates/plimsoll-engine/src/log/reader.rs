@@ -143,9 +143,17 @@ impl LogReader {
 
     /// Reads and checks one generation, and makes durable what was read: its writer may have died
     /// before it was. Whoever changes files after what a log says reads it with this.
+    ///
+    /// # Errors
+    /// Of the current generation also where somebody writes it: nobody goes on with a log that is
+    /// another's.
     pub async fn read_durably(&self, path: &Path) -> Result<Generation> {
         let metadata = Context { purpose: Purpose::Metadata, ..self.context };
-        let file = self.files.open(path, OpenMode::Read, metadata).await?;
+        let mode = match path == self.names.current() {
+            true => OpenMode::Write,
+            false => OpenMode::Read,
+        };
+        let file = self.files.open(path, mode, metadata).await?;
         let mut result = self.read_open_generation(&file).await;
         if let Err(error) = file.sync(self.context).await {
             result = result.and(Err(error.into()));
@@ -192,6 +200,41 @@ impl LogReader {
         closed.map_err(|error| if is_missing(&error) { gone() } else { error })
     }
 
+    /// Reads a generation as far as it belongs to the stream: what lies behind the place where the
+    /// next one goes on was given up. `None` where files were renamed meanwhile: list them again.
+    pub(super) async fn read_in_stream(
+        &self,
+        files: &[GenerationFile],
+        wanted: &GenerationFile,
+    ) -> Result<Option<Generation>> {
+        let following = files.iter().find(|file| file.generation == wanted.generation + 1);
+        let read = async {
+            let generation = self.read_live(&wanted.path).await?;
+            let next = match following {
+                Some(file) => Some(self.read_header(&file.path).await?),
+                None => None,
+            };
+            Ok::<_, EngineError>((generation, next))
+        };
+        let (mut generation, next) = match read.await {
+            Ok(found) => found,
+            Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let is_other = |header: &GenerationHeader, number| header.generation != number;
+        if is_other(&generation.header, wanted.generation)
+            || next.as_ref().is_some_and(|next| is_other(next, wanted.generation + 1))
+        {
+            return Ok(None);
+        }
+        if let Some(next) = next.filter(|next| generation.goes_beyond(next)) {
+            generation.cut_at(next.previous_end);
+        }
+        Ok(Some(generation))
+    }
+
     async fn read_until_settled(&self, file: &File) -> Result<Generation> {
         let mut before: Option<Vec<Buffer>> = None;
         loop {
@@ -202,7 +245,7 @@ impl LogReader {
                 {
                     before = Some(parts);
                 }
-                judged => return judged,
+                checked => return checked,
             }
         }
     }

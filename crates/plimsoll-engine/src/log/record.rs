@@ -33,7 +33,7 @@ pub struct RowRecord {
     pub dbtime_before: u64,
     /// Line on the leaf.
     pub line: u16,
-    /// Whether this takes back the transaction's latest change that is not yet taken back.
+    /// Whether this undoes the transaction's latest change that is not yet undone.
     pub compensation: bool,
     /// Whole key of the row.
     pub key: Vec<u8>,
@@ -100,7 +100,7 @@ pub enum LogRecord {
         /// The transaction.
         transaction: u64,
     },
-    /// A transaction is completely taken back.
+    /// A transaction is completely undone.
     RolledBack {
         /// The transaction.
         transaction: u64,
@@ -111,7 +111,7 @@ pub enum LogRecord {
     Structure(StructureRecord),
     /// A page image.
     Image(ImageRecord),
-    /// Recovery begins to take back what was not committed.
+    /// Recovery begins to undo what was not committed.
     RecoveryUndo,
     /// The instance shut down cleanly.
     Term,
@@ -149,6 +149,16 @@ impl LogRecord {
             LogRecord::RecoveryUndo => kind::RECOVERY_UNDO,
             LogRecord::Term => kind::TERM,
             LogRecord::Checkpoint { .. } => kind::CHECKPOINT,
+        }
+    }
+
+    /// The number of the database whose pages it changes.
+    pub(crate) fn changed_database(&self) -> Option<u8> {
+        match self {
+            LogRecord::Row(row) => Some(row.database),
+            LogRecord::Structure(structure) => Some(structure.database),
+            LogRecord::Image(image) => Some(image.database),
+            _ => None,
         }
     }
 

@@ -63,6 +63,14 @@ impl LogRun {
         }
     }
 
+    /// A run without the records before `from`, which its reader knows.
+    pub(super) fn beginning_at(run: Rc<LogRun>, from: Lsn) -> Rc<LogRun> {
+        if run.from >= from {
+            return run;
+        }
+        Rc::new(LogRun { from, ..(*run).clone() })
+    }
+
     /// The bytes of its records.
     pub fn payload(&self) -> &[u8] {
         &self.payload[(self.from.offset - self.payload_from) as usize..]

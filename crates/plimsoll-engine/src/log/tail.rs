@@ -7,8 +7,6 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::DiskErrorKind;
-
 use super::Lsn;
 use super::reader::{Generation, LogReader};
 use super::run::LogRun;
@@ -57,8 +55,9 @@ impl LogTail {
     /// It may be dropped while it waits: nothing is lost.
     ///
     /// # Errors
-    /// [`EngineError::LogMissing`] for a generation that was purged, whatever reading finds, and
-    /// what the log failed with.
+    /// [`EngineError::LogMissing`] for a generation that was purged, [`EngineError::ForeignLog`]
+    /// where the place that it began at lies behind the end of its generation, whatever reading
+    /// finds, and what the log failed with.
     pub async fn next(&mut self) -> Result<Option<Rc<LogRun>>> {
         loop {
             if let Some(behind) = self.behind {
@@ -73,8 +72,8 @@ impl LogTail {
                 None => return Ok(None),
                 Some(Told::Run(run)) if run.upto <= self.next => {}
                 Some(Told::Run(run)) => {
-                    self.next = run.upto;
-                    return Ok(Some(run));
+                    let from = std::mem::replace(&mut self.next, run.upto);
+                    return Ok(Some(LogRun::beginning_at(run, from)));
                 }
                 Some(Told::Lagged { upto, .. }) => {
                     self.lags += 1;
@@ -87,6 +86,7 @@ impl LogTail {
     /// Reads one generation, up to `behind` at most; `None` if there is nothing in it for us.
     async fn read(&mut self, behind: Lsn) -> Result<Option<Rc<LogRun>>> {
         let generation = self.generation().await?;
+        generation.check_reaches(self.next)?;
         if let Some(previous) = &self.previous {
             LogReader::check_chain(previous, &generation.header, &generation.path)?;
         }
@@ -114,11 +114,8 @@ impl LogTail {
                     path: self.reader.names().directory().to_owned(),
                 });
             };
-            match self.reader.read_live(&file.path).await {
-                Ok(generation) if generation.header.generation == wanted => return Ok(generation),
-                Ok(_) => {}
-                Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+            if let Some(generation) = self.reader.read_in_stream(&files, file).await? {
+                return Ok(generation);
             }
         }
     }

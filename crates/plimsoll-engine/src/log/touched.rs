@@ -1,7 +1,7 @@
 //! Which pages were touched since a place in the log: those that a copy which was right at that
 //! place has to fetch, and no others.
 //!
-//! Every change of a page is logged with its page, also what recovery takes back and what is
+//! Every change of a page is logged with its page, also what recovery undoes and what is
 //! cleaned up outside any transaction. So the log from the place on names every page whose content
 //! can differ; a page that it does not name is the same at both ends. Where the log is gone, the
 //! database time of the pages says the same ([`jobs::touched`](crate::jobs::touched)). The flush

@@ -16,10 +16,10 @@ use std::rc::Rc;
 use plimsoll_io::{Handle, JoinHandle, Notify, Permits, Purpose};
 
 use crate::cache::{Cache, Frame, PageKey};
+use crate::databases::Databases;
 use crate::error::{EngineError, Result};
 use crate::log::Lsn;
 use crate::log::record::LogRecord;
-use crate::store::Databases;
 
 /// Reads under way at once.
 const READS_MAX: usize = 256;

@@ -29,7 +29,7 @@ pub(super) async fn build_index(
     let mut noted_in = store.log.tip().generation;
     let mut low = Bound::Unbounded;
     loop {
-        if store.closing.get() {
+        if store.is_closing() {
             return Err(EngineError::Closing);
         }
         let transaction = Transaction::begin_entered(store);
@@ -38,7 +38,7 @@ pub(super) async fn build_index(
         let last = match add_entries(transaction.work(), table, index, range).await {
             Ok(last) => last,
             Err(error) => {
-                // Before the tree goes, nothing in it may be left to be taken back.
+                // Before the tree goes, nothing in it may be left to be undone.
                 transaction.rollback().await?;
                 return Err(error);
             }

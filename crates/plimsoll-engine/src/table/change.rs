@@ -1,7 +1,7 @@
 //! One change of a schema: trees made or dropped, and rows of the catalog, as one transaction.
 //!
 //! A change is a task of its own and goes on when its caller stops waiting. It ends in one of two
-//! ways: committed, or taken back with every tree that it had made released. What cannot be
+//! ways: committed, or undone with every tree that it had made released. What cannot be
 //! released at once, because the disk reports an error, is released with the next change, by the
 //! close, or by whoever opens the database after a crash, see `pending.rs`. Where the pages that
 //! tell what a tree owns are damaged, its space is given up.
@@ -36,8 +36,8 @@ pub(super) fn system_tree(database: u8, object: u32, root: u32, kind: u32) -> Tr
 }
 
 impl Instance {
-    /// Carries out a change of a schema, alone. It has to commit itself; otherwise it is taken
-    /// back.
+    /// Carries out a change of a schema, alone. It has to commit itself; otherwise it is
+    /// undone.
     pub(super) async fn change_schema<R: 'static>(
         self: &Rc<Self>,
         database: u8,
@@ -73,7 +73,7 @@ impl Instance {
             let Some(doomed) = store.pending.borrow().next_doomed() else {
                 return Ok(());
             };
-            store.purge.borrow_mut().retain(|row| {
+            store.purge.queue.borrow_mut().retain(|row| {
                 let tree = row.tree;
                 tree.database != doomed.database || tree.object != doomed.object
             });

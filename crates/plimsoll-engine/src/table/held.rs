@@ -1,9 +1,18 @@
-//! The values of a row while it is changed: those that its record will hold, and the numbers of
-//! those that lie apart.
+//! A row as it is stored, and its values while it is changed: those that its record will hold, and
+//! the numbers of those that lie apart.
 
 use std::collections::BTreeMap;
 
 use crate::ColumnId;
+
+/// A row as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRow {
+    /// Its primary key.
+    pub key: Vec<u8>,
+    /// Its record.
+    pub record: Vec<u8>,
+}
 
 /// A value on its way into a record.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -126,7 +126,7 @@ impl Schema {
                      it, then change the table",
                 );
             }
-            either(store.ended.notified(), store.handle.sleep(until_ns - now_ns)).await;
+            either(store.life.ended(), store.handle.sleep(until_ns - now_ns)).await;
         }
         Ok(taken)
     }

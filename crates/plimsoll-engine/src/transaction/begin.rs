@@ -13,7 +13,7 @@ impl Transaction {
     /// Begins a transaction that sees everything committed so far. Where the instance is closing,
     /// every operation of it says so.
     pub fn begin(store: &Rc<Store>) -> Transaction {
-        if store.closing.get() {
+        if store.is_closing() {
             return Self::refused(store);
         }
         Self::begin_entered(store)
@@ -32,14 +32,12 @@ impl Transaction {
 
     /// The next number, for a transaction that is begun later.
     pub(crate) fn take_number(store: &Store) -> u64 {
-        let id = store.next_transaction.get();
-        store.next_transaction.set(id + 1);
-        id
+        store.take_transaction_number()
     }
 
     /// Begins a transaction whose number was taken before.
     pub(crate) fn begin_numbered(store: &Rc<Store>, id: u64) -> Transaction {
-        store.active.set(store.active.get() + 1);
+        store.life.begin();
         let snapshot = store.versions.borrow_mut().open_snapshot();
         let status = Rc::new(TransactionStatus::new(id));
         Self::of(Work::new(store, status, snapshot))
@@ -54,10 +52,10 @@ impl Transaction {
         let transaction = Self::begin_entered(store);
         let work = transaction.work();
         let status = Rc::new(TransactionStatus::new(id));
-        // Its records lie behind the checkpoint that redo started from: until all is taken back,
+        // Its records lie behind the checkpoint that redo started from: until all is undone,
         // redo must start there again.
         store.writers.borrow_mut().note(id, store.checkpoint.get());
-        // Rows still to be taken back must not look dead to anybody meanwhile.
+        // Rows still to be undone must not look dead to anybody meanwhile.
         for entry in &undo {
             store.versions.borrow_mut().push(entry.row.clone(), status.clone(), Before::Absent);
         }
@@ -76,7 +74,7 @@ impl Work {
             snapshot,
             undo: RefCell::default(),
             changes_made: Cell::new(0),
-            taken_back: Cell::new(0),
+            undone: Cell::new(0),
             steps_begun: Cell::new(0),
             steps: RefCell::default(),
             under_way: Cell::default(),

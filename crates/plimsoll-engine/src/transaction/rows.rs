@@ -46,7 +46,7 @@ impl Work {
         let database = self.store.database(tree.database)?;
         let row = RowKey { tree, key: key.to_vec() };
         self.store
-            .look(&database, |batch| {
+            .read(&database, |batch| {
                 let (path, line) = find(batch, &tree, key)?;
                 let Ok(line) = line else {
                     return Ok(self.visible(&row, None));
@@ -69,7 +69,7 @@ impl Work {
     ) -> Result<Option<R>> {
         let database = self.store.database(tree.database)?;
         self.store
-            .look(&database, |batch| {
+            .read(&database, |batch| {
                 let (path, line) = find(batch, &tree, key)?;
                 let Ok(line) = line else {
                     let key = key.to_vec();
@@ -110,7 +110,7 @@ impl Work {
         keys: &[impl AsRef<[u8]>],
     ) -> Result<Option<usize>> {
         let database = self.store.database(tree.database)?;
-        self.store.look(&database, |batch| self.first_absent_step(batch, tree, keys)).await
+        self.store.read(&database, |batch| self.first_absent_step(batch, tree, keys)).await
     }
 
     /// Inserts a row.
@@ -263,8 +263,7 @@ impl Work {
         change: RowChange,
         before: Before,
     ) -> Step<()> {
-        let inverse =
-            change.inverse().expect("transactions make only changes that can be taken back");
+        let inverse = change.inverse().expect("transactions make only changes that can be undone");
         let first = self.store.log.tip();
         batch.row(self.record(row, leaf, line, change, false))?;
         self.store.writers.borrow_mut().note(self.status.id, first);

@@ -5,8 +5,8 @@
 //! leaves its transaction half done: from then on it can be rolled back, wholly or to a savepoint
 //! before the operation, and not be committed, whatever is done in it afterwards.
 //!
-//! What an operation that fails has done is taken back by going back to where it began. A second
-//! change beside it would be taken back with it, in part; so a change is alone, and reads go beside
+//! What an operation that fails has done is undone by going back to where it began. A second
+//! change beside it would be undone with it, in part; so a change is alone, and reads go beside
 //! each other only.
 
 // Circle: the steps of a transaction are kept by it, in a file of their own.
@@ -92,30 +92,30 @@ impl Work {
         Steps { number }
     }
 
-    /// Ends it: it is wholly done, or wholly taken back. What was abandoned before it stays half
+    /// Ends it: it is wholly done, or wholly undone. What was abandoned before it stays half
     /// done.
     pub(crate) fn end_steps(&self, steps: &Steps) {
         self.steps.borrow_mut().remove(&steps.number);
     }
 
-    /// Forgets what began when there were at least so many changes: all of it was taken back.
+    /// Forgets what began when there were at least so many changes: all of it was undone.
     pub(super) fn forget_steps_from(&self, changes: usize) {
         self.steps.borrow_mut().retain(|_, before| *before < changes);
     }
 
-    /// Whether an operation was begun and neither ended nor taken back.
+    /// Whether an operation was begun and neither ended nor undone.
     pub(crate) fn is_begun(&self, steps: &Steps) -> bool {
         self.steps.borrow().contains_key(&steps.number)
     }
 
-    /// Whether any operation was begun and neither ended nor taken back.
+    /// Whether any operation was begun and neither ended nor undone.
     pub(crate) fn is_half_done(&self) -> bool {
         !self.steps.borrow().is_empty()
     }
 
-    /// How far the transaction has come: changes it holds, changes it has taken back.
+    /// How far the transaction has come: changes it holds, changes it has undone.
     pub(crate) fn progress(&self) -> (usize, u64) {
-        (self.undo.borrow().len(), self.taken_back.get())
+        (self.undo.borrow().len(), self.undone.get())
     }
 
     /// Whether a row of `tree` that `concerns` may have changed in this transaction since `before`.
@@ -125,8 +125,8 @@ impl Work {
         tree: &Tree,
         concerns: impl Fn(&[u8]) -> bool,
     ) -> bool {
-        let (changes, taken_back) = before;
+        let (changes, undone) = before;
         let since = |undo: &Undo| undo.entry.row.tree == *tree && concerns(&undo.entry.row.key);
-        taken_back != self.taken_back.get() || self.undo.borrow().iter().skip(changes).any(since)
+        undone != self.undone.get() || self.undo.borrow().iter().skip(changes).any(since)
     }
 }

@@ -1,6 +1,6 @@
-//! Taking back what a transaction did: all of it, or what came after a savepoint.
+//! Undoing what a transaction did: all of it, or what came after a savepoint.
 
-// Circle: taking back is methods of a transaction's work, in a file of their own.
+// Circle: undoing is methods of a transaction's work, in a file of their own.
 use super::{Undo, UndoEntry, Work};
 use crate::batch::{Batch, Step};
 use crate::btree::find;
@@ -28,11 +28,11 @@ impl Work {
         }
     }
 
-    /// Takes back everything done since the savepoint.
+    /// Undoes everything done since the savepoint.
     ///
     /// # Errors
     /// [`EngineError::SavepointGone`] where the savepoint stands for nothing any more; nothing is
-    /// taken back then.
+    /// undone then.
     pub(crate) async fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
         let keep = savepoint.changes;
         if !self.holds(savepoint) {
@@ -41,7 +41,7 @@ impl Work {
         // Half-way back is a state nobody asked for: if this ends early, the transaction can only
         // be rolled back, or to here again.
         let steps = self.begin_steps_at(keep);
-        self.take_back(keep).await?;
+        self.undo_until(keep).await?;
         self.end_steps(&steps);
         // What was half done before the savepoint still is.
         self.forget_steps_from(keep);
@@ -58,22 +58,22 @@ impl Work {
         savepoint.transaction == self.status.id && last == Some(savepoint.last)
     }
 
-    /// Notes how a change is taken back.
+    /// Notes how a change is undone.
     pub(super) fn note_undo(&self, entry: UndoEntry) {
         let number = self.changes_made.get() + 1;
         self.changes_made.set(number);
         self.undo.borrow_mut().push(Undo { entry, number });
     }
 
-    /// Takes changes back until `keep` are left.
-    async fn take_back(&self, keep: usize) -> Result<()> {
+    /// Undoes changes until `keep` are left.
+    async fn undo_until(&self, keep: usize) -> Result<()> {
         loop {
             let entry = {
                 let undo = self.undo.borrow();
                 if undo.len() <= keep {
                     return Ok(());
                 }
-                let last = undo.last().expect("there is a change to take back");
+                let last = undo.last().expect("there is a change to undo");
                 last.entry.clone()
             };
             let database = self.store.database(entry.row.tree.database)?;
@@ -84,7 +84,7 @@ impl Work {
     fn undo_step(&self, batch: &mut Batch<'_>, entry: &UndoEntry) -> Step<Progress<()>> {
         let (path, line) = find(batch, &entry.row.tree, &entry.row.key)?;
         let Ok(line) = line else {
-            let damage = PageDamage::Link("a row to be taken back is not in its tree");
+            let damage = PageDamage::Link("a row to be undone is not in its tree");
             return Err(batch.damaged(path.leaf, damage));
         };
         let (present, free, why) = batch.with(path.leaf, |view| {
@@ -99,10 +99,10 @@ impl Work {
         }
         batch.row(self.record(&entry.row, path.leaf, line, entry.inverse.clone(), true))?;
         self.undo.borrow_mut().pop();
-        self.taken_back.set(self.taken_back.get() + 1);
+        self.undone.set(self.undone.get() + 1);
         let gone = self.store.versions.borrow_mut().pop(&entry.row, &self.status);
         if gone && matches!(entry.inverse, RowChange::Delete { .. }) {
-            self.store.queue_purge(vec![entry.row.clone()]);
+            self.store.purge.extend(vec![entry.row.clone()]);
         }
         Ok(Progress::Done(()))
     }
@@ -111,7 +111,7 @@ impl Work {
         if self.is_refused {
             return Ok(());
         }
-        let result = self.take_back(0).await;
+        let result = self.undo_until(0).await;
         if result.is_ok() && self.has_logged() {
             let appended =
                 self.store.log.append(&LogRecord::RolledBack { transaction: self.status.id });
@@ -122,7 +122,7 @@ impl Work {
             // Nothing is closed as clean any more where a transaction is left; recovery takes it
             // back.
             Ok(()) | Err(EngineError::Closing) => {}
-            // Its changes are still on the pages: only recovery can take them back now, so nothing
+            // Its changes are still on the pages: only recovery can undo them now, so nothing
             // may be closed as clean.
             Err(error) => self.store.log.fail(error),
         }
@@ -133,8 +133,7 @@ impl Work {
 
     pub(super) fn end(&self) {
         let gone = self.store.versions.borrow_mut().close_snapshot(self.snapshot);
-        self.store.queue_purge(gone);
-        self.store.active.set(self.store.active.get() - 1);
-        self.store.ended.notify_all();
+        self.store.purge.extend(gone);
+        self.store.life.end();
     }
 }

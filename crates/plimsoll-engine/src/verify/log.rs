@@ -171,7 +171,7 @@ pub(super) fn is_spare(path: &Path) -> bool {
 pub(super) fn foreign_spare(file: &File) -> FileReport {
     let reason = "it is by its name a log made ready or held in reserve, and it is not empty as \
      ours are: another program wrote it";
-    FileReport::not_judged(
+    FileReport::not_checked(
         file.path(),
         "log_prepared",
         file.opened().length_bytes,
@@ -253,7 +253,7 @@ pub(super) async fn verify_checkpoint(file: &File) -> Result<FileReport, ReadErr
 }
 
 /// Checks a flush map: its header and every page. That of another program has the file type, but
-/// not our mark: it is not judged.
+/// not our mark: it is not checked.
 pub(super) async fn verify_flush_map(
     file: &File,
     handle: &Handle,
@@ -272,7 +272,7 @@ pub(super) async fn verify_flush_map(
             if !is_our_map(&buffer) {
                 let reason =
                     "it is the flush map of another program, whose pages are not known here";
-                return Ok(FileReport::not_judged(
+                return Ok(FileReport::not_checked(
                     file.path(),
                     "flush_map",
                     length_bytes,

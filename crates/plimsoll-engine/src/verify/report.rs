@@ -249,7 +249,7 @@ impl FileReport {
     }
 
     /// The report on a file of another program or version.
-    pub(super) fn not_judged(
+    pub(super) fn not_checked(
         path: &Path,
         kind: &'static str,
         file_bytes: u64,

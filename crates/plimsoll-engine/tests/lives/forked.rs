@@ -7,9 +7,14 @@ use std::rc::Rc;
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
+use plimsoll_engine::log::Lsn;
+use plimsoll_engine::log::follower::LogFollower;
 use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::log::reader::LogReader;
+use plimsoll_engine::log::record::LogRecord;
+use plimsoll_engine::log::tail::LogTail;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_io::{Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
+use plimsoll_io::{Context, Files, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
 
 use crate::life::*;
 use crate::support::*;
@@ -115,4 +120,70 @@ fn log_that_was_given_up_and_comes_back_is_cut_where_the_next_generation_goes_on
         wanted.sort();
         assert_eq!(rows, wanted, "images {page_images}");
     }
+}
+
+fn reader(files: &Files) -> LogReader {
+    LogReader::new(files.clone(), LogNames::new(LOG, "E00"), Context::default())
+}
+
+/// All records of the tail of a log that is closed meanwhile.
+async fn told_by_tail(
+    instance: Rc<Instance>,
+    files: &Files,
+    from: Lsn,
+) -> Result<Vec<(Lsn, LogRecord)>, EngineError> {
+    let mut tail = LogTail::begin(&instance.store().log, reader(files), from, 1 << 20);
+    instance.close().await?;
+    let mut told = Vec::new();
+    while let Some(run) = tail.next().await? {
+        told.extend(run.records()?);
+    }
+    Ok(told)
+}
+
+/// Why it matters: a copy that is fed log of a history that was given up is a copy of something
+/// that never was.
+#[test]
+fn who_follows_the_log_is_told_of_one_history_only() {
+    let setup = setup(true);
+    let (tree, copy, old) = parted_in_one_generation(&setup, 60);
+    take_over(&setup, &copy, tree);
+    let names = LogNames::new(LOG, "E00");
+    copy.load(names.closed(1), &old.bytes(names.current()).unwrap());
+    live(&copy, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup)).await;
+        let followed = LogFollower::new(reader(&files), Lsn::new(1, 0)).poll().await.unwrap();
+        let told = told_by_tail(instance, &files, Lsn::new(1, 0)).await.unwrap();
+        let mut history = reader(&files).read_history(1).await.unwrap();
+        let mut logged = Vec::new();
+        while let Some(generation) = history.next().await.unwrap() {
+            logged.extend(generation.records(0).map(Result::unwrap));
+        }
+        assert!(logged.iter().filter(|(at, _)| at.generation == 1).count() > 20);
+        assert!(told == logged, "{} records told, {} logged", told.len(), logged.len());
+        assert!(logged.starts_with(&followed) && followed.len() > 20);
+    });
+}
+
+/// Why it matters: what a copy has heard may be taken back, and it comes back with a place that the
+/// log does not reach any more. It must be told, and the instance must live on.
+#[test]
+fn who_has_followed_further_than_the_log_goes_is_told_so() {
+    let setup = setup(true);
+    let (tree, copy, old) = parted_in_one_generation(&setup, 60);
+    let of_old = setup.clone();
+    let place = live(&old, |files, _| async move {
+        let mut follower = LogFollower::new(reader(&files), Lsn::new(1, 0));
+        let told = follower.poll().await.unwrap();
+        assert!(told.len() > 60);
+        follower.position()
+    });
+    take_over(&of_old, &copy, tree);
+    live(&copy, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup)).await;
+        let followed = LogFollower::new(reader(&files), place).poll().await;
+        assert!(matches!(followed, Err(EngineError::ForeignLog { .. })), "{followed:?}");
+        let told = told_by_tail(instance, &files, place).await;
+        assert!(matches!(told, Err(EngineError::ForeignLog { .. })), "{told:?}");
+    });
 }

@@ -7,6 +7,7 @@ mod support;
 
 mod life;
 
+mod chains;
 mod closing;
 mod dropped;
 mod following;
@@ -16,5 +17,6 @@ mod killed;
 mod log_versions;
 mod long_operation;
 mod lost_log;
+mod mixed_files;
 mod recovery_steps;
 mod savepoints;

@@ -159,7 +159,7 @@ async fn back_up(instance: &Rc<Instance>, polls: u64) {
         backup.finish().await
     };
     if let Some(Err(error)) = give_up_after(polls, backing_up).await {
-        assert!(instance.store().closing.get(), "a backup of sound pages: {error}");
+        assert!(instance.store().is_closing(), "a backup of sound pages: {error}");
     }
 }
 

@@ -207,7 +207,7 @@ fn beside_an_old_reader_memory_is_bounded_and_the_purge_catches_up() {
         }
         assert_eq!(instance.store().versions.borrow().bytes(), 0);
         handle.sleep(2 * NANOS_PER_SECOND).await;
-        let waiting = instance.store().purge.borrow().len();
+        let waiting = instance.store().purge.len();
         assert_eq!(waiting, 0, "rows wait for the purge though nobody is at work");
     };
     let deleted = with_rows(reads_of(2_000_000), VERSION_BYTES_MAX, story);

@@ -115,7 +115,7 @@ fn a_damaged_leaf_does_not_stop_the_purge_of_others() {
             instance.database(1).unwrap().statistics().refused > refused,
             "the purge never met the damaged page"
         );
-        assert_eq!(instance.store().purge.borrow().len(), 0, "rows wait for the purge");
+        assert_eq!(instance.store().purge.len(), 0, "rows wait for the purge");
         let transaction = instance.begin();
         let id = 7_000i32.to_le_bytes();
         other.insert(&transaction, &[(id_column, Some(&id[..]))]).await.unwrap();

@@ -22,7 +22,8 @@ fn on_disk<F: Future<Output = ()> + 'static>(story: impl FnOnce(Files) -> F + 's
 /// Opens the map of a database of so many pages.
 async fn opened(files: &Files, path: &Path, pages: u32) -> (plimsoll_io::File, FlushMap) {
     let context = Context::default();
-    let opened = open_flush_map(files, path.to_owned(), Signature::default(), pages, context).await;
+    let opened =
+        open_flush_map(files, path.to_owned(), Signature::default(), (pages, false), context).await;
     let (file, map, damaged) = opened.unwrap();
     assert_eq!(damaged, 0, "no page of {} is damaged", path.display());
     (file, map)
