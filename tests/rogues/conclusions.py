@@ -33,13 +33,18 @@ def conclude(rogue: Rogue, home: Path) -> Concluded:
         try:
             _plant(rogue, site, process, home / "run")
             exit_code = _wait(rogue, site, process)
+            if rogue.is_verified and site.disk is not None:
+                applied = json.loads(site.disk.tell("count"))
+                site.disk.tell("rules []")
+                exit_code = _verify(site, home)
         finally:
             if site.disk is not None:
-                applied = json.loads(site.disk.tell("count"))
+                applied = applied or json.loads(site.disk.tell("count"))
                 site.disk.tell("rules []")
             process.kill()
             process.wait()
-    return replace(_read(home, exit_code, time.monotonic() - began), applied=tuple(applied))
+    read = _verified if (home / "verified").exists() else _read
+    return replace(read(home, exit_code, time.monotonic() - began), applied=tuple(applied))
 
 
 def _start(rogue: Rogue, site: Site, home: Path) -> subprocess.Popen[str]:
@@ -91,6 +96,33 @@ def _wait(rogue: Rogue, site: Site, process: subprocess.Popen[str]) -> int | Non
             arm(site, rogue.rules)
         time.sleep(LOOK_S)
     return process.poll()
+
+
+def _verify(site: Site, home: Path) -> int:
+    """Check the files that the run has left; the exit code."""
+    command = [*PLIMSOLL, "verify", str(site.path)]
+    found = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
+    (home / "verified").write_text(found.stdout + found.stderr)
+    return found.returncode
+
+
+def _verified(home: Path, exit_code: int | None, seconds: float) -> Concluded:
+    """What is concluded of the files: the lines of those that are not sound."""
+    text = (home / "verified").read_text()
+    result = {0: "pass", 1: "fail"}.get(-1 if exit_code is None else exit_code, "inconclusive")
+    wrong = [line.strip() for line in text.splitlines() if "(-1119)" in line or ": damaged" in line]
+    return Concluded(
+        result=result,
+        headline="Verified as sound" if result == "pass" else "Verified as damaged",
+        reasons=tuple(wrong),
+        failed=(),
+        bottlenecks=(),
+        hindrances=(),
+        warnings=(),
+        text=text,
+        exit_code=exit_code,
+        seconds=seconds,
+    )
 
 
 def _read(home: Path, exit_code: int | None, seconds: float) -> Concluded:

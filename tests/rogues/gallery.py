@@ -16,6 +16,9 @@ READ_MEAN, LOG_MEAN = ("database_read_latency_mean",), ("log_write_latency_mean"
 IO_ERRORS, BAD_PAGES = ("io_errors",), ("bad_pages",)
 
 
+TWO = ("--databases", "2", *LOAD[2:])
+
+
 def reads(do: str, one_in: float = 1, **more: float) -> tuple[Rule, ...]:
     """A rule for reads of databases."""
     return (Rule("read", do, "database", one_in, **more),)  # type: ignore[arg-type]
@@ -98,6 +101,75 @@ SOUND = (
         "each write that is not to the database is held back by 4 ms: within 10 ms",
         "pass",
         rules=slow_log(4),
+    ),
+    Rogue(
+        "sectors of 4 KiB",
+        "ext4 on a loop device whose smallest transfer is 4 KiB",
+        "pass",
+        "loop, 4 KiB sectors",
+    ),
+    Rogue(
+        "slow before the load",
+        "reads and writes of 30 ms until the load begins, none after",
+        "pass",
+        armed_at="",
+        rules=(
+            Rule("read", "delay", "", ms=30, times=100),
+            Rule("write", "delay", "", ms=30, times=100),
+        ),
+    ),
+    Rogue(
+        "rare reads of 60 ms",
+        "one read of 50 takes 60 ms: the mean stays far within the limit",
+        "pass",
+        seconds=6,
+        rules=reads("delay", 50, ms=60),
+        never=("stalled",),
+    ),
+)
+UNEVEN = (
+    Rogue(
+        "one slow database of two",
+        "reads of the second database only are held back by 90 ms",
+        "fail",
+        options=TWO,
+        seconds=6,
+        rules=(Rule("read", "delay", "second", ms=90),),
+        failed=READ_MEAN,
+        words=("(instance2/database001)",),
+        never=("(instance1/database001)",),
+    ),
+    Rogue(
+        "slow in the first tenth",
+        "reads of 300 ms in the first 3 s of 30",
+        "fail or pass",
+        seconds=30,
+        rules=reads("delay", ms=300, until_s=3),
+        hinders=("stalled",),
+    ),
+    Rogue(
+        "slow in the last tenth",
+        "reads of 300 ms in the last 3 s of 30",
+        "fail or pass",
+        seconds=30,
+        rules=reads("delay", ms=300, after_s=27),
+        hinders=("stalled",),
+    ),
+    Rogue(
+        "slower and slower",
+        "reads take 0.9 ms more with each second of 30: 14 on average, 24 in the last fifth",
+        "pass",
+        seconds=30,
+        rules=reads("delay", ms=0.1, ms_per_s=0.9),
+        hinders=("slower and slower",),
+    ),
+    Rogue(
+        "slow database writes",
+        "each write to the database is held back by 400 ms",
+        "fail",
+        seconds=6,
+        rules=writes("delay", ms=400),
+        failed=("page_fault_stalls",),
     ),
 )
 SLOW = (
@@ -226,6 +298,13 @@ SPOILT_READS = (
         seconds=6,
         rules=reads("stale", 5),
     ),
+    Rogue(
+        "reads from the other database",
+        "one read of 5 returns the same place of another database",
+        "fail",
+        options=TWO,
+        rules=(Rule("read", "misdirect", "crosswise", 5),),
+    ),
 )
 SPOILT_WRITES = (
     Rogue(
@@ -249,6 +328,20 @@ SPOILT_WRITES = (
         "fail",
         rules=writes("misdirect", 5),
         is_fast=True,
+    ),
+    Rogue(
+        "writes into the other database",
+        "one write of 5 lands in the same place of another database",
+        "fail",
+        options=TWO,
+        rules=(Rule("write", "misdirect", "crosswise", 5),),
+    ),
+    Rogue(
+        "late writes",
+        "each write is acknowledged at once and carried out within 3 s, in any order",
+        "fail",
+        seconds=6,
+        rules=writes("late", ms=3000),
     ),
     Rogue("zeroed writes", "one write of 5 writes zeros", "fail", rules=writes("zero", 5)),
     Rogue(
@@ -422,6 +515,14 @@ ERRORS = (
         seconds=6,
     ),
     Rogue(
+        "file system turns read-only",
+        "the kernel aborts the journal and takes no more writes",
+        "fail",
+        "loop",
+        mishap="read-only",
+        seconds=20,
+    ),
+    Rogue(
         "hung read",
         "a read never returns",
         "fail",
@@ -445,7 +546,36 @@ NOT_TESTED = (
         words=("whether a flush reaches stable storage was not tested", "plimsoll powercut"),
     ),
     Rogue(
+        "cache lost after the run",
+        "one write of 5 is read back as written, and is gone after the run; plimsoll verify",
+        "fail",
+        rules=(Rule("write", "forget", "pages", 5),),
+        is_verified=True,
+        words=("were lost (-1119)",),
+    ),
+    Rogue(
+        "sound disk, verified after the run",
+        "nothing; plimsoll verify of the databases and logs",
+        "pass",
+        is_verified=True,
+    ),
+    Rogue(
         "memory", "a tmpfs", "pass", "tmpfs", words=("memory", '"qualifying": false'), is_fast=True
+    ),
+    Rogue(
+        "rate out of reach",
+        "a tmpfs, of which 1,000,000 I/O a second are required",
+        "inconclusive",
+        "tmpfs",
+        options=(*LOAD, "--required-iops", "1000000"),
+        never=("the device: ",),
+    ),
+    Rogue(
+        "small cache over memory",
+        "a tmpfs under a cache of 16 MiB",
+        "pass or inconclusive",
+        "tmpfs",
+        options=(*LOAD[:4], "--cache-mib", "16", *LOAD[6:]),
     ),
     Rogue(
         "compressed memory",
@@ -528,6 +658,7 @@ ARRAYS = (
 
 GALLERY = (
     *SOUND,
+    *UNEVEN,
     *SLOW,
     *SPOILT_READS,
     *SPOILT_WRITES,

@@ -4,7 +4,8 @@ docs/honesty.md.
     python -m tests.rogues.gather [--page FILE] [--at-once N] [WORD ...]
 
 With words only the rows whose name holds one of them are carried out; the others keep their lines
-of the page. Wants root. It ends with 1 where a conclusion is not what its row demands.
+of the page, as do those that others on the machine have spoilt. Wants root. It ends with 1 where a
+conclusion is not what its row demands.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,10 +25,25 @@ import pytest
 from tests.rogues.conclusions import conclude
 from tests.rogues.gallery import GALLERY
 from tests.rogues.page import Row, kept_lines, page_of
-from tests.rogues.rogue import Rogue, mistakes
+from tests.rogues.rogue import MACHINE_WAS_BUSY, Rogue, mistakes, was_busy
+
+#: How often a row is carried out on a machine that others keep busy.
+ATTEMPTS = 3
 
 
 def row_of(rogue: Rogue) -> Row:
+    """Carry out one row, again where others kept the processor from a sound storage.
+
+    What is said of it then is right, and no answer to what is asked here.
+    """
+    for _ in range(ATTEMPTS):
+        row = _row_of(rogue)
+        if row.concluded is None or not was_busy(rogue, row.concluded):
+            return row
+    return Row(rogue, None, (), MACHINE_WAS_BUSY)
+
+
+def _row_of(rogue: Rogue) -> Row:
     """Carry out one row below a temporary folder, which is removed if it went as demanded."""
     home = Path(tempfile.mkdtemp(prefix="plimsoll-rogues-"))
     try:
@@ -35,7 +52,7 @@ def row_of(rogue: Rogue) -> Row:
         shutil.rmtree(home)
         return Row(rogue, None, (), str(skipped))
     wrong = tuple(mistakes(rogue, concluded))
-    if not wrong:
+    if not wrong or was_busy(rogue, concluded):
         shutil.rmtree(home)
     return Row(rogue, concluded, wrong, "")
 
@@ -74,10 +91,9 @@ def _in_order(done: dict[str, Row], before: str) -> list[Row]:
 
     Those not carried out keep what the page before says.
     """
-    left_out = "left out"
+    rows = [done.get(rogue.name) or Row(rogue, None, (), "left out") for rogue in GALLERY]
     return [
-        done.get(rogue.name) or Row(rogue, None, (), left_out, kept_lines(before, rogue))
-        for rogue in GALLERY
+        row if row.concluded else replace(row, kept=kept_lines(before, row.rogue)) for row in rows
     ]
 
 

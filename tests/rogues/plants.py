@@ -15,23 +15,32 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.rogues.rogue import PLACE
 from tests.support.disk_rules import Rule
-from tests.support.places import file_system, mounted
+from tests.support.places import file_system, loop_device, mounted
 from tests.support.power_cut_lab import Machine, machine, needs
 
-#: Room for a database of 64 MiB, its logs and what it grows by.
-MEBIBYTES = 512
+#: Room for two databases of 64 MiB, their logs and what they grow by.
+MEBIBYTES = 1024
+#: Two headers stand before the pages of a database.
+HEADERS_BYTES = 2 * 32768
 #: Seconds into the load at which something befalls it.
 MISHAP_AFTER_S = 1.0
 STOPPED_S = 4.0
 #: Files by the word of a rule; `raw_files` keeps pages and log in files of its own.
-PATTERNS = {"database": ("*.edb", "*.dat"), "log": ("E00*.log",), "files": ("*.dat",)}
+PATTERNS = {
+    "database": ("*.edb", "*.dat"),
+    "first": ("instance1/*.edb",),
+    "second": ("instance2/*.edb",),
+    "log": ("E00*.log",),
+    "files": ("*.dat",),
+}
 _FIEMAP, _EXTENTS_MAX = 0xC020660B, 512
 _FIEMAP_SYNC = 1
 
@@ -49,8 +58,25 @@ class Site:
 def arm(site: Site, rules: Sequence[Rule]) -> None:
     """Give the disk its rules, for the places where files lie now."""
     if site.disk is not None:
-        ranges = {kind: places_of(site.path, kind) for kind in {rule.where for rule in rules}}
-        site.disk.tell(f"rules {json.dumps([rule.plain(ranges[rule.where]) for rule in rules])}")
+        plain = [_placed(site.path, rule) for rule in rules]
+        site.disk.tell(f"rules {json.dumps(plain)}")
+
+
+def _placed(path: Path, rule: Rule) -> dict[str, Any]:
+    """A rule as it is told to the disk; what lands crosswise lands in the same place of the other
+    database.
+    """
+    if rule.where == "pages":
+        places = places_of(path, "database")
+        return rule.plain([(start + HEADERS_BYTES, end) for start, end in places[:1]] + places[1:])
+    if rule.where != "crosswise":
+        return rule.plain(places_of(path, rule.where))
+    both = places_of(path, "first")[:1] + places_of(path, "second")[:1]
+    if len(both) < 2:
+        return rule.plain([])
+    (start, end), (other, other_end) = both
+    length = min(end - start, other_end - other)
+    return replace(rule, by=other - start).plain([(start, start + length)])
 
 
 def places_of(path: Path, kind: str) -> list[tuple[int, int]]:
@@ -110,6 +136,15 @@ def _fuse_of(home: Path, behaviour: str) -> Iterator[Site]:
 def _loop(home: Path) -> Iterator[Site]:
     with file_system(home, MEBIBYTES) as point:
         yield Site(point / PLACE)
+
+
+@contextmanager
+def _loop_of_4k(home: Path) -> Iterator[Site]:
+    """A device whose smallest transfer is 4 KiB."""
+    with loop_device(home / "backing", MEBIBYTES, sector_bytes=4096) as device:
+        subprocess.run(["mkfs.ext4", "-q", device], check=True)
+        with mounted(device, home / "disk") as point:
+            yield Site(point / PLACE)
 
 
 @contextmanager
@@ -182,6 +217,7 @@ STORAGES = {
     "fuse": _fuse,
     "fuse that drops flushes": _fuse_that_drops_flushes,
     "loop": _loop,
+    "loop, 4 KiB sectors": _loop_of_4k,
     "loop, journalled": _loop_journalled,
     "tmpfs": _tmpfs,
     "zram": _zram,
@@ -209,6 +245,12 @@ def _truncate(site: Site, process: subprocess.Popen[str]) -> None:
     os.truncate(site.path.parents[1] / "backing", 0)
 
 
+def _turn_read_only(site: Site, process: subprocess.Popen[str]) -> None:
+    """What a file system does to itself when its journal cannot be written."""
+    point = site.path.parent
+    subprocess.run(["mount", "-o", "remount,abort", str(point)], check=False, capture_output=True)
+
+
 def _terminate(site: Site, process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGTERM)
 
@@ -217,6 +259,7 @@ MISHAPS: dict[str, Callable[[Site, subprocess.Popen[str]], None]] = {
     "stopped": _stop,
     "filled": _fill,
     "pulled": _truncate,
+    "read-only": _turn_read_only,
     "terminated": _terminate,
 }
 

@@ -11,6 +11,8 @@ from tests.support.disk_rules import Rule
 
 #: Where a database of the gallery lies, relative to the storage: the program makes it.
 PLACE = "here"
+#: What a verdict says where others had the processor.
+MACHINE_WAS_BUSY = "others were running on this machine"
 #: Larger than the cache, so that reads reach the storage; one session, so that no cache is short.
 LOAD = ("--databases", "1", "--size-mib", "64", "--cache-mib", "24", "--sessions", "2", "--yes")
 
@@ -45,6 +47,8 @@ class Rogue:
     hinders: tuple[str, ...] = ()
     #: What befalls the process or the file system: a key of `plants.MISHAPS`.
     mishap: str = ""
+    #: Whether `plimsoll verify` of what lies there is judged, after the run.
+    is_verified: bool = False
     #: Among the fast ones in `make test`.
     is_fast: bool = False
     #: Why what is concluded today is wrong; it stands in docs/honesty.md, and the gallery fails
@@ -70,6 +74,15 @@ class Concluded:
     seconds: float
     #: How often each rule was applied.
     applied: tuple[int, ...] = ()
+
+
+def was_busy(rogue: Rogue, concluded: Concluded) -> bool:
+    """Whether others on this machine are why nothing is concluded of a sound storage."""
+    return (
+        "pass" in rogue.result.split(" or ")
+        and concluded.result == "inconclusive"
+        and MACHINE_WAS_BUSY in concluded.text
+    )
 
 
 def mistakes(rogue: Rogue, concluded: Concluded) -> list[str]:

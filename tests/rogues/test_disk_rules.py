@@ -4,6 +4,7 @@ A rule that does nothing would make every storage sound.
 """
 
 import json
+import time
 
 import pytest
 
@@ -51,11 +52,13 @@ NEW, OLD, ZERO = b"new." * (PAGE // 4), b"old." * (PAGE // 4), bytes(PAGE)
         ("misdirect", OLD, NEW),
         ("tear", NEW[: PAGE // 2] + OLD[PAGE // 2 :], ZERO),
         ("delay", NEW, ZERO),
+        ("late", OLD, ZERO),
+        ("forget", NEW, ZERO),
     ],
 )
 def test_a_write_is_spoilt(do: str, here: bytes, behind: bytes) -> None:
     """What reaches the content is what the rule says."""
-    made, memory = disk(Rule("write", do, "database"))
+    made, memory = disk(Rule("write", do, "database", ms=60_000 if do == "late" else 0))
     made.write(0, NEW)
     assert (memory.read(0, PAGE), memory.read(PAGE, PAGE)) == (here, behind)
     assert made.told() == "[1]"
@@ -74,6 +77,45 @@ def test_a_stale_read_returns_what_was_there_before() -> None:
     made, memory = disk(Rule("read", "stale", "database"))
     made.write(0, NEW)
     assert (made.read(0, PAGE), memory.read(0, PAGE)) == (OLD, NEW)
+
+
+def test_a_late_write_arrives_and_a_forgotten_one_goes_when_the_rules_are_taken_away() -> None:
+    """The one was acknowledged too early, the other lay in a cache that is lost."""
+    for do, after in (("late", NEW), ("forget", OLD)):
+        made, memory = disk(Rule("write", do, "database", ms=60_000))
+        made.write(0, NEW)
+        made.obey("[]")
+        assert memory.read(0, PAGE) == after
+
+
+def test_late_writes_are_carried_out_when_they_are_due() -> None:
+    """Also in another order than they were asked for, which no sound disk does to one place."""
+    made, memory = disk(Rule("write", "late", "database", ms=0.001))
+    made.write(0, NEW)
+    time.sleep(0.01)
+    assert made.read(0, PAGE) == NEW
+    assert memory.read(0, PAGE) == NEW
+
+
+def test_a_misdirected_write_lands_as_far_away_as_its_rule_says() -> None:
+    """In the same place of another file, say."""
+    made, memory = disk(Rule("write", "misdirect", "database", by=3 * PAGE))
+    made.write(0, NEW)
+    assert (memory.read(0, PAGE), memory.read(3 * PAGE, PAGE)) == (OLD, NEW)
+
+
+def test_a_delay_grows_and_ends_as_its_rule_says() -> None:
+    """A storage that becomes slower, and one that was slow at first."""
+    made, _ = disk(Rule("read", "delay", "database", ms=1, ms_per_s=1000))
+    time.sleep(0.05)
+    made.read(0, PAGE)
+    assert 0.05 < made.hold_s() < 1
+    made, _ = disk(Rule("read", "delay", "database", ms=5, until_s=0.02))
+    made.read(0, PAGE)
+    assert made.hold_s() == 0.005
+    time.sleep(0.03)
+    made.read(0, PAGE)
+    assert made.hold_s() == 0
 
 
 def test_an_error_is_raised_as_often_as_told() -> None:

@@ -25,9 +25,21 @@ from tests.support.fuse_file import Content
 #: What a hung transfer is held back by: longer than any run, and answered when the rules are taken
 #: away.
 HANG_S = 3600.0
-#: A transfer that is misdirected lands so far behind its place.
+#: A transfer that is misdirected lands so far behind its place, unless its rule says otherwise.
 MISDIRECTED_BY = 1 << 20
-DOINGS = ("delay", "hang", "error", "flip", "lose", "misdirect", "stale", "zero", "tear")
+DOINGS = (
+    "delay",
+    "hang",
+    "error",
+    "flip",
+    "forget",
+    "lose",
+    "late",
+    "misdirect",
+    "stale",
+    "zero",
+    "tear",
+)
 
 
 @dataclass(frozen=True)
@@ -38,15 +50,22 @@ class Rule:
     on: str
     #: One of DOINGS.
     do: str
-    #: "database", "log" or "elsewhere" (not database) in a table, which become ranges before the
-    #: disk hears of it; empty: everywhere.
+    #: "database", "second" (that of the second instance), "pages" (a database without its headers),
+    #: "log", "elsewhere" (not database) or "crosswise" (into another database) in a table, which
+    #: become ranges before the disk hears of it; empty: everywhere.
     where: str = ""
     #: One transfer of so many, by chance; 1 is each.
     one_in: float = 1.0
-    #: Held back by so many milliseconds.
+    #: Held back by so many milliseconds; a late write is carried out within so many.
     ms: float = 0.0
+    #: And by so many more for each second since `after_s`.
+    ms_per_s: float = 0.0
+    #: How far a misdirected transfer lands from its place, in bytes; 0: `MISDIRECTED_BY` behind it.
+    by: int = 0
     #: Applies only from so many seconds after the rules were given.
     after_s: float = 0.0
+    #: And only until then; 0: without end.
+    until_s: float = 0.0
     #: Of every cycle of so many seconds only the last `spoilt_s` are spoilt; 0: always.
     cycle_s: float = 0.0
     spoilt_s: float = 0.0
@@ -72,6 +91,10 @@ class RuledDisk:
         self._counts: list[int] = []
         self._hold_s = 0.0
         self._old: dict[int, bytes] = {}
+        #: What lay where writes will be forgotten, before the first of them.
+        self._forgotten: dict[int, bytes] = {}
+        #: Writes that were acknowledged and not carried out, with their time.
+        self._late: list[tuple[float, int, bytes]] = []
 
     @property
     def has_rules(self) -> bool:
@@ -87,6 +110,11 @@ class RuledDisk:
         if [_kind(rule) for rule in rules] != [_kind(rule) for rule in self._rules]:
             self._given_at, self._counts = time.monotonic(), [0] * len(rules)
         self._rules = rules
+        if not rules:
+            self._carry_out(float("inf"))
+            for offset, content in self._forgotten.items():
+                self._inner.write(offset, content)
+            self._forgotten.clear()
 
     def told(self) -> str:
         """How often each rule was applied."""
@@ -107,7 +135,8 @@ class RuledDisk:
         if rule.do == "zero":
             return bytes(length)
         if rule.do == "misdirect":
-            return self._inner.read((offset + MISDIRECTED_BY) % (self.size - length), length)
+            by = rule.by or MISDIRECTED_BY
+            return self._inner.read((offset + by) % (self.size - length), length)
         if rule.do == "stale":
             return self._old.get(offset, content)[:length].ljust(length, b"\0")
         return content
@@ -116,8 +145,20 @@ class RuledDisk:
         rule = self._applying("write", offset, len(data))
         if any(other.do == "stale" for other in self._rules) and offset not in self._old:
             self._old[offset] = self._inner.read(offset, len(data))
+        # A later write that arrives for good is not forgotten.
+        before = self._forgotten.pop(offset, None)
         if rule is None or rule.do in ("delay", "hang"):
             self._inner.write(offset, data)
+        elif rule.do == "forget":
+            kept = self._inner.read(offset, len(data)) if before is None else before
+            self._forgotten[offset] = kept
+            self._inner.write(offset, data)
+        elif rule.do == "late":
+            self._late.append(
+                (time.monotonic() + self._random.random() * rule.ms / 1000, offset, data)
+            )
+        elif rule.do == "misdirect" and rule.by:
+            self._inner.write(offset + rule.by, data)
         elif rule.do == "misdirect":
             start, end = next(((s, e) for s, e in rule.ranges if s <= offset < e), (0, self.size))
             there = (
@@ -140,9 +181,17 @@ class RuledDisk:
         if rule is None or rule.do != "lose":
             self._inner.flush()
 
+    def _carry_out(self, until: float) -> None:
+        """Late writes whose time has come, in the order of these times."""
+        due = sorted(write for write in self._late if write[0] <= until)
+        self._late = [write for write in self._late if write[0] > until]
+        for _, offset, data in due:
+            self._inner.write(offset, data)
+
     def _applying(self, what: str, offset: int, length: int) -> Rule | None:
         """The rule for this transfer, with its delay set; an error is raised."""
         self._hold_s = 0.0
+        self._carry_out(time.monotonic())
         seconds = time.monotonic() - self._given_at
         for index, rule in enumerate(self._rules):
             if (
@@ -170,7 +219,7 @@ def _kind(rule: Rule) -> Rule:
 
 
 def _is_time(rule: Rule, seconds: float) -> bool:
-    if seconds < rule.after_s:
+    if seconds < rule.after_s or (rule.until_s and seconds >= rule.until_s):
         return False
     return (
         not rule.cycle_s or (seconds - rule.after_s) % rule.cycle_s >= rule.cycle_s - rule.spoilt_s
@@ -193,4 +242,6 @@ def _hold_s(rule: Rule, seconds: float) -> float:
         return HANG_S
     if rule.do == "delay" and rule.cycle_s and not rule.ms:
         return rule.cycle_s - (seconds - rule.after_s) % rule.cycle_s
-    return rule.ms / 1000
+    if rule.do == "late":
+        return 0.0
+    return (rule.ms + rule.ms_per_s * (seconds - rule.after_s)) / 1000

@@ -47,11 +47,12 @@ def _tool(*command: str) -> str:
 
 
 @contextmanager
-def loop_device(backing: Path, mebibytes: int) -> Iterator[str]:
+def loop_device(backing: Path, mebibytes: int, sector_bytes: int = 512) -> Iterator[str]:
     """A block device made of a file."""
     with backing.open("wb") as file:
         file.truncate(mebibytes << 20)
-    device = _tool("losetup", "--find", "--show", str(backing))
+    sectors = ("--sector-size", str(sector_bytes)) if sector_bytes != 512 else ()
+    device = _tool("losetup", *sectors, "--find", "--show", str(backing))
     try:
         yield device
     finally:

@@ -170,8 +170,14 @@ class Machine:
             self.tell("rules []")
             self.stop()
         finally:
-            _patiently("umount", self._fuse)
-            self._disk.wait(timeout=30)
+            try:
+                _patiently("umount", self._fuse)
+                self._disk.wait(timeout=30)
+            except (RuntimeError, subprocess.TimeoutExpired):
+                # Who made mounts of its own meanwhile, as a container does, holds ours with them.
+                self._disk.kill()
+                self._disk.wait()
+                subprocess.run(["umount", "--lazy", self._fuse], check=False, capture_output=True)
 
 
 def _patiently(*command: str | Path) -> None:
