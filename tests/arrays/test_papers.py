@@ -67,7 +67,7 @@ def test_every_figure_on_which_a_constant_was_chosen_is_marked() -> None:
             if figure.metric in metrics
         }
         assert marks == dict.fromkeys(metrics, True), name
-    stored = {(row["id"], row["metric"]): row["fitted"] for row in paper_results()}
+    stored = {(row.id, row.metric): row.fitted for row in paper_results()}
     assert stored == {
         (point.id, row.metric): row.fitted for point in points.values() for row in point.figures
     }

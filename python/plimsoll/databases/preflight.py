@@ -176,7 +176,7 @@ def inspect(
         )
     if not _opens(run):
         forecast.warnings += [
-            f"instance {name} was not closed by its last run: pages that its log would mend count "
+            f"instance {name} was not closed by its last run: pages that its log would repair count "
             f"as damaged"
             for name in forecast.recovered
         ]
