@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.schema import (
