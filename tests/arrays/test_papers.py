@@ -119,7 +119,7 @@ def test_STU_04_mirrors_gain_what_was_published_without_rounding() -> None:
     """The model gave 1.197 where 1.2 was asked, and passed by rounding: the share of old data in
     the cache was too high. Published: 1.24, 1.24 and 1.33.
     """
-    rates = {row["id"]: row["modelled"] for row in paper_results() if row["metric"] == "iops"}
+    rates = {row.id: row.modelled for row in paper_results() if row.metric == "iops"}
     for array in ("ps6000xv", "ps6000x", "ps6500e"):
         assert 1.2 <= rates[f"{array}-raid10"] / rates[f"{array}-raid50"] <= 1.4, array
 
