@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -23,7 +23,9 @@ from plimsoll.documents.document import ABSENT
 from plimsoll.documents.evenness import RisingLatency, UnfinishedIo
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.figures import (
+    DatabasePurposes,
     Level,
+    LogPurposes,
     OperationResponses,
     Responses,
     StallLevel,
@@ -81,24 +83,6 @@ LOG_FIGURES = {
     "log_replication": ("log_replication",),
     "log_read_with_replication": ("log_read", "log_replication"),
 }
-
-
-class DatabasePurposes(TypedDict):
-    """Transfers of databases by purpose, as documents hold them."""
-
-    database_read: Transfers
-    database_write: Transfers
-    maintenance: Transfers
-    database_read_with_maintenance: Transfers
-
-
-class LogPurposes(TypedDict):
-    """Transfers of logs by purpose, as documents hold them."""
-
-    log_write: Transfers
-    log_read: Transfers
-    log_replication: Transfers
-    log_read_with_replication: Transfers
 
 
 class PublishedMean(NamedTuple):
