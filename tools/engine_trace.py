@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from plimsoll import _native
 from plimsoll.arrays.plan_storage import filling_mib
 from plimsoll.arrays.presets import array_preset
+from plimsoll.files.folder import Content
 from plimsoll.plan.complete import plan_of_options
 
 ARRAY, DATABASES, MEASURE_S = "emc-vnxe3300", 2, 300
@@ -26,7 +26,7 @@ EDITIONS = ("2003", "2007", "2010", "2013")
 
 
 def engine_figures(
-    run: dict[str, Any], seconds: float, phase: str = "measure"
+    run: Content, seconds: float, phase: str = "measure"
 ) -> dict[str, tuple[float, float, float, float]]:
     """Rate, mean bytes, mean latency in ms and count of each metric of a phase, all places
     together.
@@ -58,7 +58,7 @@ def engine_plan(
     seconds: float,
     databases: int = DATABASES,
     cache_mib: int | None = None,
-) -> dict[str, Any]:
+) -> Content:
     """The `run` part of a plan that puts the engine on a modelled array."""
     size = filling_mib(array_preset(array), databases)
     instance = {"edition": edition, "database_size_mib": size} | (

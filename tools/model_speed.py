@@ -13,7 +13,6 @@ import json
 import resource
 import sys
 import time
-from typing import Any
 
 from plimsoll import _native
 from plimsoll.arrays.mail_streams import light_spec
@@ -21,7 +20,7 @@ from plimsoll.arrays.presets import array_preset
 from tools.engine_trace import engine_figures, engine_plan
 
 
-def light(preset: str, simulated_s: float) -> dict[str, Any]:
+def light(preset: str, simulated_s: float) -> dict[str, object]:
     """The light workload on two databases, one thread."""
     spec = light_spec(array_preset(preset), 2, 8, warm_up_s=1, measure_s=simulated_s)
     text = json.dumps(spec)
@@ -38,7 +37,7 @@ def light(preset: str, simulated_s: float) -> dict[str, Any]:
     }
 
 
-def engine(preset: str, hours: float, session_count: int) -> dict[str, Any]:
+def engine(preset: str, hours: float, session_count: int) -> dict[str, object]:
     """The engine for so long; the warm-up is part of the time it takes."""
     seconds = hours * 3600
     run = engine_plan(preset, "2010", session_count, seconds)

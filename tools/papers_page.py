@@ -15,8 +15,8 @@ from pathlib import Path
 from plimsoll.arrays.papers.assessment import CONSTANTS, REASONS, papers_summary, papers_table
 from plimsoll.arrays.papers.error_band import RESULTS
 from plimsoll.arrays.papers.leave_one_out import LeftOut, leave_one_out, leave_one_out_lines
-from plimsoll.arrays.papers.points import read_points
-from plimsoll.arrays.papers.runner import Result, run_papers
+from plimsoll.arrays.papers.points import Result, read_points
+from plimsoll.arrays.papers.runner import run_papers
 from tools.papers_trials import run_trials, trials_lines
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from plimsoll.arrays.papers.points import read_points
 from plimsoll.arrays.papers.runner import Metrics, Trial, run_point
 
 #: Changes of the preset; of the load, `burst_ms`.
-TRIALS: tuple[tuple[str, dict[str, Any]], ...] = (
+TRIALS: tuple[tuple[str, dict[str, float]], ...] = (
     ("as it is", {}),
     ("page writes in bursts of 49, whatever the rate", {"burst_ms": 0.0}),
     ("cache for 8 MiB of dirty data", {"dirty_mib": 8}),
@@ -47,7 +46,7 @@ def run_trials() -> list[tuple[str, list[Metrics]]]:
         ]
 
 
-def _run(name: str, changes: dict[str, Any]) -> Metrics:
+def _run(name: str, changes: dict[str, float]) -> Metrics:
     array = {key: value for key, value in changes.items() if key != "burst_ms"}
     return run_point(read_points()[name], Trial(array, changes.get("burst_ms"), MEASURE_S))
 

@@ -21,7 +21,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RUN_LINES = 6
 PLACES_MAX = 8
-UNTYPED = re.compile(r"dict\[str, Any\]")
+#: Imports of both languages, those in parentheses or braces to their last line.
+IMPORTS = re.compile(
+    r"^[ \t]*(?:from \S+ import (?:\([^)]*\)|.*)|import .*|(?:pub(?:\(\w+\))? )?use [^;]+;)\n",
+    re.MULTILINE,
+)
+UNTYPED = re.compile(r"\b(?:dict|Mapping)\[str, Any\]")
+#: Content of files of any version or of another tool; a checked table of a file that people write.
+CONTENT = re.compile(r"(?<=[:>,\[|] )(?:\w+\.)?Content\b|\[(?:folder\.)?Content\b")
+GIVEN = re.compile(r"(?<=[:>,|] )(?:Given|Entry)\b|\[(?:Given|Entry)\b")
 
 
 def sources(suffix: str) -> list[Path]:
@@ -64,28 +72,24 @@ def quantiles(values: list[int]) -> str:
     )
 
 
-def untyped_by_room() -> dict[str, int]:
-    """How often `dict[str, Any]` stands in each room of the package."""
-    found: dict[str, int] = defaultdict(int)
-    for path in sources(".py"):
-        relative = (
-            path.relative_to(ROOT / "python" / "plimsoll")
-            if "python" in path.parts
-            else Path("tools")
-        )
-        found[relative.parts[0]] += len(UNTYPED.findall(path.read_text(encoding="utf-8")))
-    return {room: count for room, count in sorted(found.items()) if count}
+def outside_readers(pattern: re.Pattern[str]) -> int:
+    """How often a pattern stands outside `inputs` and `files`; this file names what it counts."""
+    return sum(
+        len(pattern.findall(path.read_text(encoding="utf-8")))
+        for path in sources(".py")
+        if path != Path(__file__) and path.parent.name not in ("inputs", "files")
+    )
 
 
 def repeated_runs(paths: list[Path]) -> int:
     """Pairs of places that share a run of equal lines."""
     places: dict[tuple[str, ...], list[tuple[Path, int]]] = defaultdict(list)
     for path in paths:
+        text = IMPORTS.sub("", path.read_text(encoding="utf-8"))
         kept = [
             (number, line.strip())
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines())
-            if re.search(r"\w", line)
-            and not re.match(r"\s*(#|//|import |from |use |pub use |mod )", line)
+            for number, line in enumerate(text.splitlines())
+            if re.search(r"\w", line) and not re.match(r"\s*(#|//|mod )", line)
         ]
         for start in range(len(kept) - RUN_LINES + 1):
             run = tuple(line for _, line in kept[start : start + RUN_LINES])
@@ -116,14 +120,14 @@ def main() -> None:
         f"repeated runs of {RUN_LINES} or more equal lines": [
             str(repeated_runs(paths)) for paths in (rust, python)
         ],
-        "`dict[str, Any]`": ["-", str(sum(untyped_by_room().values()))],
+        "`dict[str, Any]` outside `inputs` and `files`": ["-", str(outside_readers(UNTYPED))],
+        "annotations with `Content`, with `Given`": [
+            "-",
+            f"{outside_readers(CONTENT)}, {outside_readers(GIVEN)}",
+        ],
     }
     for name, cells in rows.items():
         print(f"| {name} | {' | '.join(cells)} |")
-    print(
-        "\n`dict[str, Any]` by room: "
-        + ", ".join(f"{room} {count}" for room, count in untyped_by_room().items())
-    )
 
 
 if __name__ == "__main__":

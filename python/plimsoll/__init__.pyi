@@ -37,6 +37,11 @@ from plimsoll.databases.tables import repair_database as repair_database
 from plimsoll.databases.verify import verify_files as verify_files
 from plimsoll.documents.document import Document as Document
 from plimsoll.documents.document import DocumentError as DocumentError
+from plimsoll.documents.engine_reports import EdbListing as EdbListing
+from plimsoll.documents.engine_reports import EdbRepair as EdbRepair
+from plimsoll.documents.engine_reports import EdbTable as EdbTable
+from plimsoll.documents.engine_reports import VerifiedFile as VerifiedFile
+from plimsoll.documents.engine_reports import VerifyReport as VerifyReport
 from plimsoll.documents.event import Event as Event
 from plimsoll.documents.event import read_events as read_events
 from plimsoll.documents.modelled_curve import CurvePoint as CurvePoint
@@ -60,6 +65,7 @@ from plimsoll.errors import RefusedError as RefusedError
 from plimsoll.errors import exit_codes as exit_codes
 from plimsoll.files.damage import reading as reading
 from plimsoll.files.folder import DEFAULT_PARENT as DEFAULT_PARENT
+from plimsoll.files.folder import Content as Content
 from plimsoll.files.folder import FolderError as FolderError
 from plimsoll.files.folder import kind_of_folder as kind_of_folder
 from plimsoll.files.folder import require_single as require_single

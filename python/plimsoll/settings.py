@@ -10,11 +10,9 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, Required, TypedDict, cast
 
 SCHEMA_VERSION: Literal[1] = 1
-#: A row of shipped data, as its TOML file has it.
-Row = dict[str, Any]
 
 
 class Edition(TypedDict):
@@ -122,6 +120,95 @@ class DoubtRule(TypedDict):
     text: str
     explanation: str
     if_it_fails: str
+
+
+class FilesDefaults(TypedDict):
+    """Files under access specifications where nothing is said."""
+
+    file_mib: int
+    data_pattern: int
+    spacing: Literal["regular", "poisson"]
+    limits: str
+    window_s: int
+    rate_share: float
+
+
+class MailDefaults(TypedDict):
+    """Mail users where nothing is said."""
+
+    limits: str
+    entropy_percent: int
+    page_rows: int
+    read_max: int
+    probes_per_minute: float
+    probe_poll_ms: int
+    probe_timeout_s: float
+    unfinished_max_per_user: float
+    connect_timeout_s: float
+    command_timeout_s: float
+    lost_after_s: float
+    literal_max_bytes: int
+    results_min: int
+    weight_share_min: float
+
+
+class PublishedRow(TypedDict, total=False):
+    """A result that a paper prints: figures by name, and for how many users."""
+
+    id: Required[str]
+    title: Required[str]
+    paper: Required[str]
+    where: Required[str]
+    test: str
+    users: int
+    note: str
+    figures: dict[str, float]
+
+
+class ShopThreads(TypedDict):
+    """What a session of a published store stands for."""
+
+    source: str
+    users_200: int
+    users_500: int
+    users_per_thread: int
+    think_time_s: float
+    orders_per_user_per_min_max: float
+
+
+class Contradiction(TypedDict):
+    """What a paper says against itself."""
+
+    id: str
+    paper: str
+    text: str
+
+
+class PublishedResults(TypedDict):
+    """`published_results.toml`; `mail_weights` by task, with their source."""
+
+    result: list[PublishedRow]
+    mail_weights: dict[str, str | float]
+    file_access: list[dict[str, str | float]]
+    shop_threads: ShopThreads
+    contradiction: list[Contradiction]
+
+
+class MailRelation(TypedDict, total=False):
+    """Published I/O of mail users."""
+
+    title: Required[str]
+    users: Required[int]
+    source: Required[str]
+    basis: str
+    iops_per_user: float
+    reads_to_writes: float
+
+
+class MailRelations(TypedDict):
+    """`mail_relations.toml`."""
+
+    row: list[MailRelation]
 
 
 class PublishedRatio(TypedDict):
@@ -259,7 +346,7 @@ INSTANCE_DEFAULTS: InstanceDefaults = {
 #: was asked for; random content that is new at every write, because storage that reduces data is as
 #: fast as its data lets it be. A rate that was asked for is required but for half a percent: the
 #: last transactions of a run end after it.
-FILES: Row = {
+FILES: FilesDefaults = {
     "file_mib": 1024,
     "data_pattern": 2,
     "spacing": "regular",
@@ -270,7 +357,7 @@ FILES: Row = {
 
 #: An online store as DVD Store has it where nothing is said: its small size, no think time, a fifth
 #: new customers, three searches of five rows, five lines.
-STORE: Row = {
+STORE: dict[str, float] = {
     "timeout_s": 60.0,
     "lost_after_s": 60.0,
     "megabytes": 10,
@@ -287,7 +374,7 @@ STORE: Row = {
 #: is text and documents, half of it packed. A screen of 25 rows, 20 unread messages at a visit. A
 #: task that is due and not done for half a user more than there are users is LoadGen's "too much
 #: load".
-MAIL: Row = {
+MAIL: MailDefaults = {
     "limits": "s4",
     "entropy_percent": 60,
     "page_rows": 25,
@@ -391,7 +478,7 @@ DEMO: DemoDefaults = {
 }
 
 
-def _data(name: str) -> Row:
+def _data(name: str) -> Any:
     return tomllib.loads(files("plimsoll.data").joinpath(name).read_text(encoding="utf-8"))
 
 
@@ -407,23 +494,23 @@ def editions() -> dict[str, Edition]:
 
 
 @cache
-def published_results() -> Row:
+def published_results() -> PublishedResults:
     """Results that papers print, and the loads behind them.
 
     >>> published_results()["result"][0]["id"]
     'emc-2011'
     """
-    return _data("published_results.toml")
+    return cast(PublishedResults, _data("published_results.toml"))
 
 
 @cache
-def mail_relations() -> Row:
+def mail_relations() -> MailRelations:
     """Published I/O of mail users.
 
     >>> mail_relations()["row"][0]["users"]
     4000
     """
-    return _data("mail_relations.toml")
+    return cast(MailRelations, _data("mail_relations.toml"))
 
 
 @cache

@@ -164,7 +164,7 @@ def test_what_lies_beside_the_place_stays(tmp_path: Path) -> None:
         ),
         (
             "SELECT ['secret-host'] AS names",
-            "nobody knows what column 'names' of kind VARCHAR[] holds",
+            "no rule says what column 'names' of kind VARCHAR[] holds",
         ),
         ("SELECT 'secret-host'::BLOB AS name", "of kind BLOB holds"),
     ],

@@ -9,9 +9,10 @@ from itertools import pairwise
 import pytest
 from typer.testing import CliRunner
 
-from plimsoll.arrays.mail_streams import Point, iops_at_limit, run_light
+from plimsoll.arrays.mail_streams import iops_at_limit, run_light
 from plimsoll.arrays.presets import array_preset, changed_array
 from plimsoll.cli import app
+from plimsoll.documents.modelled_curve import CurvePoint
 from tools.engine_trace import engine_figures, engine_plan
 
 
@@ -74,7 +75,19 @@ def test_STU_07_changes_of_an_array_change_its_figures() -> None:
 def test_the_rate_at_the_limit_lies_between_two_points() -> None:
     """An interpolation beyond the curve would be an invention."""
     low, high = (
-        Point(1, iops, 0, ms, 0, 0, "drives", 0.5) for iops, ms in ((100.0, 10.0), (200.0, 30.0))
+        CurvePoint(
+            sessions=1,
+            iops=iops,
+            reads_per_s=0,
+            read_ms=ms,
+            write_ms=0,
+            log_write_ms=0,
+            busiest="drives",
+            utilisation=0.5,
+            neighbour_utilisation=0.0,
+            neighbour_iops=0.0,
+        )
+        for iops, ms in ((100.0, 10.0), (200.0, 30.0))
     )
     assert iops_at_limit([low, high]) == 150.0
     assert iops_at_limit([low]) is None

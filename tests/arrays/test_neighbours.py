@@ -18,6 +18,7 @@ from plimsoll.arrays.papers.error_band import nearest_point
 from plimsoll.arrays.pools import free_gb, pool_gb
 from plimsoll.arrays.presets import array_preset, described_array, wanted_array
 from plimsoll.cli import app
+from plimsoll.documents.outcome import ArrayReport
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.study.modelled_variant import complete_light, simulated, warnings_of
 
@@ -334,16 +335,28 @@ def test_a_neighbour_the_array_cannot_carry_is_said() -> None:
         "left_out_count": 8000,
         "read_count": 700,
         "write_count": 300,
+        "read_bytes": 0,
+        "write_bytes": 0,
+        "read_latency_ms": 40.0,
+        "write_latency_ms": 50.0,
     }
-    row |= {"read_latency_ms": 40.0, "write_latency_ms": 50.0}
-    stage = {"stage": "drives", "utilisation": 0.99, "neighbour_utilisation": 0.4}
+    volume = {
+        **{key: row[key] for key in row if key not in ("volume", "wanted_per_second")},
+        "name": "databases",
+        "read_count": 3000,
+        "write_count": 0,
+    }
+    volume.pop("left_out_count")
     report = {
         "interval_ns": 10**10,
         "neighbours": [row],
-        "volumes": [{"read_count": 3000, "write_count": 0}],
-        "stages": [stage],
+        "volumes": [volume],
+        "members": [],
+        "drives": [],
+        "links": [],
+        "stages": [{"stage": "drives", "utilisation": 0.99, "neighbour_utilisation": 0.4}],
     }
-    first, second = neighbour_sentences(report)
+    first, second = neighbour_sentences(ArrayReport.from_plain(report))
     assert first.startswith(
         "neighbour erp made 100 IOPS, 25 % of the array's requests; it wanted 900"
     )

@@ -67,7 +67,7 @@ def test_every_figure_on_which_a_constant_was_chosen_is_marked() -> None:
             if figure.metric in metrics
         }
         assert marks == dict.fromkeys(metrics, True), name
-    stored = {(row["id"], row["metric"]): row["fitted"] for row in paper_results()}
+    stored = {(row.id, row.metric): row.fitted for row in paper_results()}
     assert stored == {
         (point.id, row.metric): row.fitted for point in points.values() for row in point.figures
     }
@@ -119,7 +119,7 @@ def test_STU_04_mirrors_gain_what_was_published_without_rounding() -> None:
     """The model gave 1.197 where 1.2 was asked, and passed by rounding: the share of old data in
     the cache was too high. Published: 1.24, 1.24 and 1.33.
     """
-    rates = {row["id"]: row["modelled"] for row in paper_results() if row["metric"] == "iops"}
+    rates = {row.id: row.modelled for row in paper_results() if row.metric == "iops"}
     for array in ("ps6000xv", "ps6000x", "ps6500e"):
         assert 1.2 <= rates[f"{array}-raid10"] / rates[f"{array}-raid50"] <= 1.4, array
 

@@ -159,4 +159,4 @@ def test_a_killed_preparation_is_made_anew(tmp_path: Path) -> None:
         *[item for item in again if item != "--dry-run"], "--minutes", "0.02", cwd=tmp_path
     )
     assert prepared.returncode in (0, 1, 3), prepared.stderr
-    assert "an earlier preparation was not finished; it is made anew" in prepared.stderr
+    assert "an earlier preparation was not finished; it is made again" in prepared.stderr

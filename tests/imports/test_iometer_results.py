@@ -131,7 +131,7 @@ def test_unusual_lines_are_warned_of_with_their_line():
     )
     found = read_results("old.csv", text)
     assert {item.line: item.message for item in found.warnings} == {
-        16: '"fast" in IOps is no number',
+        16: '"fast" in IOps is not a number',
         17: "has no name and specification",
         18: '"whatever" is no row',
     }

@@ -144,7 +144,7 @@ BY_HAND = {
     ),
     "E-12": ("host_memory", CONTRADICTION, "32 GB of memory are stated"),
     "E-13": ("tested_date", ODDITY, "2011-04-25 is stated, the runs are of 2011-04-21"),
-    "E-16": ("restored", ODDITY, "databases were restored or made anew"),
+    "E-16": ("restored", ODDITY, "databases were restored or made again"),
 }
 
 

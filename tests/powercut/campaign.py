@@ -43,7 +43,7 @@ KINDS = ("ext4", "xfs")
 SNAPSHOT_EVERY = 10
 #: So often the power goes again while recovery writes.
 RECOVERY_CUT_SHARE = 0.25
-#: A file system ages over so many cuts before it is made anew.
+#: A file system ages over so many cuts before it is made again.
 CUTS_PER_MACHINE = 50
 WORK_S_MAX = 1.2
 #: What so many cuts must have met.

@@ -1,4 +1,4 @@
-"""The disk's own counters beside the engine's: both say the same, or the reader is told."""
+"""The disk's own counters next to the engine's: both say the same, or the reader is told."""
 
 from pathlib import Path
 from typing import Any

@@ -86,7 +86,7 @@ def test_a_server_is_found_by_its_port_and_its_children_count(tmp_path) -> None:
         # Two processes that never rest want two processors; others may want them too.
         assert 0.2 < sum(burns.busy_s) / sum(burns.seconds) <= 2.2
         assert burns.resident_bytes[-1] > 64 << 20
-        assert absent.problem == "nobody listens on port 1 of this machine"
+        assert absent.problem == "no process listens on port 1 of this machine"
         assert set(absent.processes) == {0}
     finally:
         for member in processes.family(process.pid):

@@ -120,7 +120,7 @@ def test_nobody_is_waited_for_longer_than_is_stated(tmp_path):
         timeout=60,
     )
     assert done.returncode in (1, 3), done.stderr
-    assert event_of(tmp_path).error == 'was not applied: nobody confirmed "pull drive 3"'
+    assert event_of(tmp_path).error == 'was not applied: no one confirmed "pull drive 3"'
 
 
 def test_what_nobody_put_back_is_named_by_clean_until_somebody_says_so(tmp_path):
@@ -143,7 +143,7 @@ def test_what_nobody_put_back_is_named_by_clean_until_somebody_says_so(tmp_path)
     process.send_signal(signal.SIGINT)
     text = process.communicate(timeout=60)[0]
     assert time.monotonic() - began < 30
-    assert "nobody confirmed" in str(event_of(tmp_path).error), text
+    assert "no one confirmed" in str(event_of(tmp_path).error), text
     clean = [sys.executable, "-m", "plimsoll.cli", "clean", str(run)]
     first = subprocess.run(clean, capture_output=True, text=True, check=False)
     assert first.returncode == 1 and "put drive 3 back" in first.stderr

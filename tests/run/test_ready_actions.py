@@ -389,7 +389,7 @@ def test_a_server_is_killed_with_its_children_and_started_again(tmp_path, server
     steps = prepared(action, here(tmp_path))
     assert done([*steps.apply, *steps.prove], tmp_path) is None
     assert not any(processes.lives(one.number, one.began_ticks) for one in members)
-    with pytest.raises(ActionError, match=f"nobody listens on port {port}"):
+    with pytest.raises(ActionError, match=f"no process listens on port {port}"):
         prepared(action, here(tmp_path))
     assert done(steps.undo, tmp_path) is None
     assert processes.listener_on(port) != leader
@@ -404,7 +404,7 @@ def test_a_server_that_never_returns_is_told(tmp_path, server):
     steps = prepared(action, here(tmp_path))
     assert done(steps.apply, tmp_path) is None
     error = str(done(steps.undo, tmp_path, 0.5))
-    assert f"nobody answers on port {port} after 0.5 s" in error
+    assert f"no process answers on port {port} after 0.5 s" in error
 
 
 def test_nobody_kills_this_run_or_what_started_it(tmp_path):
@@ -536,7 +536,7 @@ def test_consent_shows_what_an_action_would_do(tmp_path):
         plimsoll.check(plan, allow_system_disk=True)
     assert "server killed: port = 1, start = true" in str(refused.value.problems)
     assert "--allow-commands" in str(refused.value.problems)
-    with pytest.raises(plimsoll.PreflightError, match="nobody listens on port 1"):
+    with pytest.raises(plimsoll.PreflightError, match="no process listens on port 1"):
         plimsoll.check(plan, allow_system_disk=True, allow_commands=True)
 
 

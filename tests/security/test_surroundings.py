@@ -253,7 +253,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
         )
         assert result.returncode == 2, result.stderr
         assert "caf\\xe9" in result.stderr.lower()
-        assert "is no text in UTF-8" in result.stderr
+        assert "is not valid UTF-8" in result.stderr
         assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
 

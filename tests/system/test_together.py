@@ -72,7 +72,7 @@ def test_ORC_01_HA_01_three_kinds_of_load_share_a_modelled_array_whose_drives_fa
     kinds = [phase["kind"] for phase in summary["phases"]]
     assert kinds == ["prepare", "soak", "soak", "measure", "audit", "stop"]
     page = (tmp_path / "run" / folder.REPORT).read_text()
-    assert "Loads beside each other" in page and "What drive 3 did to the loads" in page
+    assert "Loads next to each other" in page and "What drive 3 did to the loads" in page
 
 
 def test_ORC_02_an_event_wants_consent_and_is_done_and_undone(tmp_path: Path) -> None:

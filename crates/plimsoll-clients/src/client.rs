@@ -195,6 +195,23 @@ impl From<StreamError> for Failure {
     }
 }
 
+/// What a store holds, from the columns of `audit.sql` by their positions.
+pub fn audit_of_row(number: impl Fn(usize) -> u64) -> StoreAudit {
+    StoreAudit {
+        customers: number(0),
+        orders: number(1),
+        order_lines: number(2),
+        history: number(3),
+        sold_units: number(4),
+        ordered_units: number(5),
+        products_differing: number(6),
+        stocks_negative: number(7),
+        orders_of_wrong_size: number(8),
+        lines_without_order: number(9),
+        ..StoreAudit::default()
+    }
+}
+
 /// How long a purchase is tried again before it is given up.
 pub const TRIED_NS_MAX: Nanos = 10 * NANOS_PER_SECOND;
 /// How long a session that found no connection waits before it tries once more, and how long one
@@ -210,14 +227,7 @@ pub struct VisitBook {
 impl VisitBook {
     /// A visit that begins now.
     pub fn new(task: &StoreTask, now: Nanos) -> VisitBook {
-        let visit = Visit {
-            steps: Vec::with_capacity(task.searches.len() + 3),
-            rows_found: 0,
-            retries: 0,
-            reconnects: 0,
-            end: VisitEnd::Sold,
-            trouble: None,
-        };
+        let visit = Visit::begun(task);
         VisitBook { visit, begun: now }
     }
 
@@ -237,7 +247,7 @@ impl VisitBook {
         self.visit.retries += 1;
     }
 
-    /// A connection that broke while nobody used it is made anew.
+    /// A connection that broke while nobody used it is made again.
     pub fn reconnects(&mut self) {
         self.visit.reconnects += 1;
     }
@@ -281,7 +291,7 @@ impl Foreign {
     pub fn refusal(&self, place: &str, catalogue: &Catalogue, other: &str) -> ClientError {
         ClientError::NotOurs(match self {
             Foreign::Table(table) => format!(
-                "{place} is a database of somebody else: it has a table {table} and no \
+                "{place} is another user's database: it has a table {table} and no \
                  plimsoll_marker; name {other}"
             ),
             Foreign::Reviews { there, wanted } => {

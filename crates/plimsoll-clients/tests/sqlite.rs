@@ -84,7 +84,7 @@ fn what_is_not_ours_is_left_alone() {
     let error =
         run(|handle| async move { SqliteStore::open(&handle, &path, catalogue()).await.err() });
     let error = error.expect("it is somebody else's").to_string();
-    assert!(error.contains("a database of somebody else: it has a table precious"), "{error}");
+    assert!(error.contains("another user's database: it has a table precious"), "{error}");
     let connection = Connection::open(&theirs).expect("it opens");
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))

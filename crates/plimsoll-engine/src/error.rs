@@ -98,7 +98,7 @@ pub enum EngineError {
     },
     /// Several pages are damaged, found during recovery.
     #[error("{count} pages of {path} cannot be recovered, the first is page {first}: {damage}; \
-     only an image of the page in the log mends that: \
+     only an image of the page in the log repairs that: \
              restore the database", path = path.display(), count = pages.len(),
                  first = pages[0].0, damage = pages[0].1)]
     DamagedPages {

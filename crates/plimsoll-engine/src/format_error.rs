@@ -11,8 +11,8 @@ use crate::{FileType, PageClass, PageNumber, RecordFault};
 pub enum FormatError {
     /// The file ends inside its header.
     #[error(
-        "the file ends inside its header ({found_bytes} bytes); it is no database, or it was cut \
-         off"
+        "the file ends inside its header ({found_bytes} bytes); it is not a database, or it was \
+         cut off"
     )]
     HeaderShort {
         /// Bytes there are.
@@ -45,7 +45,7 @@ pub enum FormatError {
         computed: u32,
     },
     /// The header says that this is another kind of file.
-    #[error("the file is no database but a {found:?} file; check the path")]
+    #[error("the file is not a database but a {found:?} file; check the path")]
     FileType {
         /// What the header says.
         found: FileType,

@@ -86,7 +86,7 @@ impl PendingTrees {
         }
     }
 
-    /// A page is the root of a tree no longer once it is made anew as anything else.
+    /// A page is the root of a tree no longer once it is made again as anything else.
     fn note_made_anew(
         &mut self,
         database: u8,

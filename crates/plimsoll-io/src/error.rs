@@ -143,10 +143,10 @@ impl DiskError {
             DiskErrorKind::ReadOnly => "the file system is read-only",
             DiskErrorKind::Misaligned => "the request does not fit the device's alignment",
             DiskErrorKind::Unsupported => "not supported here",
-            DiskErrorKind::Locked => "somebody else holds it",
+            DiskErrorKind::Locked => "another process holds it",
             DiskErrorKind::Short => "fewer bytes than asked for were transferred",
             DiskErrorKind::Medium => "the medium reported an error",
-            DiskErrorKind::Occupied => "it may hold data of somebody else",
+            DiskErrorKind::Occupied => "it may hold another user's data",
             DiskErrorKind::PowerLost => "the power was cut",
             DiskErrorKind::Other => "the operating system refused",
         }
@@ -180,7 +180,7 @@ impl DiskError {
                 "the storage cannot read or write this place; see the kernel log"
             }
             DiskErrorKind::Occupied => {
-                "check that nobody needs it, wipe it yourself (`wipefs`), and name its serial"
+                "check that no one needs it, wipe it yourself (`wipefs`), and name its serial"
             }
             DiskErrorKind::PowerLost => "recover from the crash image",
             DiskErrorKind::Other => "see errno",

@@ -11,4 +11,4 @@ mod sample;
 
 pub use histogram::{HISTOGRAM_MAX_NS, Histogram};
 pub use row::{Row, column_buffers};
-pub use sample::{COLUMNS, Column, ColumnType, METRICS, Metric, MetricKind, metric_code};
+pub use sample::{COLUMNS, Column, ColumnType, METRICS, Metric, MetricKind, metric, metric_code};

@@ -133,7 +133,8 @@ pub struct Metric {
     pub meaning: &'static str,
 }
 
-const fn metric(
+/// A metric by its name, its kind, its unit and what it says.
+pub const fn metric(
     name: &'static str,
     kind: MetricKind,
     unit: &'static str,
@@ -313,7 +314,8 @@ pub const METRICS: [Metric; 82] = [
         "device_reads",
         MetricKind::Level,
         "count",
-        "reads the block device completed in the interval, whoever asked; this and the rest of \
+        "reads the block device completed in the interval, whichever process asked; this and the \
+         rest of \
          device: in the row of database 1 the disk under the databases, in the row of database 0 \
          the disk under the log",
     ),

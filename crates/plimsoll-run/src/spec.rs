@@ -407,7 +407,7 @@ impl RunSpec {
             ));
         }
         if instance.weight.is_some_and(|weight| !(weight.is_finite() && weight > 0.0)) {
-            return Err(format!("instance {name} has a weight that is no number above zero"));
+            return Err(format!("instance {name} has a weight that is not a number above zero"));
         }
         if instance.databases.is_empty() || instance.databases.len() > 250 {
             return Err(format!(

@@ -12,11 +12,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from plimsoll.inputs.expression import ExpressionError, parse_expression
 from plimsoll.inputs.mistakes import nearest_names
-from plimsoll.inputs.schema import Collector, Field, Tables, Text, require_kind
+from plimsoll.inputs.schema import Collector, Field, Given, Tables, Text, require_kind
 from plimsoll.inputs.toml_lines import KeyPath, read_located
 from plimsoll.sizing.catalogue import DATA_FOLDER, READERS
 
@@ -127,12 +127,12 @@ def read_rules(path: Path = SHIPPED_RULES) -> tuple[Rule, ...]:
                 place, f'is "{rule.decided_with}", which is no rule with checks of its own', hint
             )
         elif rule.decided_with and rule.checks:
-            collector.add(place, "stands beside checks of its own", "leave out one of the two")
+            collector.add(place, "stands next to checks of its own", "leave out one of the two")
     collector.raise_if_any()
     return tuple(rules)
 
 
-def _rule(entry: dict[str, Any], path: KeyPath, collector: Collector) -> Rule:
+def _rule(entry: Given, path: KeyPath, collector: Collector) -> Rule:
     checks = []
     for index, check in enumerate(entry["checks"] or []):
         place = (*path, "checks", index)

@@ -9,10 +9,11 @@ looked at as far as they go.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from plimsoll.advice.engine import Subject
+from plimsoll.advice.stated import Facts, known, listed
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.sanitize import parse_json
@@ -43,9 +44,9 @@ KEYS_BEHIND = {
 }
 
 
-def plan_subject(plan: dict[str, Any], file_name: str) -> Subject:
+def plan_subject(plan: Mapping[str, object], file_name: str) -> Subject:
     """A completed plan as one subject."""
-    return Subject("plan", Path(file_name).name, _known(_plan_facts(plan)), file_name)
+    return Subject("plan", Path(file_name).name, known(_plan_facts(plan)), file_name)
 
 
 def run_subjects(run_folder: Path) -> list[Subject]:
@@ -65,14 +66,14 @@ def run_subjects(run_folder: Path) -> list[Subject]:
     subjects = []
     if "plan.json" in contents:
         subjects.append(plan_subject(contents["plan.json"], str(run_folder / "plan.json")))
-    facts: dict[str, Any] = dict(subjects[0].facts) if subjects else {}
+    facts: Facts = dict(subjects[0].facts) if subjects else {}
     facts |= _summary_facts(contents.get("summary.json", {}))
     facts |= _environment_facts(contents.get("environment.json", {}), facts.get("database_bytes"))
     facts |= _verdict_facts(contents.get("verdict.json", {}))
-    return [*subjects, Subject("run", run_folder.name, _known(facts), str(run_folder))]
+    return [*subjects, Subject("run", run_folder.name, known(facts), str(run_folder))]
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, object]:
     """One JSON object, with the line of what is wrong.
 
     Raises:
@@ -97,17 +98,18 @@ def read_object(path: Path) -> dict[str, Any]:
     return content
 
 
-def _known(facts: dict[str, Any]) -> dict[str, Fact]:
-    return {name: fact for name, fact in facts.items() if fact is not None}
-
-
-def _tables(content: Any, name: str) -> list[dict[str, Any]]:
+def _tables(content: object, name: str) -> list[dict[str, object]]:
     """The tables of a list, or nothing where the file holds something else."""
     found = content.get(name) if isinstance(content, dict) else None
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
-def _number(value: Any) -> float | None:
+def _fact(value: object) -> Fact | None:
+    """A value that rules can compare."""
+    return value if isinstance(value, (bool, int, float, str, list)) else None
+
+
+def _number(value: object) -> float | None:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
@@ -117,9 +119,9 @@ def _sum(values: list[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
-    run, judgement = plan.get("run"), plan.get("judgement")
-    judgement = judgement if isinstance(judgement, dict) else {}
+def _plan_facts(plan: Mapping[str, object]) -> Facts:
+    run, stated = plan.get("run"), plan.get("judgement")
+    judgement = stated if isinstance(stated, dict) else {}
     instances = _tables(run, "instances")
     engines = [
         instance
@@ -127,7 +129,9 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
         if instance.get("backend", "engine") in ("engine", "mail_store")
     ]
     actions = [
-        phase["action"] for phase in _tables(run, "phases") if isinstance(phase.get("action"), dict)
+        action
+        for phase in _tables(run, "phases")
+        if isinstance(action := phase.get("action"), dict)
     ]
     kinds = [str(action.get("kind")) for action in actions]
     databases = [database for instance in instances for database in _tables(instance, "databases")]
@@ -140,8 +144,8 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
         if i.get("directory") and i.get("directory") == i.get("log_directory")
     ]
     return {
-        "test": judgement.get("test"),
-        "limit_set": judgement.get("limits"),
+        "test": _fact(judgement.get("test")),
+        "limit_set": _fact(judgement.get("limits")),
         "required_iops": _number(judgement.get("required_iops")),
         "required_iops_stated": judgement.get("required_iops") is not None if judgement else None,
         "instance_count": len(instances) or None,
@@ -164,7 +168,7 @@ def _plan_facts(plan: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _maintenance(engines: list[dict[str, Any]]) -> list[bool]:
+def _maintenance(engines: list[dict[str, object]]) -> list[bool]:
     """Whether maintenance runs, for the instances that say so.
 
     A plan of a version without it says nothing.
@@ -172,7 +176,7 @@ def _maintenance(engines: list[dict[str, Any]]) -> list[bool]:
     return [engine["maintenance"] is not None for engine in engines if "maintenance" in engine]
 
 
-def _summary_facts(summary: dict[str, Any]) -> dict[str, Any]:
+def _summary_facts(summary: Mapping[str, object]) -> Facts:
     window, total = summary.get("window"), summary.get("total")
     seconds = _number(window.get("seconds")) if isinstance(window, dict) else None
     last = {str(entry.get("name")): entry for entry in _tables(summary, "checksums")}
@@ -180,22 +184,22 @@ def _summary_facts(summary: dict[str, Any]) -> dict[str, Any]:
         _sum([_number(entry.get(key)) for key in ("bad", "correctable", "wrong_page_number")])
         for entry in last.values()
     ]
-    facts = {
+    facts: Facts = {
         "measured_h": None if seconds is None else seconds / SECONDS_PER_HOUR,
         "bad_pages_count": _sum(bad),
         "errors_count": _number(total.get("errors_in_run")) if isinstance(total, dict) else None,
         "log_faults_count": _log_faults(summary.get("log_check")),
         "kernel_errors_count": _kernel_errors(summary.get("kernel_log")),
         "processors_busy_fraction": _busy(summary.get("machine")),
-        "virtual_time": summary.get("virtual_time"),
+        "virtual_time": _fact(summary.get("virtual_time")),
         "database_bytes": _sum(
             [_number(entry.get("final_bytes")) for entry in _tables(summary, "databases")]
         ),
     }
-    return _known(facts)
+    return {**known(facts)}
 
 
-def _log_faults(checked: Any) -> int | None:
+def _log_faults(checked: object) -> int | None:
     """Findings in the logs, checkpoints and flush maps of all instances.
 
     None where one of them was not read.
@@ -208,7 +212,7 @@ def _log_faults(checked: Any) -> int | None:
     return sum(len(entry.get("findings") or []) for entry in instances)
 
 
-def _kernel_errors(log: Any) -> int | None:
+def _kernel_errors(log: object) -> int | None:
     """Lines of the kernel about the disks under test; None where its log could not be read."""
     if (
         not isinstance(log, dict)
@@ -219,12 +223,12 @@ def _kernel_errors(log: Any) -> int | None:
     return len(log["lines"])
 
 
-def _busy(machine: Any) -> float | None:
+def _busy(machine: object) -> float | None:
     level = machine.get("cpu_busy") if isinstance(machine, dict) else None
     return _number(level.get("mean")) if isinstance(level, dict) else None
 
 
-def _environment_facts(environment: dict[str, Any], database_bytes: Any) -> dict[str, Any]:
+def _environment_facts(environment: Mapping[str, object], database_bytes: object) -> Facts:
     targets = {str(target.get("mount_point")): target for target in _tables(environment, "targets")}
     capacity_bytes = _sum([_number(target.get("size_bytes")) for target in targets.values()])
     stored = _number(database_bytes)
@@ -241,25 +245,22 @@ def _environment_facts(environment: dict[str, Any], database_bytes: Any) -> dict
     }
 
 
-def _verdict_facts(verdict: dict[str, Any]) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "result": verdict.get("result"),
-        "limit_set": verdict.get("limits"),
-        "qualifying": verdict.get("qualifying"),
+def _verdict_facts(verdict: Mapping[str, object]) -> Facts:
+    facts: Facts = {
+        "result": _fact(verdict.get("result")),
+        "limit_set": _fact(verdict.get("limits")),
+        "qualifying": _fact(verdict.get("qualifying")),
         "achieved_iops": _number(verdict.get("achieved_iops")),
     }
-    if isinstance(verdict.get("not_qualifying_because"), list):
-        facts["obstacles"] = [str(reason) for reason in verdict["not_qualifying_because"]]
-        facts["obstacles_count"] = len(facts["obstacles"])
+    reasons = verdict.get("not_qualifying_because")
+    if isinstance(reasons, list):
+        facts |= listed("obstacles", [str(reason) for reason in reasons])
     if isinstance(verdict.get("checks"), list):
         for status, name in (("fail", "checks_failed"), ("not_evaluated", "checks_not_evaluated")):
             checks = [
                 check for check in _tables(verdict, "checks") if check.get("status") == status
             ]
-            facts[name] = [f"{check.get('name')} ({check.get('scope')})" for check in checks]
-            facts[f"{name}_count"] = len(checks)
-    return {
-        name: fact
-        for name, fact in facts.items()
-        if isinstance(fact, (bool, int, float, str, list))
-    }
+            facts |= listed(
+                name, [f"{check.get('name')} ({check.get('scope')})" for check in checks]
+            )
+    return {**known(facts)}

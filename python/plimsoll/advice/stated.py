@@ -6,12 +6,20 @@ What is stated, and for how many.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from plimsoll.advice.topology import Entry
+from plimsoll.inputs.expression import Fact
+
+#: Facts by name; None marks one that the file does not tell.
+Facts = dict[str, Fact | None]
 
 
-def listed(name: str, items: Sequence[str]) -> dict[str, Any]:
+def known(facts: Facts) -> dict[str, Fact]:
+    """The facts that are told."""
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def listed(name: str, items: Sequence[str]) -> Facts:
     """A list and its length, which rules compare."""
     return {name: list(items), f"{name}_count": len(items)}
 

@@ -6,13 +6,11 @@ dropped by the caller.
 
 from __future__ import annotations
 
-from typing import Any
-
-from plimsoll.advice.stated import is_stated, listed, lowest
+from plimsoll.advice.stated import Facts, is_stated, listed, lowest
 from plimsoll.advice.topology import Entry, Topology
 
 
-def array_facts(topology: Topology, array: Entry) -> dict[str, Any]:
+def array_facts(topology: Topology, array: Entry) -> Facts:
     """Facts of an array."""
     groups = [group for group in topology.entries("disk_groups") if group["array"] == array["name"]]
     owners = [group["controller"] for group in groups]
@@ -49,7 +47,7 @@ def array_name(topology: Topology, volume: Entry) -> str:
     return name
 
 
-def disk_group_facts(topology: Topology, group: Entry) -> dict[str, Any]:
+def disk_group_facts(topology: Topology, group: Entry) -> Facts:
     """Facts of a disk group and of what lies on it."""
     volumes = [
         volume for volume in topology.entries("volumes") if volume["disk_group"] == group["name"]
@@ -76,7 +74,7 @@ def disk_group_facts(topology: Topology, group: Entry) -> dict[str, Any]:
     }
 
 
-def volume_facts(topology: Topology, volume: Entry) -> dict[str, Any]:
+def volume_facts(topology: Topology, volume: Entry) -> Facts:
     """Facts of a volume and of the copies on it."""
     name = volume["name"]
     copies = [(d["name"], c) for d in topology.entries("databases") for c in d["copies"]]
@@ -95,7 +93,7 @@ def volume_facts(topology: Topology, volume: Entry) -> dict[str, Any]:
     }
 
 
-def database_facts(topology: Topology, database: Entry) -> dict[str, Any]:
+def database_facts(topology: Topology, database: Entry) -> Facts:
     """Facts of a database and of how its copies lie to each other."""
     volumes, copies = topology.by_name("volumes"), database["copies"]
     groups = [

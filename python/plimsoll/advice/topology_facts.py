@@ -9,12 +9,11 @@ that list into the evidence.
 
 from __future__ import annotations
 
-from typing import Any
-
 from plimsoll.advice.engine import Subject
 from plimsoll.advice.failover import HostLoss, host_losses
 from plimsoll.advice.failures import Failure, failures, unreachable
-from plimsoll.advice.stated import all_stated, is_stated, listed, lowest
+from plimsoll.advice.rules import SCOPES
+from plimsoll.advice.stated import Facts, all_stated, is_stated, known, listed, lowest
 from plimsoll.advice.storage_facts import (
     array_facts,
     data_groups,
@@ -23,24 +22,9 @@ from plimsoll.advice.storage_facts import (
     volume_facts,
 )
 from plimsoll.advice.topology import Entry, Topology
-from plimsoll.inputs.expression import Fact
 
 #: The scopes a topology describes, also where it has no entry in them.
-DESCRIBED = frozenset(
-    {
-        "design",
-        "host",
-        "machine",
-        "virtual_switch",
-        "switch",
-        "array",
-        "disk_group",
-        "volume",
-        "database",
-        "component",
-    }
-    | {"network", "host_loss"}
-)
+DESCRIBED = frozenset(scope for scope, inputs in SCOPES.items() if "a topology" in inputs)
 JUMBO_MTU_BYTES = 9000
 
 #: The key to write for a fact that is missing, where it has another name.
@@ -74,7 +58,7 @@ KEYS_BEHIND = {
 def topology_subjects(topology: Topology) -> list[Subject]:
     """Every subject of a topology, in the order of the file."""
     lost = failures(topology)
-    found: list[tuple[str, str, dict[str, Any]]] = [
+    found: list[tuple[str, str, Facts]] = [
         ("design", topology.content["name"], _design(topology, lost))
     ]
     for host in topology.entries("hosts"):
@@ -123,13 +107,9 @@ def topology_subjects(topology: Topology) -> list[Subject]:
         for failure in lost
     ]
     return [
-        Subject(scope, name, _known(facts), topology.file_name, _line(topology, name))
+        Subject(scope, name, known(facts), topology.file_name, _line(topology, name))
         for scope, name, facts in found
     ]
-
-
-def _known(facts: dict[str, Any]) -> dict[str, Fact]:
-    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _line(topology: Topology, name: str) -> int:
@@ -145,7 +125,7 @@ def _line(topology: Topology, name: str) -> int:
     return 0
 
 
-def _design(topology: Topology, lost: list[Failure]) -> dict[str, Any]:
+def _design(topology: Topology, lost: list[Failure]) -> Facts:
     content = topology.content
     databases, backups = topology.entries("databases"), content["backups"]
     active: dict[str, int] = {
@@ -196,7 +176,7 @@ def _ports(host: Entry, network: str) -> list[Entry]:
     return [port for port in host["ports"] if network in port["networks"]]
 
 
-def _host(topology: Topology, host: Entry) -> dict[str, Any]:
+def _host(topology: Topology, host: Entry) -> Facts:
     storage, client = _ports(host, "storage"), _ports(host, "client")
     shared = [port["name"] for port in storage if len(port["networks"]) > 1]
     adapters = {port["adapter"] for port in storage}
@@ -275,7 +255,7 @@ def _mixed_virtual_switches(host: Entry) -> list[str]:
     return sorted(set(mixed))
 
 
-def _virtual_switch(virtual: Entry, host: Entry) -> dict[str, Any]:
+def _virtual_switch(virtual: Entry, host: Entry) -> Facts:
     return {
         "networks": virtual["networks"],
         "uplink_count": len(set(virtual["uplinks"])),
@@ -286,7 +266,7 @@ def _virtual_switch(virtual: Entry, host: Entry) -> dict[str, Any]:
     }
 
 
-def _machine(topology: Topology, machine: Entry) -> dict[str, Any]:
+def _machine(topology: Topology, machine: Entry) -> Facts:
     host = topology.by_name("hosts")[machine["host"]]
     virtual = {entry["name"]: entry for entry in host["virtual_switches"]}
     storage_nics = [nic for nic in machine["nics"] if "storage" in nic["networks"]]
@@ -333,7 +313,7 @@ def _machine(topology: Topology, machine: Entry) -> dict[str, Any]:
     }
 
 
-def _switch(topology: Topology, switch: Entry) -> dict[str, Any]:
+def _switch(topology: Topology, switch: Entry) -> Facts:
     used = sum(
         link["count"] * sum(end == switch["name"] for end in link["between"])
         for link in topology.entries("links")
@@ -360,7 +340,7 @@ def _switch(topology: Topology, switch: Entry) -> dict[str, Any]:
     }
 
 
-def _networks(topology: Topology) -> list[tuple[str, dict[str, Any]]]:
+def _networks(topology: Topology) -> list[tuple[str, Facts]]:
     """Frame sizes along each network; a mismatch anywhere breaks or fragments large frames."""
     found = []
     for network in ("storage", "replication"):
@@ -398,9 +378,7 @@ def _networks(topology: Topology) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def _frame_facts(
-    topology: Topology, network: str, stations: dict[str, float | None]
-) -> dict[str, Any]:
+def _frame_facts(topology: Topology, network: str, stations: dict[str, float | None]) -> Facts:
     small = [
         f"{name} ({mtu:g})"
         for name, mtu in stations.items()
@@ -419,9 +397,9 @@ def _frame_facts(
     }
 
 
-def _host_loss(topology: Topology, loss: HostLoss) -> dict[str, Any]:
+def _host_loss(topology: Topology, loss: HostLoss) -> Facts:
     hosts, arrays = topology.by_name("hosts"), topology.by_name("arrays")
-    facts: dict[str, Any] = {
+    facts: Facts = {
         "memory_fullest_pct": loss.memory_fullest_pct,
         "vcpus_per_thread_max": loss.vcpus_per_thread_max,
         "moved": list(loss.moved),

@@ -119,7 +119,7 @@ def _redact_table(source: Path, target: Path, names: Names) -> None:
                 if kind not in (*PLAIN_KINDS, "VARCHAR"):
                     raise PackError(
                         [
-                            f"{source}: nobody knows what column {name!r} of kind {kind} holds, so "
+                            f"{source}: no rule says what column {name!r} of kind {kind} holds, so "
                             f"it cannot be redacted"
                         ]
                     )

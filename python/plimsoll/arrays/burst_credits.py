@@ -5,10 +5,8 @@ A burst that ends is never quoted as the rate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from plimsoll.documents.array_sheet import ArraySheet
+from plimsoll.documents.outcome import ArrayReport
 
 #: Requests above the base rate by less than this are none that credits paid for.
 TOLERANCE = 1.02
@@ -39,7 +37,7 @@ def burst_s(array: ArraySheet) -> float:
     return saved_up / ((array.get("cap_burst_iops") or base) - base)
 
 
-def lived_on_credits(report: Mapping[str, Any] | None) -> str | None:
+def lived_on_credits(report: ArrayReport | None) -> str | None:
     """A sentence where a measured rate was paid for with credits.
 
     None where the volume carries it for ever.
@@ -47,14 +45,14 @@ def lived_on_credits(report: Mapping[str, Any] | None) -> str | None:
     Args:
         report: what the array counted while it was measured.
     """
-    cap = (report or {}).get("cap")
-    if report is None or not cap:
+    cap = report.cap if report is not None else None
+    if report is None or cap is None:
         return None
-    requests = sum(volume["read_count"] + volume["write_count"] for volume in report["volumes"])
-    per_second, base = requests / (report["interval_ns"] / 1e9), cap["base_per_second"]
+    requests = sum(volume.read_count + volume.write_count for volume in report.volumes)
+    per_second, base = requests / (report.interval_ns / 1e9), cap.base_per_second
     if per_second <= TOLERANCE * base:
         return None
-    left_s = cap["credit_count"] / (per_second - base)
+    left_s = cap.credit_count / (per_second - base)
     lasting = f"last {left_s / 60:,.0f} more minutes" if left_s >= 60 else "are used up"
     return (
         f"the volume lived on burst credits: {per_second:,.0f} requests a second against "

@@ -44,5 +44,5 @@ def modelled_rate(model: str, raid: str) -> ModelledRate | None:
     point = _POINTS.get((model, raid))
     if point is None:
         return None
-    row = next(row for row in paper_results() if row["id"] == point and row["metric"] == "iops")
-    return ModelledRate(float(row["modelled"]), point, band_percent("database_iops"))
+    row = next(row for row in paper_results() if row.id == point and row.metric == "iops")
+    return ModelledRate(row.modelled, point, band_percent("database_iops"))

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from plimsoll import _native, settings
 from plimsoll.arrays.description import GB, array_description
@@ -32,6 +30,8 @@ from plimsoll.arrays.pools import DATABASES, pools_of
 from plimsoll.arrays.sources import DATA_FOLDER
 from plimsoll.arrays.streams import BURST_PAGES, LOG_BYTES, Place, Stream, scan
 from plimsoll.documents.array_sheet import ArraySheet
+from plimsoll.documents.modelled_curve import CurvePoint
+from plimsoll.documents.outcome import ArrayReport
 from plimsoll.units import NS_PER_US
 
 ENGINE_LOAD = DATA_FOLDER / "engine_load.toml"
@@ -41,26 +41,6 @@ SESSIONS_MAX = 1024
 #: Editions whose habits are those of another, so that the engine makes the same of them.
 SAME_LOAD = {"2016": "2013", "2019": "2013"}
 MEASURE_S, WARM_UP_S = 60, 20
-
-
-@dataclass(frozen=True)
-class Point:
-    """What a load made of an array.
-
-    Sessions on each database, rates, mean latencies, and the busiest stage.
-    """
-
-    sessions: int
-    iops: float
-    reads_per_s: float
-    read_ms: float
-    write_ms: float
-    log_write_ms: float
-    busiest: str
-    utilisation: float
-    #: The part of it for neighbours, and what these made.
-    neighbour_utilisation: float = 0.0
-    neighbour_iops: float = 0.0
 
 
 @cache
@@ -78,7 +58,7 @@ def run_light(
     session_count: int,
     edition: str = "2010",
     size_mib: int | None = None,
-) -> Point:
+) -> CurvePoint:
     """Simulate sessions on databases that lie as those of a modelled test do."""
     flash = all("rotation_rpm" not in group.sheet for group in pools_of(array)[DATABASES])
     warm_up_s, measure_s = (2, 6) if flash else (WARM_UP_S, MEASURE_S)
@@ -158,24 +138,25 @@ class _Outcome(TypedDict):
     """What the native side answers to a simulation."""
 
     classes: list[ClassOutcome]
-    array: Mapping[str, Any]
+    array: object
 
 
-def _point(session_count: int, outcome: _Outcome) -> Point:
+def _point(session_count: int, outcome: _Outcome) -> CurvePoint:
     rows = {row["class"]: row for row in outcome["classes"]}
-    first = outcome["array"]["stages"][0]
+    array = ArrayReport.from_plain(outcome["array"], "what the array counted")
+    first = array.stages[0]
     reads, writes = rows["database_read"], rows["database_write"]
-    return Point(
-        session_count,
-        reads["per_second"] + writes["per_second"],
-        reads["per_second"],
-        reads["latency_ms_mean"],
-        writes["latency_ms_mean"],
-        rows["log_write"]["latency_ms_mean"],
-        first["stage"],
-        first["utilisation"],
-        first["neighbour_utilisation"],
-        sum(row["iops"] for row in neighbour_rows(outcome["array"])),
+    return CurvePoint(
+        sessions=session_count,
+        iops=reads["per_second"] + writes["per_second"],
+        reads_per_s=reads["per_second"],
+        read_ms=reads["latency_ms_mean"],
+        write_ms=writes["latency_ms_mean"],
+        log_write_ms=rows["log_write"]["latency_ms_mean"],
+        busiest=first.stage,
+        utilisation=first.utilisation,
+        neighbour_utilisation=first.neighbour_utilisation,
+        neighbour_iops=sum(row.iops for row in neighbour_rows(array)),
     )
 
 
@@ -184,11 +165,11 @@ def sweep(
     database_count: int,
     edition: str = "2010",
     size_mib: int | None = None,
-) -> list[Point]:
+) -> list[CurvePoint]:
     """The curve: sessions are doubled until reads take longer than the limit allows, or more
     sessions bring nothing.
     """
-    points: list[Point] = []
+    points: list[CurvePoint] = []
     count = 1
     while count <= SESSIONS_MAX:
         points.append(run_light(array, database_count, count, edition, size_mib))
@@ -199,7 +180,7 @@ def sweep(
     return points
 
 
-def iops_at_limit(points: list[Point], limit_ms: float = LIMIT_MS) -> float | None:
+def iops_at_limit(points: list[CurvePoint], limit_ms: float = LIMIT_MS) -> float | None:
     """The rate at a read latency, between two points of a curve.
 
     None where the curve does not reach it.

@@ -20,10 +20,11 @@ written it shares the links of the host.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from plimsoll.documents.array_sheet import ArraySheet
 from plimsoll.documents.array_spec import NeighbourSpec
+from plimsoll.documents.outcome import ArrayReport, HostReport
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.schema import Field, Flag, Number, Text
 from plimsoll.inputs.toml_lines import KeyPath
@@ -114,65 +115,79 @@ def neighbour_words(array: ArraySheet) -> list[str]:
     ]
 
 
-def neighbour_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class NeighbourUse:
+    """What a neighbour made of what it wanted; latencies are None without such requests.
+
+    Attributes:
+        request_percent: its share of all requests of the array.
+    """
+
+    name: str
+    volume: str
+    wanted_iops: float
+    iops: float
+    left_out_count: int
+    request_percent: float
+    read_count: int
+    write_count: int
+    read_latency_ms: float | None
+    write_latency_ms: float | None
+
+
+def neighbour_rows(report: ArrayReport) -> list[NeighbourUse]:
     """What each neighbour made of what it wanted, by the array's counters.
 
     Args:
         report: what the array counted.
-
-    Returns:
-        For each: `name`, `volume`, `wanted_iops`, `iops`, `left_out_count`, `request_percent` (its
-        share of all requests of the array), `read_latency_ms` and `write_latency_ms` (None without
-        such requests), and the counts.
     """
     rows = []
-    neighbours = report.get("neighbours") or []
-    seconds = report["interval_ns"] / 1e9
-    total = sum(_requests(row) for row in [*report["volumes"], *neighbours])
-    for row in neighbours:
+    seconds = report.interval_ns / 1e9
+    total = sum(_requests(row) for row in (*report.volumes, *report.neighbours))
+    for row in report.neighbours:
         count = _requests(row)
         rows.append(
-            {
-                "name": row["name"],
-                "volume": row["volume"],
-                "wanted_iops": row["wanted_per_second"],
-                "iops": count / seconds,
-                "left_out_count": row["left_out_count"],
-                "request_percent": 100 * count / total if total else 0.0,
-                "read_count": row["read_count"],
-                "write_count": row["write_count"],
-                "read_latency_ms": row["read_latency_ms"] if row["read_count"] else None,
-                "write_latency_ms": row["write_latency_ms"] if row["write_count"] else None,
-            }
+            NeighbourUse(
+                name=row.name,
+                volume=row.volume,
+                wanted_iops=row.wanted_per_second,
+                iops=count / seconds,
+                left_out_count=row.left_out_count,
+                request_percent=100 * count / total if total else 0.0,
+                read_count=row.read_count,
+                write_count=row.write_count,
+                read_latency_ms=row.read_latency_ms if row.read_count else None,
+                write_latency_ms=row.write_latency_ms if row.write_count else None,
+            )
         )
     return rows
 
 
-def neighbour_sentences(report: Mapping[str, Any]) -> list[str]:
+def neighbour_sentences(report: ArrayReport) -> list[str]:
     """What neighbours made, and what part of the busiest stage was theirs."""
     rows = neighbour_rows(report)
     sentences = []
     for row in rows:
         sentences.append(
-            f"neighbour {row['name']} made {row['iops']:,.0f} IOPS, {row['request_percent']:.0f} % "
+            f"neighbour {row.name} made {row.iops:,.0f} IOPS, {row.request_percent:.0f} % "
             f"of the array's requests"
         )
-        wanted = row["read_count"] + row["write_count"] + row["left_out_count"]
-        if wanted and row["left_out_count"] / wanted > LEFT_OUT_SHARE:
+        wanted = row.read_count + row.write_count + row.left_out_count
+        if wanted and row.left_out_count / wanted > LEFT_OUT_SHARE:
             sentences[-1] += (
-                f"; it wanted {row['wanted_iops']:,.0f} and left the rest out, as the array does "
+                f"; it wanted {row.wanted_iops:,.0f} and left the rest out, as the array does "
                 f"not carry them"
             )
     if rows:
-        first = report["stages"][0]
-        share = first["neighbour_utilisation"]
+        first = report.stages[0]
+        share = first.neighbour_utilisation
         sentences.append(
-            f"of the time of the busiest stage, {first['stage']}, {share:.0%} went to neighbours; "
+            f"of the time of the busiest stage, {first.stage}, {share:.0%} went to neighbours; "
             f"no published result had any, so "
             "that the error band says nothing of them"
         )
     return sentences
 
 
-def _requests(row: Mapping[str, Any]) -> int:
-    return int(row["read_count"] + row["write_count"])
+def _requests(row: HostReport) -> int:
+    return row.read_count + row.write_count

@@ -8,8 +8,7 @@ rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from plimsoll.arrays.plan_storage import DATABASE_MIB_MAX, filling_mib, lacking_gb, stored_bytes
 from plimsoll.arrays.presets import CHANGES, described_array
@@ -132,7 +131,7 @@ def _check_instances(instances: list[Given], collector: Collector) -> None:
             collector.add(("instance", index, "database_size_mib"), message, "take more databases")
 
 
-def filling_size_mib(target: Mapping[str, Any], databases: int) -> int:
+def filling_size_mib(target: Given, databases: int) -> int:
     """The size of databases that fill the modelled array of a target as far as a design does.
 
     1024 if there is no such array.

@@ -83,8 +83,8 @@ _ARRAY = {
     "processor_count": _need(1, 256, "processors of a controller", whole=True),
     "processor_us": _need(0, 100000, "processor time for each request"),
     "failover_s": _need(0, 3600, "pause when a controller fails"),
-    "read_latency_ms": _need(0, 1000, "latency of a read beside the work below"),
-    "write_latency_ms": _need(0, 1000, "latency of a write beside the work below"),
+    "read_latency_ms": _need(0, 1000, "latency of a read on top of the work below"),
+    "write_latency_ms": _need(0, 1000, "latency of a write on top of the work below"),
     "us_per_kib": _need(0, 10000, "latency for each KiB, for boxes that store and forward"),
     "write_back": Field(
         Flag(), required=True, meaning="whether a write is done when it is in the cache"
@@ -169,7 +169,7 @@ _ARRAY = {
     "host_io_us": Field(
         Number(0, 1e5),
         default=0,
-        meaning="processor time of the host for each request, beside the engine's own",
+        meaning="processor time of the host for each request, on top of the engine's own",
     ),
     "cap_iops": Field(
         Number(1, 1e9), meaning="requests per second in the long run, for a capped volume"

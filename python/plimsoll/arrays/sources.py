@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from plimsoll.arrays.inheritance import completed_rows
-from plimsoll.inputs.schema import Collector, Field, Tables, Text, require_kind
+from plimsoll.inputs.schema import Collector, Field, Given, Tables, Text, require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 
 DATA_FOLDER = Path(__file__).parent.parent / "data"
@@ -34,9 +33,7 @@ Lists = Mapping[str, Mapping[str, Field]]
 Shipped = Mapping[str, Callable[[], Mapping[str, Mapping[str, object]]]]
 
 
-def read_sourced(
-    path: Path, kind: str, lists: Lists, shipped: Shipped | None = None
-) -> dict[str, Any]:
+def read_sourced(path: Path, kind: str, lists: Lists, shipped: Shipped | None = None) -> Given:
     """Read a file of such lists of tables.
 
     Args:
@@ -62,7 +59,7 @@ def collect_sourced(
     kind: str,
     lists: Lists,
     shipped: Shipped | None = None,
-) -> dict[str, Any]:
+) -> Given:
     """The content of such a file; its mistakes go to the collector, all but a wrong kind.
 
     Raises:

@@ -7,13 +7,15 @@ Terminal and report say the same, so both take it from here.
 
 from __future__ import annotations
 
-from typing import Any
-
 from plimsoll.arrays.faults import fault_words
 from plimsoll.arrays.formula import formula_iops, neighbours_remark
 from plimsoll.arrays.neighbours import neighbour_sentences, neighbour_words
 from plimsoll.arrays.pools import group_words
 from plimsoll.documents.array_sheet import ArraySheet
+from plimsoll.documents.figures import ReportedTotals
+from plimsoll.documents.outcome import ArrayReport
+from plimsoll.documents.summary import AnySummary
+from plimsoll.documents.verdict import Prediction
 
 MARK = "MODELLED"
 WARNING = f"{MARK}: no storage was touched; times are those of a simulated array"
@@ -40,38 +42,38 @@ def array_title(array: ArraySheet) -> str:
     return f"{array['title']}: {drives}{boxes}{broken}{faults}{neighbours}"
 
 
-def bottleneck(report: dict[str, Any]) -> str:
+def bottleneck(report: ArrayReport) -> str:
     """The stage that would give way first."""
-    first = report["stages"][0]
-    return f"the busiest stage is {first['stage']}, at work {first['utilisation']:.0%} of the time"
+    first = report.stages[0]
+    return f"the busiest stage is {first.stage}, at work {first.utilisation:.0%} of the time"
 
 
-def rebuild_sentences(report: dict[str, Any]) -> list[str]:
+def rebuild_sentences(report: ArrayReport) -> list[str]:
     """How far spares are filled: what a degraded array is waiting for."""
     sentences = []
-    for row in report.get("rebuilds") or []:
+    for row in report.rebuilds:
         took = (
-            f"{row['duration_s'] / 3600:,.1f} h"
-            if row["duration_s"] >= 3600
-            else f"{row['duration_s']:,.0f} s"
+            f"{row.duration_s / 3600:,.1f} h"
+            if row.duration_s >= 3600
+            else f"{row.duration_s:,.0f} s"
         )
-        if row["share"] >= 1:
+        if row.share >= 1:
             sentences.append(f"a spare was filled in {took}")
             continue
-        rate = row["share"] / row["duration_s"] if row["duration_s"] else 0
+        rate = row.share / row.duration_s if row.duration_s else 0
         rest = (
-            f", the rest would take {(1 - row['share']) / rate / 3600:,.1f} h more at this rate"
+            f", the rest would take {(1 - row.share) / rate / 3600:,.1f} h more at this rate"
             if rate
             else ""
         )
-        sentences.append(f"a spare was filled to {row['share']:.1%} in {took}{rest}")
+        sentences.append(f"a spare was filled to {row.share:.1%} in {took}{rest}")
     return sentences
 
 
-def formula_sentence(array: ArraySheet, total: dict[str, Any]) -> str:
+def formula_sentence(array: ArraySheet, total: ReportedTotals) -> str:
     """The planner's formula beside the modelled rate."""
-    achieved = total["database_iops"]
-    reads = total["database_read"]["per_s"] if achieved else 0.0
+    achieved = total.database_iops or 0.0
+    reads = (total.database_read.per_s or 0.0) if achieved else 0.0
     formula = formula_iops(array, reads / achieved if achieved else 0.5)
     if formula is None:
         return "the planner's formula has no rule for these drives"
@@ -82,13 +84,10 @@ def formula_sentence(array: ArraySheet, total: dict[str, Any]) -> str:
     )
 
 
-def lines_of(
-    judgement: dict[str, Any], summary: dict[str, Any], prediction: dict[str, Any]
-) -> list[str]:
+def lines_of(array: ArraySheet, summary: AnySummary, prediction: Prediction) -> list[str]:
     """What stands below the verdict of a modelled run."""
-    array = judgement["modelled"]
-    bands = prediction["band_percent"]
-    nearest = prediction["nearest_validated_point"]
+    bands = prediction.band_percent
+    nearest = prediction.nearest_validated_point
     lines = [
         f"{WARNING}.",
         f"  {array_title(array)}",
@@ -96,12 +95,12 @@ def lines_of(
         f"{bands['database_iops']:.0f} %, database reads "
         f"{bands['database_read']:.0f} %, page writes {bands['database_write']:.0f} %, log writes "
         f"{bands['log_write']:.0f} %",
-        f"  nearest validated point: {nearest['id']}, {nearest['how']}, IOPS off by "
-        f"{nearest['error_percent']:+.1f} % there",
-        f"  {formula_sentence(array, summary['total'])}",
+        f"  nearest validated point: {nearest.id}, {nearest.how}, IOPS off by "
+        f"{nearest.error_percent:+.1f} % there",
+        f"  {formula_sentence(array, summary.total)}",
     ]
-    if summary.get("array"):
-        lines.append(f"  {bottleneck(summary['array'])}")
-        sentences = neighbour_sentences(summary["array"]) + rebuild_sentences(summary["array"])
+    if summary.array:
+        lines.append(f"  {bottleneck(summary.array)}")
+        sentences = neighbour_sentences(summary.array) + rebuild_sentences(summary.array)
         lines += [f"  {sentence}" for sentence in sentences]
     return lines

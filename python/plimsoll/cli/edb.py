@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NoReturn
+from typing import Annotated, BinaryIO, NoReturn
 
 import typer
 
@@ -105,7 +105,7 @@ def ls(
     raise typer.Exit(code)
 
 
-def _line(table: dict[str, Any]) -> str:
+def _line(table: plimsoll.EdbTable) -> str:
     """A table in one line."""
     parts = [f"{len(table['columns'])} columns", f"{len(table['indexes'])} indexes"]
     if table["rows"] is not None:
@@ -317,7 +317,7 @@ def repair(
     raise typer.Exit(exit_codes.FAIL if report["pages_beyond_repair"] or lost else exit_codes.PASS)
 
 
-def _lost(report: dict[str, Any]) -> list[str]:
+def _lost(report: plimsoll.EdbRepair) -> list[str]:
     """What no page can be mended for, in sentences."""
     found = []
     if report["pages_missing"]:

@@ -12,7 +12,7 @@ import os
 import select
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import plimsoll
 from plimsoll import (
@@ -123,7 +123,7 @@ def showing(*, quiet: bool) -> PlainListener:
     return TerminalListener()
 
 
-def _panel(shown: dict[str, Any], limits_ms: dict[str, float]) -> Group:
+def _panel(shown: plimsoll.Content, limits_ms: dict[str, float]) -> Group:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

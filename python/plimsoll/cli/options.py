@@ -259,7 +259,7 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
         return
     by_hand = [event for event in plan.events if event.manual and not event.confirm_file]
     if choices.detach and by_hand:
-        text = f'--detach leaves nobody who could confirm event "{by_hand[0].name}"'
+        text = f'--detach leaves no one who could confirm event "{by_hand[0].name}"'
         stop_with(exit_codes.USAGE, f"{text}; write its confirm_file, or leave out --detach")
     ask_before_much(plan, found, agreed=choices.yes, times=choices.repeat)
     if choices.metrics is not None and choices.repeat > 1:

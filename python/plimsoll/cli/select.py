@@ -5,7 +5,7 @@ and an IOPS need.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,7 +31,6 @@ NEED_KEYS = {
     "log_iops": "log_iops",
     "hot_spares_min": "hot_spares_minimum",
     "arrays_max": "arrays_per_copy_maximum",
-    "rank": "ranking",
 }
 RANKINGS = ("arrays", "drives", "price")
 EXIT_NOTHING_FITS = 1
@@ -107,7 +106,21 @@ def select(
 
     Example: plimsoll select --capacity-gib 15768 --iops 900 --copies 2 --databases 12
     """
-    options = dict(locals())
+    numbers: dict[str, float | None] = {
+        "capacity_gib": capacity_gib,
+        "capacity_gb": capacity_gb,
+        "iops": iops,
+        "snapshot_gb": snapshot_gb,
+        "clone_gb": clone_gb,
+        "replication_gb": replication_gb,
+        "extra_iops": extra_iops,
+        "log_iops": log_iops,
+        "copies": copies,
+        "databases": databases,
+        "hot_spares_min": hot_spares_min,
+        "arrays_max": arrays_max,
+    }
+    names = {"raid": raid or [], "drive_class": drive_class or [], "rank": [rank]}
     rows: list[Any] = []
     errors: list[plimsoll.InputError] = []
     for name in catalogue or [plimsoll.SHIPPED]:
@@ -116,10 +129,10 @@ def select(
     sized, more = (
         _gathered(plimsoll.need_of_requirements, requirements, None) if requirements else (None, [])
     )
-    errors += more + _option_errors(options, rows, requirements)
+    errors += more + _option_errors(numbers, names, rows, requirements)
     if errors:
         refuse(errors)
-    selection = plimsoll.select(_need(options, sized), rows)
+    selection = plimsoll.select(_need(numbers, names, sized), rows)
     if html:
         try:
             write_html(html, "Array selection", selection_sections(selection), FOOTER)
@@ -145,37 +158,44 @@ def _gathered(
         return otherwise, [error]
 
 
-def _need(options: dict[str, Any], sized: plimsoll.Need | None) -> plimsoll.Need:
+def _need(
+    numbers: Mapping[str, float | None],
+    names: Mapping[str, list[str]],
+    sized: plimsoll.Need | None,
+) -> plimsoll.Need:
     """The need the options state, laid over the one the requirements give."""
     need = sized or plimsoll.Need(volumes_gb=0.0, database_iops=0.0)
-    stated: dict[str, Any] = {
+    stated: Any = {
         NEED_KEYS[key]: value
-        for key, value in options.items()
+        for key, value in numbers.items()
         if key in NEED_KEYS and value is not None
     }
-    if options["capacity_gib"] is not None:
-        stated["volumes_gb"] = options["capacity_gib"] * plimsoll.GB_PER_GIB
-    if options["raid"]:
-        stated["raid_levels"] = tuple(
-            level for level in plimsoll.RAID_LEVELS if level in options["raid"]
-        )
-    return replace(need, **stated, drive_classes=tuple(options["drive_class"] or ()))
+    levels = [level for level in plimsoll.RAID_LEVELS if level in names["raid"]]
+    if (capacity_gib := numbers["capacity_gib"]) is not None:
+        stated["volumes_gb"] = capacity_gib * plimsoll.GB_PER_GIB
+    if levels:
+        stated["raid_levels"] = tuple(levels)
+    stated |= {"ranking": names["rank"][0], "drive_classes": tuple(names["drive_class"])}
+    return replace(need, **stated)
 
 
 def _option_errors(
-    options: dict[str, Any], rows: list[Any], requirements: Path | None
+    numbers: Mapping[str, float | None],
+    names: Mapping[str, list[str]],
+    rows: list[Any],
+    requirements: Path | None,
 ) -> list[plimsoll.InputError]:
     """Every option out of range, at once."""
     mistakes: list[Mistake] = []
-    capacities = (options["capacity_gb"] is not None) + (options["capacity_gib"] is not None)
+    capacities = (numbers["capacity_gb"] is not None) + (numbers["capacity_gib"] is not None)
     if capacities == 2 or (capacities == 0 and requirements is None):
-        message = "is needed once" if options["capacity_gb"] is None else "is given in two units"
+        message = "is needed once" if numbers["capacity_gb"] is None else "is given in two units"
         hint = (
             "give a requirements file, --capacity-gib (1024-based, as `plimsoll size` prints it) "
             "or --capacity-gb (decimal)"
         )
         mistakes.append(Mistake(0, "--capacity-gib", message, hint))
-    if options["iops"] is None and requirements is None:
+    if numbers["iops"] is None and requirements is None:
         mistakes.append(
             Mistake(0, "--iops", "is missing", "give the database IOPS, for instance --iops 900")
         )
@@ -194,7 +214,7 @@ def _option_errors(
         "arrays_max": (1, 10_000),
     }
     for key, (low, high) in limits.items():
-        value = options[key]
+        value = numbers[key]
         if value is not None and not low <= value <= high:
             mistakes.append(
                 Mistake(
@@ -209,12 +229,11 @@ def _option_errors(
         "drive_class": tuple({row.drive_class for row in rows}),
         "rank": RANKINGS,
     }
-    for key, names in known.items():
-        given = [options[key]] if isinstance(options[key], str) else options[key] or []
+    for key, right in known.items():
         mistakes += [
-            Mistake(0, _option(key), f'is "{name}", which is unknown', nearest_names(name, names))
-            for name in given
-            if names and name not in names
+            Mistake(0, _option(key), f'is "{name}", which is unknown', nearest_names(name, right))
+            for name in names[key]
+            if right and name not in right
         ]
     return [plimsoll.InputError("options", mistakes)] if mistakes else []
 

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -140,14 +140,15 @@ def _refuse(errors: list[InputError]) -> NoReturn:
     raise typer.Exit(2)
 
 
-def _tables(options: dict[str, object]) -> dict[str, Any]:
+def _tables(options: dict[str, object]) -> dict[str, object]:
     """Arrange options by the tables of a requirements file; options not given are left out."""
-    tables: dict[str, Any] = {}
+    top: dict[str, object] = {}
+    tables: dict[str, dict[str, object]] = {}
     for path, value in options.items():
         if value is not None:
             table, _, key = path.rpartition(".")
-            (tables.setdefault(table, {}) if table else tables)[key] = value
-    return tables
+            (tables.setdefault(table, {}) if table else top)[key] = value
+    return {**top, **tables}
 
 
 def _in_words_of_options(mistake: Mistake) -> Mistake:

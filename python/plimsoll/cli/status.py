@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -87,14 +87,14 @@ def _report_is_due(run_folder: Path) -> bool:
     return written_s_ago < REPORT_WITHIN_S and plimsoll.read_result(run_folder).report is None
 
 
-def _state(run_folder: Path) -> dict[str, Any]:
+def _state(run_folder: Path) -> plimsoll.Content:
     try:
         return plimsoll.state_of(run_folder)
     except (plimsoll.FolderError, OSError) as error:
         stop_with(exit_codes.USAGE, str(error))
 
 
-def _in_words(run_folder: Path, found: dict[str, Any]) -> str:
+def _in_words(run_folder: Path, found: plimsoll.Content) -> str:
     match found["state"]:
         case "ended":
             return f"ended: {found['headline']}; see `plimsoll report {run_folder}`"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -67,7 +67,7 @@ def verify(
     raise typer.Exit(exit_codes.FAIL)
 
 
-def _show(file: dict[str, Any]) -> None:
+def _show(file: plimsoll.VerifiedFile) -> None:
     if file["error"]:
         typer.echo(f"{file['path']}: {file['verdict'].replace('_', ' ')}: {plain(file['error'])}")
         return
@@ -88,8 +88,7 @@ def _show(file: dict[str, Any]) -> None:
     )
     for reason in file["reasons"]:
         typer.echo(f"  {reason}")
-    if file.get("deep"):
-        deep = file["deep"]
+    if deep := file.get("deep"):
         typer.echo(
             f"  deep: {deep['tables']} tables, {deep['records']:,} records, "
             f"{deep['pages_reached']:,} pages reached, "
@@ -107,10 +106,10 @@ def _show(file: dict[str, Any]) -> None:
             )
     if file.get("deep_error"):
         typer.echo(f"  could not be checked deeply: {file['deep_error']}")
-    for finding in file["findings"][:FINDINGS_SHOWN_MAX]:
-        what = finding["class"].replace("_", " ")
-        whose = f", it is page {finding['found']}" if "found" in finding else ""
-        typer.echo(f"  page {finding['page']} at offset {finding['offset']}: {what}{whose}")
+    for page in file["findings"][:FINDINGS_SHOWN_MAX]:
+        what = page["class"].replace("_", " ")
+        whose = f", it is page {page['found']}" if "found" in page else ""
+        typer.echo(f"  page {page['page']} at offset {page['offset']}: {what}{whose}")
     hidden = len(file["findings"]) - FINDINGS_SHOWN_MAX + file["findings_not_listed"]
     if hidden > 0:
         typer.echo(f"  and {hidden} more; --json lists them")

@@ -15,7 +15,7 @@ from plimsoll.compare.sides import Side
 from plimsoll.compare.text import factor_text, interval_text
 from plimsoll.documents.comparison import Comparison
 from plimsoll.pages.chart_spans import BOUNDS_MS, binned, bound_label, time_unit
-from plimsoll.pages.kit import Chart
+from plimsoll.pages.kit import Chart, Point
 from plimsoll.pages.tables import Table, shown
 from plimsoll.report.charts import (
     COLOURS,
@@ -23,6 +23,7 @@ from plimsoll.report.charts import (
     POINTS_MAX,
     finished,
     latency_axis,
+    latency_bars,
     latency_scale,
     place_colour,
     place_dash,
@@ -59,7 +60,7 @@ def factor_chart(found: Comparison) -> Chart | None:
     ]
     if not rows:
         return None
-    points: list[dict[str, Any]] = [
+    points: list[Point] = [
         {
             "f": title,
             "w": side,
@@ -160,7 +161,7 @@ def bars_of(found: Comparison, name: str) -> Bars | None:
 
 def value_chart(bars: Bars) -> Chart:
     """One figure of every side as bars, with its own interval of twice the standard error."""
-    points: list[dict[str, Any]] = []
+    points: list[Point] = []
     rows: list[list[Any]] = []
     for side, value, error in bars.sides:
         rows.append([side, value, None if error is None or value is None else value * error])
@@ -318,26 +319,7 @@ def _distribution(sides: Sequence[Side], metric: str, title: str) -> Chart | Non
         for index in bins
         for label in labels
     ]
-    bars = (
-        alt.Chart()
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "b:N",
-                title="latency, ms",
-                sort=[bound_label(index) for index in bins],
-                axis=alt.Axis(labelAngle=-40, labelOverlap=False),
-            ),
-            xOffset=alt.XOffset("w:N", sort=labels),
-            y=alt.Y("v:Q", title="% of transfers", axis=alt.Axis(tickCount=5)),
-            color=place_colour(labels),
-            tooltip=[
-                alt.Tooltip("w:N", title="side"),
-                alt.Tooltip("b:N", title="ms"),
-                alt.Tooltip("v:Q", title="%", format=".3~g"),
-            ],
-        )
-    )
+    bars = latency_bars([bound_label(index) for index in bins], labels, "side")
     most = {
         label: bound_label(max(bins, key=lambda index: counts[label][index])) for label in labels
     }

@@ -11,6 +11,7 @@ from typing import Any
 from plimsoll.compare.sides import RunRead, Side
 from plimsoll.documents.comparison import SideBySide
 from plimsoll.documents.summary import Summary
+from plimsoll.files.folder import Content
 from plimsoll.pages.tables import duration_shown, size_shown
 from plimsoll.plan.load import described_plain
 from plimsoll.verdict.qualification import through_page_cache
@@ -211,8 +212,8 @@ def _same_folders(sides: Sequence[Side]) -> list[str]:
     return ["the same folder is on two sides: a run differs from itself in nothing"]
 
 
-def _instances(run: RunRead) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = run.plan["run"]["instances"]
+def _instances(run: RunRead) -> list[Content]:
+    found: list[Content] = run.plan["run"]["instances"]
     return found
 
 
@@ -245,7 +246,7 @@ def environment_rows(sides: Sequence[Side]) -> list[SideBySide]:
     return _rows([side.first.environment for side in sides])
 
 
-def _rows(trees: Sequence[dict[str, Any]]) -> list[SideBySide]:
+def _rows(trees: Sequence[Content]) -> list[SideBySide]:
     flat = [_flattened(tree) for tree in trees]
     keys = list(dict.fromkeys(key for leaves in flat for key in leaves))
     rows = []
@@ -257,12 +258,12 @@ def _rows(trees: Sequence[dict[str, Any]]) -> list[SideBySide]:
     return rows
 
 
-def _flattened(tree: Any, prefix: str = "") -> dict[str, Any]:
+def _flattened(tree: Any, prefix: str = "") -> dict[str, object]:
     """Leaves by their path; entries of a list go by their names, short lists of plain values are
     one leaf.
     """
     if isinstance(tree, dict):
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for key, value in tree.items():
             if key not in _NEVER_THE_SAME:
                 found |= _flattened(value, f"{prefix}.{key}" if prefix else key)

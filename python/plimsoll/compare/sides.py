@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -53,10 +52,10 @@ class RunRead:
     """
 
     path: Path
-    plan: dict[str, Any]
+    plan: folder.Content
     summary: AnySummary
-    environment: dict[str, Any]
-    outcome: dict[str, Any]
+    environment: folder.Content
+    outcome: folder.Content
     verdict: Verdict | None
     stated: Mapping[str, float] | None = None
     origin: str = ""
@@ -77,6 +76,12 @@ class RunRead:
             found.append((seconds, count, size, latency_ns))
         return found
 
+    @property
+    def _measured_phases(self) -> list[str]:
+        return [
+            phase["name"] for phase in self.outcome.get("phases", []) if phase["kind"] == "measure"
+        ]
+
     @cached_property
     def _samples(self) -> list[tuple[float, dict[str, tuple[int, int, int]]]]:
         """Length, and count, bytes and summed latency of each metric, of every moment in order.
@@ -86,9 +91,6 @@ class RunRead:
         path = self.path / folder.SAMPLES
         if not path.is_file():
             return []
-        names = [
-            phase["name"] for phase in self.outcome.get("phases", []) if phase["kind"] == "measure"
-        ]
         try:
             with duckdb.connect() as database:
                 rows = database.execute(
@@ -97,7 +99,7 @@ class RunRead:
                     f" sum(latency_ns_sum)::BIGINT FROM {parquet.rows_of(path)} WHERE "
                     f"list_contains($names, phase)"
                     " GROUP BY end_ns, metric ORDER BY end_ns",
-                    {"names": names},
+                    {"names": self._measured_phases},
                 ).fetchall()
         except duckdb.Error as error:
             raise ComparisonError([_damaged(path, error)]) from error
@@ -115,16 +117,13 @@ class RunRead:
         path = self.path / folder.HISTOGRAMS
         if not path.is_file():
             return []
-        names = [
-            phase["name"] for phase in self.outcome.get("phases", []) if phase["kind"] == "measure"
-        ]
         try:
             with duckdb.connect() as database:
                 rows = database.execute(
                     f"SELECT upper_ns, sum(count)::BIGINT FROM {parquet.rows_of(path)} WHERE "
                     f"metric = $metric AND count > 0"
                     " AND list_contains($names, phase) GROUP BY upper_ns ORDER BY upper_ns",
-                    {"metric": metric, "names": names},
+                    {"metric": metric, "names": self._measured_phases},
                 ).fetchall()
         except duckdb.Error as error:
             raise ComparisonError([_damaged(path, error)]) from error
@@ -297,7 +296,7 @@ def _missing_measurements(path: Path, summary: AnySummary) -> list[str]:
     ]
 
 
-def _summary(path: Path, content: dict[str, Any], problems: list[str]) -> AnySummary | None:
+def _summary(path: Path, content: folder.Content, problems: list[str]) -> AnySummary | None:
     """The figures of a run: those of our own are complete, those of an imported run are what was
     reported.
     """
@@ -308,7 +307,7 @@ def _summary(path: Path, content: dict[str, Any], problems: list[str]) -> AnySum
         return None
 
 
-def _verdict(path: Path, content: dict[str, Any], problems: list[str]) -> Verdict | None:
+def _verdict(path: Path, content: folder.Content, problems: list[str]) -> Verdict | None:
     try:
         return verdict_of(content, str(path)) if content else None
     except DocumentError as error:
@@ -316,7 +315,7 @@ def _verdict(path: Path, content: dict[str, Any], problems: list[str]) -> Verdic
         return None
 
 
-def _read(path: Path, *, required: bool, problems: list[str]) -> dict[str, Any]:
+def _read(path: Path, *, required: bool, problems: list[str]) -> folder.Content:
     if not required and not path.exists():
         return {}
     try:
@@ -331,7 +330,7 @@ def _read(path: Path, *, required: bool, problems: list[str]) -> dict[str, Any]:
     return content
 
 
-def _shape(path: Path, plan: dict[str, Any]) -> list[str]:
+def _shape(path: Path, plan: folder.Content) -> list[str]:
     """What is missing in a plan that is JSON but not what it should be."""
     problems = []
     run = plan.get("run")

@@ -113,7 +113,7 @@ def confidence_note(found: Comparison) -> list[str]:
             "apart."
         )
     if not bases:
-        sentences.append("No figure has a confidence: the reasons stand beside them.")
+        sentences.append("No figure has a confidence: the reasons stand next to them.")
     return sentences
 
 

@@ -176,8 +176,8 @@ def inspect(
         )
     if not _opens(run):
         forecast.warnings += [
-            f"instance {name} was not closed by its last run: pages that its log would mend count "
-            f"as damaged"
+            f"instance {name} was not closed by its last run: pages that its log would repair "
+            f"count as damaged"
             for name in forecast.recovered
         ]
         forecast.recovered = []

@@ -9,8 +9,8 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from plimsoll.documents.engine_reports import EdbListing, EdbRepair
 from plimsoll.errors import of_the_engine
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.folder import FolderError
@@ -19,7 +19,7 @@ from plimsoll.files.sanitize import parse_json, printable
 _COPY_BYTES = 1 << 20
 
 
-def list_tables(file: Path, *, dirty: bool = False, count: bool = False) -> dict[str, Any]:
+def list_tables(file: Path, *, dirty: bool = False, count: bool = False) -> EdbListing:
     """What is in a database: format, pages, and each table with its columns and indexes.
 
     Never writes.
@@ -35,7 +35,7 @@ def list_tables(file: Path, *, dirty: bool = False, count: bool = False) -> dict
     from plimsoll import _native
 
     with of_the_engine():
-        found: dict[str, Any] = parse_json(_native.edb_tables(file, dirty, count))
+        found: EdbListing = parse_json(_native.edb_tables(file, dirty, count))
     return found
 
 
@@ -72,7 +72,7 @@ class TableExport:
         return self._text.counts()
 
 
-def repair_database(file: Path) -> dict[str, Any]:
+def repair_database(file: Path) -> EdbRepair:
     """Repair, in place, pages in which a bit has flipped, and a damaged header whose other copy is
     sound; says what was done.
 
@@ -82,7 +82,7 @@ def repair_database(file: Path) -> dict[str, Any]:
     from plimsoll import _native
 
     with of_the_engine():
-        found: dict[str, Any] = json.loads(_native.edb_repair(file))
+        found: EdbRepair = json.loads(_native.edb_repair(file))
     return found
 
 

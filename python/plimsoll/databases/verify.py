@@ -10,8 +10,8 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from plimsoll.documents.engine_reports import VerifyReport
 from plimsoll.errors import of_the_engine
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
@@ -31,7 +31,7 @@ class Verified:
         unseen: what could not be looked at.
     """
 
-    report: dict[str, Any] | None
+    report: VerifyReport | None
     unseen: list[str]
 
 

@@ -118,11 +118,11 @@ class Document:
         """The same document with some attributes changed; ABSENT leaves one out."""
         return type(self)(**{**self.__dict__, **changes})
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> folder.Content:
         """The document as plain data, with the keys that it was given, in their order."""
         return {key_of(name): plain(value) for name, value in self.__dict__.items()}
 
-    def given(self) -> Mapping[str, Any]:
+    def given(self) -> folder.Content:
         """What was given, by key, with documents in it as they are."""
         return dict(self.__dict__)
 
@@ -185,13 +185,13 @@ _SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def hints_of(cls: Any) -> dict[str, Any]:
+def hints_of(cls: Any) -> dict[str, object]:
     """The types of a document's attributes, by name."""
     return _hints(cls)
 
 
 @cache
-def _hints(cls: Any) -> dict[str, Any]:
+def _hints(cls: Any) -> dict[str, object]:
     found = typing.get_type_hints(cls)
     return {name: found[name] for name in cls._names}
 
@@ -346,7 +346,7 @@ def _is_object(kind: Any) -> bool:
 _TAGS = ("kind", "backend")
 
 
-def _likeness(cls: type[Document], value: Mapping[str, Any]) -> tuple[bool, int]:
+def _likeness(cls: type[Document], value: Mapping[str, object]) -> tuple[bool, int]:
     """How well an object fits a document.
 
     By its word for the kind first, then by keys that are shared and keys that are not.

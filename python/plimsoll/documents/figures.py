@@ -8,7 +8,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from plimsoll.documents.document import Document
 
@@ -116,6 +116,24 @@ class OperationResponses(Document):
     response_ms_p99: float | None
     response_ms_p999: float | None
     response_ms_max: float | None
+
+
+class DatabasePurposes(TypedDict):
+    """Transfers of databases by purpose, as documents hold them."""
+
+    database_read: Transfers
+    database_write: Transfers
+    maintenance: Transfers
+    database_read_with_maintenance: Transfers
+
+
+class LogPurposes(TypedDict):
+    """Transfers of logs by purpose, as documents hold them."""
+
+    log_write: Transfers
+    log_read: Transfers
+    log_replication: Transfers
+    log_read_with_replication: Transfers
 
 
 class ReportedTotals(Document):

@@ -23,32 +23,27 @@ class DeviceUse(Document):
     others_share: float
 
 
-class SplitMs(Document):
-    """Milliseconds by layer; the kernel's queue is null where the block layer says nothing."""
+class LogSplitMs(Document):
+    """Milliseconds of one log write within a transaction.
+
+    The kernel's queue is null where the block layer says nothing.
+    """
+
+    submission: float | None
+    kernel_queue: float | None
+    device: float | None
+
+    def layer(self, name: str) -> float | None:
+        """The milliseconds of a layer by its name."""
+        found: float | None = getattr(self, name)
+        return found
+
+
+class SplitMs(LogSplitMs):
+    """Milliseconds by layer, those of the engine among them."""
 
     engine: float | None
     log_flush: float | None
-    submission: float | None
-    kernel_queue: float | None
-    device: float | None
-
-    def layer(self, name: str) -> float | None:
-        """The milliseconds of a layer by its name."""
-        found: float | None = getattr(self, name)
-        return found
-
-
-class LogSplitMs(Document):
-    """Milliseconds of one log write within a transaction."""
-
-    submission: float | None
-    kernel_queue: float | None
-    device: float | None
-
-    def layer(self, name: str) -> float | None:
-        """The milliseconds of a layer by its name."""
-        found: float | None = getattr(self, name)
-        return found
 
 
 class Evidence(Document):

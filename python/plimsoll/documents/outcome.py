@@ -151,8 +151,8 @@ class SearchStep(Document):
     figures: Sequence[SearchFigure]
 
 
-class SearchResult(Document):
-    """What a search found."""
+class SearchEnd(Document):
+    """What a search found, without its steps."""
 
     workload: str
     end: Literal["narrow", "time_over", "nothing_passes"]
@@ -164,6 +164,11 @@ class SearchResult(Document):
     #: Runs of version 0.1 stated 95, which so many looks together do not hold.
     confidence_percent: int | None
     tolerance_percent: float
+
+
+class SearchResult(SearchEnd):
+    """What a search found, step by step."""
+
     steps: Sequence[SearchStep]
 
 

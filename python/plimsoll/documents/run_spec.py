@@ -322,8 +322,8 @@ class Criterion(Document):
     limit: float
 
 
-class SearchLoad(Document):
-    """Arrivals at the highest rate that keeps its criteria; a summary leaves these out."""
+class SearchedLoad(Document):
+    """Arrivals at the highest rate, as a summary has them: the criteria stand in the plan."""
 
     search: Literal["max"]
     sessions: int
@@ -333,8 +333,13 @@ class SearchLoad(Document):
     step_s: float
     settle_s: float
     tolerance_percent: float
-    criteria: Sequence[Criterion]
     throughput_percent: float | None = None
+
+
+class SearchLoad(SearchedLoad):
+    """Arrivals at the highest rate that keeps its criteria."""
+
+    criteria: Sequence[Criterion]
 
 
 LoadSpec = SessionsLoad | RateLoad | TargetIopsLoad | SearchLoad

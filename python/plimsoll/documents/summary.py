@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from plimsoll.documents.content import Content
 from plimsoll.documents.document import Document
+from plimsoll.documents.environment import WallClock
 from plimsoll.documents.evenness import (
     BURST_SHARE,
     RateSteps,
@@ -47,8 +48,9 @@ from plimsoll.documents.outcome import (
     ErrorReport,
     LostSetReport,
     PreconditionResult,
+    SearchEnd,
 )
-from plimsoll.documents.run_spec import RateLoad, SessionsLoad, Spacing, TargetIopsLoad
+from plimsoll.documents.run_spec import RateLoad, SearchedLoad, SessionsLoad, TargetIopsLoad
 from plimsoll.documents.server_usage import ServerUsage
 from plimsoll.files import folder
 
@@ -95,20 +97,6 @@ class Timing(Document):
     ms_max: float | None
 
 
-class SearchedLoad(Document):
-    """Arrivals at the highest rate; the criteria stand in the plan."""
-
-    search: Literal["max"]
-    sessions: int
-    shared: bool
-    spacing: Spacing
-    sessions_max: int
-    step_s: float
-    settle_s: float
-    tolerance_percent: float
-    throughput_percent: float | None = None
-
-
 LoadShown = SessionsLoad | RateLoad | TargetIopsLoad | SearchedLoad
 
 
@@ -125,18 +113,9 @@ class WorkloadFigures(Document):
     calibration: Calibration | None
 
 
-class SearchFound(Document):
+class SearchFound(SearchEnd):
     """What a search found; its steps stand in `points.json`."""
 
-    workload: str
-    end: str
-    passed_per_s: float | None
-    passed_iops: float | None
-    confirmed: bool
-    failed_per_s: float | None
-    limited_by: str | None
-    confidence_percent: int | None
-    tolerance_percent: float
     steps_count: int
 
 
@@ -543,7 +522,7 @@ class HostInOverlap(Document):
     end_utc: str | None
     share: float
     seconds_counted: float
-    clock: Mapping[str, Any] | None
+    clock: WallClock | None
 
 
 class Overlap(Document):

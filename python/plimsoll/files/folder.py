@@ -27,6 +27,8 @@ from typing import Any
 from plimsoll.errors import PlimsollError
 from plimsoll.files.sanitize import NO_TEXT, parse_json, unusable_name
 
+#: A JSON object: what a file holds, or what is to be written into one.
+Content = dict[str, Any]
 PLAN = "plan.json"
 ENVIRONMENT = "environment.json"
 EVENTS = "events.log"
@@ -130,6 +132,12 @@ def replacing(path: Path) -> Iterator[Path]:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def report_of(run_folder: Path) -> Path | None:
+    """The page of a run, or of what was made of several, where one was written."""
+    path = run_folder / REPORT
+    return path if path.exists() else None
 
 
 def read_json(path: Path) -> Any:

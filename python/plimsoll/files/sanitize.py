@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 #: Said of names of files that may hold any bytes but not these.
-NO_TEXT = "is no text in UTF-8, or holds a zero"
+NO_TEXT = "is not valid UTF-8, or contains a NUL byte"
 REPLACEMENT = "\\ufffd"
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ESCAPES = re.compile(

@@ -78,7 +78,7 @@ def _obstacles(device: DeviceFacts, destroy_serials: Sequence[str], sizes: list[
     if serial not in destroy_serials:
         given = f", not {', '.join(destroy_serials)}" if destroy_serials else ""
         found.append(
-            f"everything on it would be lost, and nobody has agreed to that; its serial is "
+            f"everything on it would be lost, and no one has agreed to that; its serial is "
             f"{serial}{given}: "
             f"give --destroy {serial} if this is the device you mean"
         )

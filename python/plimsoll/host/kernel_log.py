@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from types import TracebackType
 
 from plimsoll.documents.environment import Environment, KernelLogMark
 from plimsoll.documents.summary import KernelLogFile
@@ -67,12 +66,7 @@ class KernelLog:
     def __enter__(self) -> KernelLog:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

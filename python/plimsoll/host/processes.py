@@ -105,7 +105,7 @@ def listener_on(port: int, proc: Path = PROC) -> int:
     """
     sockets = {f"socket:[{inode}]" for inode in _listening(port, proc)}
     if not sockets:
-        raise ProcessError(f"nobody listens on port {port} of this machine")
+        raise ProcessError(f"no process listens on port {port} of this machine")
     owners = [process for process in all_processes(proc) if _holds(process.number, sockets, proc)]
     if not owners:
         raise ProcessError(

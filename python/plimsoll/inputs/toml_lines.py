@@ -42,6 +42,10 @@ _BASIC_STRING = re.compile(r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|"(?:[^"\\\n]|\\.)*
 _LITERAL_STRING = re.compile(r"'''.*?'{3,5}|'[^'\n]*'", re.DOTALL)
 
 
+#: A table as TOML has it, before anything is checked.
+TomlTable = dict[str, Any]
+
+
 @dataclass(frozen=True)
 class LocatedFile:
     """A parsed TOML file and the line of every key in it.
@@ -53,7 +57,7 @@ class LocatedFile:
     """
 
     name: str
-    data: dict[str, Any]
+    data: TomlTable
     lines: MutableMapping[KeyPath, int] = field(repr=False)
 
     def line_of(self, path: KeyPath) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plimsoll.documents.event import Event
+from plimsoll.files.folder import Content
 from plimsoll.live.progress import SHOWN_METRICS, duration_in_words
 
 TITLES = {
@@ -25,7 +24,7 @@ def event_line(event: Event) -> str:
     return f"  {event.time_ns / 1e9:8.1f} s  {mark}{event.text}"
 
 
-def figures_line(shown: dict[str, Any]) -> str:
+def figures_line(shown: Content) -> str:
     """A snapshot in one line."""
     parts = []
     if shown["phase_share_done"] is not None:

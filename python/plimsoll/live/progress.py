@@ -24,6 +24,7 @@ from plimsoll.documents.run_spec import (
     TargetIopsLoad,
     WarmUp,
 )
+from plimsoll.files.folder import Content
 from plimsoll.files.parquet import Columns
 from plimsoll.live.mail_so_far import MailSoFar
 
@@ -196,7 +197,7 @@ class Figures:
         remaining = self.remaining_s()
         return None if remaining is None else remaining + self._later_s.get(self.phase or "", 0.0)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> Content:
         """Everything as plain data."""
         rates = {name: self.rate(name) for name in SHOWN_METRICS}
         worked = self.worked()

@@ -14,7 +14,6 @@ import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from plimsoll.documents.verdict import Verdict
 from plimsoll.files import folder
@@ -169,13 +168,13 @@ def _name_of(hosts: Sequence[HostRun]) -> str:
     return " and ".join(dict.fromkeys(str(host.run.plan["name"]) for host in hosts))
 
 
-def plan_of(name: str, hosts: Sequence[HostRun], required_iops: float | None) -> dict[str, Any]:
+def plan_of(name: str, hosts: Sequence[HostRun], required_iops: float | None) -> folder.Content:
     """The plans of all hosts as one: what was put to the test, for comparisons.
 
     Nobody carries it out.
     """
     first = hosts[0].run.plan
-    joined: dict[str, list[dict[str, Any]]] = {"targets": [], "instances": [], "workloads": []}
+    joined: dict[str, list[folder.Content]] = {"targets": [], "instances": [], "workloads": []}
     for host in hosts:
         run = host.run.plan["run"]
 

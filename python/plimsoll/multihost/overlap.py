@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypedDict
 
 from plimsoll import settings
+from plimsoll.files.folder import Content
 from plimsoll.units import NS_PER_S
 
 #: From until, in UTC nanoseconds.
@@ -61,7 +62,14 @@ def overlap_of(windows: Sequence[Span]) -> Overlap:
     return Overlap(span, list(windows))
 
 
-def window_of(outcome: dict[str, Any]) -> Span | None:
+class Anchor(TypedDict):
+    """A moment on the run's clock and in UTC."""
+
+    monotonic_ns: int
+    utc_ns: int
+
+
+def window_of(outcome: Content) -> Span | None:
     """The measured time of a run in UTC; None where nothing was measured or nobody knows when."""
     measured = [
         phase for phase in outcome.get("phases", []) if phase["kind"] in settings.MEASURED_KINDS
@@ -72,7 +80,7 @@ def window_of(outcome: dict[str, Any]) -> Span | None:
     return utc_ns_of(measured[0]["start_ns"], anchors), utc_ns_of(measured[-1]["end_ns"], anchors)
 
 
-def utc_ns_of(monotonic_ns: int, anchors: Sequence[dict[str, Any]]) -> int:
+def utc_ns_of(monotonic_ns: int, anchors: Sequence[Anchor]) -> int:
     """A time of the run's clock as UTC.
 
     >>> utc_ns_of(7, [{"monotonic_ns": 0, "utc_ns": 100}, {"monotonic_ns": 5, "utc_ns": 106}])
@@ -82,7 +90,7 @@ def utc_ns_of(monotonic_ns: int, anchors: Sequence[dict[str, Any]]) -> int:
     return int(before[-1]["utc_ns"]) + monotonic_ns - int(before[-1]["monotonic_ns"])
 
 
-def monotonic_ns_of(utc_ns: int, anchors: Sequence[dict[str, Any]]) -> int:
+def monotonic_ns_of(utc_ns: int, anchors: Sequence[Anchor]) -> int:
     """A time in UTC on the run's clock, never before its beginning.
 
     >>> monotonic_ns_of(108, [{"monotonic_ns": 0, "utc_ns": 100}, {"monotonic_ns": 5, "utc_ns": 106}])

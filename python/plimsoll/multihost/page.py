@@ -5,10 +5,11 @@ A page with the total first and every host beside it, and lines for a terminal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from plimsoll.documents.environment import WallClock
 from plimsoll.documents.figures import Totals
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Verdict, read_verdict
@@ -67,7 +68,7 @@ def clock_caveat(hosts: Sequence[HostRun]) -> str:
     )
 
 
-def clock_words(clock: Mapping[str, Any] | None) -> str:
+def clock_words(clock: WallClock | None) -> str:
     """What a kernel said of its clock.
 
     >>> clock_words({"synchronised": True, "error_ms_max": 12.34}), clock_words(None)
@@ -77,7 +78,7 @@ def clock_words(clock: Mapping[str, Any] | None) -> str:
         return "not known to be in step"
     if not clock["synchronised"]:
         return "NOT kept in step"
-    return f"in step within {shown(float(clock['error_ms_max']))} ms by its own account"
+    return f"in step within {shown(clock.get('error_ms_max') or 0.0)} ms by its own account"
 
 
 def lines_of(hosts: Sequence[HostRun], overlap: Overlap, summary: Summary) -> list[str]:

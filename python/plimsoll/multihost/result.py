@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import verdict_of
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
+from plimsoll.files.folder import Content
 from plimsoll.live.listener import Listener
 from plimsoll.multihost import combined_folder
 from plimsoll.verdict.text import lines_of
@@ -29,7 +29,7 @@ class Combined:
     """
 
     folder: Path
-    verdict: dict[str, Any]
+    verdict: Content
 
     @property
     def result(self) -> str:
@@ -39,8 +39,7 @@ class Combined:
     @property
     def report(self) -> Path | None:
         """The page, where one was written."""
-        path = self.folder / folder.REPORT
-        return path if path.exists() else None
+        return folder.report_of(self.folder)
 
     def lines(self) -> list[str]:
         """The figures of each host and of all, and the verdict, for people."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Any
+
+from plimsoll.files.parquet import Row
 
 #: Upper bounds of the bins of a histogram, and the ticks of a latency axis; what is longer goes
 #: into a last bin.
@@ -58,7 +59,7 @@ def time_unit(seconds: float) -> Unit:
 
 
 def curves(
-    rows: list[dict[str, Any]], figure: str, names: dict[tuple[str, int], str], scale: float
+    rows: list[Row], figure: str, names: dict[tuple[str, int], str], scale: float
 ) -> list[Curve]:
     """One curve for each named place that ever had a value above zero, in the order of the rows."""
     found: dict[str, list[tuple[float, float]]] = {}

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypedDict
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -24,6 +24,20 @@ STATUS_WORDS = {
 }
 
 
+class Point(TypedDict, total=False):
+    """A row of a chart's data: value, what it is of, its place on an axis, its bounds."""
+
+    v: float
+    w: str
+    t: float
+    x: float
+    b: str
+    f: str
+    d: str
+    l: float  # noqa: E741 - a key of the charts
+    h: float
+
+
 @dataclass(frozen=True)
 class Chart:
     """One chart with its table behind it."""
@@ -31,7 +45,7 @@ class Chart:
     name: str
     title: str
     description: str
-    spec: dict[str, Any]
+    spec: dict[str, object]
     table: Table
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 from plimsoll.files import folder
 
@@ -40,7 +39,7 @@ def leave_to_background(run_folder: Path) -> int | None:
     return None
 
 
-def state_of(run_folder: Path) -> dict[str, Any]:
+def state_of(run_folder: Path) -> folder.Content:
     """Whether a run goes on, and what is known of it.
 
     Raises:
@@ -55,7 +54,7 @@ def state_of(run_folder: Path) -> dict[str, Any]:
         return {"state": ENDED, "result": found["result"], "headline": found["headline"]}
     progress = run_folder / folder.PROGRESS
     if progress.exists():
-        shown: dict[str, Any] = folder.read_json(progress)
+        shown: folder.Content = folder.read_json(progress)
         return {"state": RUNNING if folder.lives(shown["process_id"]) else KILLED, **shown}
     age_s = time.time() - max(path.stat().st_mtime for path in run_folder.iterdir())
     return {"state": STARTING if age_s < STARTING_S else KILLED}
@@ -90,7 +89,7 @@ def last_words(run_folder: Path) -> str | None:
     return lines[-1] if lines else None
 
 
-def _state_of_series(parent: Path) -> dict[str, Any]:
+def _state_of_series(parent: Path) -> folder.Content:
     """Of a repeated run: that of the whole when it has ended, otherwise that of the run that goes
     on.
     """

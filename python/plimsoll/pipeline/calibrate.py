@@ -24,6 +24,7 @@ from plimsoll.arrays.fit.calibration import (
     sweep_plan,
 )
 from plimsoll.databases.consent import Consent, refusals
+from plimsoll.documents.engine_reports import MeasuredPoint
 from plimsoll.errors import of_the_engine
 from plimsoll.files.folder import FolderError
 from plimsoll.host.probe import describe
@@ -159,7 +160,7 @@ def _measured_file(file: Path, size_mib: int, listener: Listener) -> Iterator[No
         file.unlink(missing_ok=True)
 
 
-def _point(file: Path, size_mib: int, seconds: float, **wanted: Any) -> dict[str, Any]:
+def _point(file: Path, size_mib: int, seconds: float, **wanted: Any) -> MeasuredPoint:
     """Measure one point; what the storage reports is an EngineError."""
     from plimsoll import _native
 
@@ -178,7 +179,7 @@ def _point(file: Path, size_mib: int, seconds: float, **wanted: Any) -> dict[str
         "working_threads": wanted.get("working_threads", 0),
     }
     with of_the_engine():
-        found: dict[str, Any] = json.loads(_native.sweep(json.dumps(point)))
+        found: MeasuredPoint = json.loads(_native.sweep(json.dumps(point)))
     return found
 
 
@@ -194,7 +195,7 @@ def _measured(
     return point
 
 
-def _host(file: Path, size_mib: int, seconds: float, listener: Listener) -> dict[str, Any]:
+def _host(file: Path, size_mib: int, seconds: float, listener: Listener) -> dict[str, float]:
     """The host as a run with few sessions has it.
 
     Its processors, and their time for an I/O that is waited for alone.

@@ -21,6 +21,7 @@ from plimsoll.results.distributions import QUANTILES
 from plimsoll.results.iometer import MB, MIB, SECTOR_BYTES, Direction, IometerRow
 from plimsoll.results.measurements import Measurements
 from plimsoll.units import NS_PER_S
+from plimsoll.workloads.files.patterns import numbers_of
 
 #: The versions whose columns are known, with the name that each has in the table.
 VERSIONS = {"2006": "2006.07.27", "1.1.0": "1.1.0"}
@@ -165,17 +166,7 @@ def _text(plan: Plan, summary: Summary, rows: list[IometerRow], version: str) ->
         out.write(f"'Access specification name,default assignment\n{_word(name)},0\n")
         out.write("'size,% of size,% reads,% random,delay,burst,align,reply\n")
         for line in lines:
-            numbers = (
-                line.size_bytes,
-                line.share_percent,
-                line.read_percent,
-                line.random_percent,
-                line.delay_ms,
-                line.burst,
-                line.align_bytes,
-                line.reply_bytes,
-            )
-            out.write(",".join(str(number) for number in numbers) + ",\n")
+            out.write(",".join(str(number) for number in numbers_of(line)) + ",\n")
     out.write("'End access specifications\n'Results\n'")
     writer.writerow(headings(version))
     for row in rows:

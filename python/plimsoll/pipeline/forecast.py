@@ -412,7 +412,7 @@ def _require_possible(plan: Plan, listener: Listener) -> None:
     for event in plan.events:
         if event.manual is not None and event.confirm_file is None and not listener.can_confirm:
             hint = "run it at a terminal, or write confirm_file"
-            text = f'event "{event.name}" wants somebody who does "{event.manual}" and says so'
+            text = f'event "{event.name}" wants a person who does "{event.manual}" and says so'
             problems.append(f"{text}; {hint}")
     if problems:
         raise preflight.PreflightError(problems)
@@ -462,7 +462,7 @@ def _tell(plan: Plan, found: preflight.Preflight, listener: Listener) -> None:
         listener.note(f"{name} will be restored from {source.from_}")
     for path in found.prepared_anew:
         listener.note(
-            f"{path} was begun by an earlier run and not finished; it will be prepared anew"
+            f"{path} was begun by an earlier run and not finished; it will be prepared again"
         )
     facts = [
         describe(Path(target.path)).facts for target in found.run.targets if is_storage(target.path)

@@ -4,12 +4,11 @@ Touches no disk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 
 from plimsoll.arrays.burst_credits import burst_s, bursts, without_credits
 from plimsoll.arrays.formula import formula_iops, neighbours_remark
-from plimsoll.arrays.mail_streams import LIMIT_MS, Point, iops_at_limit, run_light, sweep
+from plimsoll.arrays.mail_streams import LIMIT_MS, iops_at_limit, run_light, sweep
 from plimsoll.arrays.papers.error_band import array_band, nearest_point
 from plimsoll.arrays.text import WARNING, array_title
 from plimsoll.documents.array_sheet import ArraySheet, sheet_of
@@ -52,7 +51,7 @@ def model(
     """
     described = _described(array, changes or {}, databases, size_mib, edition)
 
-    def curve(of: ArraySheet) -> list[Point]:
+    def curve(of: ArraySheet) -> list[CurvePoint]:
         if sessions:
             return [run_light(of, databases, sessions, edition, size_mib)]
         return sweep(of, databases, edition, size_mib)
@@ -62,19 +61,15 @@ def model(
     return ModelledCurve(
         modelled=True,
         array=array_title(described),
-        points=_shown(points),
+        points=tuple(points),
         iops_at_20_ms=iops_at_limit(points),
-        burst=BurstCurve(points=_shown(burst), lasts_s=burst_s(described)) if burst else None,
+        burst=BurstCurve(points=tuple(burst), lasts_s=burst_s(described)) if burst else None,
         formula_iops=formula_iops(described, points[-1].reads_per_s / points[-1].iops),
         formula_remark=neighbours_remark(described),
         neighbours_wanted_iops=sum(row["iops"] for row in described.get("neighbours") or []),
         band_percent=array_band(described, "database_iops"),
         nearest_validated_point=nearest_point(described),
     )
-
-
-def _shown(points: Sequence[Point]) -> tuple[CurvePoint, ...]:
-    return tuple(CurvePoint(**asdict(point)) for point in points)
 
 
 def _described(

@@ -89,8 +89,7 @@ class Result:
     @property
     def report(self) -> Path | None:
         """The page, where one was written."""
-        path = self.folder / folder.REPORT
-        return path if path.exists() else None
+        return folder.report_of(self.folder)
 
     def lines(self) -> list[str]:
         """What the test was to find out, the verdict with one reason for each check, and the
@@ -99,12 +98,8 @@ class Result:
         summary = self.summary
         found = answers(summary)
         lines = [*found, *([""] if found else []), *lines_of(self.verdict)]
-        if self.verdict.prediction:
-            judgement = folder.read_json(self.folder / folder.PLAN)["judgement"]
-            lines += [
-                "",
-                *words.lines_of(judgement, summary.plain(), self.verdict.prediction.plain()),
-            ]
+        modelled = self._modelled(summary)
+        lines += ["", *modelled] if modelled else []
         figures = [
             *load.in_words(summary.load),
             *files.in_words(summary.files),
@@ -123,19 +118,23 @@ class Result:
             told: warnings that were shown before the run; they are not repeated.
             width: characters in a row of the terminal.
         """
-        summary, judgement = self.summary, folder.read_json(self.folder / folder.PLAN)["judgement"]
+        summary = self.summary
         before, after = answers(summary), load.in_words(summary.load)
-        if self.verdict.prediction:
-            first, *rest = words.lines_of(
-                judgement, summary.plain(), self.verdict.prediction.plain()
-            )
-            before, after = [first, *before], [*rest, *after]
+        if modelled := self._modelled(summary):
+            before, after = [modelled[0], *before], [*modelled[1:], *after]
         after += [
             *events.in_words(summary.events),
             *files.in_words(summary.files),
             *store.in_words(summary.store, summary.store_audits),
         ]
         return brief_of(self.verdict, before=before, after=after, told=told, width=width)
+
+    def _modelled(self, summary: AnySummary) -> list[str]:
+        """What a modelled run adds; nothing where storage was measured."""
+        if self.verdict.prediction is None:
+            return []
+        array = folder.read_json(self.folder / folder.PLAN)["judgement"]["modelled"]
+        return words.lines_of(array, summary, self.verdict.prediction)
 
 
 def qualify(

@@ -74,8 +74,7 @@ class Series:
     @property
     def report(self) -> Path | None:
         """The page, where one was written."""
-        path = self.folder / folder.REPORT
-        return path if path.exists() else None
+        return folder.report_of(self.folder)
 
     def lines(self) -> list[str]:
         """Every run and the figures they have in common, for people."""

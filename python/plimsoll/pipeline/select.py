@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Required, TypedDict
 
 from plimsoll.advice.requirement_facts import need_of, sized
 from plimsoll.arrays.catalogue_match import modelled_rate
@@ -109,10 +109,19 @@ def _candidate_json(candidate: Candidate) -> dict[str, object]:
         for key, value in asdict(candidate).items()
         if key not in ("row", "model_absence")
     }
-    return row | figures | {"modelled": modelled_of(candidate)}
+    return row | figures | {"modelled": {**modelled_of(candidate)}}
 
 
-def modelled_of(candidate: Candidate) -> dict[str, Any]:
+class ModelledRate(TypedDict, total=False):
+    """What the model says of the arrays of one copy, or why it says nothing."""
+
+    iops_per_copy: Required[float | None]
+    status: Required[str]
+    reason: Required[str]
+    band_percent: float
+
+
+def modelled_of(candidate: Candidate) -> ModelledRate:
     """What the model says of the arrays of one copy, or why it says nothing."""
     rate = modelled_rate(candidate.row.model, candidate.row.raid)
     if rate is None:

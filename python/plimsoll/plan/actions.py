@@ -53,7 +53,7 @@ ACTIONS: Mapping[str, Keys] = {
     "link down": Keys([("link",)], ["namespace"], "takes a network interface down"),
     "path fails": Keys([("device",)], [], "takes one path of a multipath disk offline"),
     "iscsi logout": Keys([("iqn",)], ["portal"], "ends an iSCSI session"),
-    "neighbour": Keys([("plan",)], ["options"], "runs a second plan beside this one"),
+    "neighbour": Keys([("plan",)], ["options"], "runs a second plan next to this one"),
 }
 
 ACTION_FIELDS = {

@@ -9,22 +9,32 @@ when the plan is read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
+from plimsoll.documents.json_schema import Schema
 from plimsoll.inputs.schema import Field, Flag, Kind, ListOf, Number, Numbers, Table, Tables, Text
 from plimsoll.plan.fields import PLAN_FIELDS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def plan_schema() -> dict[str, Any]:
+class TableSchema(TypedDict):
+    """The schema of a table."""
+
+    type: str
+    additionalProperties: bool
+    properties: dict[str, Schema]
+    required: list[str]
+
+
+def plan_schema() -> Schema:
     """The schema of a plan file, as TOML or JSON.
 
     >>> plan_schema()["properties"]["kind"]
     {'const': 'plan', 'description': 'says what the file is'}
     """
     table = _table(PLAN_FIELDS)
-    kind = {"const": "plan", "description": "says what the file is"}
+    kind: Schema = {"const": "plan", "description": "says what the file is"}
     return {
         "$schema": DIALECT,
         "title": "Plimsoll plan",
@@ -35,8 +45,8 @@ def plan_schema() -> dict[str, Any]:
     }
 
 
-def _table(fields: Mapping[str, Field]) -> dict[str, Any]:
-    properties = {}
+def _table(fields: Mapping[str, Field]) -> TableSchema:
+    properties: dict[str, Schema] = {}
     for name, field in fields.items():
         properties[name] = _kind(field.kind)
         if field.meaning:
@@ -52,10 +62,10 @@ def _table(fields: Mapping[str, Field]) -> dict[str, Any]:
     }
 
 
-def _kind(kind: Kind) -> dict[str, Any]:
+def _kind(kind: Kind) -> Schema:
     match kind:
         case Number(minimum, maximum, whole, words):
-            number = {
+            number: Schema = {
                 "type": "integer" if whole else "number",
                 "minimum": minimum,
                 "maximum": maximum,
@@ -68,7 +78,7 @@ def _kind(kind: Kind) -> dict[str, Any]:
         case ListOf(item, count):
             return {"type": "array", "items": _kind(item), "minItems": count}
         case Table(fields):
-            return _table(fields)
+            return {**_table(fields)}
         case Tables(fields, count):
             return {"type": "array", "items": _table(fields), "minItems": count}
         case Numbers(value):

@@ -205,7 +205,7 @@ def parse_limit(text: str, known: tuple[str, ...] | None = None) -> Limit:
         limit = float(number)
     except ValueError:
         raise LimitError(
-            f'"{number}" is no number', "write a plain number without a unit, the field says it"
+            f'"{number}" is not a number', "write a plain number without a unit, the field says it"
         ) from None
     if limit != limit or limit in (float("inf"), float("-inf")):
         raise LimitError(f'"{number}" is no limit', "write a finite number")

@@ -68,10 +68,10 @@ MEANINGS = {
     DAMAGED: "content is there that was never written so",
     UNREADABLE: "the marks cannot be read",
     LOST_FILES: "files that were made and flushed before the first acknowledgement are gone or "
-    "hold something else; if nobody has touched them, the "
+    "hold something else; if no one has touched them, the "
     "storage or its file system has lost what it had flushed",
     DAMAGED_PAGES: "pages of the recovered database do not hold what they must; recovery with page "
-    "images mends whatever a cut may do to pages, so what "
+    "images repairs whatever a cut may do to pages, so what "
     "had been flushed was changed or forgotten",
     UNREADABLE_BLOCKS: "the storage reports an error where files were flushed; what lies there is "
     "lost, whatever it was",

@@ -8,7 +8,7 @@ slowest are drawn and the title says so; the table has them all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ from plimsoll.pages.chart_spans import (
     curves,
     time_unit,
 )
-from plimsoll.pages.kit import Chart
+from plimsoll.pages.kit import Chart, Point
 from plimsoll.pages.tables import Table, shown
 from plimsoll.results.measurements import Measurements
 
@@ -40,7 +40,7 @@ TICKS_MAX = 9
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#000000"]
 DASHES = [[1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3]]
 #: One place alone needs no legend: the words above the chart name it.
-NO_LEGEND: dict[str, Any] = {"legend": None}
+NO_LEGEND: dict[str, None] = {"legend": None}
 LIMIT_COLOUR = "#9d1010"
 
 
@@ -124,7 +124,7 @@ def _over_time(
         else drawn
     )
     chosen = sorted(chosen, key=lambda curve: curve.where)
-    points = [
+    points: list[Point] = [
         {"t": round(second / unit.seconds, 5), "v": float(f"{value:.4g}"), "w": curve.where}
         for curve in chosen
         for second, value in curve.points
@@ -181,13 +181,13 @@ def _curves(
     )
 
 
-def _value_scale(points: list[dict[str, Any]], series: Series, limit: float | None) -> alt.Scale:
+def _value_scale(points: list[Point], series: Series, limit: float | None) -> alt.Scale:
     if series.is_latency:
         return latency_scale([*(point["v"] for point in points), *([limit] if limit else [])])
     return alt.Scale(zero=True, domainMax=100) if series.unit == "%" else alt.Scale(zero=True)
 
 
-def _value_axis(points: list[dict[str, Any]], series: Series, limit: float | None) -> alt.Axis:
+def _value_axis(points: list[Point], series: Series, limit: float | None) -> alt.Axis:
     if series.is_latency:
         return latency_axis([*(point["v"] for point in points), *([limit] if limit else [])])
     return alt.Axis(tickCount=5, format="~s" if series.unit == "per s" else "d")
@@ -304,26 +304,7 @@ def _histogram(summary: Summary, measured: Measurements, metric: str, title: str
         for label in labels
     ]
     order = [bound_label(index) for index in bins]
-    bars = (
-        alt.Chart()
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "b:N",
-                title="latency, ms",
-                sort=order,
-                axis=alt.Axis(labelAngle=-40, labelOverlap=False),
-            ),
-            xOffset=alt.XOffset("w:N", sort=labels),
-            y=alt.Y("v:Q", title="% of transfers", axis=alt.Axis(tickCount=5)),
-            color=place_colour(labels),
-            tooltip=[
-                alt.Tooltip("w:N", title="where"),
-                alt.Tooltip("b:N", title="ms"),
-                alt.Tooltip("v:Q", title="%", format=".3~g"),
-            ],
-        )
-    )
+    bars = latency_bars(order, labels, "where")
     words = _percentile_words(summary.total.transfers(metric))
     if len(labels) < len(shares):
         words.append(f"the {len(labels)} slowest of {len(shares)} places")
@@ -360,6 +341,30 @@ def _histogram_table(title: str, bins: list[int], counts: dict[str, list[int]]) 
     )
 
 
+def latency_bars(bins: Sequence[str], labels: Sequence[str], what: str) -> alt.Chart:
+    """Shares of transfers by latency, a bar for each label in each bin."""
+    return (
+        alt.Chart()
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "b:N",
+                title="latency, ms",
+                sort=list(bins),
+                axis=alt.Axis(labelAngle=-40, labelOverlap=False),
+            ),
+            xOffset=alt.XOffset("w:N", sort=list(labels)),
+            y=alt.Y("v:Q", title="% of transfers", axis=alt.Axis(tickCount=5)),
+            color=place_colour(list(labels)),
+            tooltip=[
+                alt.Tooltip("w:N", title=what),
+                alt.Tooltip("b:N", title="ms"),
+                alt.Tooltip("v:Q", title="%", format=".3~g"),
+            ],
+        )
+    )
+
+
 def place_colour(labels: list[str]) -> alt.Color:
     """A colour for each label that can be told from the others, whoever looks."""
     scale = alt.Scale(domain=labels, range=COLOURS[: len(labels)])
@@ -372,7 +377,7 @@ def place_dash(labels: list[str]) -> alt.StrokeDash:
     return alt.StrokeDash("w:N", title=None, scale=scale, **NO_LEGEND if len(labels) == 1 else {})
 
 
-def finished(chart: Any, title: str, words: list[str], description: str) -> dict[str, Any]:
+def finished(chart: Any, title: str, words: list[str], description: str) -> dict[str, object]:
     """A chart in the size and the type of all others, with words above it and a description for who
     cannot see it.
     """
@@ -404,5 +409,5 @@ def finished(chart: Any, title: str, words: list[str], description: str) -> dict
     drawn = chart.properties(
         width="container", height=200, description=description, title=shape, config=look
     )
-    spec: dict[str, Any] = drawn.to_dict(validate=schemapi.DEBUG_MODE)
+    spec: dict[str, object] = drawn.to_dict(validate=schemapi.DEBUG_MODE)
     return spec

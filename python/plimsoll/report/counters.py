@@ -103,4 +103,4 @@ def device_view_table(summary: Summary) -> list[Table]:
         f"{limits['latency_share']:.0%} and {limits['latency_ms']} ms. The disk's time of writes "
         f"includes its cache flushes."
     )
-    return [Table("The disks' own counters beside the engine's", headings, rows, note)]
+    return [Table("The disks' own counters next to the engine's", headings, rows, note)]

@@ -10,7 +10,7 @@ can be traced.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -205,7 +205,7 @@ def finding_list(summary: Summary, verdict: Verdict) -> list[Markup]:
     return [told(sentence, values) for sentence in _sentences(summary, verdict)]
 
 
-def told(sentence: str, values: dict[str, Any]) -> Markup:
+def told(sentence: str, values: Mapping[str, object]) -> Markup:
     """A sentence with its values in their places.
 
     >>> str(told("{summary.rate} per s", {"summary": {"rate": 12345.6}}))
@@ -271,7 +271,7 @@ def _throughput_sentences(summary: Summary, verdict: Verdict) -> list[str]:
         "{summary.window.seconds|whole} s: "
         "{summary.total.database_read.per_s} reads and {summary.total.database_write.per_s} "
         "writes, and "
-        "{summary.total.log_write.per_s} log writes beside them."
+        "{summary.total.log_write.per_s} log writes next to them."
     ]
     if verdict.required_iops is not None:
         found.append("The plan requires {verdict.required_iops} database I/O per second.")

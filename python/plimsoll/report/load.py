@@ -15,7 +15,7 @@ import altair as alt
 
 from plimsoll.documents.outcome import SearchResult, SearchStep
 from plimsoll.documents.summary import Summary, WorkloadFigures
-from plimsoll.pages.kit import Chart
+from plimsoll.pages.kit import Chart, Point
 from plimsoll.pages.tables import Table, shown
 from plimsoll.plan.load import described
 from plimsoll.report.charts import COLOURS, finished, latency_axis, latency_scale
@@ -110,7 +110,7 @@ def knee_charts(searches: Sequence[SearchResult]) -> list[Chart]:
 
 def _knee(search: SearchResult, number: int) -> Chart:
     steps = sorted(search.steps, key=lambda step: step.transactions_per_s)
-    data: list[dict[str, Any]] = [
+    data: list[Point] = [
         {"x": step.transactions_per_s, "v": getattr(step, key).p99, "w": kind, "d": step.decision}
         for step in steps
         for key, kind in KINDS.items()

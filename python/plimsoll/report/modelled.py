@@ -58,7 +58,7 @@ def _trust(array: ArraySheet, summary: Summary, found: Prediction) -> Table:
         ["Band of database read latency (%)", bands["database_read"]],
         ["Band of page write latency (%)", bands["database_write"]],
         ["Band of log write latency (%)", bands["log_write"]],
-        ["Planner's formula beside it", formula_sentence(array, summary.total.plain())],
+        ["Planner's formula next to it", formula_sentence(array, summary.total)],
     ]
     note = (
         "A band is the worst error of the model on arrays predicted without a constant of their "
@@ -108,13 +108,12 @@ def _stages(report: ArrayReport) -> Table:
         headings.append("At work for neighbours (%)")
         for row, stage in zip(rows, report.stages, strict=True):
             row.append(100 * stage.neighbour_utilisation)
-    counted = report.plain()
     sentences = [
-        f"First to give way: {bottleneck(counted)}",
-        *neighbour_sentences(counted),
-        *rebuild_sentences(counted),
+        f"First to give way: {bottleneck(report)}",
+        *neighbour_sentences(report),
+        *rebuild_sentences(report),
     ]
-    borrowed = lived_on_credits(counted)
+    borrowed = lived_on_credits(report)
     sentences += [borrowed] if borrowed else []
     note = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
     note += (
@@ -156,7 +155,7 @@ def _neighbours(report: ArrayReport) -> Table:
         "above or in those of the host; "
         "the boxes and drives below counted it with the host's."
     )
-    rows = [[row[key] for key in keys] for row in neighbour_rows(report.plain())]
+    rows = [[getattr(row, key) for key in keys] for row in neighbour_rows(report)]
     return Table(f"{MARK}: neighbours, as the array counted them", headings, rows, note)
 
 

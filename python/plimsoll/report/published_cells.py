@@ -97,7 +97,7 @@ def _short(cell_id: str) -> str:
     return ", ".join(cell_id.split("-")[1:])
 
 
-def _printed(row: settings.Row, key: str, peak: float) -> float | None:
+def _printed(row: settings.PublishedRow, key: str, peak: float) -> float | None:
     figures, users = row["figures"], row.get("users")
     orders = figures.get("orders_per_min")
     if key == "orders_per_user_per_min":

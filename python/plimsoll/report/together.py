@@ -77,7 +77,7 @@ def _loads(summary: Summary) -> Table:
     ]
     headings = ["Load", "Operations per second", "Mean ms", "p99 ms", "Arrival lag p99 ms"]
     note = "Measured from the last start of a load on, all over the same time."
-    return Table("Loads beside each other", headings, rows, note)
+    return Table("Loads next to each other", headings, rows, note)
 
 
 def _servers(summary: Summary) -> Table:

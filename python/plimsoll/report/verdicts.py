@@ -230,7 +230,7 @@ def not_measured(summary: Summary, verdict: Verdict) -> list[str]:
     if not summary.checksums:
         found.append("Whether pages can be read back undamaged: no checksum pass was completed.")
     if not any(database.maintenance.count for database in summary.databases):
-        found.append("Background database maintenance: none ran beside the load.")
+        found.append("Background database maintenance: none ran next to the load.")
     if not any(instance.log_replication.count for instance in summary.instances):
         found.append("Log replication: no log was read back for further copies.")
     if not summary.machine:

@@ -12,19 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from plimsoll import settings
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import LoadSpec, PhaseSpec, SearchLoad, SessionsLoad, WorkloadSpec
+from plimsoll.documents.run_spec import (
+    LoadSpec,
+    PhaseSpec,
+    SearchedLoad,
+    SearchLoad,
+    SessionsLoad,
+    WorkloadSpec,
+)
 from plimsoll.documents.summary import (
     LoadFigures,
     LoadShown,
     Outstanding,
-    SearchedLoad,
     SearchFound,
     Timing,
     WorkloadFigures,
@@ -112,12 +117,14 @@ def _searches(outcome: Outcome) -> list[SearchFound]:
     ]
 
 
-def _distinct(metrics: tuple[str, ...], workload: str | None) -> tuple[str, dict[str, Any]]:
+def _distinct(metrics: tuple[str, ...], workload: str | None) -> tuple[str, dict[str, object]]:
     """One row for each distribution: its sums stand beside every bucket."""
     where = "list_contains($metrics, metric)" + (
         " AND workload = $workload" if workload is not None else ""
     )
-    values = {"metrics": list(metrics), **({"workload": workload} if workload is not None else {})}
+    values: dict[str, object] = {"metrics": list(metrics)}
+    if workload is not None:
+        values["workload"] = workload
     columns = "phase, instance, database, workload, metric, latency_ns_sum, latency_ns_max"
     return f"(SELECT DISTINCT {columns} FROM measured WHERE {where})", values
 

@@ -27,6 +27,7 @@ from plimsoll.documents.outcome import InstanceDevices, Outcome
 from plimsoll.documents.plan import MailAsked, Plan
 from plimsoll.documents.run_spec import MailInstance, MailStoreInstance, MailWorkload
 from plimsoll.files.parquet import Query
+from plimsoll.results.audits import audits_of
 from plimsoll.results.distributions import (
     Counted,
     buckets_of,
@@ -112,13 +113,8 @@ def mail_figures(
 ) -> list[MailFigures]:
     """The figures of every workload of mail users.
 
-    Args:
-        plan: the completed plan.
-        ask: asks the tables `measured` (samples of the measured phases) and `bucket`
-            (distributions).
-        seconds: how long was measured.
-        phases: the measured phases.
-        devices: which devices carry the instances.
+    The arguments are those of `results.files.files_figures`, and which devices carry the
+    instances.
     """
     loads = [item for item in plan.run.workloads if isinstance(item, MailWorkload)]
     return [_figures(plan, load, ask, seconds, phases, devices) for load in loads if seconds]
@@ -432,17 +428,7 @@ def _volume_of_store(store: MailStoreInstance, ask: Query) -> MailVolume:
 
 def mail_audits(plan: Plan, outcome: Outcome) -> list[MailAudit]:
     """What the audits of a run found, under the names of the instances."""
-    return [
-        MailAudit(
-            instance=plan.run.instances[audit.instance].name,
-            seconds=audit.seconds,
-            counts=audit.counts,
-            findings=audit.findings,
-        )
-        for phase in outcome.phases
-        for audit in phase.audits
-        if isinstance(plan.run.instances[audit.instance], MailInstance | MailStoreInstance)
-    ]
+    return audits_of(plan, outcome, (MailInstance, MailStoreInstance), MailAudit)
 
 
 def score_in_words(score: MailScore) -> str:

@@ -11,7 +11,7 @@ of a run is no sample of its own. Percentiles come from the merged distributions
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,9 @@ from plimsoll.documents.document import ABSENT
 from plimsoll.documents.evenness import RisingLatency, UnfinishedIo
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.figures import (
+    DatabasePurposes,
     Level,
+    LogPurposes,
     OperationResponses,
     Responses,
     StallLevel,
@@ -81,10 +83,6 @@ LOG_FIGURES = {
     "log_replication": ("log_replication",),
     "log_read_with_replication": ("log_read", "log_replication"),
 }
-
-
-#: Transfers by the name of their purpose, which is an attribute of the documents that hold them.
-Purposes = Mapping[str, Any]
 
 
 class PublishedMean(NamedTuple):
@@ -551,15 +549,41 @@ class Measurements:
         )
         return int(rows[0]["count"])
 
+    def database_purposes(
+        self, instance: str | None = None, database: int | None = None
+    ) -> DatabasePurposes:
+        """Transfers of a database, or of all, by purpose."""
+
+        def of(name: str) -> Transfers:
+            return self.transfers(DATABASE_FIGURES[name], instance, database)
+
+        return DatabasePurposes(
+            database_read=of("database_read"),
+            database_write=of("database_write"),
+            maintenance=of("maintenance"),
+            database_read_with_maintenance=of("database_read_with_maintenance"),
+        )
+
+    def log_purposes(self, instance: str | None = None) -> LogPurposes:
+        """Transfers of the log of an instance, or of all, by purpose."""
+        database = None if instance is None else 0
+
+        def of(name: str) -> Transfers:
+            return self.transfers(LOG_FIGURES[name], instance, database)
+
+        return LogPurposes(
+            log_write=of("log_write"),
+            log_read=of("log_read"),
+            log_replication=of("log_replication"),
+            log_read_with_replication=of("log_read_with_replication"),
+        )
+
     def totals(self, errors_before: int = 0, hung_told: int = 0) -> Totals:
         """Figures of the whole run.
 
         Errors that were seen before it was cut off count, and I/O that was told to hang.
         """
-        figures: Purposes = {
-            name: self.transfers(metrics, None, None)
-            for name, metrics in (DATABASE_FIGURES | LOG_FIGURES).items()
-        }
+        databases = self.database_purposes()
         errors = self._rows("SELECT coalesce(sum(errors), 0)::BIGINT AS errors FROM sample")[0][
             "errors"
         ]
@@ -567,9 +591,10 @@ class Measurements:
             "list_contains($metrics, metric)", {"metrics": list(OPERATIONS)}
         )
         return Totals(
-            database_iops=figures["database_read"].per_s + figures["database_write"].per_s,
+            database_iops=databases["database_read"].per_s + databases["database_write"].per_s,
             transactions_per_s=transactions.per_s,
-            **figures,
+            **databases,
+            **self.log_purposes(),
             transactions=transactions,
             errors_in_run=errors + errors_before,
             hung_in_run=max(self.counted("hung", whole_run=True), hung_told),

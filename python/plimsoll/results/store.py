@@ -22,6 +22,7 @@ from plimsoll.documents.run_spec import (
 )
 from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreStep, StoreWindows
 from plimsoll.files.parquet import Query
+from plimsoll.results.audits import audits_of
 from plimsoll.results.distributions import (
     Counted,
     buckets_of,
@@ -41,12 +42,7 @@ def store_figures(
 ) -> list[StoreFigures]:
     """The figures of every workload on a store.
 
-    Args:
-        plan: the completed plan.
-        ask: asks the tables `measured` (samples of the measured phases) and `bucket`
-            (distributions).
-        seconds: how long was measured.
-        phases: the measured phases.
+    The arguments are those of `results.files.files_figures`.
     """
     loads = [item for item in plan.run.workloads if isinstance(item, StoreWorkload)]
     return [_figures(load, ask, seconds, phases) for load in loads if seconds]
@@ -123,17 +119,7 @@ def _windows(workload: str, ask: Query) -> StoreWindows | None:
 
 def store_audits(plan: Plan, outcome: Outcome) -> list[StoreAudit]:
     """What the audits of a run found, under the names of the instances."""
-    return [
-        StoreAudit(
-            instance=plan.run.instances[audit.instance].name,
-            seconds=audit.seconds,
-            counts=audit.counts,
-            findings=audit.findings,
-        )
-        for phase in outcome.phases
-        for audit in phase.audits
-        if isinstance(plan.run.instances[audit.instance], StoreInstance | StoreClientInstance)
-    ]
+    return audits_of(plan, outcome, (StoreInstance, StoreClientInstance), StoreAudit)
 
 
 def in_words(figures: Sequence[StoreFigures], audits: Sequence[StoreAudit]) -> list[str]:

@@ -52,7 +52,6 @@ from plimsoll.results.measurements import (
     DATABASE_FIGURES,
     LOG_FIGURES,
     Measurements,
-    Purposes,
     utc_of,
 )
 from plimsoll.results.rate_steps import plateaus
@@ -251,10 +250,7 @@ def _databases(plan: Plan, outcome: Outcome, measured: Measurements) -> list[Dat
             kinds = ("stop", *settings.MEASURED_KINDS, "backup")
             known = (_sizes(outcome, kind, index, number) for kind in kinds)
             after = next((size for size in known if size), None)
-            figures: Purposes = {
-                name: measured.transfers(metrics, instance.name, number)
-                for name, metrics in DATABASE_FIGURES.items()
-            }
+            figures = measured.database_purposes(instance.name, number)
             found.append(
                 DatabaseFigures(
                     name=_database_name(instance, number),
@@ -278,15 +274,12 @@ def _instances(plan: Plan, measured: Measurements) -> list[InstanceFigures]:
     found = []
     for instance in plan.run.instances:
         name = instance.name
-        figures: Purposes = {
-            figure: measured.transfers(metrics, name, 0) for figure, metrics in LOG_FIGURES.items()
-        }
         stalls = measured.counted("page_fault_stall", name)
         found.append(
             InstanceFigures(
                 name=name,
                 log_directory=instance.log_directory,
-                **figures,
+                **measured.log_purposes(name),
                 page_fault_stalls_count=stalls,
                 page_fault_stalls_per_s=stalls / measured.seconds if measured.seconds else None,
                 cache_used_bytes=measured.level("cache_used", name),

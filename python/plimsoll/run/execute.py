@@ -368,40 +368,38 @@ def write_points(run_folder: Path, outcome: Outcome) -> None:
         Points(schema_version=1, searches=searches).write(run_folder / folder.POINTS)
 
 
+#: The columns of `histograms.parquet`, and those that the outcome has as they are.
+_HISTOGRAM = (
+    "phase",
+    "instance",
+    "database",
+    "workload",
+    "metric",
+    "errors",
+    "bytes",
+    "latency_ns_min",
+    "latency_ns_max",
+    "latency_ns_sum",
+    "upper_ns",
+    "count",
+)
+_AS_THEY_ARE = [
+    name
+    for name in _HISTOGRAM
+    if name not in ("phase", "instance", "workload", "upper_ns", "count")
+]
+
+
 def _write_histograms(run_folder: Path, run: RunSpec, outcome: Outcome) -> None:
     """One row for each bucket of each distribution, with the exact sums beside it."""
     names = _names(run)
-    rows: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "phase",
-            "instance",
-            "database",
-            "workload",
-            "metric",
-            "errors",
-            "bytes",
-            "latency_ns_min",
-            "latency_ns_max",
-            "latency_ns_sum",
-            "upper_ns",
-            "count",
-        )
-    }
+    rows: dict[str, list[Any]] = {name: [] for name in _HISTOGRAM}
     for figures in outcome.figures:
         for upper_ns, count in figures.buckets or [(0, 0)]:
             rows["phase"].append(names["phase"][figures.phase])
             rows["instance"].append(names["instance"][figures.instance])
             rows["workload"].append(names["workload"][figures.workload])
-            for name in (
-                "database",
-                "metric",
-                "errors",
-                "bytes",
-                "latency_ns_min",
-                "latency_ns_max",
-                "latency_ns_sum",
-            ):
+            for name in _AS_THEY_ARE:
                 rows[name].append(getattr(figures, name))
             rows["upper_ns"].append(upper_ns)
             rows["count"].append(count)

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import MailInstance, StoreClientInstance
@@ -66,12 +65,7 @@ class ServerWatch:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if not self._watched:
             return
         self._over.set()

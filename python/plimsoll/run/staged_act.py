@@ -237,10 +237,10 @@ class Act:
         if done:
             return True
         if not prefix:
-            self._fails("event_failed", f'was not applied: nobody confirmed "{what}"')
+            self._fails("event_failed", f'was not applied: no one confirmed "{what}"')
             return False
         hint = f"do it, then `plimsoll clean {stage.place} --yes`"
-        self._fails("undo_failed", f'is not undone: nobody confirmed "{what}"; {hint}')
+        self._fails("undo_failed", f'is not undone: no one confirmed "{what}"; {hint}')
         return False
 
     def _is_confirmed(self, file: Path, asked_ns: int, *, until_over: bool) -> bool:

@@ -11,7 +11,6 @@ import queue
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 from plimsoll.documents.event import Event
 from plimsoll.documents.plan import Plan
@@ -47,12 +46,7 @@ class Stage:
     def __enter__(self) -> Stage:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         for act in self._acts:
             act.end(self._last_s)
             act.leave()

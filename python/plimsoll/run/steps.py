@@ -202,7 +202,7 @@ def _answers(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) 
     port = step.port
     if _holds(lambda: _is_open(port), timeout_s):
         return None
-    return f"nobody answers on port {port} after {timeout_s:g} s"
+    return f"no process answers on port {port} after {timeout_s:g} s"
 
 
 def _silent(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.schema import (
     Collector,
     Field,
     Flag,
+    Given,
     ListOf,
     Number,
     Table,
@@ -220,9 +221,9 @@ def read_catalogue(path: Path = SHIPPED_CATALOGUE) -> Catalogue:
 
 
 def _row(
-    row: dict[str, Any],
+    row: Given,
     index: int,
-    series: dict[str, Any],
+    series: dict[str, Given],
     conditions: Conditions,
     collector: Collector,
 ) -> ArrayRow | None:

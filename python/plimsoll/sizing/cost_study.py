@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll.inputs.expression import ExpressionError, Fact, evaluate, parse_expression
 from plimsoll.inputs.schema import (
     Collector,
     Field,
     Flag,
+    Given,
     Number,
     Numbers,
     Table,
@@ -254,7 +254,7 @@ def read_cost_study(path: Path = SHIPPED_STUDY) -> CostStudy:
     return _study(content)
 
 
-def _check_across_tables(content: dict[str, Any], collector: Collector) -> None:
+def _check_across_tables(content: Given, collector: Collector) -> None:
     """Mistakes that only show between two keys."""
     names = [option["name"] for option in content["options"] or []]
     if content["reference"] is not None and content["reference"] not in names:
@@ -307,7 +307,7 @@ def _check_across_tables(content: dict[str, Any], collector: Collector) -> None:
             )
 
 
-def _study(content: dict[str, Any]) -> CostStudy:
+def _study(content: Given) -> CostStudy:
     goal, energy = Goal(**content["goal"]), Energy(**content["energy"])
     costs = tuple(option_cost(CostOption(**option), goal, energy) for option in content["options"])
     measurements = tuple(Measurement(**measurement) for measurement in content["measurements"])
@@ -339,7 +339,7 @@ def _facts(costs: tuple[OptionCost, ...], measurements: tuple[Measurement, ...])
     return facts
 
 
-def judge_claim(claim: Mapping[str, Any], facts: Mapping[str, Fact]) -> Claim:
+def judge_claim(claim: Given, facts: Mapping[str, Fact]) -> Claim:
     """Compare a stated number with what its expression yields.
 
     Args:

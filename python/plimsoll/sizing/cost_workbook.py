@@ -65,7 +65,7 @@ def cost_workbook(study: CostStudy) -> bytes:
     if study.claims:
         sheet = book.sheet(
             "Statements",
-            "Statements beside the figures",
+            "Statements next to the figures",
             ["", "Statement", "Stated", "Computed", "Off by %", ""],
             [22, 60, 12, 14, 10, 16],
         )

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from plimsoll.inputs.toml_lines import TomlTable
 from plimsoll.sizing.traced import Step, given
 from plimsoll.units import UNIT_SUFFIXES
 
@@ -108,14 +108,12 @@ def title_of(name: str) -> str:
 
 
 @cache
-def read_data(name: str) -> dict[str, Any]:
+def read_data(name: str) -> TomlTable:
     """Read a data file of the package; what it returns is shared and must not be changed."""
     return tomllib.loads((DATA / name).read_text(encoding="utf-8"))
 
 
-def editions(
-    data: Mapping[str, Any] | None = None, extra: Mapping[str, Any] | None = None
-) -> dict[str, Guidance]:
+def editions(data: TomlTable | None = None, extra: TomlTable | None = None) -> dict[str, Guidance]:
     """All editions, those of the package first, with the user's figures laid over them.
 
     Args:

@@ -4,7 +4,6 @@ One key for each figure, each with its value and the chain that leads to it.
 """
 
 from dataclasses import asdict
-from typing import Any
 
 from plimsoll import __version__
 from plimsoll.sizing.design import Sizing
@@ -16,7 +15,7 @@ from plimsoll.units import SIZE_NOTE
 SCHEMA_VERSION = 1
 
 
-def sizing_data(sizing: Sizing) -> dict[str, Any]:
+def sizing_data(sizing: Sizing) -> dict[str, object]:
     """Turn a sizing into plain data.
 
     Args:
@@ -63,7 +62,7 @@ def sizing_data(sizing: Sizing) -> dict[str, Any]:
     }
 
 
-def _failover(sizing: Sizing) -> dict[str, Any]:
+def _failover(sizing: Sizing) -> dict[str, object]:
     """Servers count from 1, as everywhere a reader meets them."""
     failed = sizing.failover.worst_failed_server
     return asdict(sizing.failover) | {"worst_failed_server": None if failed is None else failed + 1}

@@ -154,7 +154,7 @@ def _answer(sizing: Sizing, terminal: SizingTerminal) -> Iterator[str]:
     )
     yield (
         f"  {shown(figures['database_iops'].value)} database IOPS; "
-        f"{shown(figures['log_iops'].value)} log IOPS beside"
+        f"{shown(figures['log_iops'].value)} log IOPS next to it"
     )
     yield terminal.wrapped(drives_line(sizing), "  ")
 

@@ -64,7 +64,7 @@ class Book:
         options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
         self.file = xlsxwriter.Workbook(self.content, options)
         self.file.set_calc_mode("auto")
-        formats: dict[str, dict[str, Any]] = {
+        formats: dict[str, dict[str, object]] = {
             "title": {"bold": True, "font_size": 14},
             "head": {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"},
             "section": {"bold": True, "bg_color": "#E8EEF4"},

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.quantity import Converted, convert, shown
-from plimsoll.inputs.schema import Collector, Table, Tables, require_kind
+from plimsoll.inputs.schema import Collector, Given, Table, Tables, require_kind
 from plimsoll.inputs.toml_lines import KeyPath, LocatedFile, read_located
 from plimsoll.sizing.database_copies import Layout, Machine
 from plimsoll.sizing.guidance import BASES, Guidance, editions, profiles
@@ -250,7 +250,7 @@ def _meaning(where: str) -> str:
 
 
 def _editions(
-    content: Mapping[str, Any], document: LocatedFile, folder: Path
+    content: Given, document: LocatedFile, folder: Path
 ) -> tuple[dict[str, Guidance], list[Mistake]]:
     """The known editions with the user's guidance file laid over them, and what is wrong with that
     file.
@@ -274,7 +274,7 @@ def _editions(
     return (editions(), wrong) if wrong else (editions(extra=extra.data), [])
 
 
-def _guidance_mistakes(data: Mapping[str, Any]) -> Iterator[Contradiction]:
+def _guidance_mistakes(data: Mapping[str, object]) -> Iterator[Contradiction]:
     """What is wrong with a guidance file.
 
     Editions without a name or a base, and figures that are none.
@@ -315,7 +315,7 @@ def _figure_problem(key: str, figure: Any) -> str:
     return ""
 
 
-def _fill_in(content: dict[str, Any]) -> None:
+def _fill_in(content: Given) -> None:
     """Resolve the defaults that depend on other keys."""
     copies = content["copies"]
     if copies["mode"] is None:
@@ -331,9 +331,7 @@ def _fill_in(content: dict[str, Any]) -> None:
         users["messages_per_day"] = profiles()[users["profile"]].messages_per_day
 
 
-def _contradictions(
-    content: Mapping[str, Any], known: Mapping[str, Guidance]
-) -> Iterator[Contradiction]:
+def _contradictions(content: Given, known: Mapping[str, Guidance]) -> Iterator[Contradiction]:
     """What is wrong between keys that are each right by themselves."""
     if (content["users"] is None) == (content["transactions"] is None):
         yield (
@@ -353,7 +351,7 @@ def _contradictions(
     yield from _size_contradictions(content, guidance)
 
 
-def _profile_contradictions(users: Mapping[str, Any] | None) -> Iterator[Contradiction]:
+def _profile_contradictions(users: Given | None) -> Iterator[Contradiction]:
     if not users:
         return
     name = users["profile"]
@@ -372,7 +370,7 @@ def _profile_contradictions(users: Mapping[str, Any] | None) -> Iterator[Contrad
         )
 
 
-def _copy_contradictions(copies: Mapping[str, Any], guidance: Guidance) -> Iterator[Contradiction]:
+def _copy_contradictions(copies: Given, guidance: Guidance) -> Iterator[Contradiction]:
     count, servers, most = (
         copies["count"],
         copies["servers"],
@@ -413,7 +411,7 @@ def _copy_contradictions(copies: Mapping[str, Any], guidance: Guidance) -> Itera
         yield ("copies", "lagged_count"), "is missing for the replay lag", "write lagged_count = 1"
 
 
-def _size_contradictions(content: Mapping[str, Any], guidance: Guidance) -> Iterator[Contradiction]:
+def _size_contradictions(content: Given, guidance: Guidance) -> Iterator[Contradiction]:
     mode, wanted = content["copies"]["mode"], content["databases"]["max_size_gb"]
     largest = guidance.number(f"max_database_{mode}_gb")
     if wanted is not None and wanted > largest:
@@ -431,9 +429,7 @@ def _size_contradictions(content: Mapping[str, Any], guidance: Guidance) -> Iter
         yield ("server",), "does not state the hosts that the machines run on", hint
 
 
-def _requirements(
-    document: LocatedFile, content: dict[str, Any], guidance: Guidance
-) -> Requirements:
+def _requirements(document: LocatedFile, content: Given, guidance: Guidance) -> Requirements:
     users, transactions = content["users"], content["transactions"]
     machines = tuple(Machine(**machine) for machine in content["machine"])
     return Requirements(
@@ -455,7 +451,7 @@ def _requirements(
     )
 
 
-def _stated(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def _stated(data: Mapping[str, object], prefix: str = "") -> Iterator[str]:
     for key, value in data.items():
         if isinstance(value, dict):
             yield from _stated(value, f"{prefix}{key}.")
@@ -463,12 +459,12 @@ def _stated(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{key}"
 
 
-def as_document(name: str, tables: Mapping[str, Any]) -> LocatedFile:
+def as_document(name: str, tables: Mapping[str, object]) -> LocatedFile:
     """Arrange options like a parsed file; there are no lines to point at."""
     return LocatedFile(name, dict(tables), {})
 
 
-def plain(requirements: Requirements) -> dict[str, Any]:
+def plain(requirements: Requirements) -> dict[str, object]:
     """The requirements as plain data, defaults included, for JSON."""
 
     def table(value: Any) -> Any:

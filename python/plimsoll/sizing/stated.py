@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.schema import require_kind
@@ -71,7 +70,7 @@ def _document(
     return LocatedFile(document.name, data, document.lines), path.parent
 
 
-def _laid_over(table: dict[str, Any], options: Mapping[str, object]) -> dict[str, Any]:
+def _laid_over(table: Mapping[str, object], options: Mapping[str, object]) -> dict[str, object]:
     """A table with options in place of the keys they stand for, however those were spelled."""
     from plimsoll.inputs.quantity import KEY_ENDINGS
 

@@ -14,7 +14,6 @@ Values are carried unrounded; rounding happens only where an expression says `ce
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from plimsoll.units import unit_of_name
 
@@ -251,9 +250,9 @@ def render(
     return f"({text})" if own < precedence else text
 
 
-def as_json(step: Step, *, with_chain: bool = True) -> dict[str, Any]:
+def as_json(step: Step, *, with_chain: bool = True) -> dict[str, object]:
     """Turn a step into plain data, with the steps that lead to it."""
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "value": int(step.value) if step.value == int(step.value) else step.value,
         "unit": step.unit,
         "title": step.title,

@@ -10,8 +10,7 @@ dozens of hosts becomes a tall drawing.
 
 from __future__ import annotations
 
-from typing import Any
-
+from plimsoll.inputs.schema import Given
 from plimsoll.pages.svg import (
     ARRAY,
     HOST,
@@ -52,7 +51,7 @@ def architecture(solution: Solution) -> str:
     return picture(width, height, f"Architecture: {names}", [*links, *drawn])
 
 
-def _box(box: dict[str, Any], x: float, y: float, fill: str) -> str:
+def _box(box: Given, x: float, y: float, fill: str) -> str:
     middle = x + BOX_WIDTH / 2
     parts = [
         rectangle(x, y, BOX_WIDTH, BOX_HEIGHT, fill),
@@ -67,9 +66,7 @@ def _box(box: dict[str, Any], x: float, y: float, fill: str) -> str:
     return "".join(parts)
 
 
-def _link(
-    link: dict[str, Any], places: dict[str, tuple[float, float]], columns_count: int
-) -> list[str]:
+def _link(link: Given, places: dict[str, tuple[float, float]], columns_count: int) -> list[str]:
     (ax, ay), (bx, by) = sorted((places[link["from"]], places[link["to"]]))
     link_is_first = ax < GAP + COLUMN * (columns_count - 1) / 2
     x1, x2 = (ax + BOX_WIDTH, bx) if ax != bx else (ax + BOX_WIDTH / 2, bx + BOX_WIDTH / 2)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plimsoll.advice.drawings import TopologyDrawing, drawings_of_file
 from plimsoll.documents.environment import Environment, read_environment
@@ -29,6 +28,7 @@ from plimsoll.inputs.mistakes import InputError, Mistake
 from plimsoll.inputs.schema import (
     Collector,
     Field,
+    Given,
     ListOf,
     Number,
     Table,
@@ -163,7 +163,7 @@ SOLUTION_FIELDS = {
     "pool": Field(Tables(POOL_FIELDS, 1), required=True, meaning="disk groups, drawn"),
     "mailbox_sizing": Field(Table(SIZING_FIELDS), required=True, meaning="appendix A"),
     "topology": Field(
-        Text(), meaning="a topology file beside this one, whose drawings the document shows"
+        Text(), meaning="a topology file next to this one, whose drawings the document shows"
     ),
     "runs": Field(Table(RUN_FIELDS), required=True, meaning="the evidence"),
 }
@@ -185,9 +185,9 @@ class Run:
     """One run folder that is evidence."""
 
     path: Path
-    plan: dict[str, Any]
-    summary: dict[str, Any]
-    verdict: dict[str, Any]
+    plan: folder.Content
+    summary: folder.Content
+    verdict: folder.Content
     environment: Environment
     #: What an imported report said; None for a run of our own.
     reported: ReportedTest | None
@@ -203,7 +203,7 @@ class Run:
 class Solution:
     """A checked description with its evidence."""
 
-    content: dict[str, Any]
+    content: Given
     runs: dict[str, tuple[Run, ...]]
     #: Of its topology file, where it names one.
     topology: tuple[TopologyDrawing, ...] = ()
@@ -245,7 +245,7 @@ def read_solution(path: Path) -> Solution:
     return Solution(checked, runs, topology)
 
 
-def _check_drawing(content: dict[str, Any], collector: Collector) -> None:
+def _check_drawing(content: Given, collector: Collector) -> None:
     """Links and pools name what is described."""
     boxes = {box["name"] for kind in ("host", "switch", "array") for box in content[kind] or []}
     arrays = {array["name"] for array in content["array"] or []}
@@ -287,7 +287,7 @@ def _read_run(
         collector.add(
             where,
             f"cannot be imported: {first.render(error.file_name).replace(chr(10), ' ')}",
-            "mend that file, or name a run folder",
+            "repair that file, or name a run folder",
         )
         return None
     except (KeyError, TypeError, AttributeError) as error:
@@ -346,7 +346,7 @@ def _run_of_report(path: Path) -> Run:
 
 
 def _unfit(
-    plan: dict[str, Any], summary: dict[str, Any], verdict: dict[str, Any], place: str
+    plan: folder.Content, summary: folder.Content, verdict: folder.Content, place: str
 ) -> tuple[str, str] | None:
     """Why a run cannot be the evidence for its place."""
     if (

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from plimsoll.files.folder import Content
 from plimsoll.pages.tables import Table
 from plimsoll.solution.solution import Run, Solution
 
@@ -57,7 +58,7 @@ def mean(values: Sequence[Figure]) -> Decimal | None:
     return None if whole is None else whole / len(values)
 
 
-def latency(figures: dict[str, Any]) -> Figure:
+def latency(figures: Content) -> Figure:
     """The mean latency of a purpose.
 
     Weighted by operations where it was measured so, else that of the original's samples.

@@ -78,8 +78,7 @@ class StudyResult:
     @property
     def report(self) -> Path | None:
         """The page, where one was written."""
-        path = self.folder / folder.REPORT
-        return path if path.exists() else None
+        return folder.report_of(self.folder)
 
     def lines(self) -> list[str]:
         """The ranking and the figures, for people."""

@@ -71,9 +71,9 @@ _FIELDS = {
         meaning='results of papers beside the variants: ["published:netapp-2007"]',
     ),
     "topology": Field(
-        Text(), meaning="a topology file beside this one, whose drawings the document shows"
+        Text(), meaning="a topology file next to this one, whose drawings the document shows"
     ),
-    "plan_file": Field(Text(), meaning="a plan as the base, beside this file"),
+    "plan_file": Field(Text(), meaning="a plan as the base, next to this file"),
     "light": Field(Table({}), meaning="the light load on a modelled array as the base"),
     "plan": Field(Table({}), meaning="a plan as the base"),
     "axes": Field(

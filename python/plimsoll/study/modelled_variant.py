@@ -26,6 +26,7 @@ from plimsoll.arrays.pools import free_gb, has_log_pool
 from plimsoll.arrays.presets import CHANGES, changed_array, wanted_array
 from plimsoll.compare.figures import LESS, MORE, NEITHER, Figure
 from plimsoll.documents.array_spec import ArraySpec
+from plimsoll.documents.outcome import ArrayReport
 from plimsoll.documents.study import Light, LightMix, LightResult
 from plimsoll.errors import PlimsollError
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Table, Text
@@ -308,14 +309,15 @@ def _at(light: Light, sessions: int, seed: int) -> dict[str, float]:
         "total_database_write_per_s", 0.0
     )
     found["sessions"] = float(sessions)
-    if outcome["array"]["neighbours"]:
-        found["neighbour_iops"] = sum(row["iops"] for row in neighbour_rows(outcome["array"]))
-        drives = next(row for row in outcome["array"]["stages"] if row["stage"] == "drives")
-        found["neighbour_drives_busy_percent"] = 100 * drives["neighbour_utilisation"]
+    array = ArrayReport.from_plain(outcome["array"], "what the array counted")
+    if array.neighbours:
+        found["neighbour_iops"] = sum(row.iops for row in neighbour_rows(array))
+        drives = next(row for row in array.stages if row.stage == "drives")
+        found["neighbour_drives_busy_percent"] = 100 * drives.neighbour_utilisation
     # The busiest comes first, so that of several other pools it is the one that stays.
-    for row in reversed(outcome["array"]["stages"]):
-        stage = row["stage"] if row["stage"] in STAGE_FIGURES else OTHER_DRIVES
-        found[STAGE_FIGURES[stage].name] = 100 * row["utilisation"]
+    for use in reversed(array.stages):
+        stage = use.stage if use.stage in STAGE_FIGURES else OTHER_DRIVES
+        found[STAGE_FIGURES[stage].name] = 100 * use.utilisation
     return found
 
 

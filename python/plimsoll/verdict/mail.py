@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from plimsoll import settings
-from plimsoll.documents.mail import MailAudit, MailFigures
+from plimsoll.documents.mail import MailFigures
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.verdict.audits import audit_check
 from plimsoll.verdict.digits import apart
 
 AUDIT = "mail_audit"
@@ -100,7 +101,7 @@ def mail_checks(plan: Plan, summary: Summary) -> list[Check]:
         rule for rule in settings.limits()["mail_check"] if plan.judgement.limits in rule["limit"]
     ]
     checks = [_check(rule, plan, item) for item in summary.mail for rule in rules]
-    return [*checks, *(_audit(item) for item in summary.mail_audits)]
+    return [*checks, *(audit_check(AUDIT, "mail", item) for item in summary.mail_audits)]
 
 
 def _check(rule: settings.LimitRule, plan: Plan, item: MailFigures) -> Check:
@@ -164,27 +165,6 @@ def _shown(value: float, unit: str, decimals: int = 2) -> str:
         return f"{round(100 * value, decimals + 1):.15g} %"
     number = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
     return number if unit == "count" else f"{number} {unit}"
-
-
-def _audit(audit: MailAudit) -> Check:
-    rule = settings.single_rule(AUDIT)
-    status: Status = "fail" if audit.findings else "pass"
-    counted = ", ".join(
-        f"{name.replace('_', ' ')} {count:,}" for name, count in audit.counts.items()
-    )
-    return Check(
-        name=AUDIT,
-        title=rule["title"],
-        scope=audit.instance,
-        metric="mail",
-        statistic="audit",
-        measured=len(audit.findings),
-        limit=0,
-        unit="findings",
-        status=status,
-        reason="; ".join(audit.findings) or f"everything adds up: {counted}",
-        source=rule["source"],
-    )
 
 
 def overloaded(summary: Summary) -> bool:

@@ -52,7 +52,7 @@ def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None)
     worst = [check for check in checks if check.predicted == PREDICTED_FAIL]
     close = [check for check in checks if check.predicted == TOO_CLOSE]
     report = summary.array if summary else None
-    borrowed = lived_on_credits(report.plain() if report else None)
+    borrowed = lived_on_credits(report)
     result = PREDICTED_FAIL if worst else TOO_CLOSE if close or borrowed else PREDICTED_PASS
     return Prediction(
         result=result,

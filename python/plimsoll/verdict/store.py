@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plimsoll import settings
-from plimsoll.documents.summary import StoreAudit, StoreFigures, Summary
+from plimsoll.documents.summary import StoreFigures, Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.verdict.audits import audit_check
 from plimsoll.verdict.digits import rates_apart
 
 AUDIT, ROLLBACKS, REFUSED = "store_audit", "store_rollbacks", "store_refused"
@@ -31,32 +32,10 @@ def in_a_sentence(figures: Sequence[StoreFigures], iops: float) -> str:
 def store_checks(summary: Summary) -> list[Check]:
     """One check for each audit, one for each workload."""
     return [
-        *(_audit(item) for item in summary.store_audits),
+        *(audit_check(AUDIT, "store", item) for item in summary.store_audits),
         *(_rollbacks(item) for item in summary.store),
         *(_refused(item) for item in summary.store),
     ]
-
-
-def _audit(audit: StoreAudit) -> Check:
-    rule = settings.single_rule(AUDIT)
-    found = len(audit.findings)
-    status: Status = "fail" if found else "pass"
-    counted = ", ".join(
-        f"{name.replace('_', ' ')} {count:,}" for name, count in audit.counts.items()
-    )
-    return Check(
-        name=AUDIT,
-        title=rule["title"],
-        scope=audit.instance,
-        metric="store",
-        statistic="audit",
-        measured=found,
-        limit=0,
-        unit="findings",
-        status=status,
-        reason="; ".join(audit.findings) or f"everything adds up: {counted}",
-        source=rule["source"],
-    )
 
 
 def _rollbacks(figures: StoreFigures) -> Check:

@@ -13,6 +13,16 @@ BACKENDS = ("engine", "raw_files")
 OPERATIONS = ("insert", "delete", "replace", "read")
 SHARES = tuple(f"{kind}_percent" for kind in OPERATIONS)
 
+#: What a plan says of the databases of records, which means nothing for instances of other
+#: families.
+DATABASE_KEYS = (
+    "databases",
+    "database_size_mib",
+    "record_bytes",
+    "vacancy_percent",
+    "compressible_percent",
+)
+
 INSTANCE_FIELDS = {
     "databases": Field(
         Number(1, 250, whole=True), meaning="databases that share its log and cache"
@@ -47,7 +57,7 @@ WORKLOAD_FIELDS = {
         meaning="share of the operations on records that go to the hot ones",
     ),
     "replies": Field(
-        Flag(), meaning="whether new records go beside records just read, where there is room"
+        Flag(), meaning="whether new records go next to records just read, where there is room"
     ),
 }
 

@@ -10,6 +10,7 @@
 
 mod prepare;
 mod reviews;
+mod rows;
 mod statements;
 
 use std::cell::{Cell, RefCell};

@@ -4,13 +4,12 @@
 //! whole or not at all. The marker comes first and says that the store is not whole; a store that
 //! was begun and not finished is ours, and is made anew.
 
-use std::fmt::Write as _;
-
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error};
 use plimsoll_workload::store::{Catalogue, StoreCounts};
 
 use super::reviews;
+use super::rows::Rows;
 use crate::client::{Foreign, ReviewCounts};
 use crate::dates::date;
 
@@ -22,8 +21,6 @@ pub struct Begun {
     pub counts: StoreCounts,
 }
 
-/// Rows are sent in statements of about this size, which every server takes unless told otherwise.
-const PIECE_BYTES: usize = 256 * 1024;
 /// Of all programs that make a store in a database, one does; the others wait for it as long as a
 /// large one takes.
 const LOCK: &str = "SELECT GET_LOCK(CONCAT('plimsoll ', DATABASE()), 86400)";
@@ -175,38 +172,4 @@ fn fill_tables(connection: &mut Conn, catalogue: &Catalogue) -> Result<(), Error
 
 fn cents(cents: u32) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
-}
-
-/// Rows of a table on their way.
-pub struct Rows {
-    table: &'static str,
-    text: String,
-}
-
-impl Rows {
-    pub fn of(table: &'static str) -> Rows {
-        Rows { table, text: String::new() }
-    }
-
-    pub fn add(&mut self, connection: &mut Conn, row: &str) -> Result<(), Error> {
-        let joint = match self.text.is_empty() {
-            true => format!("INSERT INTO {} VALUES ", self.table),
-            false => ",".to_owned(),
-        };
-        let _ = write!(self.text, "{joint}{row}");
-        match self.text.len() >= PIECE_BYTES {
-            true => self.send(connection),
-            false => Ok(()),
-        }
-    }
-
-    /// Each statement is a transaction: locks and undo of a whole store would be many.
-    pub fn send(&mut self, connection: &mut Conn) -> Result<(), Error> {
-        let text = std::mem::take(&mut self.text);
-        if !text.is_empty() {
-            connection.query_drop(text)?;
-            connection.query_drop("COMMIT")?;
-        }
-        Ok(())
-    }
 }

@@ -7,8 +7,7 @@ use plimsoll_workload::store::{
     ReviewOrder, SearchBy, YEAR_DAYS,
 };
 
-// Circle: a store is prepared with its reviews, and these are written as its other rows are.
-use super::prepare::Rows;
+use super::rows::Rows;
 use super::statements::all_words;
 use crate::client::{Foreign, ReviewCounts};
 use crate::dates::date;

@@ -6,7 +6,7 @@ use plimsoll_workload::store::{
     Customer, Line, RESTOCK_BELOW, Search, SearchBy, StoreAudit, VisitEnd, YEAR_DAYS, tax_cents,
 };
 
-use crate::client::TABLES;
+use crate::client::{TABLES, audit_of_row};
 use crate::dates::date;
 use crate::vocabulary::SAMPLE_ROWS;
 
@@ -210,19 +210,7 @@ pub fn audit(connection: &mut Conn) -> Result<StoreAudit, Error> {
         let found: Option<i64> = row.as_ref().and_then(|row| row.get(column));
         found.unwrap_or_default().max(0) as u64
     };
-    Ok(StoreAudit {
-        customers: number(0),
-        orders: number(1),
-        order_lines: number(2),
-        history: number(3),
-        sold_units: number(4),
-        ordered_units: number(5),
-        products_differing: number(6),
-        stocks_negative: number(7),
-        orders_of_wrong_size: number(8),
-        lines_without_order: number(9),
-        ..StoreAudit::default()
-    })
+    Ok(audit_of_row(number))
 }
 
 /// Stock and sales of every product.

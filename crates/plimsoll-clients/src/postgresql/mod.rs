@@ -13,6 +13,7 @@
 
 mod access;
 mod connection;
+mod copying;
 mod prepare;
 mod reviews;
 
@@ -31,7 +32,7 @@ use tokio_postgres::{Client, Error};
 use crate::attempts::Attempts;
 use crate::client::{
     ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient, TABLES,
-    VisitBook, acknowledge, leave_unknown, net_cents, no_dvd_store, population_of,
+    VisitBook, acknowledge, audit_of_row, leave_unknown, net_cents, no_dvd_store, population_of,
 };
 use crate::dates::date;
 use crate::vocabulary::{SAMPLE_ROWS, Vocabulary};
@@ -464,19 +465,7 @@ async fn vocabulary_of(client: &Client) -> std::result::Result<Vocabulary, Error
 async fn read_audit(plain: &mut Plain) -> std::result::Result<StoreAudit, Error> {
     let row = plain.client.query_one(include_str!("audit.sql"), &[]).await?;
     let number = |column: usize| row.get::<_, i64>(column).max(0) as u64;
-    Ok(StoreAudit {
-        customers: number(0),
-        orders: number(1),
-        order_lines: number(2),
-        history: number(3),
-        sold_units: number(4),
-        ordered_units: number(5),
-        products_differing: number(6),
-        stocks_negative: number(7),
-        orders_of_wrong_size: number(8),
-        lines_without_order: number(9),
-        ..StoreAudit::default()
-    })
+    Ok(audit_of_row(number))
 }
 
 impl StoreClient for PostgresStore {

@@ -3,11 +3,10 @@
 
 use std::fmt::Write as _;
 
-use bytes::Bytes;
-use futures_util::{SinkExt, pin_mut};
 use plimsoll_workload::store::{Catalogue, StoreCounts};
 use tokio_postgres::{Client, Error, Transaction};
 
+use super::copying::copy;
 use super::reviews;
 use crate::client::{Foreign, ReviewCounts};
 use crate::dates::date;
@@ -20,8 +19,6 @@ pub struct Begun {
     pub counts: StoreCounts,
 }
 
-/// Text of a copy is sent in pieces of about this size.
-const PIECE_BYTES: usize = 256 * 1024;
 /// Of all programs that make a store in a database, one does.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(5064277810246)";
 const FOREIGN: &str = "SELECT tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', \
@@ -182,24 +179,4 @@ async fn copy_orders(transaction: &Transaction<'_>, catalogue: &Catalogue) -> Re
 
 fn cents(cents: u64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
-}
-
-/// Fills a table with lines of text.
-pub async fn copy<W: FnOnce(&mut String)>(
-    transaction: &Transaction<'_>,
-    table: &str,
-    lines: impl Iterator<Item = W>,
-) -> Result<(), Error> {
-    let sink = transaction.copy_in(&format!("COPY {table} FROM STDIN")).await?;
-    pin_mut!(sink);
-    let mut piece = String::with_capacity(PIECE_BYTES + 4096);
-    for write in lines {
-        write(&mut piece);
-        if piece.len() >= PIECE_BYTES {
-            sink.send(Bytes::from(std::mem::take(&mut piece))).await?;
-        }
-    }
-    sink.send(Bytes::from(piece)).await?;
-    sink.finish().await?;
-    Ok(())
 }

@@ -10,8 +10,7 @@ use plimsoll_workload::store::{
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement, Transaction};
 
-// Circle: a store is prepared with its reviews, and these are copied in as its other rows are.
-use super::prepare::copy;
+use super::copying::copy;
 use crate::client::{Foreign, ReviewCounts};
 use crate::dates::date;
 use crate::vocabulary::Vocabulary;

@@ -9,6 +9,7 @@
 //!
 //! Limit: real time only, because of the threads.
 
+mod customers;
 mod prepare;
 mod reviews;
 mod statements;

@@ -1,9 +1,10 @@
 //! Whose database a file is, and filling one that is nobody's yet: tables, rows, indexes and marker
 //! in one transaction.
 
-use plimsoll_workload::store::{Catalogue, Customer, StoreCounts};
-use rusqlite::{Connection, OptionalExtension, Statement, params};
+use plimsoll_workload::store::{Catalogue, StoreCounts};
+use rusqlite::{Connection, OptionalExtension, params};
 
+use super::customers::{INSERT_CUSTOMER, insert_customer};
 use super::reviews;
 use crate::client::{Foreign, ReviewCounts};
 
@@ -128,39 +129,5 @@ fn fill(connection: &Connection, catalogue: &Catalogue) -> rusqlite::Result<()> 
     connection.execute_batch(include_str!("indexes.sql"))?;
     let marker = params![catalogue.seed() as i64, scale.megabytes() as i64];
     connection.execute("INSERT INTO plimsoll_marker VALUES (1, ?1, ?2, 0)", marker)?;
-    Ok(())
-}
-
-/// Inserts a customer; without a number it gets the next one.
-pub const INSERT_CUSTOMER: &str = "INSERT INTO CUSTOMERS VALUES \
-    (?1, ?2, ?3, ?4, NULL, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
-
-/// See [`INSERT_CUSTOMER`].
-pub fn insert_customer(
-    statement: &mut Statement<'_>,
-    id: Option<i64>,
-    customer: &Customer,
-) -> rusqlite::Result<()> {
-    statement.execute(params![
-        id,
-        customer.first_name,
-        customer.last_name,
-        customer.address1,
-        customer.city,
-        customer.state,
-        customer.zip,
-        customer.country,
-        customer.region,
-        customer.email,
-        customer.phone,
-        customer.creditcard_type,
-        customer.creditcard,
-        customer.creditcard_expiration,
-        customer.username,
-        customer.password,
-        customer.age,
-        customer.income,
-        customer.gender.to_string(),
-    ])?;
     Ok(())
 }

@@ -6,7 +6,6 @@ use plimsoll_workload::store::{
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-// Circle: a store is prepared with its reviews, and these are found as its products are.
 use super::statements::{BY_TEXT, Found};
 use crate::client::{Foreign, ReviewCounts};
 

@@ -8,7 +8,7 @@ use plimsoll_workload::store::{
 };
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::prepare::{INSERT_CUSTOMER, insert_customer};
+use super::customers::{INSERT_CUSTOMER, insert_customer};
 
 /// What a statement found, or what is wrong with it.
 pub type Found<T> = Result<T, String>;

@@ -171,7 +171,7 @@ fn a_database_of_somebody_else_is_left_alone() {
         let door = place.door();
         let refused = run(|world| async move { door.open(&world).await.err() });
         let text = refused.expect("it is somebody else's").to_string();
-        assert!(text.contains("a database of somebody else: it has a table precious"), "{text}");
+        assert!(text.contains("another user's database: it has a table precious"), "{text}");
         let server = place.server().expect("it is on one");
         let schema = "('public', 'shop')";
         let count = format!(

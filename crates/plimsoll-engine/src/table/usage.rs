@@ -111,7 +111,7 @@ impl Schema {
         };
         let uses = self.uses.borrow().get(&key).map_or(0, Rc::strong_count);
         if uses > 1 {
-            return refused("somebody has it open; drop all handles of it, then change it");
+            return refused("another user has it open; drop all handles of it, then change it");
         }
         let places = placed.places();
         let until_ns = store.handle.now() + WAIT_NS_MAX;

@@ -6,8 +6,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::task::Poll;
 
-// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
-use super::{CONTEXT, Subject, content, create, filled};
+use super::subject::{CONTEXT, Subject, content, create, filled};
 use crate::{
     Action, Answer, Context, DiskErrorKind, Durability, FileId, NANOS_PER_MILLISECOND,
     NANOS_PER_SECOND, OpenMode, Operation, Outcome,

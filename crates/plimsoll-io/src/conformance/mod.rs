@@ -1,4 +1,4 @@
-//! One suite for every implementation of [`Disk`]: what the contract in `disk` promises, as cases
+//! One suite for every implementation of [`Disk`](crate::Disk): what the contract in `disk` promises, as cases
 //! that any disk must pass.
 //!
 //! A test hands [`check_all`] a function that makes a fresh disk and an empty folder for each case.
@@ -9,23 +9,10 @@
 mod behaviour;
 mod names;
 pub mod network;
+mod subject;
 mod transfers;
 
-use std::future::Future;
-use std::path::PathBuf;
-use std::rc::Rc;
-
-use crate::{Buffer, Clock, Context, Disk, Executor, File, Files, OpenMode, Purpose, Random};
-
-/// What one case works on: a disk nobody else uses and an existing, empty folder on it.
-pub struct Subject {
-    /// The disk.
-    pub disk: Rc<dyn Disk>,
-    /// The clock it was made with.
-    pub clock: Rc<Clock>,
-    /// An empty folder.
-    pub folder: PathBuf,
-}
+pub use subject::Subject;
 
 /// One promise, checked; panics where it is broken.
 pub type Case = fn(&Subject);
@@ -73,51 +60,4 @@ pub fn check_all(mut open_subject: impl FnMut(&str) -> Subject) {
         println!("case: {name}");
         case(&open_subject(name));
     }
-}
-
-const CONTEXT: Context = Context {
-    purpose: Purpose::Header,
-    instance: crate::InstanceId(0),
-    database: 0,
-    intended: None,
-};
-
-impl Subject {
-    /// Runs a future on an executor over the disk.
-    fn run<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
-        Executor::new(self.clock.clone(), self.disk.clone())
-            .run(future)
-            .expect("every operation completes")
-    }
-
-    fn files(&self) -> Files {
-        Files::new(self.disk.clone())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-}
-
-/// Creates a file of zeros.
-async fn create(files: &Files, path: PathBuf, length_bytes: u64) -> File {
-    let file =
-        files.open(path, OpenMode::Create, CONTEXT).await.expect("a new file can be created");
-    file.extend(length_bytes, CONTEXT).await.expect("there is room for a small file");
-    file
-}
-
-/// The one content that belongs to an offset of a file.
-fn content(file_seed: u64, offset: u64, length_bytes: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length_bytes];
-    Random::from_seed(file_seed ^ offset.rotate_left(32)).fill(&mut bytes);
-    bytes
-}
-
-/// A buffer of the disk holding [`content`].
-fn filled(file: &File, file_seed: u64, offset: u64, length_bytes: usize) -> Buffer {
-    let mut buffer = file.allocate(length_bytes);
-    assert_eq!(buffer.len(), length_bytes, "allocate gives the length asked for");
-    buffer.copy_from_slice(&content(file_seed, offset, length_bytes));
-    buffer
 }

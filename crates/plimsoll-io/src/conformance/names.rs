@@ -3,8 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
-use super::{CONTEXT, Subject, content, create, filled};
+use super::subject::{CONTEXT, Subject, content, create, filled};
 use crate::{DiskErrorKind, Durability, Entry, OpenMode};
 
 const BLOCK: usize = 4096;

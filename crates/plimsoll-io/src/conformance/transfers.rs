@@ -1,7 +1,6 @@
 //! Promises about bytes: what is written comes back, all of it, from where it was put.
 
-// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
-use super::{CONTEXT, Subject, content, create, filled};
+use super::subject::{CONTEXT, Subject, content, create, filled};
 use crate::{Buffer, DiskErrorKind, Durability, OpenMode};
 
 const BLOCK: usize = 4096;

@@ -1,7 +1,6 @@
 //! What a user should know before trusting figures or data to a place.
 
-// Circle: what a probe found decides its warnings, which are part of it.
-use super::Probe;
+use super::found::Probe;
 
 /// Below this the registered memory of one instance does not fit.
 const LOCKABLE_BYTES_WANTED: u64 = 64 << 20;

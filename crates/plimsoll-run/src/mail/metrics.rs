@@ -1,6 +1,6 @@
 //! What the family counts: its tasks, the commands inside them, and what became of messages.
 
-use plimsoll_measure::{Metric, MetricKind};
+use plimsoll_measure::{Metric, MetricKind, metric};
 use plimsoll_workload::mail::MailTask;
 
 /// The names of the metrics of one task.
@@ -16,15 +16,6 @@ pub struct TaskMetrics {
     pub planned: &'static str,
     /// Did not come to its end.
     pub refused: &'static str,
-}
-
-const fn metric(
-    name: &'static str,
-    kind: MetricKind,
-    unit: &'static str,
-    meaning: &'static str,
-) -> Metric {
-    Metric { name, kind, unit, meaning }
 }
 
 const fn timing(name: &'static str, meaning: &'static str) -> Metric {

@@ -79,7 +79,7 @@ pub async fn check(
             different(format!("its pages have {size}, not {}", wanted.page_size()))
         }
         _ if header.signature != wanted.header().signature => {
-            different("it was made from another seed or by somebody else".into())
+            different("it was made from another seed or by another program".into())
         }
         _ => Ok(()),
     }
@@ -117,7 +117,7 @@ async fn discard(run: &RunContext, path: &Path, context: Context) -> Result<(), 
         _ => Err(error),
     })?;
     let text =
-        format!("{}: an earlier preparation was not finished; it is made anew", path.display());
+        format!("{}: an earlier preparation was not finished; it is made again", path.display());
     run.report(Level::Warning, "prepared_anew", text);
     Ok(())
 }

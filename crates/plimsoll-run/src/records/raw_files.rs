@@ -244,8 +244,10 @@ impl RawDatabase {
             if instance.unfinished && run.files.exists(&path, context).await? {
                 // Without a log it is not known what raw files hold after a crash.
                 run.files.delete(&path, context).await?;
-                let text =
-                    format!("{}: an earlier run did not close it; it is made anew", path.display());
+                let text = format!(
+                    "{}: an earlier run did not close it; it is made again",
+                    path.display()
+                );
                 run.report(Level::Warning, "prepared_anew", text);
             }
             prepare(run, &path, page_bytes as usize, pages_count, spec.seed, context).await?;

@@ -61,7 +61,7 @@ impl StoreInstance {
         if shop.is_none() {
             if spec.databases[0].existing_records.is_some() {
                 return Err(RunError::Spec(format!(
-                    "{} holds no whole store; let it be made anew, or name another path",
+                    "{} holds no whole store; let it be made again, or name another path",
                     spec.database_path(0).display()
                 )));
             }
@@ -160,7 +160,7 @@ async fn discard(run: &RunContext, number: u16, spec: &InstanceSpec) -> Result<(
     run.report(
         Level::Warning,
         "begun_deleted",
-        format!("{} was begun and not finished; it is made anew", path.display()),
+        format!("{} was begun and not finished; it is made again", path.display()),
     );
     run.files.delete(&path, metadata).await?;
     for entry in run.files.list(&spec.log_directory, metadata).await? {

@@ -14,7 +14,7 @@ mod spec;
 use std::rc::Rc;
 
 use plimsoll_io::MemoryDisk;
-use plimsoll_measure::{Metric, MetricKind};
+use plimsoll_measure::{Metric, MetricKind, metric};
 use plimsoll_workload::store::Step;
 use schemars::{Schema, schema_for};
 
@@ -38,15 +38,6 @@ use spec::{ClientInstanceSpec, StoreDatabase, StoreSpec, catalogue_of};
 const BACKEND: &str = "store";
 /// Stores in databases that are not ours.
 const CLIENTS: [&str; 3] = [SQLITE, POSTGRESQL, MYSQL];
-
-const fn metric(
-    name: &'static str,
-    kind: MetricKind,
-    unit: &'static str,
-    meaning: &'static str,
-) -> Metric {
-    Metric { name, kind, unit, meaning }
-}
 
 const fn step(step: Step, meaning: &'static str) -> Metric {
     metric(step.name(), MetricKind::Timing, "ns", meaning)

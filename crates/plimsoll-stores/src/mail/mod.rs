@@ -210,7 +210,7 @@ impl MailStore {
             if found != wanted {
                 return Err(MailStoreError::NotOurs(format!(
                     "the database holds a mail store with {what} {found}, not {wanted}; say so in \
-                     the plan, or let it be made anew"
+                     the plan, or let it be made again"
                 )));
             }
         }

@@ -96,7 +96,7 @@ impl Shop {
             let scale = Scale::of_megabytes(megabytes as u64);
             return Err(ShopError::NotOurs(format!(
                 "the database holds a store of {} made with seed {seed}, not one of {} with seed \
-                 {}; say so in the plan, or let it be made anew",
+                 {}; say so in the plan, or let it be made again",
                 scale.map_or_else(|_| format!("{megabytes} MB"), |scale| scale.to_string()),
                 catalogue.scale(),
                 catalogue.seed()

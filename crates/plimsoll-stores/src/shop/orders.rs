@@ -29,14 +29,7 @@ impl Shop {
     /// # Errors
     /// What the disk reports, or a row that is not what was written.
     pub async fn visit(&self, task: &StoreTask) -> Result<Visit> {
-        let mut visit = Visit {
-            steps: Vec::with_capacity(task.searches.len() + 3),
-            rows_found: 0,
-            retries: 0,
-            reconnects: 0,
-            end: VisitEnd::Sold,
-            trouble: None,
-        };
+        let mut visit = Visit::begun(task);
         let mut begun = self.now();
         let mut note = |steps: &mut Vec<_>, step| {
             let ended = self.now();

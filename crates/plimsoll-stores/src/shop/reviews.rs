@@ -148,7 +148,7 @@ impl Reviews {
                 Err(error) => {
                     return Err(ShopError::NotOurs(format!(
                         "reviews were begun and not finished in the store ({error}); let it be \
-                         made anew: source = \"new\""
+                         made again: source = \"new\""
                     )));
                 }
             }

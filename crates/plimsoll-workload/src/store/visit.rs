@@ -3,6 +3,7 @@
 use plimsoll_io::Nanos;
 
 use super::reviews::Errand;
+use super::task::StoreTask;
 
 /// The steps of a visit, each timed by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,4 +109,18 @@ pub struct Visit {
     pub end: VisitEnd,
     /// What a server said when it ended in another way than an order does.
     pub trouble: Option<String>,
+}
+
+impl Visit {
+    /// One of which nothing has happened yet.
+    pub fn begun(task: &StoreTask) -> Visit {
+        Visit {
+            steps: Vec::with_capacity(task.searches.len() + 3),
+            rows_found: 0,
+            retries: 0,
+            reconnects: 0,
+            end: VisitEnd::Sold,
+            trouble: None,
+        }
+    }
 }

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plimsoll.arrays.papers.points import read_points
-from plimsoll.arrays.papers.runner import Result
+from plimsoll.arrays.papers.points import Result, read_points
 
 #: What the model is held to, in percent: one figure, and the mean of the unfitted IOPS.
 IOPS_ERROR_MAX, IOPS_MEAN_ERROR_MAX = 10.0, 5.0

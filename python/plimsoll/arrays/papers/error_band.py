@@ -12,11 +12,12 @@ that wait longer do less. `data/papers_results.json` is written together with `d
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from plimsoll.arrays.papers.leave_one_out import NO_CONSTANT, LeftOut
-from plimsoll.arrays.papers.points import read_points
+from plimsoll.arrays.papers.points import Result, read_points
 from plimsoll.arrays.pools import DATABASES
 from plimsoll.arrays.presets import shipped_arrays
 from plimsoll.arrays.sources import DATA_FOLDER
@@ -35,13 +36,20 @@ PAPER_METRICS = {
 UNVALIDATED_PERCENT = 50.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class PaperRow(Result):
+    """A published figure beside the modelled one, with the array of its point."""
+
+    array: str
+
+
 @cache
-def paper_results() -> list[dict[str, Any]]:
+def paper_results() -> list[PaperRow]:
     """Every published figure with the array of its point, as the last run of the papers left
     them.
     """
-    rows: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]
-    return rows
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]
+    return [PaperRow(**row) for row in rows]
 
 
 @cache
@@ -68,17 +76,17 @@ def band_percent(metric: str, statistic: str = "mean") -> float:
         return UNVALIDATED_PERCENT
     if metric == "database_iops":
         unfitted = [
-            abs(float(row["error_percent"]))
+            abs(float(row.error_percent))
             for row in paper_results()
-            if row["metric"] == "iops" and not row["fitted"]
+            if row.metric == "iops" and not row.fitted
         ]
         return max(
             [*unfitted, *(abs(row.error_percent) for row in left_out() if row.way == NO_CONSTANT)]
         )
     errors = [
-        abs(float(row["error_percent"]))
+        abs(float(row.error_percent))
         for row in paper_results()
-        if row["metric"] == PAPER_METRICS[metric]
+        if row.metric == PAPER_METRICS[metric]
     ]
     if metric == "database_read":
         errors.append(band_percent("database_iops"))
@@ -107,16 +115,16 @@ def nearest_point(array: ArraySheet) -> NearestPoint:
     Returns:
         The point's `id`, `array`, `error_percent` of its IOPS, and `how`, a sentence.
     """
-    points = [row for row in paper_results() if row["metric"] == "iops"]
+    points = [row for row in paper_results() if row.metric == "iops"]
     presets = shipped_arrays()
     published = read_points()
 
-    def unlikeness(row: dict[str, Any]) -> tuple[Any, ...]:
-        other, point = presets[row["array"]], published[row["id"]]
+    def unlikeness(row: PaperRow) -> tuple[Any, ...]:
+        other, point = presets[row.array], published[row.id]
         mine, theirs = array["drive_sheet"], other["drive_sheet"]
         drives = sum(other["sets"]) * (point.changed("member_count") or other["member_count"])
         return (
-            row["array"] != array["name"],
+            row.array != array["name"],
             ("rotation_rpm" in mine) != ("rotation_rpm" in theirs),
             abs(mine.get("rotation_rpm", 0) - theirs.get("rotation_rpm", 0)),
             (point.changed("level") or other["level"]) != array["level"],
@@ -124,14 +132,12 @@ def nearest_point(array: ArraySheet) -> NearestPoint:
         )
 
     row = min(points, key=unlikeness)
-    same = row["array"] == array["name"]
-    how = "the same array" if same else f"another array ({published[row['id']].title})"
-    if same and array["drive"] != presets[row["array"]]["drive"]:
+    same = row.array == array["name"]
+    how = "the same array" if same else f"another array ({published[row.id].title})"
+    if same and array["drive"] != presets[row.array]["drive"]:
         how = "the same box with other drives"
     elif same and any(group["pool"] == DATABASES for group in array.get("groups") or []):
         how = "the same box without the further drives"
     if any(neighbour["iops"] for neighbour in array.get("neighbours") or []):
         how += ", without neighbours"
-    return NearestPoint(
-        id=row["id"], array=row["array"], error_percent=row["error_percent"], how=how
-    )
+    return NearestPoint(id=row.id, array=row.array, error_percent=row.error_percent, how=how)

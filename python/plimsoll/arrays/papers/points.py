@@ -16,7 +16,17 @@ from typing import Any
 
 from plimsoll.arrays.sources import DATA_FOLDER, READERS
 from plimsoll.arrays.streams import BURST_MS, TICK_MS, Mix
-from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text, check_file
+from plimsoll.inputs.schema import (
+    Field,
+    Flag,
+    Given,
+    ListOf,
+    Number,
+    Table,
+    Tables,
+    Text,
+    check_file,
+)
 from plimsoll.inputs.toml_lines import read_located
 
 SHIPPED_PAPERS = DATA_FOLDER / "papers.toml"
@@ -143,13 +153,26 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Result:
+    """One published figure beside the modelled one."""
+
+    id: str
+    metric: str
+    unit: str
+    published: float
+    modelled: float
+    error_percent: float
+    fitted: bool
+
+
+@dataclass(frozen=True)
 class Run:
     """One way to test: a layout, changes of the preset, and session counts where a curve is
     drawn.
     """
 
     layout: str
-    changes: dict[str, Any]
+    changes: Given
     session_counts: tuple[int, ...]
 
 
@@ -174,7 +197,7 @@ class Point:
     title: str
     source: str
     runs: tuple[Run, ...]
-    streams: tuple[dict[str, Any], ...]
+    streams: tuple[Given, ...]
     warm_up_s: int
     measure_s: int
     figures: tuple[Figure, ...]
@@ -185,7 +208,7 @@ class Point:
 
 
 @cache
-def _papers() -> dict[str, Any]:
+def _papers() -> Given:
     fields = {
         "name": Field(Text(), required=True, meaning="what the file holds"),
         "mixes": Field(
@@ -215,12 +238,12 @@ def mixes() -> dict[str, Mix]:
 
 
 @cache
-def layouts() -> dict[str, dict[str, Any]]:
+def layouts() -> dict[str, Given]:
     """The layouts by their names; see `_LAYOUT` for the keys."""
     return {row["name"]: row for row in _papers()["layouts"]}
 
 
-def _point(row: dict[str, Any]) -> Point:
+def _point(row: Given) -> Point:
     return Point(
         row["id"],
         row["array"],
@@ -244,12 +267,12 @@ def _point(row: dict[str, Any]) -> Point:
     )
 
 
-def _run(row: dict[str, Any]) -> Run:
+def _run(row: Given) -> Run:
     changes = {key: value for key, value in (row["changes"] or {}).items() if value is not None}
     return Run(row["layout"], changes, tuple(row["session_counts"] or ()))
 
 
-def _stream(row: dict[str, Any]) -> dict[str, Any]:
+def _stream(row: Given) -> Given:
     if row["wait_ms"] is not None:
         return row
     return row | {"wait_ms": TICK_MS if row["kind"] == "maintenance" else 0.0}

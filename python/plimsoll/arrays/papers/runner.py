@@ -14,33 +14,20 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 from plimsoll import _native
 from plimsoll.arrays import streams as work
 from plimsoll.arrays.description import KIB, array_description, with_logs_on
-from plimsoll.arrays.papers.points import Figure, Point, Run, layouts, mixes, read_points
+from plimsoll.arrays.papers.points import Figure, Point, Result, Run, layouts, mixes, read_points
 from plimsoll.arrays.presets import array_preset
 from plimsoll.arrays.streams import Place
 from plimsoll.documents.array_sheet import ArraySheet, sheet_of
 from plimsoll.documents.array_spec import ArraySpec
+from plimsoll.inputs.schema import Given
 
 Metrics = dict[str, float]
 #: Middle of the latency band the EqualLogic tests state.
 BAND_MS = 18.5
-
-
-@dataclass(frozen=True)
-class Result:
-    """One published figure beside the modelled one."""
-
-    id: str
-    metric: str
-    unit: str
-    published: float
-    modelled: float
-    error_percent: float
-    fitted: bool
 
 
 @dataclass(frozen=True)
@@ -50,7 +37,7 @@ class Trial:
     Figures of the preset, the interval of page writes, the seconds measured, the loads of a curve.
     """
 
-    changes: Mapping[str, Any]
+    changes: Mapping[str, object]
     burst_ms: float | None = None
     measure_s: int | None = None
     widens_curve: bool = False
@@ -161,7 +148,7 @@ def _simulate_run(
     )
 
 
-def _array(array: ArraySheet, layout: Mapping[str, Any], scale: int) -> ArraySpec:
+def _array(array: ArraySheet, layout: Given, scale: int) -> ArraySpec:
     description = array_description(
         array, [(row["name"], row["gb"] * scale) for row in layout["volumes"]]
     )
@@ -174,7 +161,7 @@ def _array(array: ArraySheet, layout: Mapping[str, Any], scale: int) -> ArraySpe
 
 
 def _streams(
-    row: Mapping[str, Any], places: Sequence[Place], session_count: int | None, trial: Trial
+    row: Given, places: Sequence[Place], session_count: int | None, trial: Trial
 ) -> list[work.Stream]:
     """One kind of stream on every database."""
     match row["kind"]:

@@ -10,6 +10,7 @@ from plimsoll.imports.iometer.icf import (
     Worker,
     has_unnamed_specifications,
 )
+from plimsoll.workloads.files.patterns import numbers_of
 
 VERSION = "1.1.0"
 _RULE_TO = 80
@@ -86,17 +87,7 @@ def _specification(item: AccessSpecification) -> list[str]:
     lines = ["'Access specification name,default assignment", f"\t{item.name},{item.default}"]
     lines.append("'size,% of size,% reads,% random,delay,burst,align,reply")
     for line in item.lines:
-        numbers = (
-            line.size_bytes,
-            line.share_percent,
-            line.read_percent,
-            line.random_percent,
-            line.delay_ms,
-            line.burst,
-            line.align_bytes,
-            line.reply_bytes,
-        )
-        lines.append("\t" + ",".join(str(number) for number in numbers))
+        lines.append("\t" + ",".join(str(number) for number in numbers_of(line)))
     return lines
 
 

@@ -218,7 +218,7 @@ class _Reader:
         for heading, value in list(zip(self.headings, values, strict=False))[len(_NAMES) :]:
             number = _number(value)
             if number is None and value.strip():
-                self.warn(f'"{value.strip()[:20]}" in {heading} is no number')
+                self.warn(f'"{value.strip()[:20]}" in {heading} is not a number')
             elif number is not None:
                 row.figures[heading] = number
         self.table.rows.append(row)

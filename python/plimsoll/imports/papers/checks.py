@@ -319,7 +319,7 @@ def _dates(tables: PaperTables, reports: list[ReportedTest]) -> Iterator[Finding
 
 
 def _over_time(reports: list[ReportedTest]) -> Iterator[Finding]:
-    """Databases grow from one run to the next, unless they were restored or made anew between."""
+    """Databases grow from one run to the next, unless they were restored or made again between."""
     dated = [
         (begun, report["test_summary"])
         for report in reports
@@ -335,5 +335,5 @@ def _over_time(reports: list[ReportedTest]) -> Iterator[Finding]:
                 ODDITY,
                 f"run of {begun:%Y-%m-%d}",
                 f"it begins with {initial} bytes, the run before ended with {final}: databases "
-                f"were restored or made anew between",
+                f"were restored or made again between",
             )

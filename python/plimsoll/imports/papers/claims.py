@@ -56,7 +56,7 @@ def check_claims(path: Path) -> tuple[str, list[Finding]]:
         stated = _stated(claim["stated"])
         if claim["says"] != SAME and stated is None:
             collector.add(
-                (*where, "stated"), "is no number", 'write it as printed: stated = "27.3"'
+                (*where, "stated"), "is not a number", 'write it as printed: stated = "27.3"'
             )
         try:
             value = float(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from plimsoll.documents.run_spec import AccessLineSpec
+
 LINES_MAX = 100
 
 
@@ -37,6 +39,20 @@ class AccessLine:
     burst: int = 1
     align_bytes: int = 0
     reply_bytes: int = 0
+
+
+def numbers_of(line: AccessLine | AccessLineSpec) -> tuple[int, ...]:
+    """The numbers of a line in the order of Iometer's files."""
+    return (
+        line.size_bytes,
+        line.share_percent,
+        line.read_percent,
+        line.random_percent,
+        line.delay_ms,
+        line.burst,
+        line.align_bytes,
+        line.reply_bytes,
+    )
 
 
 @dataclass(frozen=True)

@@ -262,15 +262,10 @@ def instance(
         marker=MARKER,
         init=_filling(given, profile, mails.mean_bytes) if given["init"] else None,
         messages=stored.messages(given, mails),
-        **{
-            key: settings.MAIL[key]
-            for key in (
-                "connect_timeout_s",
-                "command_timeout_s",
-                "lost_after_s",
-                "literal_max_bytes",
-            )
-        },
+        connect_timeout_s=settings.MAIL["connect_timeout_s"],
+        command_timeout_s=settings.MAIL["command_timeout_s"],
+        lost_after_s=settings.MAIL["lost_after_s"],
+        literal_max_bytes=settings.MAIL["literal_max_bytes"],
     )
 
 

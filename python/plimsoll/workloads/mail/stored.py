@@ -21,11 +21,13 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Literal, TypedDict
 
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Text
 from plimsoll.workloads.mail.profiles import Profile, Sizes, sizes
+from plimsoll.workloads.records import DATABASE_KEYS
 
 BACKEND = "mail_store"
 MIB = 1024 * 1024
@@ -72,21 +74,31 @@ _GROWTH = 1.2
 QUEUE_BYTES = 16 * MIB
 
 
+class StoreHabits(TypedDict):
+    """How stores of one edition keep and read mail; see `data/mail_stores.toml`."""
+
+    layout: Literal["shared", "per_mailbox"]
+    views: int
+    older_per_visit: int
+    background_reads_per_task: float
+    basis: dict[str, str]
+    source: str
+
+
 @cache
-def _editions() -> settings.Row:
+def _editions() -> dict[str, StoreHabits]:
     text = files("plimsoll.data").joinpath("mail_stores.toml").read_text(encoding="utf-8")
-    found: settings.Row = tomllib.loads(text)["editions"]
+    found: dict[str, StoreHabits] = tomllib.loads(text)["editions"]
     return found
 
 
-def edition(name: str) -> settings.Row:
+def edition(name: str) -> StoreHabits:
     """How stores with the habits of an edition keep and read mail.
 
     >>> edition("2010")["layout"], edition("2007")["views"]
     ('per_mailbox', 2)
     """
-    row: settings.Row = _editions()[name]
-    return row
+    return _editions()[name]
 
 
 def instance(
@@ -112,13 +124,7 @@ def instance(
         collector: takes the mistakes.
         searches: whether any of its users searches.
     """
-    for key in (
-        "databases",
-        "database_size_mib",
-        "record_bytes",
-        "vacancy_percent",
-        "compressible_percent",
-    ):
+    for key in DATABASE_KEYS:
         if given.get(key) is not None:
             collector.add(
                 ("instance", index, key),

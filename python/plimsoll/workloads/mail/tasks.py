@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, NotRequired, TypedDict, cast
 
 from plimsoll import settings
 
@@ -58,6 +58,24 @@ class Task:
         return not self.is_phase and self.supports[target] != "unsupported"
 
 
+class TaskRow(TypedDict):
+    """A task of the score sheet and what targets do of it; see `data/mail_tasks.toml`."""
+
+    name: str
+    imap: Support
+    how: str
+    store: Support
+    store_how: str
+    phase: NotRequired[bool]
+
+
+class TaskFile(TypedDict):
+    """The tasks, and sets of weights."""
+
+    task: list[TaskRow]
+    weights: dict[str, dict[str, str | float]]
+
+
 @cache
 def tasks() -> dict[str, Task]:
     """All tasks by name, in the order of the score sheet.
@@ -85,22 +103,18 @@ def weights_of(name: str) -> dict[str, float]:
     >>> weights_of("mail-only")
     {'SendMail': 1, 'ReadAndProcessMessages': 52}
     """
-    table = (
-        settings.published_results()["mail_weights"]
-        if name == PUBLISHED
-        else _data()["weights"][name]
-    )
-    return {task: weight for task, weight in table.items() if task not in ("source", "basis")}
+    return {task: weight for task, weight in _weights(name).items() if not isinstance(weight, str)}
 
 
 def source_of_weights(name: str) -> str:
     """Where a set of weights comes from."""
-    table = (
-        settings.published_results()["mail_weights"]
-        if name == PUBLISHED
-        else _data()["weights"][name]
-    )
-    return str(table["source"])
+    return str(_weights(name)["source"])
+
+
+def _weights(name: str) -> Mapping[str, str | float]:
+    if name == PUBLISHED:
+        return settings.published_results()["mail_weights"]
+    return _data()["weights"][name]
 
 
 def loadable(target: Target) -> tuple[Task, ...]:
@@ -120,7 +134,6 @@ def unsupported(wanted: Mapping[str, float], target: Target) -> list[str]:
 
 
 @cache
-def _data() -> settings.Row:
-    return tomllib.loads(
-        files("plimsoll.data").joinpath("mail_tasks.toml").read_text(encoding="utf-8")
-    )
+def _data() -> TaskFile:
+    text = files("plimsoll.data").joinpath("mail_tasks.toml").read_text(encoding="utf-8")
+    return cast(TaskFile, tomllib.loads(text))

@@ -24,6 +24,7 @@ from typing import Literal
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
+from plimsoll.workloads.records import DATABASE_KEYS
 from plimsoll.workloads.store.address import HINT as HINT_OF_ADDRESS
 from plimsoll.workloads.store.address import Address, StoreAddressError, parse
 from plimsoll.workloads.store.rate import sessions_of
@@ -131,12 +132,12 @@ LOAD_KEYS = ("sessions", "shared", "users", "transactions_per_s", "spacing")
 def megabytes(given: Given, index: int, collector: Collector) -> int:
     """The nominal megabytes of an instance, 10 where its size cannot be read."""
     text = given["store_size"]
-    found = megabytes_of(text) if text else settings.STORE["megabytes"]
+    found = megabytes_of(text) if text else int(settings.STORE["megabytes"])
     if found is None:
         collector.add(
             ("instance", index, "store_size"), f'is "{text}", which is no size of a store', HINT
         )
-    return found or settings.STORE["megabytes"]
+    return found or int(settings.STORE["megabytes"])
 
 
 def database(
@@ -144,13 +145,7 @@ def database(
 ) -> spec.StoreDatabase:
     """The one database of an instance."""
     size = megabytes(given, index, collector)
-    for key in (
-        "databases",
-        "database_size_mib",
-        "record_bytes",
-        "vacancy_percent",
-        "compressible_percent",
-    ):
+    for key in DATABASE_KEYS:
         if given.get(key) is not None:
             collector.add(("instance", index, key), "means nothing for a store", "write store_size")
     reviews = _reviews(given, index, collector)

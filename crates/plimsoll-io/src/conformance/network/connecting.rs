@@ -1,7 +1,6 @@
 //! How connections come about, and every way in which they do not.
 
-// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
-use super::{Subject, both, check_error, greet, listen};
+use super::subject::{Subject, both, check_error, greet, listen};
 use crate::StreamError;
 
 pub(super) fn connecting_where_nobody_listens_is_refused(subject: &Subject) {

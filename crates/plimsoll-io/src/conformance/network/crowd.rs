@@ -3,8 +3,7 @@
 
 use std::rc::Rc;
 
-// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
-use super::{Subject, beginning, listen};
+use super::subject::{Subject, beginning, listen};
 use crate::{
     Handle, Listener, NANOS_PER_MILLISECOND, Random, Stream, StreamError, close, read, read_exact,
     write_all,

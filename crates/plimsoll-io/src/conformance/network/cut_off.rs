@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::task::Poll;
 
-// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
-use super::{Expected, Pair, Subject, beginning, both, check_error, greet, listen, read_content};
+use super::subject::{
+    Expected, Pair, Subject, beginning, both, check_error, greet, listen, read_content,
+};
 use crate::{
     Handle, Messages, NANOS_PER_MILLISECOND, Random, Stream, StreamError, close, flush, read,
     write, write_all,

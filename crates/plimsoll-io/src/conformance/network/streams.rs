@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-// Circle: a part of the suite takes its subject and helpers from it, and the suite lists its parts.
-use super::{BLOCK_BYTES, Expected, Pair, Subject, beginning, check_error, greet, read_content};
+use super::subject::{
+    BLOCK_BYTES, Expected, Pair, Subject, beginning, check_error, greet, read_content,
+};
 use crate::{
     MESSAGE_BYTES_MAX, Messages, NANOS_PER_MILLISECOND, Random, SharedStream, Stream, StreamError,
     close, read, write_all,

@@ -218,7 +218,7 @@ impl Place<'_> {
         let (run, path) = (self.run, self.spec.database_path(0));
         if self.spec.databases[0].existing_records.is_some() {
             return Err(RunError::Spec(format!(
-                "{} holds no whole mail store; let it be made anew, or name another path",
+                "{} holds no whole mail store; let it be made again, or name another path",
                 path.display()
             )));
         }
@@ -283,7 +283,7 @@ impl Place<'_> {
         let metadata = self.context(Purpose::Metadata);
         let (run, files) = (self.run, &self.run.files);
         let path = self.spec.database_path(0);
-        let text = format!("{} was begun and not finished; it is made anew", path.display());
+        let text = format!("{} was begun and not finished; it is made again", path.display());
         run.report(Level::Warning, "begun_deleted", text);
         for position in 0..ENGINES.len() {
             let path = self.spec.database_path(position);
