@@ -52,8 +52,8 @@ def neighbours_share(array: ArraySheet) -> float:
     >>> from plimsoll.arrays.presets import changed_array, array_preset
     >>> volume = {"name": "erp", "capacity_gb": 100, "pool": "databases", "place": "behind"}
     >>> load = {"name": "erp", "volume": None, "iops": 315, "read_percent": 50, "pattern": "random"}
-    >>> round(neighbours_share(array_preset("emc-vnxe3300") | {"volumes": [volume], "neighbours": [load]}), 2)
-    0.62
+    >>> round(neighbours_share(array_preset("emc-vnxe3300") | {"volumes": [volume], "neighbours": [load]}), 3)
+    0.625
     """  # noqa: E501
     here = {row["name"] for row in array.get("volumes") or [] if row["pool"] == DATABASES}
     taken = 0.0

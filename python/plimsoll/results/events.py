@@ -196,7 +196,7 @@ def _answered(
     usual = max(min(scatter, _usual_scatter(settled)), chance)
     band = _Band(baseline, usual, scatter)
     detected = next(
-        (first for first in np.flatnonzero(after) if _changed(load, delays, band, int(first))), None
+        (at for at in map(int, np.flatnonzero(after)) if _changed(load, delays, band, at)), None
     )
     recovered_s = _recovered_s(load, delays, band, detected)
     degraded = _mean(rates, lengths_s, starts_s, detected, undone_s or span[1])

@@ -123,7 +123,7 @@ def planner_iops(
     >>> round(planner_iops("RAID 10", 14, 180, 0.5))
     1680
     >>> round(planner_iops("RAID 5", 4, DriveRates(200_000, 20_000), 0.5))
-    70175
+    69565
     """
     rates = drive_iops if isinstance(drive_iops, DriveRates) else DriveRates(drive_iops, drive_iops)
     reads, writes = _DISK_IOS_PER_WRITE[raid]

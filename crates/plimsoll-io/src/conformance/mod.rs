@@ -1,5 +1,5 @@
-//! One suite for every implementation of [`Disk`](crate::Disk): what the contract in `disk` promises, as cases
-//! that any disk must pass.
+//! One suite for every implementation of [`Disk`](crate::Disk): what the contract in `disk`
+//! promises, as cases that any disk must pass.
 //!
 //! A test hands [`check_all`] a function that makes a fresh disk and an empty folder for each case.
 //! Beyond the contract's text the suite fixes what the engine relies on: an open file survives its
