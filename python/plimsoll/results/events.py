@@ -195,9 +195,8 @@ def _answered(
     # What most samples scatter by: one stall before the event must not hide the event.
     usual = max(min(scatter, _usual_scatter(settled)), chance)
     band = _Band(baseline, usual, scatter)
-    detected = next(
-        (at for at in map(int, np.flatnonzero(after)) if _changed(load, delays, band, at)), None
-    )
+    samples = (int(number) for number in np.flatnonzero(after))
+    detected = next((first for first in samples if _changed(load, delays, band, first)), None)
     recovered_s = _recovered_s(load, delays, band, detected)
     degraded = _mean(rates, lengths_s, starts_s, detected, undone_s or span[1])
     back_s = undone_s if undone_s is not None else recovered_s

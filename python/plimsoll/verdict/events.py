@@ -34,16 +34,15 @@ def _checks(event: EventFigures) -> Iterator[Check]:
         return
     limits = event.judge
     for load in event.loads:
-        seen = load.seen
         if limits.pause_s_max is not None:
             found = _held(event, load, "event_pause", load.pause_s, limits.pause_s_max, "s")
-            yield _doubted(found, load, None if seen is None else seen.pause_s)
+            yield _doubted(found, load, load.seen.pause_s if load.seen else None)
         if limits.dip_max is not None:
             found = _held(event, load, "event_dip", load.dip_percent, 100 * limits.dip_max, "%")
-            yield _doubted(found, load, None if seen is None else seen.dip_percent)
+            yield _doubted(found, load, load.seen.dip_percent if load.seen else None)
         if limits.recover_s_max is not None:
             found = _recovery(event, load, limits.recover_s_max)
-            yield _doubted(found, load, None if seen is None else seen.recovered_s)
+            yield _doubted(found, load, load.seen.recovered_s if load.seen else None)
     if limits.errors_max is not None:
         is_more = event.io_errors > limits.errors_max
         reason = f"{event.io_errors} I/O errors; at most {limits.errors_max} are allowed"
