@@ -73,6 +73,7 @@ from plimsoll.files.parquet import Columns as Columns
 from plimsoll.host.block_devices import is_device as is_device
 from plimsoll.host.probe import StorageError as StorageError
 from plimsoll.host.processes import ProcessError as ProcessError
+from plimsoll.host.share_trial import try_share as try_share
 from plimsoll.host.storage_class import probe as probe
 from plimsoll.imports.consistency_checks import CONTRADICTION as CONTRADICTION
 from plimsoll.imports.files import keep_paper as keep_paper

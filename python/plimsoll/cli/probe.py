@@ -18,11 +18,22 @@ def probe(
         Path, typer.Argument(help="A directory, file or block device; it need not exist yet.")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    try_out: Annotated[
+        bool,
+        typer.Option(
+            "--try",
+            help="Also try what it honours, such as locks and renames, in a directory of its own.",
+        ),
+    ] = False,
 ) -> None:
-    """Name the file system, the device and what about them a test must know. Never writes."""
+    """Name the file system, the device and what about them a test must know.
+
+    Writes nothing unless --try is given.
+    """
     with refusing(plimsoll.StorageError):
         found = plimsoll.probe(path)
-    facts = found.facts
+        trials = plimsoll.try_share(path) if try_out else []
+    facts = found.facts | {"share": trials} if try_out else found.facts
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
         return
@@ -39,6 +50,9 @@ def probe(
     _lines("file system", facts["file_system"] or {})
     _lines("device", facts["device"] or {})
     _lines("direct io", facts["direct_io"])
+    for trial in trials:
+        said = "honoured" if trial["honoured"] else f"not honoured: {trial['said']}"
+        typer.echo(f"  {trial['name']:<26}{said}")
     kind = facts["storage_class"]
     _lines("class of storage", {"class": kind["title"], "means": kind["meaning"]})
     for layer in kind["layers"]:

@@ -92,6 +92,15 @@ class StorageIdentity(TypedDict, total=False):
     mount_point: str | None
 
 
+class ShareTrial(TypedDict):
+    """A call that was tried on a share, and what it said."""
+
+    name: str
+    honoured: bool
+    said: str
+    means: str
+
+
 class StorageFacts(TypedDict, total=False):
     """The storage under a path."""
 
@@ -107,6 +116,7 @@ class StorageFacts(TypedDict, total=False):
     warnings: list[str]
     identity: StorageIdentity
     storage_class: StorageClass
+    share: list[ShareTrial]
 
 
 class MachineFacts(TypedDict, total=False):

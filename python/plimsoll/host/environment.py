@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from plimsoll import __version__
-from plimsoll.documents.environment import Environment
+from plimsoll.documents.environment import Environment, ShareTrial
+from plimsoll.host import share_trial
 from plimsoll.host.clock_sync import wall_clock
 from plimsoll.host.hardware import disks, machine_facts, network_adapters
 from plimsoll.host.identity import identity_of
-from plimsoll.host.probe import describe
+from plimsoll.host.probe import Storage, describe
 from plimsoll.host.storage_class import storage_class
 
 BUSY_LOAD_PER_CPU = 0.5
@@ -30,6 +31,8 @@ def collect(target_paths: list[Path]) -> Environment:
     load = os.getloadavg()
     storages = [describe(path) for path in target_paths]
     warnings = [warning for storage in storages for warning in storage.warnings]
+    trials = [_tried(path, storage) for path, storage in zip(target_paths, storages, strict=True)]
+    warnings += [sentence for tried in trials for sentence in share_trial.refused(tried)]
     if load[0] > BUSY_LOAD_PER_CPU * cpus:
         warnings.append(
             f"the machine is busy: load {load[0]:.1f} on {cpus} CPUs before the run began"
@@ -69,11 +72,22 @@ def collect(target_paths: list[Path]) -> Environment:
                 **storage.facts,
                 "identity": identity_of(path).as_data(),
                 "storage_class": storage_class(storage.facts),
+                **({"share": tried} if tried else {}),
             }
-            for path, storage in zip(target_paths, storages, strict=True)
+            for path, storage, tried in zip(target_paths, storages, trials, strict=True)
         ],
         "warnings": list(dict.fromkeys(warnings)),
     }
+
+
+def _tried(path: Path, storage: Storage) -> list[ShareTrial]:
+    """What a share honours, tried in a directory of its own; nothing elsewhere."""
+    file_system = storage.facts.get("file_system")
+    if not file_system or not path.is_dir() or not os.access(path, os.W_OK):
+        return []
+    if not share_trial.is_share(file_system["kind"], is_network=file_system["is_network"]):
+        return []
+    return share_trial.try_out_or_say(path)
 
 
 def _first_line(path: str) -> str | None:

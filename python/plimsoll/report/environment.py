@@ -230,6 +230,10 @@ def _target(target: StorageFacts) -> Table:
             label = f"{group}: {key.removesuffix('_bytes').replace('_', ' ')}".capitalize()
             text = ", ".join(map(str, value)) if isinstance(value, list) else value
             rows.append([label, size_shown(value) if large and isinstance(value, int) else text])
+    rows += [
+        [f"Share: {trial['name']}", "honoured" if trial["honoured"] else f"no: {trial['said']}"]
+        for trial in target.get("share", [])
+    ]
     kind = target.get("storage_class")
     if kind:
         rows[:0] = [["Class of storage", kind["title"]], ["What that means", kind["meaning"]]]

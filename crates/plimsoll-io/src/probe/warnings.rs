@@ -26,7 +26,12 @@ fn file_system_warnings(found: &Probe, warnings: &mut Vec<String>) {
     }
     if file_system.is_network {
         warnings.push(format!(
-            "{kind} is a network file system: figures include the network and the server"
+            "{kind} is a network file system: figures include the network and the server, whose \
+             memory may answer reads; only data larger than it show the storage below"
+        ));
+    } else if kind == "fuse" || kind.starts_with("fuse.") {
+        warnings.push(format!(
+            "{kind} is served by a program: figures include it, and whatever it keeps in memory"
         ));
     }
     if file_system.is_copy_on_write {
