@@ -27,7 +27,7 @@ from plimsoll.documents.summary import Gaps, Summary
 from plimsoll.documents.verdict import Verdict
 from plimsoll.inputs.schema import Field, ListOf, Number, Text
 from plimsoll.plan import fields as plan_fields
-from plimsoll.plan import phases
+from plimsoll.plan import phases, repeats
 from plimsoll.plan.json_schema import plan_schema
 from plimsoll.solution.solution import table_fields
 
@@ -81,6 +81,7 @@ def plan_page() -> str:
         "[[instance]]": plan_fields.INSTANCE_FIELDS,
         "[[workload]]": plan_fields.WORKLOAD_FIELDS,
         "[[phase]]": phases.PHASE_FIELDS,
+        "[repeat]": repeats.REPEAT_FIELDS,
     }
     for title, fields in tables.items():
         lines += [f"## {title}", "", "| key | value | meaning |", "|---|---|---|"]

@@ -95,7 +95,8 @@ Repeat = Annotated[
         "--repeat",
         min=1,
         max=1000,
-        help="Carry it out so many times; median, spread and worst result.",
+        help="Carry it out so many times; median, spread and worst result. As often as the plan's "
+        "`repeat` says if left out.",
     ),
 ]
 
@@ -261,20 +262,23 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
     if choices.detach and by_hand:
         text = f'--detach leaves no one who could confirm event "{by_hand[0].name}"'
         stop_with(exit_codes.USAGE, f"{text}; write its confirm_file, or leave out --detach")
-    ask_before_much(plan, found, agreed=choices.yes, times=choices.repeat)
-    if choices.metrics is not None and choices.repeat > 1:
+    times = choices.repeat
+    if times == 1 and plan.repeat is not None:
+        times = plan.repeat.runs
+    # What is done before a run is done before a single one as well.
+    is_series = times > 1 or plan.repeat is not None
+    ask_before_much(plan, found, agreed=choices.yes, times=times)
+    if choices.metrics is not None and is_series:
         stop_with(exit_codes.USAGE, "--metrics tells of one run; leave out --metrics or --repeat")
     metrics = offer_metrics(choices.metrics)
     with refusing():
         run_folder = plimsoll.make_run_folder(plan, choices.out)
         if choices.detach:
             leave_to_background(run_folder)
-        if choices.repeat > 1:
+        if is_series:
             from plimsoll.cli.series import show_series
 
-            series = plimsoll.repeat_into(
-                plan, choices.repeat, run_folder, found=found, listener=listener
-            )
+            series = plimsoll.repeat_into(plan, times, run_folder, found=found, listener=listener)
             show_series(series, as_json=choices.as_json)
             raise typer.Exit(series.exit_code)
         result = plimsoll.qualify_into(

@@ -50,7 +50,7 @@ def run(
     with reading_plan():
         plan = plimsoll.read_plan(plan_file, host)
     if start_at is not None:
-        if repeat > 1:
+        if repeat > 1 or plan.repeat is not None:
             stop_with(
                 exit_codes.USAGE, "--start-at is one moment; leave out --start-at or --repeat"
             )

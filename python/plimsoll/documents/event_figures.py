@@ -49,8 +49,25 @@ class LoadResponse(Document):
     seen: SeenResponse | None = None
 
 
+class DegradedFigures(Document):
+    """Latencies of a database, or of the log of an instance, while an event lasted, in ms.
+
+    The last one is the largest mean of the published sample interval.
+    """
+
+    scope: str
+    metric: str
+    count: int
+    latency_ms_mean: float
+    latency_ms_sample_mean_max: float
+
+
 class EventFigures(Document):
-    """An event of a run as it was judged; seconds on the axis of the run's samples."""
+    """An event of a run as it was judged; seconds on the axis of the run's samples.
+
+    `degraded` holds the latencies from `degraded_from_s` to `degraded_until_s`, where the plan
+    states limits for that time.
+    """
 
     name: str
     kind: Literal["command", "manual", "action", "modelled"]
@@ -63,3 +80,6 @@ class EventFigures(Document):
     io_errors: int
     judge: EventLimits
     loads: Sequence[LoadResponse]
+    degraded_from_s: float | None = None
+    degraded_until_s: float | None = None
+    degraded: Sequence[DegradedFigures] = ()

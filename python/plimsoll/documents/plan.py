@@ -82,6 +82,26 @@ class Judgement(Document):
     published: str | None = None
 
 
+class RepeatPlan(Document):
+    """How a plan is repeated, and what is done before each run.
+
+    Attributes:
+        runs: how often it is carried out.
+        before: commands, each a program and its arguments.
+        timeout_s: how long each of them may take.
+        ready: a command that is asked until it ends with 0.
+        ready_timeout_s: for how long.
+        settle_s: how long nothing is done then.
+    """
+
+    runs: int
+    before: Sequence[Sequence[str]]
+    timeout_s: float
+    ready: Sequence[str]
+    ready_timeout_s: float
+    settle_s: float
+
+
 class Plan(Document):
     """A completed plan."""
 
@@ -96,3 +116,4 @@ class Plan(Document):
     judgement: Judgement
     events: Sequence[EventPlan] = ()
     watch: Sequence[WatchedServer] = ()
+    repeat: RepeatPlan | None = None

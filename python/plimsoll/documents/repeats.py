@@ -11,6 +11,19 @@ from typing import Literal
 from plimsoll.documents.document import Document
 
 
+class CommandBefore(Document):
+    """A command that was carried out before a run; of its output the first 64 KiB.
+
+    `error` says what went wrong; null if nothing did.
+    """
+
+    command: Sequence[str]
+    seconds: float
+    exit_code: int | None
+    output: str
+    error: str | None
+
+
 class RepeatedRun(Document):
     """One run of a series; a run that was only begun has neither result nor headline."""
 
@@ -21,6 +34,7 @@ class RepeatedRun(Document):
     reasons: Sequence[str]
     qualifying: bool | None = None
     cautions: Sequence[str] = ()
+    before: Sequence[CommandBefore] = ()
 
 
 class RepeatedFigure(Document):

@@ -58,7 +58,7 @@ class Flag:
 class ListOf:
     """A list whose items are all of one kind."""
 
-    item: Number | Text
+    item: Number | Text | ListOf
     count_minimum: int = 0
 
 

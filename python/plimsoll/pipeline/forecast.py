@@ -28,6 +28,7 @@ from plimsoll.live.progress import duration_in_words
 from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
 from plimsoll.plan.threads import threads_of
+from plimsoll.run.before_run import commands_of
 from plimsoll.run.staging import commands_in_words, obstacles, targets_of
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
 
@@ -242,6 +243,10 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     lines += ["", "threads", *(f"  {line}" for line in threads(plan))]
     if plan.events:
         lines += ["", "staged events", *commands_in_words(plan.events, targets_of(plan))]
+    if plan.repeat is not None:
+        settles = plan.repeat.settle_s
+        rest = f"; before each it settles for {settles:g} s" if settles else ""
+        lines += ["", f"repeated {plan.repeat.runs} times{rest}", *commands_of(plan.repeat)]
     lines += [
         "",
         "share of the rated endurance",
@@ -391,7 +396,8 @@ def require_commands_allowed(plan: Plan, *, allowed: bool) -> None:
     Raises:
         PreflightError: it does; with each command.
     """
-    commands = [
+    repeated = [] if plan.repeat is None else commands_of(plan.repeat)
+    commands = repeated + [
         line.strip()
         for line in commands_in_words(
             [event for event in plan.events if event.starts_commands], targets_of(plan)

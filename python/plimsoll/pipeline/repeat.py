@@ -21,7 +21,7 @@ from plimsoll.compare.figures import FIGURES, value_of
 from plimsoll.compare.sides import ComparisonError, RunRead, read_run
 from plimsoll.databases import preflight
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.repeats import RepeatedFigure, RepeatedRun, Repeats
+from plimsoll.documents.repeats import CommandBefore, RepeatedFigure, RepeatedRun, Repeats
 from plimsoll.documents.verdict import Verdict
 from plimsoll.errors import exit_codes
 from plimsoll.files import folder
@@ -29,11 +29,12 @@ from plimsoll.files.damage import reading
 from plimsoll.live.listener import Listener
 from plimsoll.pages.tables import Table, duration_shown, shown
 from plimsoll.pipeline import forecast, qualify
+from plimsoll.run.before_run import Prepared, prepare_run
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
 from plimsoll.verdict.text import named
 
 SCHEMA_VERSION: Literal[1] = 1
-BEGUN, COMPLETE = "begun", "complete"
+BEGUN, COMPLETE, NOT_BEGUN = "begun", "complete", "not begun"
 WORST_FIRST = (FAIL, INCONCLUSIVE, PASS)
 
 
@@ -68,6 +69,8 @@ class Series:
         codes = [result.exit_code for result in self.results] + (
             [exit_codes.INTERRUPTED] if self.interrupted else []
         )
+        if any(run.ending == NOT_BEGUN for run in self.content.runs):
+            codes.append(exit_codes.INCONCLUSIVE)
         judged = exit_codes.BY_RESULT.get(self.result or "", exit_codes.INCONCLUSIVE)
         return next((code for code in exit_codes.WORST_FIRST if code in codes), judged)
 
@@ -83,7 +86,7 @@ class Series:
 
 def repeat(
     plan: Plan,
-    times: int,
+    times: int | None = None,
     out: Path | None = None,
     *,
     found: preflight.Preflight | None = None,
@@ -99,7 +102,7 @@ def repeat(
 
     Args:
         plan: a completed plan.
-        times: how often.
+        times: how often; as the plan's `repeat` says if left out.
         out: the folder of the series; a new one below `runs/` if left out.
         found: as from `check`, which is asked when left out.
         listener: told how each run goes.
@@ -110,6 +113,7 @@ def repeat(
         FolderError, EngineError: as in `qualify`.
     """
     found = found or forecast.check(plan, listener=listener)
+    times = times or (1 if plan.repeat is None else plan.repeat.runs)
     return repeat_into(
         plan, times, qualify.make_run_folder(plan, out), found=found, listener=listener, stop=stop
     )
@@ -132,11 +136,16 @@ def repeat_into(
             if interrupted := stopped.is_set():
                 break
             each = another_run(plan, number)
-            if number > 1:
-                again = preflight.inspect(each.run, each.source, found.consent)
-                found = replace(again, commands_allowed=found.commands_allowed)
             hears.say(f"run {number} of {times}")
-            results.append(_once(each, series, found, hears, stopped))
+            run_folder = series.begin_run()
+            before = _prepared(each, number, series, hears, stopped)
+            if not before.may_begin:
+                interrupted = before.problem is None
+                break
+            if number > 1 or each.repeat is not None:
+                # The run before it, and what was done since, changed what is there.
+                found = _found_again(each, found, series)
+            results.append(_once(each, run_folder, series, found, hears, stopped))
             hears.say(f"run {number} of {times}: {series.content.runs[-1].headline}")
             if ends_series(results[-1]):
                 break
@@ -165,15 +174,42 @@ def ends_series(result: qualify.Result) -> bool:
     return result.exit_code in (exit_codes.INTERRUPTED, exit_codes.USAGE)
 
 
+def _found_again(plan: Plan, found: preflight.Preflight, series: SeriesFile) -> preflight.Preflight:
+    try:
+        again = preflight.inspect(plan.run, plan.source, found.consent)
+    except preflight.PreflightError as error:
+        series.note_ending(NOT_BEGUN, str(error))
+        raise
+    return replace(again, commands_allowed=found.commands_allowed)
+
+
+def _prepared(
+    plan: Plan, number: int, series: SeriesFile, listener: Listener, stop: threading.Event
+) -> Prepared:
+    """Do what the plan wants done before a run, and note why the run cannot begin."""
+    if plan.repeat is None:
+        return Prepared(may_begin=True)
+    place = series.parent / series.content.runs[-1].folder
+    try:
+        found = prepare_run(plan.repeat, place, number, listener.say, stop, series.note_before)
+    except KeyboardInterrupt:
+        found = Prepared(may_begin=False)
+    if not found.may_begin:
+        stopped = "the series was stopped before the run began"
+        series.note_ending(NOT_BEGUN, found.problem or stopped)
+        listener.warning(f"{found.problem or stopped}; the series ends here")
+    return found
+
+
 def _once(
     plan: Plan,
+    run_folder: Path,
     series: SeriesFile,
     found: preflight.Preflight,
     listener: Listener,
     stop: threading.Event,
 ) -> qualify.Result:
     """One run of the series."""
-    run_folder = series.begin_run()
     outcome = qualify.measure(plan, run_folder, found=found, listener=listener, stop=stop)
     series.note_ending(outcome.ending)
     verdict = qualify.judge_files(run_folder, listener)
@@ -230,10 +266,17 @@ class SeriesFile:
         self.note(runs=[*self.content.runs, run])
         return self.parent / name
 
-    def note_ending(self, ending: str) -> None:
+    def note_ending(self, ending: str, reason: str | None = None) -> None:
         """How the last run ended, before anything is made of it."""
         *before, last = self.content.runs
+        if reason is not None:
+            last = last.replace(reasons=[*last.reasons, reason])
         self.note(runs=[*before, last.replace(ending=ending)])
+
+    def note_before(self, commands: Sequence[CommandBefore]) -> None:
+        """What was carried out before the last run begins."""
+        *before, last = self.content.runs
+        self.note(runs=[*before, last.replace(before=list(commands))])
 
     def note_verdict(self, verdict: Verdict) -> None:
         """What became of the last run, and what all have in common now."""

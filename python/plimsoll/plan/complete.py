@@ -29,7 +29,16 @@ from plimsoll.inputs.schema import (
     require_kind,
 )
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
-from plimsoll.plan import events, phases, scenarios, shared_pages, starts, stop_conditions, watch
+from plimsoll.plan import (
+    events,
+    phases,
+    repeats,
+    scenarios,
+    shared_pages,
+    starts,
+    stop_conditions,
+    watch,
+)
 from plimsoll.plan import hosts as planned_hosts
 from plimsoll.plan import load as loads
 from plimsoll.plan.fields import PLAN_FIELDS, WORKLOAD_FIELDS
@@ -190,6 +199,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         ),
         events=staged or ABSENT,
         watch=watched or ABSENT,
+        repeat=repeats.completed(plan["repeat"], modelled=array is not None) or ABSENT,
     )
 
 

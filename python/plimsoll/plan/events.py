@@ -38,13 +38,23 @@ EVENTS_MAX = 64
 #: What mends a modelled fault; the others mend themselves or stay.
 MENDED_BY = {"path fails": "path returns", "cache unprotected": "cache protected"}
 
+#: The sets that say anything of the latency of a storage.
+DEGRADED_SETS = tuple(
+    name
+    for name in settings.limits()["sets"]
+    if any(
+        rule["statistic"] in ("mean", "sample_mean_max") and name in rule["limit"]
+        for rule in settings.limits()["check"]
+    )
+)
+
 JUDGE_FIELDS = {
     "pause_s_max": Field(Number(0, 86400), meaning="the longest time without a completion"),
     "recover_s_max": Field(Number(0, 86400), meaning="the time until the rate is back"),
     "errors_max": Field(Number(0, 1e9, whole=True), meaning="operations that may fail"),
     "dip_max": Field(Number(0, 1), meaning="the share of the rate before that may be lacking"),
     "degraded_limits": Field(
-        Text(tuple(settings.limits()["sets"])), meaning="the limit set between recovery and undo"
+        Text(DEGRADED_SETS), meaning="the limit set of latencies between recovery and undo"
     ),
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from plimsoll import settings
 from plimsoll.arrays.presets import CHANGES
 from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text
-from plimsoll.plan import events, phases, scenarios, watch
+from plimsoll.plan import events, phases, repeats, scenarios, watch
 from plimsoll.plan import load as loads
 from plimsoll.plan.threads import THREADS_MAX
 from plimsoll.workloads import records
@@ -268,6 +268,10 @@ PLAN_FIELDS = {
         default=[],
         meaning="servers on this machine whose processors and memory are watched; those that the "
         "plan speaks to are watched by themselves",
+    ),
+    "repeat": Field(
+        Table(repeats.REPEAT_FIELDS),
+        meaning="how often it is carried out, and what is done before each run: { runs = 3 }",
     ),
     "event": Field(
         Tables(events.EVENT_FIELDS, unique="name", count_maximum=events.EVENTS_MAX),

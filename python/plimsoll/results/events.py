@@ -25,7 +25,9 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.staged_events import StagedEvent, StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
+from plimsoll.results.degraded import degraded_figures, degraded_span
 from plimsoll.results.generator_delays import Floats, GeneratorDelays, delays_of
+from plimsoll.results.places import names_of_databases
 from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
@@ -95,7 +97,8 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     Raises:
         FolderError: a note of the run folder is damaged.
     """
-    events = [_figures(event) for event in _staged(run_folder, plan)]
+    staged = {event.name: event for event in _staged(run_folder, plan)}
+    events = [_figures(event) for event in staged.values()]
     if not events:
         return []
     rates = [rates_of(load.name, ask) for load in plan.run.workloads]
@@ -125,9 +128,16 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
             for load in rates
         ]
         errors = sum(event.begun_s <= time_ns / NS_PER_S <= span[1] for time_ns in errors_ns)
-        found.append(
-            event.replace(loads=[load for load in loads if load is not None], io_errors=errors)
-        )
+        answered = [load for load in loads if load is not None]
+        judged = event.replace(loads=answered, io_errors=errors)
+        lasted = degraded_span(staged[event.name], answered, ends_s)
+        if event.judge.degraded_limits is not None and lasted is not None:
+            judged = judged.replace(
+                degraded_from_s=lasted[0],
+                degraded_until_s=lasted[1],
+                degraded=degraded_figures(lasted, ask, names_of_databases(plan)),
+            )
+        found.append(judged)
     return found
 
 

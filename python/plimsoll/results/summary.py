@@ -28,7 +28,7 @@ from plimsoll.documents.latency_split import DeviceUse, StallSplit, TimeSplit, T
 from plimsoll.documents.log_check import LogCheckFigures, LogCheckFile
 from plimsoll.documents.outcome import DatabaseState, Outcome, PhaseOutcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import InstanceSpec, RecordsInstance
+from plimsoll.documents.run_spec import RecordsInstance
 from plimsoll.documents.summary import (
     ChecksumFigures,
     DeviceErrors,
@@ -54,6 +54,7 @@ from plimsoll.results.measurements import (
     Measurements,
     utc_of,
 )
+from plimsoll.results.places import database_name
 from plimsoll.results.rate_steps import plateaus
 from plimsoll.results.servers import server_usage
 from plimsoll.results.steady_state import conditioning
@@ -230,10 +231,6 @@ def _phase(phase: PhaseOutcome, outcome: Outcome) -> PhaseFigures:
     )
 
 
-def _database_name(instance: InstanceSpec, number: int) -> str:
-    return f"{instance.name}/{Path(instance.databases[number - 1].file_name).stem}"
-
-
 def _sizes(outcome: Outcome, kind: str, index: int, number: int) -> DatabaseState | None:
     """The state of a database at the end of the last phase of a kind."""
     for phase in reversed(outcome.phases):
@@ -253,7 +250,7 @@ def _databases(plan: Plan, outcome: Outcome, measured: Measurements) -> list[Dat
             figures = measured.database_purposes(instance.name, number)
             found.append(
                 DatabaseFigures(
-                    name=_database_name(instance, number),
+                    name=database_name(instance, number),
                     instance=instance.name,
                     database=number,
                     path=str(Path(instance.directory) / instance.databases[number - 1].file_name),
@@ -297,7 +294,7 @@ def _checksums(plan: Plan, outcome: Outcome) -> list[ChecksumFigures]:
     for phase in outcome.phases:
         for checksum in phase.checksums:
             instance = plan.run.instances[checksum.instance]
-            name = _database_name(instance, checksum.database)
+            name = database_name(instance, checksum.database)
             found.append(
                 ChecksumFigures(**{**checksum.given(), "name": name, "instance": instance.name})
             )
@@ -315,7 +312,7 @@ def _time_splits(
         places.append(Place(instance.name, instance.name, 0, "log_write"))
         for number in range(1, len(instance.databases) + 1):
             places.append(
-                Place(_database_name(instance, number), instance.name, number, "database_read")
+                Place(database_name(instance, number), instance.name, number, "database_read")
             )
     splitter = measured.splitter(plan)
     names = [instance.name for instance in plan.run.instances]

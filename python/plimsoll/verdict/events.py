@@ -43,6 +43,8 @@ def _checks(event: EventFigures) -> Iterator[Check]:
         if limits.recover_s_max is not None:
             found = _recovery(event, load, limits.recover_s_max)
             yield _doubted(found, load, load.seen.recovered_s if load.seen else None)
+    if limits.degraded_limits is not None:
+        yield from _degraded(event, limits.degraded_limits)
     if limits.errors_max is not None:
         is_more = event.io_errors > limits.errors_max
         reason = f"{event.io_errors} I/O errors; at most {limits.errors_max} are allowed"
@@ -53,6 +55,39 @@ def _checks(event: EventFigures) -> Iterator[Check]:
             float(limits.errors_max),
             ("", "fail" if is_more else "pass", reason),
         )
+
+
+def _degraded(event: EventFigures, limit_set: str) -> Iterator[Check]:
+    """The latencies while the event lasted, by the limits of a set.
+
+    Without the time, or without a transfer in it, nothing is known.
+    """
+    rules = [
+        rule
+        for rule in settings.limits()["check"]
+        if limit_set in rule["limit"] and rule["statistic"] in ("mean", "sample_mean_max")
+    ]
+    if not event.degraded:
+        reason = "there was no time between recovery and undo in which anything was read or written"
+        yield _check("event_degraded", event.name, None, 0.0, ("ms", "not_evaluated", reason))
+    for figures in event.degraded:
+        for rule in rules:
+            if rule["metric"] != figures.metric:
+                continue
+            measured = (
+                figures.latency_ms_mean
+                if rule["statistic"] == "mean"
+                else figures.latency_ms_sample_mean_max
+            )
+            limit = rule["limit"][limit_set]
+            status: Status = "fail" if measured > limit else "pass"
+            told, bound = apart(measured, limit, lambda value, digits: f"{value:.{digits}g}", 4)
+            word = "above" if status == "fail" else "within"
+            reason = f"{rule['title']}, while it lasted: {told} ms is {word} {bound} ms"
+            scope = f"{event.name}, {figures.scope}"
+            yield _check("event_degraded", scope, measured, limit, ("ms", status, reason)).replace(
+                metric=figures.metric, statistic=rule["statistic"]
+            )
 
 
 def _staged(event: EventFigures) -> Check:

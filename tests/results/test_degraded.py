@@ -1,0 +1,118 @@
+"""Latencies while something is degraded, from samples in which they were planted."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from plimsoll.documents.event_figures import LoadResponse
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.staged_events import EventLimits, StagedEvent, StagedEventsFile
+from plimsoll.documents.summary import Summary
+from plimsoll.files import folder
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.plan.complete import plan_of_options
+from plimsoll.results.degraded import degraded_span
+from plimsoll.verdict.events import event_checks
+from tests.support.plain_stages import summarize
+from tests.support.planted_run import SECOND, run_folder
+
+EVENT = {
+    "name": "path",
+    "after_s": 2,
+    "command": ["true"],
+    "undo": ["true"],
+    "undo_after_s": 8,
+    "prove": ["true"],
+}
+
+
+def staged(judge: EventLimits) -> StagedEvent:
+    """From the third to the eighth second of ten that are measured, which begin with 1 s."""
+    return StagedEvent(
+        name="path",
+        phase="measure",
+        kind="command",
+        planned_s=2.0,
+        begun_s=3.0,
+        applied_s=3.0,
+        undo_begun_s=9.0,
+        undone_s=9.0,
+        proved=True,
+        exit_code=0,
+        output="",
+        undo_exit_code=0,
+        undo_output="",
+        error=None,
+        judge=judge,
+    )
+
+
+def degraded_run(path: Path, slow_ms: float) -> Summary:
+    """The planted run, whose reads take 5 ms and `slow_ms` while the event lasts."""
+    judge = {"degraded_limits": "strict"}
+    run = run_folder(path, {}, event=[{**EVENT, "judge": judge}])
+    samples = run / folder.SAMPLES
+    slow = f"metric = 'database_read' AND end_ns > {3 * SECOND} AND end_ns <= {9 * SECOND}"
+    changed = f"CASE WHEN {slow} THEN count * {int(slow_ms * 1e6)} ELSE latency_ns_sum END::UBIGINT"
+    duckdb.sql(
+        f"COPY (SELECT * REPLACE ({changed} AS latency_ns_sum) FROM '{samples}') "
+        f"TO '{path / 'changed'}' (FORMAT parquet)"
+    )
+    (path / "changed").rename(samples)
+    found = StagedEventsFile(schema_version=1, events=[staged(EventLimits(**judge))])
+    found.write(run / folder.STAGED_EVENTS)
+    assert Plan.read(run / folder.PLAN).events[0].judge.degraded_limits == "strict"
+    return Summary.from_plain(summarize(run))
+
+
+@pytest.mark.parametrize(("slow_ms", "expected"), [(19.0, "pass"), (25.0, "fail")])
+def test_the_latency_while_it_lasts_is_judged_by_its_own_limits(
+    tmp_path: Path, slow_ms: float, expected: str
+) -> None:
+    """25 ms for six of ten seconds are 17 ms in the mean of the run, which would pass."""
+    summary = degraded_run(tmp_path / "run", slow_ms)
+    (event,) = summary.events
+    assert (event.degraded_from_s, event.degraded_until_s) == (3.0, 9.0)
+    (reads,) = [row for row in event.degraded if row.metric == "database_read"]
+    assert reads.count == 600 and reads.latency_ms_mean == pytest.approx(slow_ms)
+    checks = [check for check in event_checks(summary) if check.name == "event_degraded"]
+    (mean,) = [
+        check for check in checks if (check.metric, check.statistic) == ("database_read", "mean")
+    ]
+    assert mean.status == expected and mean.measured == pytest.approx(slow_ms)
+    logs = [check for check in checks if check.metric == "log_write"]
+    assert logs and all(check.status == "pass" for check in logs)
+
+
+def answer(detected_s: float | None, recovered_s: float | None) -> LoadResponse:
+    names = LoadResponse.__annotations__
+    known = dict.fromkeys(names) | {"workload": "mix", "baseline_s": 60.0, "pause_s": 0.0}
+    known |= {"detected_s": detected_s, "recovered_s": recovered_s}
+    return LoadResponse.from_plain(known)
+
+
+@pytest.mark.parametrize(
+    ("loads", "span"),
+    [
+        ([answer(0.0, 2.0), answer(0.0, 3.0)], (6.0, 9.0)),
+        ([answer(0.0, 2.0), answer(0.0, None)], (3.0, 9.0)),
+        ([answer(0.0, 7.0)], (3.0, 9.0)),
+        ([answer(None, None)], (3.0, 9.0)),
+    ],
+)
+def test_the_limits_hold_from_recovery_or_from_when_it_was_applied(
+    loads: list[LoadResponse], span: tuple[float, float]
+) -> None:
+    assert degraded_span(staged(EventLimits()), loads, 11.0) == span
+
+
+def test_a_set_without_latencies_is_refused() -> None:
+    options = {
+        "target": [{"name": "disk", "path": "/data"}],
+        "instance": [{"name": "one", "database_size_mib": 64}],
+        "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 10}],
+        "event": [{**EVENT, "judge": {"degraded_limits": "files"}}],
+    }
+    with pytest.raises(InputError, match="degraded_limits"):
+        plan_of_options(options)
