@@ -7,8 +7,6 @@ KEEP ?= 0
 SEED ?= 1
 # Most tests wait: for a disk, for a second of load to pass, for a browser.
 TESTS_AT_ONCE ?= 4
-# The tidy tests are a part of `check` and of `test`: `make check test` runs them once.
-TIDY_ONCE := $(if $(filter check,$(MAKECMDGOALS)),--ignore tests/tidy)
 # With SHUFFLE=n the Python tests of each file run in the order n deals them: none may need another to have run.
 SHUFFLE ?=
 
@@ -40,7 +38,7 @@ test-rust:
 	cargo test --workspace --doc --locked --quiet
 
 test-python: $(VENV)/.native $(VENV)/.dev
-	$(BIN)/pytest -q -m "not slow" $(TIDY_ONCE) --durations=20 --numprocesses $(TESTS_AT_ONCE) --dist worksteal $(if $(SHUFFLE),--shuffle $(SHUFFLE))
+	$(BIN)/pytest -q -m "not slow" --durations=20 --numprocesses $(TESTS_AT_ONCE) --dist worksteal $(if $(SHUFFLE),--shuffle $(SHUFFLE))
 
 check: $(VENV)/.native $(VENV)/.dev ## format, lints, types, layers, tidiness
 	cargo fmt --all --check
