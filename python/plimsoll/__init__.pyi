@@ -70,7 +70,10 @@ from plimsoll.files.folder import FolderError as FolderError
 from plimsoll.files.folder import kind_of_folder as kind_of_folder
 from plimsoll.files.folder import require_single as require_single
 from plimsoll.files.parquet import Columns as Columns
+from plimsoll.host.adapters import iscsi_sessions as iscsi_sessions
+from plimsoll.host.adapters import multipath_devices as multipath_devices
 from plimsoll.host.block_devices import is_device as is_device
+from plimsoll.host.path_mtu import path_mtu as path_mtu
 from plimsoll.host.probe import StorageError as StorageError
 from plimsoll.host.processes import ProcessError as ProcessError
 from plimsoll.host.share_trial import try_share as try_share
@@ -90,6 +93,8 @@ from plimsoll.inputs.expression import Fact as Fact
 from plimsoll.inputs.expression import UnknownFactError as UnknownFactError
 from plimsoll.inputs.mistakes import InputError as InputError
 from plimsoll.inputs.mistakes import SeveralInputsError as SeveralInputsError
+from plimsoll.live.json_lines import JsonLines as JsonLines
+from plimsoll.live.json_lines import json_line_of_event as json_line_of_event
 from plimsoll.live.listener import Listener as Listener
 from plimsoll.live.metrics_server import METRICS_ADDRESS as METRICS_ADDRESS
 from plimsoll.live.metrics_server import AddressError as AddressError
@@ -185,6 +190,9 @@ from plimsoll.powercut.work import remember as remember
 from plimsoll.powercut.work import work_until_cut as work_until_cut
 from plimsoll.powercut.workspace import PlaceError as PlaceError
 from plimsoll.powercut.workspace import PowercutWanted as PowercutWanted
+from plimsoll.results.chosen_percentiles import PercentileError as PercentileError
+from plimsoll.results.chosen_percentiles import percentile_lines as percentile_lines
+from plimsoll.results.chosen_percentiles import shares_of as shares_of
 from plimsoll.run.actions.surroundings import ActionError as ActionError
 from plimsoll.run.execute import RunFolderLostError as RunFolderLostError
 from plimsoll.run.pending_undo import pending_undo_in_words as pending_undo_in_words

@@ -70,7 +70,7 @@ def test_ADV_01_json_holds_every_outcome() -> None:
         | set(result["not_applicable"])
         | {rule["id"] for rule in result["to_weigh"]}
     )
-    assert len(seen) == 119
+    assert len(seen) == 126
 
 
 @pytest.mark.parametrize(

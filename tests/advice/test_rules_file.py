@@ -52,6 +52,17 @@ RUN_FACTS = PLAN_FACTS | {
     "bad_pages_count",
     "errors_count",
     "solid_state",
+    "drives_throttled_count",
+    "iscsi_sessions_count",
+    "iscsi_sessions_per_target_min",
+    "iscsi_mtu_bytes_min",
+    "iscsi_mtus_count",
+    "iscsi_queue_depth_min",
+    "multipath_paths_running_min",
+    "multipath_policies",
+    "nvme_volatile_caches_count",
+    "nvme_block_bytes_min",
+    "nvme_power_state_max",
     "targets_with_system_count",
 }
 

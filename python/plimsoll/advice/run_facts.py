@@ -39,6 +39,17 @@ KEYS_BEHIND = {
     "processors_busy_fraction": "machine.cpu_busy in summary.json",
     "qualifying": "verdict.json",
     "result": "verdict.json",
+    "drives_throttled_count": "drive_health in summary.json, which smartctl and root give",
+    "iscsi_mtu_bytes_min": "environment.json with the interface of each iSCSI session",
+    "iscsi_mtus_count": "environment.json with the interface of each iSCSI session",
+    "iscsi_queue_depth_min": "environment.json with iSCSI sessions that have disks",
+    "iscsi_sessions_count": "environment.json of this version",
+    "iscsi_sessions_per_target_min": "environment.json with iSCSI sessions",
+    "multipath_paths_running_min": "environment.json with multipath devices",
+    "multipath_policies": "environment.json with multipath devices, read as root",
+    "nvme_block_bytes_min": "environment.json with NVMe drives",
+    "nvme_power_state_max": "environment.json with NVMe drives, read as root",
+    "nvme_volatile_caches_count": "environment.json with NVMe drives",
     "solid_state": "environment.json with the kind of each device",
     "targets_with_system_count": "environment.json with the device of each target",
 }
@@ -192,11 +203,24 @@ def _summary_facts(summary: Mapping[str, object]) -> Facts:
         "kernel_errors_count": _kernel_errors(summary.get("kernel_log")),
         "processors_busy_fraction": _busy(summary.get("machine")),
         "virtual_time": _fact(summary.get("virtual_time")),
+        "drives_throttled_count": _throttled(summary),
         "database_bytes": _sum(
             [_number(entry.get("final_bytes")) for entry in _tables(summary, "databases")]
         ),
     }
     return {**known(facts)}
+
+
+def _throttled(summary: Mapping[str, object]) -> int | None:
+    """Drives that were so warm that they slow down; None where none told."""
+    drives = _tables(summary, "drive_health")
+    told = [
+        [_number(drive.get(key)) for key in ("warm_minutes", "critical_minutes", "throttled_count")]
+        for drive in drives
+    ]
+    if not any(value is not None for values in told for value in values):
+        return None
+    return sum(1 for values in told if any(values))
 
 
 def _log_faults(checked: object) -> int | None:
@@ -235,7 +259,35 @@ def _environment_facts(environment: Mapping[str, object], database_bytes: object
     with_system = [name for name, target in targets.items() if target.get("holds_system") is True]
     unknown = any(target.get("holds_system") is None for target in targets.values())
     kinds = {target.get("rotational") for target in targets.values()}
+    nvme = _tables(environment, "nvme")
+    caches = [drive.get("volatile_write_cache") for drive in nvme]
+    sessions, multipath = _tables(environment, "iscsi"), _tables(environment, "multipath")
+    targets_of = [str(session.get("target")) for session in sessions]
+    paths = [_number(device.get("paths_running_count")) for device in multipath]
+    mtus = [_number(session.get("interface_mtu_bytes")) for session in sessions]
+    depths = [_number(session.get("queue_depth_min")) for session in sessions]
+    policies = [device.get("policy") for device in multipath]
+    blocks = [_number(drive.get("block_bytes")) for drive in nvme]
     return {
+        "iscsi_sessions_count": len(sessions) if "iscsi" in environment else None,
+        "iscsi_sessions_per_target_min": min(
+            (targets_of.count(target) for target in targets_of), default=None
+        ),
+        "iscsi_mtu_bytes_min": min((mtu for mtu in mtus if mtu), default=None),
+        "iscsi_mtus_count": len(set(mtus)) if mtus and None not in mtus else None,
+        "iscsi_queue_depth_min": min((depth for depth in depths if depth), default=None),
+        "multipath_paths_running_min": min(
+            (count for count in paths if count is not None), default=None
+        ),
+        "multipath_policies": sorted({str(policy) for policy in policies})
+        if policies and None not in policies
+        else None,
+        "nvme_volatile_caches_count": caches.count(True) if nvme and None not in caches else None,
+        "nvme_block_bytes_min": min((block for block in blocks if block), default=None),
+        "nvme_power_state_max": max(
+            (state for drive in nvme if (state := _number(drive.get("power_state"))) is not None),
+            default=None,
+        ),
         "capacity_utilisation_fraction": stored / capacity_bytes
         if stored and capacity_bytes
         else None,

@@ -12,6 +12,7 @@ import os
 import select
 import sys
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import plimsoll
@@ -88,6 +89,43 @@ class PlainListener(Listener):
         self._said, self._said_ns = time.monotonic(), figures.now_ns
 
 
+class JsonLinesListener(PlainListener):
+    """Writes every sample and event to the output as a line of JSON; warnings go to the error
+    stream as ever.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self._lines: plimsoll.JsonLines | None = None
+        self._left = False
+
+    def begins(self, figures: Figures) -> None:
+        super().begins(figures)
+        self._lines = figures.json_lines()
+
+    def event(self, event: plimsoll.Event) -> None:
+        super().event(event)
+        self._write([plimsoll.json_line_of_event(event)])
+
+    def sample(self, table: plimsoll.Columns) -> None:
+        if self._lines is not None:
+            self._write(self._lines.of_samples(table))
+
+    def _write(self, lines: Iterable[str]) -> None:
+        """Write lines; whoever reads them may leave, and the run goes on."""
+        if self._left:
+            return
+        try:
+            for line in lines:
+                sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self._left = True
+            # What is still in the buffer has nowhere to go.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.warning("nobody reads the lines of JSON any more; the run goes on")
+
+
 class TerminalListener(PlainListener):
     """The same on a terminal: events scroll by, the figures stay below them."""
 
@@ -116,8 +154,10 @@ class TerminalListener(PlainListener):
         self._live.update(_panel(figures.snapshot(), figures.limits_ms), refresh=True)
 
 
-def showing(*, quiet: bool) -> PlainListener:
-    """The way of showing that suits where the error stream leads."""
+def showing(*, quiet: bool, json_lines: bool = False) -> PlainListener:
+    """The way of showing that suits where the error stream leads, or lines of JSON."""
+    if json_lines:
+        return JsonLinesListener()
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return PlainListener(quiet=quiet)
     return TerminalListener()

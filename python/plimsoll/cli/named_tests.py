@@ -130,6 +130,8 @@ _RUN_OPTIONS: list[tuple[str, Any, Any]] = [
     ("quiet", options.Quiet, False),
     ("verbose", options.Verbose, False),
     ("as_json", options.AsJson, False),
+    ("json_lines", options.JsonLines, False),
+    ("percentiles", options.Percentiles, None),
     ("detach", options.Detach, False),
     ("max_iops", options.MaxIops, None),
     ("max_mib_per_s", options.MaxMibPerS, None),

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -64,6 +64,20 @@ Verbose = Annotated[
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the verdict (or the plan of a dry run) as JSON.")
+]
+JsonLines = Annotated[
+    bool,
+    typer.Option(
+        "--json-lines",
+        help="Write every sample and event to the output as a line of JSON, the verdict last.",
+    ),
+]
+Percentiles = Annotated[
+    str | None,
+    typer.Option(
+        help="Percentiles to print of every latency, up to 99.999: 50,99.9,99.99.",
+        metavar="LIST",
+    ),
 ]
 Detach = Annotated[
     bool, typer.Option("--detach", help="Go on in the background; see `status` and `watch`.")
@@ -138,6 +152,8 @@ class Choices:
     verbose: bool = False
     threads: str | None = None
     allow_commands: bool = False
+    json_lines: bool = False
+    percentiles: str | None = None
 
 
 def checked(
@@ -236,8 +252,13 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
     """Carry out a completed plan as the user chose, and leave with the exit code that says how it
     ended.
     """
-    listener = showing(quiet=choices.quiet)
+    if choices.json_lines and choices.as_json:
+        stop_with(exit_codes.USAGE, "--json prints the verdict alone; leave it or --json-lines out")
+    if choices.percentiles is not None and choices.repeat > 1:
+        stop_with(exit_codes.USAGE, "--percentiles are of one run; leave out one of both")
+    listener = showing(quiet=choices.quiet, json_lines=choices.json_lines)
     with refusing():
+        percents = plimsoll.shares_of(choices.percentiles) if choices.percentiles else ()
         plan = plimsoll.bounded(
             plan,
             max_iops=choices.max_iops,
@@ -284,7 +305,17 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
         result = plimsoll.qualify_into(
             plan, run_folder, found=found, listener=listener, metrics=metrics
         )
-    show_result(result, as_json=choices.as_json, verbose=choices.verbose, told=listener.warnings)
+    if choices.json_lines:
+        content = {"kind": "verdict", **result.verdict.plain(), "run_folder": str(result.folder)}
+        typer.echo(json.dumps(content))
+        raise typer.Exit(result.exit_code)
+    show_result(
+        result,
+        as_json=choices.as_json,
+        verbose=choices.verbose,
+        told=listener.warnings,
+        percents=percents,
+    )
 
 
 def show_result(
@@ -293,11 +324,22 @@ def show_result(
     as_json: bool = False,
     verbose: bool = False,
     told: Collection[str] = (),
+    percents: Sequence[float] = (),
 ) -> NoReturn:
-    """The verdict on the output; leaves with the exit code that says how the run ended."""
+    """The verdict on the output; leaves with the exit code that says how the run ended.
+
+    Args:
+        found: what became of the run.
+        as_json: the verdict as JSON and nothing else.
+        verbose: print everything.
+        told: warnings that the terminal showed before.
+        percents: percentiles of every latency, printed before the verdict.
+    """
     if as_json:
         typer.echo(json.dumps({**found.verdict.plain(), "run_folder": str(found.folder)}, indent=2))
     else:
+        if percents:
+            print("\n" + "\n".join(plimsoll.percentile_lines(found.folder, percents)))
         print_result(found, verbose=verbose, told=told)
     raise typer.Exit(found.exit_code)
 

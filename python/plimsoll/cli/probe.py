@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,19 @@ def probe(
     path: Annotated[
         Path, typer.Argument(help="A directory, file or block device; it need not exist yet.")
     ],
+    portal: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Ask this iSCSI portal whether large packets reach it whole. May be repeated.",
+        ),
+    ] = None,
+    packet_bytes: Annotated[
+        int,
+        typer.Option(
+            "--packet-bytes", min=576, max=65_000, help="Size of these packets, as an MTU has it."
+        ),
+    ] = 9000,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     try_out: Annotated[
         bool,
@@ -26,16 +40,23 @@ def probe(
         ),
     ] = False,
 ) -> None:
-    """Name the file system, the device and what about them a test must know.
+    """Name the file system, the device, the way to it, and what about them a test must know.
 
-    Writes nothing unless --try is given.
+    Writes nothing unless --try is given. To a portal it sends echo requests that may not be
+    fragmented.
+
+    Example: plimsoll probe /mnt/array --portal 10.0.0.5 --portal 10.0.0.6
     """
     with refusing(plimsoll.StorageError):
         found = plimsoll.probe(path)
         trials = plimsoll.try_share(path) if try_out else []
     facts = found.facts | {"share": trials} if try_out else found.facts
+    ways = [plimsoll.path_mtu(address, packet_bytes) for address in portal or []]
+    sessions, multipath = plimsoll.iscsi_sessions(), plimsoll.multipath_devices()
     if as_json:
-        typer.echo(json.dumps(facts, indent=2))
+        reached = [{**asdict(way), "is_whole": way.is_whole} for way in ways]
+        network = {"iscsi": sessions, "multipath": multipath, "portals": reached}
+        typer.echo(json.dumps({**facts, **network}, indent=2))
         return
     _lines(
         "path",
@@ -60,8 +81,14 @@ def probe(
     for method in facts["methods"]:
         verdict = method["refusal"] or "; ".join(["works", *method["remarks"]])
         typer.echo(f"  {method['name']:<26}{verdict}")
+    for session in sessions:
+        _lines(f"iSCSI {session['name']}", {k: v for k, v in session.items() if k != "name"})
+    for device in multipath:
+        _lines(f"multipath {device['name']}", {k: v for k, v in device.items() if k != "name"})
     for warning in found.warnings:
         typer.echo(f"  warning: {warning}")
+    for way in ways:
+        typer.echo(f"  {'' if way.is_whole else 'warning: '}{way.in_words()}")
 
 
 def _lines(title: str, values: Mapping[str, object]) -> None:

@@ -15,16 +15,20 @@ from plimsoll import exit_codes
 from plimsoll.cli import options
 from plimsoll.cli.folder_errors import reading
 from plimsoll.cli.live import showing
+from plimsoll.cli.terminal import refusing
 
 
 def report(
     run_folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
     verbose: options.Verbose = False,
+    percentiles: options.Percentiles = None,
 ) -> None:
     """Judge a run again and write its report again, from the files in its folder.
 
     Example: plimsoll report results/first
     """
+    with refusing():
+        percents = plimsoll.shares_of(percentiles) if percentiles else ()
     listener = showing(quiet=True)
     kind = plimsoll.kind_of_folder(run_folder)
     with reading(run_folder):
@@ -41,4 +45,5 @@ def report(
             show(hosts, as_json=False)
             raise typer.Exit(exit_codes.BY_RESULT[hosts.result])
         found = plimsoll.judge(run_folder, listener=listener)
-        options.show_result(replace(found, folder=run_folder.absolute()), verbose=verbose)
+        found = replace(found, folder=run_folder.absolute())
+        options.show_result(found, verbose=verbose, percents=percents)

@@ -41,6 +41,8 @@ def run(
     detach: options.Detach = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
+    json_lines: options.JsonLines = False,
+    percentiles: options.Percentiles = None,
     verbose: options.Verbose = False,
 ) -> None:
     """Carry out a plan, judge what was measured and write the report.
@@ -78,5 +80,7 @@ def run(
             verbose,
             threads,
             allow_commands,
+            json_lines,
+            percentiles,
         ),
     )

@@ -178,6 +178,78 @@ class DiskFacts(TypedDict, total=False):
     numa_node: int | None
 
 
+class StorageAdapter(TypedDict, total=False):
+    """An adapter of the SCSI layer that has disks; depths are those of its disks."""
+
+    name: str
+    driver: str | None
+    driver_version: str | None
+    model: str | None
+    firmware: str | None
+    transport: str | None
+    speed: str | None
+    commands_max: int | None
+    queue_depth_min: int | None
+    queue_depth_max: int | None
+    disks: list[str]
+
+
+class IscsiSession(TypedDict, total=False):
+    """A session of this host with a target."""
+
+    name: str
+    target: str | None
+    state: str | None
+    portal: str | None
+    connections_count: int
+    interface: str | None
+    interface_mtu_bytes: int | None
+    first_burst_bytes: int | None
+    max_burst_bytes: int | None
+    receive_segment_bytes: int | None
+    outstanding_r2t_max: int | None
+    recovery_timeout_s: int | None
+    header_digest: bool | None
+    data_digest: bool | None
+    queue_depth_min: int | None
+    disks: list[str]
+
+
+class MultipathFacts(TypedDict, total=False):
+    """A multipath device; its policy is null where device mapper was not asked, without root."""
+
+    name: str
+    title: str
+    paths: list[str]
+    paths_count: int
+    paths_running_count: int
+    policy: str | None
+    groups_count: int | None
+
+
+class NvmeFacts(TypedDict, total=False):
+    """An NVMe namespace of the host, and its controller.
+
+    `volatile_write_cache` is whether it needs a flush to keep what it has taken; `power_state` is 0
+    for the highest. Null is what is not known, most of it without root.
+    """
+
+    name: str
+    model: str | None
+    firmware: str | None
+    transport: str | None
+    namespaces_count: int
+    block_bytes: int | None
+    block_bytes_physical: int | None
+    metadata_bytes: int | None
+    queues_count: int | None
+    volatile_write_cache: bool | None
+    power_state: int | None
+    temperature_c: float | None
+    temperature_warning_c: float | None
+    temperature_critical_c: float | None
+
+
 class DiskHealth(TypedDict, total=False):
     """What a disk says of its own health; `reason` says why it could not be read."""
 
@@ -187,6 +259,7 @@ class DiskHealth(TypedDict, total=False):
     healthy: bool | None
     life_used_percent: int | None
     counters: dict[str, int]
+    nvme: dict[str, int]
 
 
 class KernelLogMark(TypedDict):
@@ -209,6 +282,10 @@ class Environment(TypedDict, total=False):
     clock: WallClock
     network: list[NetworkAdapter]
     disks: list[DiskFacts]
+    nvme: list[NvmeFacts]
+    adapters: list[StorageAdapter]
+    iscsi: list[IscsiSession]
+    multipath: list[MultipathFacts]
     targets: list[StorageFacts]
     warnings: list[str]
     release_build: bool

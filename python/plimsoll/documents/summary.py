@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from plimsoll.documents.content import Content
 from plimsoll.documents.document import Document
+from plimsoll.documents.drive_health import DriveHealth
 from plimsoll.documents.environment import WallClock
 from plimsoll.documents.evenness import (
     BURST_SHARE,
@@ -591,6 +592,7 @@ class AnySummary(Document):
     kernel_log: KernelLog | None = None
     device_errors: DeviceErrors | None = None
     log_check: Sequence[LogCheckFigures] | None = None
+    drive_health: Sequence[DriveHealth] = ()
     gaps: Sequence[Gap] = ()
     phases: Sequence[PhaseFigures] = ()
     io: ReportedIo = IoFigures(method="", remarks=())

@@ -27,6 +27,7 @@ of a call is a fault of Plimsoll, or an `OSError` that names its file. How a pro
         ComparisonError         runs that cannot be compared
         CurveError              what was asked for makes no curve of I/O
         PackError               a folder that cannot be packed, an archive that cannot be trusted
+        PercentileError         words that name no percentiles
         PreflightError          a run that cannot start
       FolderError               a run folder, or databases on disk, that cannot be used
         DocumentError           a file that is not what it should be, with every mistake

@@ -37,6 +37,8 @@ HISTOGRAMS = "histograms.parquet"
 COUNTERS = "counters.parquet"
 KERNEL_LOG = "kernel-log.json"
 DEVICE_ERRORS = "device-errors.json"
+#: Only where drives tell of themselves: what the run did to them.
+DRIVE_HEALTH = "drive-health.json"
 LOG_CHECK = "log-check.json"
 #: Only where the plan stages events: what became of each.
 STAGED_EVENTS = "staged-events.json"
@@ -78,6 +80,7 @@ FILES_OF_A_RUN = frozenset(
         COUNTERS,
         KERNEL_LOG,
         DEVICE_ERRORS,
+        DRIVE_HEALTH,
         LOG_CHECK,
         STAGED_EVENTS,
         SERVER_USAGE,

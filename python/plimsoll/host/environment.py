@@ -16,9 +16,11 @@ from pathlib import Path
 from plimsoll import __version__
 from plimsoll.documents.environment import Environment, ShareTrial
 from plimsoll.host import share_trial
+from plimsoll.host.adapters import iscsi_sessions, multipath_devices, storage_adapters
 from plimsoll.host.clock_sync import wall_clock
 from plimsoll.host.hardware import disks, machine_facts, network_adapters
 from plimsoll.host.identity import identity_of
+from plimsoll.host.nvme import nvme_drives
 from plimsoll.host.probe import Storage, describe
 from plimsoll.host.storage_class import storage_class
 
@@ -67,6 +69,10 @@ def collect(target_paths: list[Path]) -> Environment:
         "clock": wall_clock(),
         "network": network_adapters(),
         "disks": disks(),
+        "nvme": nvme_drives(),
+        "adapters": storage_adapters(),
+        "iscsi": iscsi_sessions(),
+        "multipath": multipath_devices(),
         "targets": [
             {
                 **storage.facts,

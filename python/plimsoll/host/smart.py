@@ -18,6 +18,7 @@ import subprocess
 from collections.abc import Mapping
 
 from plimsoll.documents.environment import DiskHealth
+from plimsoll.host.nvme import health_of
 
 #: A drive that answers no sooner is not waited for: a run must not hang on its circumstances.
 PATIENCE_S = 10
@@ -108,7 +109,7 @@ def understood(disk: str, said: Mapping[str, object]) -> DiskHealth:
     used = _inside(said, "nvme_smart_health_information_log", "percentage_used")
     if used is None:
         used = said.get("scsi_percentage_used_endurance_indicator")
-    return {
+    found: DiskHealth = {
         "disk": disk,
         "read": True,
         "reason": None,
@@ -116,6 +117,10 @@ def understood(disk: str, said: Mapping[str, object]) -> DiskHealth:
         "life_used_percent": _count(used),
         "counters": counters,
     }
+    log = said.get("nvme_smart_health_information_log")
+    if isinstance(log, dict):
+        found["nvme"] = health_of(log)
+    return found
 
 
 def _counters(said: Mapping[str, object]) -> dict[str, int]:

@@ -20,6 +20,13 @@ RESULTS: dict[str, Result] = {
 }
 
 
+#: The figures of tests that the published tool sets no limits for.
+FIGURES_WITHOUT_LIMITS = {
+    "database_backup": "database_backup_statistics",
+    "soft_recovery": "soft_recovery_statistics",
+}
+
+
 def verdict_of(report: ReportedTest) -> Verdict:
     """The verdict of the original, its limits next to the figures it judged.
 
@@ -27,9 +34,11 @@ def verdict_of(report: ReportedTest) -> Verdict:
     """
     summary = report.get("test_summary") or {}
     said = str(summary.get("overall_result") or "")
-    result = RESULTS.get(said.lower(), "inconclusive")
+    result = RESULTS.get(said.lower(), _without_a_word(report))
     tool = f"{TOOL} {summary.get('jetstress_version') or 'of an unknown version'}"
-    word = said or "No result stated"
+    word = said or (
+        "Carried out; no limit is set for it" if result == "pass" else "No result stated"
+    )
     achieved = summary.get("achieved_transactional_iops")
     throughput = f"{achieved:.0f} database IOPS" if achieved is not None else "no rate stated"
     reasons = [f"{tool} said: {word}", *(f"issue: {text}" for text in report.get("issues") or [])]
@@ -55,6 +64,18 @@ def verdict_of(report: ReportedTest) -> Verdict:
         headroom=None,
         user_equivalents=(),
     )
+
+
+def _without_a_word(report: ReportedTest) -> Result:
+    """The result of a report that states none.
+
+    The published tool sets no limits for a backup or a replay and so states no result: one that was
+    carried out and told its figures has passed all there is.
+    """
+    wanted = FIGURES_WITHOUT_LIMITS.get(report["test_type"])
+    if wanted is None or report.get("issues"):
+        return "inconclusive"
+    return "pass" if report.get(wanted) else "inconclusive"
 
 
 def _checks(report: ReportedTest, result: Result) -> list[Check]:

@@ -26,6 +26,7 @@ from plimsoll.documents.run_spec import (
 )
 from plimsoll.files.folder import Content
 from plimsoll.files.parquet import Columns
+from plimsoll.live.json_lines import JsonLines
 from plimsoll.live.mail_so_far import MailSoFar
 
 SCHEMA_VERSION = 1
@@ -54,6 +55,7 @@ class Figures:
         later_s: dict[str, float] | None = None,
     ) -> None:
         self._later_s = later_s or {}
+        self._plan, self._metrics = plan, metrics
         self._code = {name: code for code, name in enumerate(metrics)}
         run, stored = plan.run, plan.run.stored_bytes()
         self._total_bytes = {
@@ -79,6 +81,10 @@ class Figures:
         self.doing: str | None = None
         self.limits_ms = _mean_limits(plan.judgement.limits)
         self._mail = MailSoFar(plan, self._code)
+
+    def json_lines(self) -> JsonLines:
+        """What writes the samples of this run as lines of JSON."""
+        return JsonLines(self._plan, self._metrics)
 
     def event(self, event: Event) -> None:
         """Take an event."""

@@ -145,6 +145,10 @@ def environment_tables(environment: Environment, notes: dict[str, str]) -> list[
     devices: tuple[tuple[str, Sequence[Mapping[str, object]]], ...] = (
         ("Network adapters", environment.get("network") or []),
         ("Disks of the host", environment.get("disks") or []),
+        ("NVMe drives", environment.get("nvme") or []),
+        ("Storage adapters", environment.get("adapters") or []),
+        ("iSCSI sessions", environment.get("iscsi") or []),
+        ("Multipath devices", environment.get("multipath") or []),
     )
     for title, found in devices:
         if found:
@@ -187,7 +191,39 @@ def _smart(found: Sequence[DiskHealth]) -> list[Table]:
     return [Table("Health of the disks under test (SMART)", headings, rows)] if rows else []
 
 
+def drive_tables(summary: Summary) -> list[Table]:
+    """What the run did to its drives."""
+    rows: list[list[Any]] = [
+        [
+            drive.disk,
+            drive.temperature_c_max,
+            drive.warm_minutes,
+            drive.critical_minutes,
+            drive.throttled_count,
+            None if drive.written_bytes is None else size_shown(drive.written_bytes),
+            drive.life_used_percent_before,
+            drive.life_used_percent_after,
+            drive.spare_percent_after,
+        ]
+        for drive in summary.drive_health
+    ]
+    headings = [
+        "Disk",
+        "Warmest, degrees C",
+        "Minutes above warning temperature",
+        "Minutes above critical temperature",
+        "Times throttled",
+        "Written by this host",
+        "Life used before %",
+        "Life used after %",
+        "Spare left %",
+    ]
+    return [Table("Drives over the run", headings, rows)] if rows else []
+
+
 def _device_value(name: str, value: object) -> object:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return size_shown(value) if name == "size_bytes" and isinstance(value, int) else value
 
 

@@ -159,6 +159,7 @@ def render(run_folder: Path) -> str:
                 "Environment",
                 [
                     *circumstances.environment_tables(environment, _notes(run_folder)),
+                    *circumstances.drive_tables(summary),
                     circumstances.phases(summary),
                 ],
             ),

@@ -17,6 +17,7 @@ from typing import Literal
 from plimsoll import settings
 from plimsoll.documents.content import Content
 from plimsoll.documents.document import ABSENT
+from plimsoll.documents.drive_health import DriveHealth, DriveHealthFile
 from plimsoll.documents.figures import (
     DatabaseFigures,
     InstanceFigures,
@@ -135,6 +136,7 @@ def summarize(run_folder: Path) -> Summary:
             kernel_log=_kernel_log(run_folder),
             device_errors=_device_errors(run_folder),
             log_check=_log_check(run_folder),
+            drive_health=_drive_health(run_folder),
             gaps=gaps,
             phases=[_phase(phase, outcome) for phase in outcome.phases],
             # Runs before there was a choice say nothing.
@@ -202,6 +204,12 @@ def _content(run_folder: Path) -> Content | None:
     """What a sample of the written pages showed; None for a run that did not look."""
     path = run_folder / folder.CONTENT
     return Content.read(path) if path.is_file() else None
+
+
+def _drive_health(run_folder: Path) -> Sequence[DriveHealth]:
+    """What the run did to its drives; left out where none of them told anything."""
+    path = run_folder / folder.DRIVE_HEALTH
+    return DriveHealthFile.read(path).drives if path.exists() else ABSENT
 
 
 def _log_check(run_folder: Path) -> Sequence[LogCheckFigures]:

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 import duckdb
 import numpy as np
 
-from plimsoll import _native, settings
+from plimsoll import _native
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome, Points
@@ -32,6 +32,8 @@ from plimsoll.files.parquet import Columns
 from plimsoll.host import error_counters, smart
 from plimsoll.host.environment import collect
 from plimsoll.host.kernel_log import KernelLog, disks_of
+from plimsoll.host.nvme import DriveWatch
+from plimsoll.live.sample_names import names_of_codes
 from plimsoll.run.log_check import check_logs
 from plimsoll.run.reduction_sample import measure_content
 from plimsoll.run.resume import began_with
@@ -116,12 +118,14 @@ def run_plan(
         folder.write_json(run_folder / folder.ENVIRONMENT, environment)
         run = _native.Run(json.dumps(plan.run.plain()))
         samples = SampleStore(run_folder, plan.run)
+        drives = DriveWatch(disks)
         outcome: Outcome | None = None
         try:
             with _stopping_on_signals(run.stop):
 
                 def sampled(table: Columns) -> str | None:
                     kernel_log.gather(disks)
+                    drives.look()
                     return on_sample(table)
 
                 stage = Stage(plan.events, run_folder, targets_of(plan))
@@ -145,9 +149,11 @@ def run_plan(
                 ):
                     check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
                 kernel_log.errors_about(disks).write(run_folder / folder.KERNEL_LOG)
-            counted_after = error_counters.read_counters(disks) | smart.counters_of(
-                smart.read_smart(disks)
-            )
+            health_after = smart.read_smart(disks)
+            counted_after = error_counters.read_counters(disks) | smart.counters_of(health_after)
+            drive_health = drives.found(health, health_after)
+            if drive_health.drives:
+                drive_health.write(run_folder / folder.DRIVE_HEALTH)
             first = error_counters.first_of([*counted_before, counted])
             error_counters.compared(first, counted_after).write(run_folder / folder.DEVICE_ERRORS)
             samples.finish()
@@ -346,19 +352,8 @@ class SampleStore:
 
 
 def _names(run: RunSpec) -> dict[str, list[str]]:
-    """What the codes of a sample stand for.
-
-    Two phases beyond the plan: the closing of an unfinished run, and what sessions finish after the
-    time of their phase.
-    """
-    return {
-        "phase": [phase.name for phase in run.phases]
-        + ["stop after early end", settings.BETWEEN_PHASES],
-        "host": [host.name for host in run.hosts],
-        "instance": [instance.name for instance in run.instances],
-        "workload": ["", *(workload.name for workload in run.workloads)],
-        "metric": [name for name, _, _, _ in _native.metrics()],
-    }
+    """What the codes of a sample stand for."""
+    return names_of_codes(run, [name for name, _, _, _ in _native.metrics()])
 
 
 def write_points(run_folder: Path, outcome: Outcome) -> None:

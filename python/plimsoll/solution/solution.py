@@ -154,8 +154,15 @@ SOLUTION_FIELDS = {
     "best_practice": Field(Tables(TEXT_FIELDS), default=[], meaning="advice for building it"),
     "profile": Field(Table(PROFILE_FIELDS), required=True, meaning="the customer it is meant for"),
     "storage": Field(Table(STORAGE_FIELDS), required=True, meaning="disks and volumes"),
-    "hardware": Field(Tables(NAMED_FIELDS, 1), required=True, meaning="rows of table 2"),
-    "software": Field(Tables(NAMED_FIELDS, 1), required=True, meaning="rows of table 3"),
+    "hardware": Field(
+        Tables(NAMED_FIELDS),
+        default=[],
+        meaning="rows of table 2; prescribed ones that are left out come from the runs, or are not "
+        "stated",
+    ),
+    "software": Field(
+        Tables(NAMED_FIELDS), default=[], meaning="rows of table 3; what is left out likewise"
+    ),
     "host": Field(Tables(BOX_FIELDS, 1, unique="name"), required=True, meaning="servers, drawn"),
     "switch": Field(Tables(BOX_FIELDS, unique="name"), default=[], meaning="switches, drawn"),
     "array": Field(Tables(ARRAY_FIELDS, 1, unique="name"), required=True, meaning="arrays, drawn"),

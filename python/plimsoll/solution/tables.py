@@ -14,6 +14,7 @@ from typing import Any
 
 from plimsoll.files.folder import Content
 from plimsoll.pages.tables import Table
+from plimsoll.solution.prescribed import HARDWARE, SOFTWARE, rows_of
 from plimsoll.solution.solution import Run, Solution
 
 GIB = 1024**3
@@ -124,7 +125,9 @@ def table_2(solution: Solution) -> Table:
     """Hardware."""
     return _pairs(
         "Table 2: Storage hardware",
-        [[item["name"], item["value"]] for item in solution.content["hardware"]],
+        rows_of(solution, solution.content["hardware"], HARDWARE),
+        "Rows that the description leaves out are what Linux shows on the host of the performance "
+        "run, or not stated.",
     )
 
 
@@ -132,7 +135,7 @@ def table_3(solution: Solution) -> Table:
     """Software."""
     return _pairs(
         "Table 3: Storage software",
-        [[item["name"], item["value"]] for item in solution.content["software"]],
+        rows_of(solution, solution.content["software"], SOFTWARE),
     )
 
 

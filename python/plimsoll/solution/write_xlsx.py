@@ -37,13 +37,25 @@ def write_xlsx(solution: Solution, document: Document, path: Path) -> None:
             for block in document.blocks
             if isinstance(block, Table) and re.match(r"Table \d", block.title)
         ):
-            sheet = book.add_worksheet(table.title.partition(":")[0])
+            sheet = _sheet(book, table.title.partition(":")[0])
             row = _write_table(sheet, 0, table, bold, note)
             if table.title.startswith("Table 6"):
                 _write_databases(sheet, row + 1, solution.runs["performance"], bold)
         for title, blocks in _appendices(document):
-            sheet = book.add_worksheet(title)
+            sheet = _sheet(book, title)
             _write_blocks(sheet, blocks, bold, note)
+
+
+def _sheet(book: Any, title: str) -> Any:
+    """A sheet that prints as wide as a page, whatever is on it."""
+    sheet = book.add_worksheet(title)
+    sheet.set_landscape()
+    sheet.set_paper(9)  # A4
+    sheet.fit_to_pages(1, 0)
+    sheet.set_margins(left=0.5, right=0.5, top=0.6, bottom=0.6)
+    sheet.set_header(f"&L{title}")
+    sheet.set_footer("&RPage &P of &N")
+    return sheet
 
 
 def _appendices(document: Document) -> list[tuple[str, list[Any]]]:

@@ -8,6 +8,7 @@ wrong.
 
 from __future__ import annotations
 
+from plimsoll.documents.drive_health import DriveHealth
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import SearchFound, Summary
 from plimsoll.results.servers import summary_in_words
@@ -33,6 +34,12 @@ def cautions(plan: Plan, summary: Summary) -> list[str]:
             for ceiling in ceilings(plan)
         ),
         *summary_in_words(summary),
+        *(
+            f"{drive.disk} slowed down or was warm enough to: {_warmth(drive)}; a cool drive may "
+            f"make more"
+            for drive in summary.drive_health
+            if drive.was_throttled
+        ),
         *(text for search in summary.load.searches for text in _of_search(search)),
     ]
 
@@ -44,6 +51,26 @@ def ceilings(plan: Plan) -> list[str]:
         *([f"{run.max_iops:g} reads and writes per second"] if run.max_iops else []),
         *([f"{run.max_mib_per_s:g} MiB per second"] if run.max_mib_per_s else []),
     ]
+
+
+def _warmth(drive: DriveHealth) -> str:
+    """How warm a drive was.
+
+    >>> _warmth(DriveHealth(disk="nvme0n1", life_used_percent_before=3, life_used_percent_after=3,
+    ...     spare_percent_after=100, written_bytes=0, temperature_c_max=84.0, warm_minutes=7,
+    ...     critical_minutes=0, throttled_count=2))
+    '84 degrees at most, 7 minutes above its warning temperature, throttled 2 times'
+    """
+    parts = []
+    if drive.temperature_c_max is not None:
+        parts.append(f"{drive.temperature_c_max:.0f} degrees at most")
+    if drive.warm_minutes:
+        parts.append(f"{drive.warm_minutes} minutes above its warning temperature")
+    if drive.critical_minutes:
+        parts.append(f"{drive.critical_minutes} minutes above its critical temperature")
+    if drive.throttled_count:
+        parts.append(f"throttled {drive.throttled_count} times")
+    return ", ".join(parts)
 
 
 def _of_search(search: SearchFound) -> list[str]:
