@@ -168,6 +168,14 @@ BUGS = (
         "mixed_files::a_new_database_in_the_place_of_another_is_refused_while_their_log_is_to_be_redone",
     ),
     Bug(
+        "redo writes to a database that was marked clean",
+        "replay/whose.rs",
+        "Ok(Change::InFile)",
+        "Ok(if PLANTED { Change::Redone } else { Change::InFile })",
+        "lives",
+        "mixed_files::a_database_that_was_marked_clean_before_the_kill_is_not_written_by_redo",
+    ),
+    Bug(
         "redo begins at the checkpoint, whatever the headers ask for",
         "instance/open.rs",
         "checkpoint.generation == oldest",
