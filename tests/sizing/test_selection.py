@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.sizing.catalogue import (
@@ -282,6 +282,7 @@ NEEDS = st.builds(
 )
 
 
+@settings(deadline=None)  # on a busy machine an example takes as long as it takes
 @given(NEEDS)
 def test_a_choice_always_serves_the_need(need: Need) -> None:
     """Whatever is asked, what is chosen holds it, carries it, and nothing else does with fewer
@@ -300,6 +301,7 @@ def test_a_choice_always_serves_the_need(need: Need) -> None:
     assert sum(candidate.status == "chosen" for candidate in selection.candidates) == 1
 
 
+@settings(deadline=None)  # on a busy machine an example takes as long as it takes
 @given(NEEDS, st.floats(0, 1e5), st.floats(0, 1e5))
 def test_more_need_never_takes_fewer_arrays(need: Need, more_gb: float, more_iops: float) -> None:
     """Monotone in capacity and IOPS, row by row."""
@@ -316,6 +318,7 @@ def test_more_need_never_takes_fewer_arrays(need: Need, more_gb: float, more_iop
     assert all(after[row] >= before[row] for row in before)
 
 
+@settings(deadline=None)  # on a busy machine an example takes as long as it takes
 @given(st.floats(0.001, 1e9), st.floats(0.001, 1e6))
 def test_arrays_needed_is_the_smallest_number_that_suffices(
     required: float, per_array: float
@@ -337,6 +340,7 @@ def test_raid_needs_its_fewest_drives_and_no_more(raid: RaidLevel, fewest: int) 
         data_drive_count(raid, fewest - 1)
 
 
+@settings(deadline=None)  # on a busy machine an example takes as long as it takes
 @given(st.sampled_from(RAID_LEVELS), st.integers(0, 200))
 def test_raid_never_holds_more_than_its_drives(raid: str, drives: int) -> None:
     """Impossible groups are errors, possible ones hold between half of their drives and all of
