@@ -2,4 +2,5 @@
 
 mod faults;
 mod lives;
+mod rules;
 mod world;
