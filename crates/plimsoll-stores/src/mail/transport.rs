@@ -151,6 +151,10 @@ impl MailStore {
         let Some(waiting) = self.oldest().await? else {
             return Ok(false);
         };
+        // A row is seen before its commit is durable. Delivered mail that a power cut then takes
+        // out of the queue would have come from nowhere.
+        let log = &self.queue.store().log;
+        log.make_durable(log.tip()).await?;
         self.deliver(&waiting).await?;
         if waiting.document >> super::RUN_BITS == self.run {
             told((self.utc_ns() - waiting.accepted).max(0) as u64);
