@@ -85,15 +85,17 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	failures::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \
 	failures::torn_pages::without_images_a_disk_that_writes_whole_pages_loses_nothing \
 	failures::torn_pages::without_images_every_torn_page_is_named_and_no_sound_one_accused
+MAIL_SIMULATED := stores::mail::worlds::two_thousand_power_cuts_lose_no_mail_and_double_none
 FOR_HOURS := power_cut::power_cuts_for_as_long_as_told failures::hard_times::hard_times_for_as_long_as_told
 HISTORIES_JUDGED := rows::histories::histories_for_as_many_as_told_are_isolated
 DAMAGES := verify::damage::pages::a_hundred_thousand_damages_are_mended_or_refused \
 	verify::damage::files::thousands_of_damages_to_flush_maps_headers_and_checkpoints verify::damage::logs::thousands_of_damaged_logs_have_no_hole \
 	verify::corruption::thousands_of_damages_to_files_that_are_read
 
-simulate: ## 10,000 power cuts and the other simulations: make simulate SEED=7; HOURS=h of power cuts and hard times, or CUTS=n power cuts, JOBS=n at once
+simulate: ## 10,000 power cuts, 2,000 of a mail store and the other simulations: make simulate SEED=7; HOURS=h of power cuts and hard times, or CUTS=n power cuts, JOBS=n at once
 	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HOURS=$(HOURS) PLIMSOLL_CUTS=$(CUTS) PLIMSOLL_JOBS=$(JOBS) \
 		$(PYTHON) tests/rust_tests.py plimsoll-engine --release $(if $(HOURS),$(FOR_HOURS),$(if $(CUTS),$(firstword $(FOR_HOURS)),$(SIMULATIONS)))
+	$(if $(HOURS)$(CUTS),,PLIMSOLL_SEED=$(SEED) $(PYTHON) tests/rust_tests.py plimsoll-stores --release $(MAIL_SIMULATED))
 
 isolation: ## judge the isolation of simulated histories by an independent checker: HISTORIES=n (10,000), SEED=n, JOBS=n at once
 	PLIMSOLL_SEED=$(SEED) PLIMSOLL_HISTORIES=$(HISTORIES) PLIMSOLL_JOBS=$(JOBS) \

@@ -1,5 +1,6 @@
-"""Plants bugs in a copy of the engine and of what prepares databases for it, and looks which tests
-find them: `make planted`, or `python -m tests.planted.run WORD...` for some of them.
+"""Plants bugs in a copy of the engine, of what prepares databases for it and of the stores on it,
+and looks which tests find them: `make planted`, or `python -m tests.planted.run WORD...` for some
+of them.
 
 A bug nobody finds is a hole in the tests. All bugs are planted in one copy, each behind a name, so
 that the copy is built once; a run with `PLANTED=name` has that bug alone. The product's own sources
@@ -29,6 +30,7 @@ from tests.planted import (
     operation_bugs,
     row_bugs,
     schema_bugs,
+    store_bugs,
     text_bugs,
     tree_bugs,
 )
@@ -44,11 +46,12 @@ BUGS = (
     *file_bugs.BUGS,
     *operation_bugs.BUGS,
     *schema_bugs.BUGS,
+    *store_bugs.BUGS,
     *text_bugs.BUGS,
 )
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "planted"
-CRATES = ("plimsoll-engine", "plimsoll-prepare")
+CRATES = ("plimsoll-engine", "plimsoll-prepare", "plimsoll-stores")
 # The programs that may find bugs, the quickest first.
 PROGRAMS = (
     "format",
@@ -59,6 +62,7 @@ PROGRAMS = (
     "verify",
     "lives",
     "rows",
+    "stores",
     "power_cut",
     "failures",
 )

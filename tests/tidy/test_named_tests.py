@@ -16,13 +16,14 @@ ROOT = Path(__file__).parents[2]
 CRATES = ROOT / "crates"
 TESTS = CRATES / "plimsoll-engine" / "tests"
 TESTS_OF_PREPARE = CRATES / "plimsoll-prepare" / "tests"
+TESTS_OF_STORES = CRATES / "plimsoll-stores" / "tests"
 _TEST = re.compile(r"#\[test\]\n(?:#\[[^\]]*\]\n)*fn (\w+)\(")
 
 
 def rust_tests(program: str, *folders: Path) -> set[str]:
     """The tests of a program by their full names: of a file, or of a folder and what it holds."""
     found = set()
-    for folder in folders or (TESTS, TESTS_OF_PREPARE):
+    for folder in folders or (TESTS, TESTS_OF_PREPARE, TESTS_OF_STORES):
         for path in (folder / f"{program}.rs", *(folder / program).rglob("*.rs")):
             if path.is_file():
                 modules = path.relative_to(folder).with_suffix("").parts[1:]
@@ -47,7 +48,9 @@ def named_in_makefile() -> list[str]:
     """What `make simulate`, `make crash` and `make damage` promise to run."""
     text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
     lists = re.findall(
-        r"^(?:SIMULATIONS|FOR_HOURS|FUZZERS|HISTORIES_JUDGED|DAMAGES) := (.*)$", text, re.MULTILINE
+        r"^(?:SIMULATIONS|MAIL_SIMULATED|FOR_HOURS|FUZZERS|HISTORIES_JUDGED|DAMAGES) := (.*)$",
+        text,
+        re.MULTILINE,
     )
     return [name for line in lists for name in line.split()]
 

@@ -117,6 +117,12 @@ impl Framer {
         std::mem::take(&mut self.literals)
     }
 
+    /// Gives back the memory of responses that are over.
+    pub fn rest(&mut self) {
+        self.message.shrink_to_fit();
+        self.literals.shrink_to_fit();
+    }
+
     /// The next response begins.
     pub fn begin_next(&mut self) {
         self.message.clear();

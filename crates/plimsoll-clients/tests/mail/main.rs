@@ -2,5 +2,6 @@
 
 mod delivery;
 mod framing;
+mod idle;
 mod imap;
 mod rig;

@@ -126,13 +126,14 @@ impl MailService {
     }
 
     async fn wait_for_news(&self, desk: &mut Desk) {
-        if let Some(imap) = desk.imap.as_mut().filter(|_| self.office.group.spec.idle)
-            && imap.is_open()
-            && imap.offers("IDLE")
-        {
+        let Some(imap) = desk.imap.as_mut() else {
+            return;
+        };
+        if self.office.group.spec.idle && imap.is_open() && imap.offers("IDLE") {
             // If it fails, the connection is gone, and the next task makes another.
             let _ = imap.begin_idle().await;
         }
+        imap.rest();
     }
 }
 

@@ -23,7 +23,7 @@ const ADDRESS_BYTES: u64 = 512;
 pub enum Property {
     /// When its user is free.
     FreeBusy = 1,
-    /// What becomes of mail by itself. Rules are kept and not carried out.
+    /// What becomes of mail by itself.
     Rule = 2,
     /// What a smart folder shows.
     SmartFolder = 3,
@@ -72,7 +72,7 @@ impl MailStore {
         };
         let (changes, rows) = (self.open_changes(1), self.rows());
         self.transact(Commit::Durable, async |transaction| {
-            rows.lay(transaction, &[mailbox], folder, &new, changes.first).await
+            rows.lay(transaction, &[(mailbox, folder)], &new, changes.first).await
         })
         .await
     }

@@ -85,18 +85,17 @@ impl Rows<'_> {
         [owner, number].map(Value::Number)
     }
 
-    /// Lays a message into a folder of several mailboxes.
+    /// Lays a message into mailboxes, each time into the folder that is named with it.
     pub async fn lay(
         &self,
         transaction: &Transaction,
-        mailboxes: &[u32],
-        into: i32,
+        places: &[(u32, i32)],
         new: &New<'_>,
         changes: i64,
     ) -> Result<()> {
-        for (number, change) in mailboxes.iter().zip(changes..) {
+        for ((number, folder), change) in places.iter().zip(changes..) {
             self.add_content(transaction, *number, new).await?;
-            let entry = Entry { folder: into, received: new.received, document: new.document };
+            let entry = Entry { folder: *folder, received: new.received, document: new.document };
             let standing = Standing {
                 is_read: new.is_read,
                 size_bytes: new.size_bytes(),

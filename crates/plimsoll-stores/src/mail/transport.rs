@@ -7,7 +7,7 @@ use plimsoll_workload::mail::{Letter, Parts};
 
 use super::rows::{New, Rows};
 use super::schema::{accepted, pending, queued};
-use super::{INBOX, LONG_FIRST_BYTE, MailStore, SENT, long, of_long};
+use super::{LONG_FIRST_BYTE, MailStore, SENT, long, of_long};
 use crate::shop::Value;
 
 /// A message that a user has written.
@@ -124,7 +124,7 @@ impl MailStore {
         };
         let rows = self.rows();
         self.transact(Commit::Lazy, async |transaction| {
-            rows.lay(transaction, &[draft.from], SENT, &new, changes.first).await
+            rows.lay(transaction, &[(draft.from, SENT)], &new, changes.first).await
         })
         .await
     }
@@ -151,6 +151,10 @@ impl MailStore {
         let Some(waiting) = self.oldest().await? else {
             return Ok(false);
         };
+        // A row is seen before its commit is durable. Delivered mail that a power cut then takes
+        // out of the queue would have come from nowhere.
+        let log = &self.queue.store().log;
+        log.make_durable(log.tip()).await?;
         self.deliver(&waiting).await?;
         if waiting.document >> super::RUN_BITS == self.run {
             told((self.utc_ns() - waiting.accepted).max(0) as u64);
@@ -201,12 +205,13 @@ impl MailStore {
             if tables.delivered.get(transaction, &key).await?.is_some() {
                 return Ok(());
             }
-            rows.lay(transaction, &waiting.recipients, INBOX, &new, changes.first).await?;
+            let places = self.sorted(transaction, &waiting.recipients, waiting.sender).await?;
+            rows.lay(transaction, &places, &new, changes.first).await?;
             if self.filling.is_indexed {
-                for number in &waiting.recipients {
+                for (number, folder) in &places {
                     let mut values = [Value::Null; pending::COLUMNS.len()];
                     values[pending::MAILBOX] = Value::Number((*number).into());
-                    values[pending::FOLDER] = Value::Number(INBOX.into());
+                    values[pending::FOLDER] = Value::Number((*folder).into());
                     values[pending::RECEIVED] = Value::Number(new.received);
                     values[pending::DOCUMENT] = Value::Number(new.document);
                     tables.pending.insert(transaction, &values).await?;

@@ -7,7 +7,9 @@ use std::rc::Rc;
 
 use plimsoll_engine::error::Result;
 use plimsoll_io::{Handle, NANOS_PER_SECOND, Random};
-use plimsoll_stores::mail::{CONTACTS, Entry, INBOX, MailStore, Property, Read, Shown, TASKS};
+use plimsoll_stores::mail::{
+    CONTACTS, Entry, INBOX, MailStore, Property, Read, Rule, Shown, TASKS,
+};
 use plimsoll_workload::mail::{Client, MailHabits, MailOrder, MailTask, Reaction};
 
 use crate::load::Book;
@@ -24,8 +26,10 @@ const MEETING: i64 = 30;
 const RULES: u64 = 8;
 /// Bytes of two months of free and busy half hours, two bits each, and names; Plimsoll's choice.
 const FREE_BUSY_BYTES: usize = 1_024;
-/// Bytes of a rule or a smart folder; Plimsoll's choice.
-const RULE_BYTES: usize = 512;
+/// A rule files the mail of one sender of so many; Plimsoll's choice.
+const RULE_SENDERS: u32 = 16;
+/// Bytes of a smart folder; Plimsoll's choice.
+const SMART_FOLDER_BYTES: usize = 512;
 
 /// What a user keeps from one task to the next.
 #[derive(Default)]
@@ -264,12 +268,17 @@ pub async fn carry_out(user: &mut User<'_>, task: MailTask) -> Result<()> {
         MailTask::CreateTask => post(user, user.account, TASKS).await,
         MailTask::PostFreeBusy => user.keep(Property::FreeBusy, 1, FREE_BUSY_BYTES).await,
         MailTask::EditRules => {
-            let step = store.properties(user.account, Property::Rule);
-            user.timed(metrics::LOOK_UP, step).await?;
-            user.keep(Property::Rule, RULES, RULE_BYTES).await
+            user.timed(metrics::LOOK_UP, store.rules(user.account)).await?;
+            let rule = Rule {
+                senders: RULE_SENDERS,
+                sender: user.random.below(RULE_SENDERS.into()) as u32,
+                folder: store.filling().folder(user.random.next_u64() as u32),
+            };
+            let number = user.random.below(RULES) as u32;
+            user.timed(metrics::ITEM, store.put_rule(user.account, number, rule)).await
         }
         MailTask::EditSmartFolders => {
-            user.keep(Property::SmartFolder, RULES, RULE_BYTES).await?;
+            user.keep(Property::SmartFolder, RULES, SMART_FOLDER_BYTES).await?;
             user.page(user.account, INBOX).await.map(drop)
         }
         MailTask::DownloadOab => {

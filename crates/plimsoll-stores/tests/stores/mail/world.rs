@@ -4,6 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use plimsoll_engine::create::create_database;
+use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
@@ -37,20 +38,38 @@ pub fn corpus() -> Corpus {
         .expect("a corpus that makes sense")
 }
 
-fn options(folder: &str) -> InstanceOptions {
+/// How both engines of a store are set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    pub size: PageSize,
+    pub framing: Framing,
+    pub has_images: bool,
+    pub cache_bytes_max: u64,
+    pub checkpoint_depth_bytes: u64,
+}
+
+pub const USUAL: Setup = Setup {
+    size: PageSize::KIB_8,
+    framing: Framing::Segments4096,
+    has_images: true,
+    cache_bytes_max: 4 << 20,
+    checkpoint_depth_bytes: 4 << 20,
+};
+
+fn options(folder: &str, setup: Setup) -> InstanceOptions {
     InstanceOptions {
         context: Context::default(),
         log: LogNames::new(folder, "E00"),
         databases: vec![Path::new(folder).join("data.edb")],
-        framing: Framing::Segments4096,
+        framing: setup.framing,
         circular: true,
         log_buffer_bytes: 1 << 20,
         cache_bytes_min: 0,
-        cache_bytes_max: 4 << 20,
-        checkpoint_depth_bytes: 4 << 20,
+        cache_bytes_max: setup.cache_bytes_max,
+        checkpoint_depth_bytes: setup.checkpoint_depth_bytes,
         hold_checkpoint: false,
         version_store_bytes_max: 16 << 20,
-        page_images: true,
+        page_images: setup.has_images,
         extension_pages: 256,
         waypoint_generations: 0,
         writes_outstanding_max: 32,
@@ -59,11 +78,13 @@ fn options(folder: &str) -> InstanceOptions {
 
 /// A disk on which everything takes half a millisecond.
 pub fn disk() -> Rc<MemoryDisk> {
-    let options = MemoryOptions {
-        latency: LatencyPlan::of(Latency::Constant(500_000)),
-        ..MemoryOptions::default()
-    };
-    let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(3), options);
+    let latency = LatencyPlan::of(Latency::Constant(500_000));
+    disk_of(3, MemoryOptions { latency, ..MemoryOptions::default() })
+}
+
+/// A disk with the folders of a store.
+pub fn disk_of(seed: u64, options: MemoryOptions) -> Rc<MemoryDisk> {
+    let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(seed), options);
     for folder in FOLDERS {
         disk.create_directory(folder);
     }
@@ -83,14 +104,24 @@ pub fn run_on<T: 'static, F: Future<Output = T> + 'static>(
 
 /// Both instances, recovered where that is needed.
 pub async fn open_instances(files: &Files, handle: &Handle) -> [Rc<Instance>; 2] {
+    try_instances(files, handle, USUAL).await.expect("they open")
+}
+
+/// The same with engines of another kind, on a disk that may fail.
+///
+/// # Errors
+/// What the disk reports.
+pub async fn try_instances(
+    files: &Files,
+    handle: &Handle,
+    setup: Setup,
+) -> Result<[Rc<Instance>; 2], EngineError> {
     let mut random = Random::from_seed(5).child("instance");
-    let mut opened = Vec::new();
-    for folder in FOLDERS {
-        let instance =
-            Instance::open(files.clone(), handle.clone(), options(folder), &mut random).await;
-        opened.push(instance.expect("it opens").0);
-    }
-    opened.try_into().ok().expect("there are two")
+    let mut open = async |folder| {
+        let options = options(folder, setup);
+        Instance::open(files.clone(), handle.clone(), options, &mut random).await
+    };
+    Ok([open(FOLDERS[0]).await?.0, open(FOLDERS[1]).await?.0])
 }
 
 pub async fn try_store(
@@ -107,14 +138,23 @@ pub async fn open_store(instances: &[Rc<Instance>; 2], filling: Filling) -> Rc<M
 
 /// Makes a new store; answers its instances.
 pub async fn new_instances(files: &Files, handle: &Handle, filling: Filling) -> [Rc<Instance>; 2] {
+    make(files, handle, filling, USUAL).await
+}
+
+/// The same with engines of another kind.
+pub async fn make(
+    files: &Files,
+    handle: &Handle,
+    filling: Filling,
+    setup: Setup,
+) -> [Rc<Instance>; 2] {
     for folder in FOLDERS {
         let path = Path::new(folder).join("data.edb");
         let signature = Signature::new(9, LogTime::from_utc_ns(1_600_000_000_000_000_000));
-        let made =
-            create_database(files, &path, PageSize::KIB_8, signature, Context::default()).await;
+        let made = create_database(files, &path, setup.size, signature, Context::default()).await;
         made.expect("there is room");
     }
-    let instances = open_instances(files, handle).await;
+    let instances = try_instances(files, handle, setup).await.expect("they open");
     let told = |_: u32| {};
     let corpus = corpus();
     let prepared = MailStore::prepare(&instances[0], &instances[1], &corpus, filling, &told).await;
