@@ -11,7 +11,7 @@
 //! - a write is durable when it was submitted as [`Durability::Durable`] and completed, or when a
 //!   [`Action::SyncFile`] submitted after its completion has completed;
 //! - create, rename and delete are durable when a [`Action::SyncDirectory`] of the parent,
-//!   submitted later, has completed;
+//!   submitted later, has completed; nothing is promised of directories that are made and removed;
 //! - the length set by [`Action::Extend`] is durable after the next completed [`Action::SyncFile`];
 //!   new bytes read as zero;
 //! - completions are stamped when reaped, and the executor reaps before every task poll.
@@ -165,6 +165,12 @@ pub enum Action {
     SyncDirectory { path: PathBuf },
     /// Lists a directory; answered by [`Answer::Entries`], sorted by name.
     List { path: PathBuf },
+    /// Asks what a name stands for; answered by [`Answer::Entry`].
+    Stat { path: PathBuf },
+    /// Makes a directory; refused if the path exists.
+    MakeDirectory { path: PathBuf },
+    /// Removes a directory; refused while anything is in it.
+    RemoveDirectory { path: PathBuf },
 }
 
 impl Action {
@@ -182,6 +188,9 @@ impl Action {
             Action::Delete { .. } => "delete",
             Action::SyncDirectory { .. } => "sync directory",
             Action::List { .. } => "list",
+            Action::Stat { .. } => "stat",
+            Action::MakeDirectory { .. } => "make directory",
+            Action::RemoveDirectory { .. } => "remove directory",
         }
     }
 }
@@ -224,6 +233,8 @@ pub enum Answer {
     Buffer(Buffer),
     /// A directory's content.
     Entries(Vec<Entry>),
+    /// What a name stands for.
+    Entry(Entry),
 }
 
 /// A completed operation with its times.

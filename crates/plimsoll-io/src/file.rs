@@ -149,6 +149,24 @@ impl Files {
             other => unreachable!("list was answered by {other:?}"),
         }
     }
+
+    /// What a name stands for.
+    pub async fn stat(&self, path: &Path, context: Context) -> Result<Entry, DiskError> {
+        match start(&*self.disk, Action::Stat { path: path.to_owned() }, context).await? {
+            Answer::Entry(entry) => Ok(entry),
+            other => unreachable!("stat was answered by {other:?}"),
+        }
+    }
+
+    /// Makes a directory, which must not exist, in one that does.
+    pub async fn make_directory(&self, path: &Path, context: Context) -> Result<(), DiskError> {
+        self.done(Action::MakeDirectory { path: path.to_owned() }, context).await
+    }
+
+    /// Removes an empty directory.
+    pub async fn remove_directory(&self, path: &Path, context: Context) -> Result<(), DiskError> {
+        self.done(Action::RemoveDirectory { path: path.to_owned() }, context).await
+    }
 }
 
 /// An open file.

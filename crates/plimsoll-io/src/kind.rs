@@ -28,6 +28,12 @@ pub enum OperationKind {
     SyncDirectory,
     /// Listing a directory.
     List,
+    /// Asking what a name stands for.
+    Stat,
+    /// Making a directory.
+    MakeDirectory,
+    /// Removing a directory.
+    RemoveDirectory,
 }
 
 impl OperationKind {
@@ -45,6 +51,9 @@ impl OperationKind {
             OperationKind::Delete => "delete",
             OperationKind::SyncDirectory => "sync directory",
             OperationKind::List => "list",
+            OperationKind::Stat => "stat",
+            OperationKind::MakeDirectory => "make directory",
+            OperationKind::RemoveDirectory => "remove directory",
         }
     }
 }
@@ -64,6 +73,9 @@ impl Action {
             Action::Delete { .. } => OperationKind::Delete,
             Action::SyncDirectory { .. } => OperationKind::SyncDirectory,
             Action::List { .. } => OperationKind::List,
+            Action::Stat { .. } => OperationKind::Stat,
+            Action::MakeDirectory { .. } => OperationKind::MakeDirectory,
+            Action::RemoveDirectory { .. } => OperationKind::RemoveDirectory,
         }
     }
 }

@@ -129,7 +129,10 @@ fn path_of(action: &Action) -> Option<Rc<Path>> {
         | Action::Rename { from: path, .. }
         | Action::Delete { path }
         | Action::SyncDirectory { path }
-        | Action::List { path } => Some(Rc::from(path.as_path())),
+        | Action::List { path }
+        | Action::Stat { path }
+        | Action::MakeDirectory { path }
+        | Action::RemoveDirectory { path } => Some(Rc::from(path.as_path())),
         _ => None,
     }
 }

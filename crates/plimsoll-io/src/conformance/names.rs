@@ -1,4 +1,4 @@
-//! Promises about names: create, lock, rename, delete, list.
+//! Promises about names: create, lock, rename, delete, list, stat, directories.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -172,5 +172,90 @@ pub(super) fn directories_can_be_synced(subject: &Subject) {
         let file = create(&files, folder.join("file"), BLOCK as u64).await;
         file.close(CONTEXT).await.expect("a close");
         files.sync_directory(&folder, CONTEXT).await.expect("a directory sync");
+    });
+}
+
+/// A client of a share asks for a name before it opens it.
+pub(super) fn a_stat_tells_what_a_name_stands_for(subject: &Subject) {
+    let (files, folder) = (subject.files(), subject.folder.clone());
+    subject.run(async move {
+        let path = folder.join("three blocks");
+        let error = files.stat(&path, CONTEXT).await.expect_err("there is no such file");
+        assert_eq!(error.kind, DiskErrorKind::NotFound);
+        let file = create(&files, path.clone(), 3 * BLOCK as u64).await;
+        let expected = Entry {
+            name: "three blocks".to_owned(),
+            length_bytes: 3 * BLOCK as u64,
+            is_directory: false,
+        };
+        assert_eq!(files.stat(&path, CONTEXT).await.expect("an open file"), expected);
+        file.close(CONTEXT).await.expect("a close");
+        let beyond = files.stat(&path.join("in a file"), CONTEXT).await;
+        assert_eq!(beyond.expect_err("a file").kind, DiskErrorKind::NotFound);
+        let itself = files.stat(&folder, CONTEXT).await.expect("a directory");
+        assert!(itself.is_directory && itself.length_bytes == 0, "{itself:?}");
+    });
+}
+
+/// Whoever makes a tree must know what was there, and may take away only what is empty.
+pub(super) fn directories_are_made_and_removed(subject: &Subject) {
+    let (files, folder) = (subject.files(), subject.folder.clone());
+    subject.run(async move {
+        let (path, inside) = (folder.join("made"), folder.join("made").join("within"));
+        let kind = |result: Result<(), crate::DiskError>| result.expect_err("refused").kind;
+        let early = files.make_directory(&inside, CONTEXT).await;
+        assert_eq!(kind(early), DiskErrorKind::NotFound, "it has no parent");
+        files.make_directory(&path, CONTEXT).await.expect("a new name");
+        let again = files.make_directory(&path, CONTEXT).await;
+        assert_eq!(kind(again), DiskErrorKind::AlreadyExists);
+        files.make_directory(&inside, CONTEXT).await.expect("a parent that was made");
+        assert!(files.stat(&inside, CONTEXT).await.expect("a directory").is_directory);
+        assert!(files.remove_directory(&path, CONTEXT).await.is_err(), "it is not empty");
+        files.remove_directory(&inside, CONTEXT).await.expect("an empty directory");
+        files.remove_directory(&path, CONTEXT).await.expect("empty by now");
+        let gone = files.remove_directory(&path, CONTEXT).await;
+        assert_eq!(kind(gone), DiskErrorKind::NotFound);
+        assert_eq!(files.list(&folder, CONTEXT).await.expect("the folder"), Vec::new());
+        let file = create(&files, path.clone(), BLOCK as u64).await;
+        file.close(CONTEXT).await.expect("a close");
+        let taken = files.make_directory(&path, CONTEXT).await;
+        assert_eq!(kind(taken), DiskErrorKind::AlreadyExists, "a file has the name");
+        assert!(files.remove_directory(&path, CONTEXT).await.is_err(), "a file is no directory");
+        files.delete(&path, CONTEXT).await.expect("the file is still there");
+    });
+}
+
+/// A listing tells of one directory, whatever is called alike beside it and lies below it.
+pub(super) fn directories_are_full_of_their_own_names(subject: &Subject) {
+    let (files, folder) = (subject.files(), subject.folder.clone());
+    subject.run(async move {
+        for name in ["a", "a b", "b"] {
+            files.make_directory(&folder.join(name), CONTEXT).await.expect("a new name");
+            for file in ["1", "2"] {
+                let path = folder.join(name).join(file);
+                let file = create(&files, path, BLOCK as u64).await;
+                file.close(CONTEXT).await.expect("a close");
+            }
+        }
+        let deep = folder.join("a").join("deep");
+        files.make_directory(&deep, CONTEXT).await.expect("a new name");
+        let file = create(&files, deep.join("3"), BLOCK as u64).await;
+        file.close(CONTEXT).await.expect("a close");
+        files.rename(&folder.join("b").join("1"), &deep.join("4"), CONTEXT).await.expect("moved");
+        for (path, expected) in [
+            (folder.clone(), "a, a b, b"),
+            (folder.join("a"), "1, 2, deep"),
+            (folder.join("a b"), "1, 2"),
+            (folder.join("b"), "2"),
+            (deep, "3, 4"),
+        ] {
+            let entries = files.list(&path, CONTEXT).await.expect("a directory");
+            let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
+            assert_eq!(names.join(", "), expected, "{}", path.display());
+            for entry in entries {
+                let stat = files.stat(&path.join(&entry.name), CONTEXT).await.expect("listed");
+                assert_eq!(stat, entry, "a listing and a stat agree");
+            }
+        }
     });
 }

@@ -53,6 +53,9 @@ impl FileSystem {
             | Action::Delete { path }
             | Action::SyncDirectory { path }
             | Action::List { path }
+            | Action::Stat { path }
+            | Action::MakeDirectory { path }
+            | Action::RemoveDirectory { path }
             | Action::Rename { from: path, .. } => path,
             Action::Extend { file, .. }
             | Action::Read { file, .. }
@@ -116,6 +119,9 @@ impl FileSystem {
                 Ok(Answer::Done)
             }
             Action::List { path } => self.list(&path),
+            Action::Stat { path } => self.stat(&path),
+            Action::MakeDirectory { path } => self.make_directory(&path),
+            Action::RemoveDirectory { path } => self.remove_directory(&path),
         }
     }
 
@@ -327,6 +333,40 @@ impl FileSystem {
     fn list(&self, path: &Path) -> Result<Answer, DiskError> {
         let entries = self.names.list(&normal(path));
         entries.map(Answer::Entries).ok_or_else(|| DiskError::new(Kind::NotFound, "list", path))
+    }
+
+    fn stat(&self, path: &Path) -> Result<Answer, DiskError> {
+        let entry = self.names.entry(&normal(path));
+        entry.map(Answer::Entry).ok_or_else(|| DiskError::new(Kind::NotFound, "stat", path))
+    }
+
+    fn make_directory(&mut self, path: &Path) -> Result<Answer, DiskError> {
+        let name = normal(path);
+        let error = |kind| Err(DiskError::new(kind, "make directory", path));
+        if self.names.entry(&name).is_some() {
+            return error(Kind::AlreadyExists);
+        }
+        if !self.names.has_parent(&name) {
+            return error(Kind::NotFound);
+        }
+        self.names.create_directory(&name);
+        Ok(Answer::Done)
+    }
+
+    fn remove_directory(&mut self, path: &Path) -> Result<Answer, DiskError> {
+        let name = normal(path);
+        let error = |kind| DiskError::new(kind, "remove directory", path);
+        match self.names.list(&name) {
+            // As ENOTDIR is read, where it is a file.
+            None => Err(error(Kind::NotFound)),
+            Some(inside) if !inside.is_empty() => {
+                Err(error(Kind::Other).because("the directory is not empty"))
+            }
+            Some(_) => {
+                self.names.directories.remove(&name);
+                Ok(Answer::Done)
+            }
+        }
     }
 }
 

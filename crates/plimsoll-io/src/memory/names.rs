@@ -6,6 +6,7 @@
 //! pending change of the same names: a rename cannot survive the creation it stands on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 
 use super::inode::InodeRef;
@@ -126,15 +127,27 @@ impl Names {
         if !self.directories.contains(directory) {
             return None;
         }
-        let inside = |name: &Path| name != Path::new("") && parent_of(name) == directory;
-        let files = self.present.iter().filter(|(name, _)| inside(name));
-        let folders = self.directories.iter().filter(|name| inside(name));
+        // Paths sort by their components, so all that is below a directory follows it.
+        let below = (Bound::Excluded(directory), Bound::Unbounded);
+        let is_below = |name: &&PathBuf| name.starts_with(directory);
+        let inside = |name: &Path| parent_of(name) == directory;
+        let files = self.present.range::<Path, _>(below).take_while(|(name, _)| is_below(name));
+        let folders = self.directories.range::<Path, _>(below).take_while(is_below);
         let mut entries: Vec<Entry> = files
+            .filter(|(name, _)| inside(name))
             .map(|(name, inode)| entry(name, inode.borrow().length_bytes, false))
-            .chain(folders.map(|name| entry(name, 0, true)))
+            .chain(folders.filter(|name| inside(name)).map(|name| entry(name, 0, true)))
             .collect();
         entries.sort();
         Some(entries)
+    }
+
+    /// What a name stands for.
+    pub(crate) fn entry(&self, name: &Path) -> Option<Entry> {
+        if self.directories.contains(name) {
+            return Some(entry(name, 0, true));
+        }
+        self.present.get(name).map(|inode| entry(name, inode.borrow().length_bytes, false))
     }
 }
 

@@ -16,6 +16,9 @@ pub(crate) enum Chore {
     Delete(PathBuf),
     SyncDirectory(PathBuf),
     List(PathBuf),
+    Stat(PathBuf),
+    MakeDirectory(PathBuf),
+    RemoveDirectory(PathBuf),
 }
 
 /// What a worker answers.
@@ -23,6 +26,7 @@ pub(crate) enum ChoreAnswer {
     Done,
     Opened(OpenFile),
     Entries(Vec<Entry>),
+    Entry(Entry),
 }
 
 /// A finished chore.
@@ -50,6 +54,9 @@ pub(crate) fn do_chore((tag, chore): (u32, Chore)) -> ChoreDone {
         Chore::Delete(path) => names::delete(&path).map(done),
         Chore::SyncDirectory(path) => names::sync_directory(&path).map(done),
         Chore::List(path) => names::list(&path).map(ChoreAnswer::Entries),
+        Chore::Stat(path) => names::stat(&path).map(ChoreAnswer::Entry),
+        Chore::MakeDirectory(path) => names::make_directory(&path).map(done),
+        Chore::RemoveDirectory(path) => names::remove_directory(&path).map(done),
     };
     ChoreDone { tag, result, remark }
 }

@@ -8,6 +8,7 @@
 mod chore;
 mod crew;
 mod geometry;
+mod lanes;
 mod mounts;
 mod names;
 mod open;
@@ -19,6 +20,7 @@ mod wakeup;
 pub(crate) use chore::{Chore, ChoreAnswer, ChoreDone, do_chore};
 pub(crate) use crew::{Crew, block_signals};
 pub(crate) use geometry::Geometry;
+pub(crate) use lanes::Lanes;
 pub(crate) use mounts::Mount;
 pub use open::Caching;
 pub(crate) use open::{OpenFile, OpenRules};

@@ -1,7 +1,8 @@
-//! Names in directories: rename, delete, list, sync. Device nodes are left alone: renaming or
+//! Names in directories: rename, delete, list, stat, sync, and directories themselves. Device nodes are left alone: renaming or
 //! deleting one would not touch the device but break the machine, and so would losing the link
 //! below /dev/disk/by-id that leads to it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -46,20 +47,42 @@ pub(super) fn sync_directory(path: &Path) -> Result<(), DiskError> {
 pub(super) fn list(path: &Path) -> Result<Vec<Entry>, DiskError> {
     let failed = |error: std::io::Error| DiskError::from_errno(errno_of(&error), "list", path);
     let mut entries = Vec::new();
-    for entry in fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let metadata = match entry.metadata() {
+    for found in fs::read_dir(path).map_err(failed)? {
+        let found = found.map_err(failed)?;
+        let metadata = match found.metadata() {
             Ok(metadata) => metadata,
             // Deleted by somebody else since the directory was read.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(failed(error)),
         };
-        entries.push(Entry {
-            name: entry.file_name().to_string_lossy().into_owned(),
-            length_bytes: if metadata.is_dir() { 0 } else { metadata.len() },
-            is_directory: metadata.is_dir(),
-        });
+        entries.push(entry(entry_name(&found.file_name()), &metadata));
     }
     entries.sort();
     Ok(entries)
+}
+
+/// What a name stands for; a symbolic link is what it leads to.
+pub(super) fn stat(path: &Path) -> Result<Entry, DiskError> {
+    let failed = |error: std::io::Error| DiskError::from_errno(errno_of(&error), "stat", path);
+    let metadata = fs::metadata(path).map_err(failed)?;
+    Ok(entry(entry_name(path.file_name().unwrap_or_default()), &metadata))
+}
+
+pub(super) fn make_directory(path: &Path) -> Result<(), DiskError> {
+    fs::create_dir(path)
+        .map_err(|error| DiskError::from_errno(errno_of(&error), "make directory", path))
+}
+
+pub(super) fn remove_directory(path: &Path) -> Result<(), DiskError> {
+    fs::remove_dir(path)
+        .map_err(|error| DiskError::from_errno(errno_of(&error), "remove directory", path))
+}
+
+fn entry_name(name: &OsStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+fn entry(name: String, metadata: &fs::Metadata) -> Entry {
+    let is_directory = metadata.is_dir();
+    Entry { name, length_bytes: if is_directory { 0 } else { metadata.len() }, is_directory }
 }

@@ -148,6 +148,7 @@ impl State {
         let result = done.result.map(|answer| match answer {
             ChoreAnswer::Done => Answer::Done,
             ChoreAnswer::Entries(entries) => Answer::Entries(entries),
+            ChoreAnswer::Entry(entry) => Answer::Entry(entry),
             ChoreAnswer::Opened(file) => Answer::Opened(self.add_file(file)),
         });
         self.finish(pending, result, now);

@@ -61,6 +61,11 @@ impl State {
             Action::Delete { path } => self.start_chore(pending, Chore::Delete(path)),
             Action::SyncDirectory { path } => self.start_chore(pending, Chore::SyncDirectory(path)),
             Action::List { path } => self.start_chore(pending, Chore::List(path)),
+            Action::Stat { path } => self.start_chore(pending, Chore::Stat(path)),
+            Action::MakeDirectory { path } => self.start_chore(pending, Chore::MakeDirectory(path)),
+            Action::RemoveDirectory { path } => {
+                self.start_chore(pending, Chore::RemoveDirectory(path))
+            }
         }
     }
 
@@ -183,13 +188,13 @@ impl State {
         };
         let tag = *tag;
         if let Some(state) = self.files.remove(&file) {
-            self.names.push((tag, Chore::Close(state.file)));
+            self.names.push(tag, Chore::Close(state.file));
         }
     }
 
     fn start_chore(&mut self, pending: Pending, chore: Chore) {
         let tag = self.pending.insert(pending);
-        self.names.push((tag, chore));
+        self.names.push(tag, chore);
     }
 }
 

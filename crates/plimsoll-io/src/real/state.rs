@@ -12,7 +12,7 @@ use super::durable::DurableWays;
 use super::table::{FileState, Pending, PendingTable};
 use crate::arena::{Arena, CHUNK_BYTES, CHUNKS_REGISTERED_MAX, NewChunk};
 use crate::net::{Order, WatchTable};
-use crate::posix::{Chore, ChoreDone, Crew, OpenRules, Wakeup, do_chore, lockable_memory};
+use crate::posix::{Chore, ChoreDone, Crew, Lanes, OpenRules, Wakeup, do_chore, lockable_memory};
 use crate::transfer::{Transfer, TransferQueue, Transferred};
 use crate::{Answer, Buffer, Clock, Completion, DiskError, FileId, Nanos, Outcome};
 
@@ -37,7 +37,7 @@ pub(super) struct State {
     pub(super) backlog: VecDeque<Transfer>,
     /// Tags pushed since the last flush.
     pub(super) unflushed: Vec<u32>,
-    pub(super) names: Crew<(u32, Chore), ChoreDone>,
+    pub(super) names: Lanes,
     pub(super) extensions: Crew<(u32, Chore), ChoreDone>,
     pub(super) pending: PendingTable,
     pub(super) files: BTreeMap<FileId, FileState>,
@@ -52,7 +52,6 @@ pub(super) struct State {
 impl State {
     /// A disk with nothing open.
     pub(super) fn new(options: &RealDiskOptions, chosen: Chosen, wakeup: &Arc<Wakeup>) -> Self {
-        let crew = |name, threads_max| Crew::new(name, threads_max, wakeup.clone(), do_chore);
         Self {
             method: chosen.method.name(),
             remarks: chosen.remarks,
@@ -69,8 +68,8 @@ impl State {
             in_queue: 0,
             backlog: VecDeque::new(),
             unflushed: Vec::new(),
-            names: crew("plimsoll-names", 1),
-            extensions: crew("plimsoll-extend", EXTEND_THREADS_MAX),
+            names: Lanes::new(wakeup.clone()),
+            extensions: Crew::new("plimsoll-extend", EXTEND_THREADS_MAX, wakeup.clone(), do_chore),
             pending: PendingTable::default(),
             files: BTreeMap::new(),
             next_file: 0,
