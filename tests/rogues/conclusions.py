@@ -150,4 +150,13 @@ def _read(home: Path, exit_code: int | None, seconds: float) -> Concluded:
         text=json.dumps(verdict, ensure_ascii=False) + said + complained,
         exit_code=exit_code,
         seconds=seconds,
+        cpu_busy=_cpu_busy(home / "run/summary.json"),
     )
+
+
+def _cpu_busy(summary: Path) -> float | None:
+    """The mean share of the processors in use while a run measured."""
+    if not summary.exists():
+        return None
+    level = json.loads(summary.read_text()).get("machine", {}).get("cpu_busy")
+    return None if level is None else float(level["mean"])

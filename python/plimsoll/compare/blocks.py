@@ -66,6 +66,7 @@ class Estimate:
         why_not: why nothing can be said.
         is_open: whether runs of our own could say more: such a figure is called neither better nor
             worse. Of what others print once, only the direction will ever be known.
+        withheld: the largest share of it that a load generator without a processor can be.
     """
 
     value: float | None
@@ -76,6 +77,7 @@ class Estimate:
     block_s: float | None = None
     why_not: str = ""
     is_open: bool = False
+    withheld: float = 0.0
 
 
 def of_blocks(value: float | None, moments: Sequence[Moment], scale: float = 1.0) -> Estimate:

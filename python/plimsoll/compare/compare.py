@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from plimsoll.compare.blocks import Estimate, of_blocks, of_runs
@@ -35,6 +36,7 @@ from plimsoll.compare.figures import (
 )
 from plimsoll.compare.sides import ComparisonError, RunRead, Side, moments_of
 from plimsoll.compare.student_t import quantile
+from plimsoll.compare.withheld import withheld_share
 from plimsoll.documents.comparison import (
     ComparedFigure,
     ComparedSide,
@@ -173,7 +175,8 @@ def _of_one_run(figure: Figure, run: RunRead, value: float) -> Estimate:
         return Estimate(value, why_not=why, is_open=run.stated is None and not is_imported(run))
     if run.stated is not None:
         return Estimate(value, why_not="a paper prints one number")
-    return of_blocks(value, moments_of(run.moments(figure.metrics), figure.kind), figure.scale)
+    found = of_blocks(value, moments_of(run.moments(figure.metrics), figure.kind), figure.scale)
+    return replace(found, withheld=withheld_share(figure, run.summary))
 
 
 def difference(figure: Figure, first: Estimate, other: Estimate, count: int = 1) -> Difference:
@@ -204,6 +207,8 @@ def difference(figure: Figure, first: Estimate, other: Estimate, count: int = 1)
         is_open = all(estimate.is_open for estimate in unsure)
         return found.replace(word=UNDECIDED if is_open and word != SAME else word, why=why)
     low, high = _interval(ratio, first, other, count)
+    # What was withheld from the first made the other look better, and the other way round.
+    low, high = low * (1 - first.withheld), high / max(1 - other.withheld, NOTHING)
     basis = " and ".join(dict.fromkeys((first.basis, other.basis)))
     return found.replace(low=low, high=high, word=_word(figure, low, high), basis=basis)
 

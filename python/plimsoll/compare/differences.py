@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from plimsoll.compare.sides import RunRead, Side
+from plimsoll.compare.withheld import withheld_from
 from plimsoll.documents.comparison import SideBySide
 from plimsoll.documents.summary import Summary
 from plimsoll.files.folder import Content
@@ -105,6 +106,10 @@ def _remarks(run: RunRead) -> list[str]:
         found.append("the run was cut off and went on: its figures are of what came after")
     if run.verdict is not None:
         found += run.verdict.warnings
+    found += [
+        f"{doubt.text}; its intervals are wider by what that can have changed"
+        for doubt, _ in withheld_from(summary)
+    ]
     if summary.debug_build:
         found.append("a debug build of Plimsoll, which measures itself")
     return found
