@@ -258,3 +258,68 @@ def test_what_another_program_wrote_is_not_judged(tmp_path: Path) -> None:
     result = verify(reserve)
     assert result.returncode == 2, result.stdout
     assert "not judged: it is by its name a log" in result.stdout
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """A database that was written for seconds and closed, and what its file held before."""
+    home = tmp_path_factory.mktemp("written")
+    plan = home / "plan.toml"
+    plan.write_text(
+        'kind = "plan"\nschema_version = 1\n'
+        f'[[target]]\nname = "disk"\npath = "{home}"\n'
+        '[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
+        '[[workload]]\nname = "mix"\nload = { sessions = 2 }\n'
+        '[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "measure"\nduration_s = 4\n'
+        '[[phase]]\nkind = "stop"\n'
+    )
+    path = home / "one" / "database001.edb"
+    before = b""
+    for number, verb in enumerate(("prepare", "run")):
+        command = [*PLIMSOLL, verb, str(plan), "--yes", "--quiet", "--allow-system-disk"]
+        done = subprocess.run(
+            [*command, "--out", str(home / f"run{number}")],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert (home / f"run{number}").exists(), done.stderr
+        before = before or path.read_bytes()
+    return path, before
+
+
+def test_a_lost_write_is_told_by_the_flush_map(written: tuple[Path, bytes], tmp_path: Path) -> None:
+    """What a page held before has a checksum that fits; only the flush map knows that it is old.
+
+    Where there is no map, nothing was compared, and that is said.
+    """
+    path, before = written
+    after = path.read_bytes()
+    place = tmp_path / "database001.edb"
+    map_file = shutil.copy(path.with_suffix(".jfm"), tmp_path)
+    changed = [
+        at
+        for at in range(2 * PAGE, min(len(before), len(after)), PAGE)
+        if before[at : at + PAGE] != after[at : at + PAGE] and any(before[at : at + PAGE])
+    ]
+    lost = changed[len(changed) // 2 :][:6]
+    assert len(lost) == 6
+    place.write_bytes(after)
+    sound = verify(place)
+    assert (sound.returncode, "flush map" in sound.stdout) == (0, False), sound.stdout
+    old = bytearray(after)
+    for at in lost:
+        old[at : at + PAGE] = before[at : at + PAGE]
+    place.write_bytes(old)
+    result = verify(place, "--json")
+    assert result.returncode == 1, result.stdout
+    (file,) = json.loads(result.stdout)["files"]
+    # After three writes, or six, the type of the flush comes round.
+    assert 1 <= file["lost"] <= 6 and file["lost_first"] * PAGE + PAGE in lost
+    assert file["flush_map"] == map_file
+    assert file["bad"] == 0 and any("lost (-1119)" in reason for reason in file["reasons"])
+    Path(map_file).unlink()
+    alone = verify(place)
+    assert alone.returncode == 0 and "not compared with a flush map" in alone.stdout
+    assert verify(place, path.with_suffix(".jfm")).returncode == 1, "a map that is named"

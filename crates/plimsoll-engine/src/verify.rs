@@ -26,7 +26,7 @@ pub use report::{
 };
 
 use crate::deep::{DeepOptions, pages_in_use, verify_deep};
-use crate::flushmap::{FlushMap, read_flush_map};
+use crate::flushmap::{FlushMap, flush_map_path, read_flush_map};
 use crate::reader::ReadError;
 use crate::{DatabaseHeader, DatabaseState, FileType, FormatError};
 
@@ -53,8 +53,9 @@ pub struct VerifyOptions {
     pub reads_outstanding: usize,
     /// Findings listed per file; further ones are counted only.
     pub findings_max: usize,
-    /// Where the flush map of a database may be. A page of a clean database whose last write it
-    /// does not carry was lost; without a map nobody can tell.
+    /// Where the flush map of a database may be, apart from beside it and among the files that are
+    /// verified. A page of a clean database whose last write it does not carry was lost; without a
+    /// map nobody can tell.
     pub flush_maps: Vec<PathBuf>,
     /// Told now and then how far the work is.
     pub progress: Option<ProgressSink>,
@@ -107,6 +108,9 @@ pub async fn verify(
     assert!(options.reads_outstanding > 0, "at least one read must be in flight");
     let mut report = VerifyReport::default();
     let mut links = Vec::new();
+    let named = paths.iter().filter(|path| has_extension(path, "jfm")).cloned();
+    let flush_maps = options.flush_maps.iter().cloned().chain(named).collect();
+    let options = &VerifyOptions { flush_maps, ..options.clone() };
     for (number, path) in paths.iter().enumerate() {
         let (file_report, link) = verify_file(files, handle, path, options, number).await;
         report.files.push(file_report);
@@ -175,7 +179,7 @@ async fn verify_open(
     let fault = |fault| ReadError::Format { path: file.path().to_owned(), fault };
     let error = match DatabaseHeader::choose(&start) {
         Ok((header, _)) => {
-            let map = flush_map_of(files, options, &header).await;
+            let map = flush_map_of(files, file.path(), options, &header).await;
             let (report, blank) =
                 database::verify_database(file, handle, options, &start, Some(header), map).await?;
             return Ok((report, None, blank));
@@ -216,22 +220,29 @@ async fn verify_open(
     Ok((report, None, None))
 }
 
-/// The flush map of a clean database. That of any other may be behind its pages.
+/// The flush map of a clean database, and where it is. That of any other may be behind its pages.
 async fn flush_map_of(
     files: &Files,
+    database: &Path,
     options: &VerifyOptions,
     header: &DatabaseHeader,
-) -> Option<FlushMap> {
+) -> Option<(PathBuf, FlushMap)> {
     if header.state != DatabaseState::Clean {
         return None;
     }
     let context = Context::of(Purpose::Checksum);
-    for path in &options.flush_maps {
+    // An older copy beside it, under another name, would be accused of what was written since.
+    let beside = has_extension(database, "edb").then(|| flush_map_path(database));
+    for path in beside.iter().chain(&options.flush_maps) {
         if let Some(map) = read_flush_map(files, path, header.signature, context).await {
-            return Some(map);
+            return Some((path.clone(), map));
         }
     }
     None
+}
+
+fn has_extension(path: &Path, expected: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(expected))
 }
 
 /// Bytes at the start of the file that show what it is: two headers and the first page of the

@@ -88,6 +88,11 @@ def _show(file: plimsoll.VerifiedFile) -> None:
     )
     for reason in file["reasons"]:
         typer.echo(f"  {reason}")
+    if file["kind"] == "database" and file["state"] == "Clean" and not file["flush_map"]:
+        typer.echo(
+            "  not compared with a flush map, so a page whose last write was lost looks sound; "
+            "name its .jfm, too"
+        )
     if deep := file.get("deep"):
         typer.echo(
             f"  deep: {deep['tables']} tables, {deep['records']:,} records, "

@@ -43,6 +43,11 @@ class VerifiedFile(TypedDict):
     wrong_page_number: int
     uninitialized: int
     unreadable: int
+    #: The map that pages of a clean database were compared with.
+    flush_map: str | None
+    #: Pages whose last write was lost, and the first of them.
+    lost: int
+    lost_first: int
     seconds: float
     mib_per_s: float
     findings: list[DamagedPage]

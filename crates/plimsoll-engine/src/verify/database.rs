@@ -1,6 +1,7 @@
 //! Databases: two headers, then pages.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use plimsoll_io::{DiskError, File, Handle, is_zero};
@@ -107,6 +108,10 @@ impl PageChecker {
             }
             PageClass::Uninitialized => {
                 self.report.uninitialized += 1;
+                // Where free pages are known, those that are needed are named by that.
+                if self.blank.is_none() {
+                    self.note_flush_type(page_number, page);
+                }
                 self.note_blank(page_number);
                 return;
             }
@@ -239,7 +244,7 @@ pub(super) async fn verify_database(
     options: &VerifyOptions,
     start: &[u8],
     header: Option<DatabaseHeader>,
-    map: Option<FlushMap>,
+    map: Option<(PathBuf, FlushMap)>,
 ) -> Result<(FileReport, BlankPages), ReadError> {
     let size = match &header {
         Some(header) => header.page_size(),
@@ -261,6 +266,8 @@ pub(super) async fn verify_database(
         Reach::Blank(page) if is_clean => report.note_blank(&[(page, page)]),
         Reach::Blank(_) | Reach::Unknown => {}
     }
+    let (map_path, map) = map.unzip();
+    report.flush_map = map_path;
     report.state = header.as_ref().map(|header| format!("{:?}", header.state));
     report.trailing_bytes = file_bytes % page_bytes;
     report.headers = (0..2).map(|copy| check_header(start, copy, size)).collect();

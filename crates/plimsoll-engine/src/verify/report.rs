@@ -95,11 +95,13 @@ pub struct FileReport {
     /// Pages never written where the database holds something; only those needed to know its
     /// length, unless more was asked for.
     pub blank_in_use: u64,
+    /// The flush map that the pages of a clean database were compared with; without one nobody can
+    /// tell whether the last write of a page was lost.
+    #[serde(serialize_with = "as_text_if_any")]
+    pub flush_map: Option<PathBuf>,
     /// Sound pages that are older than the flush map says: the last write of each was lost.
-    #[serde(skip)]
     pub lost: u64,
     /// The first of them.
-    #[serde(skip)]
     pub lost_first: PageNumber,
     /// Reads done.
     pub reads: u64,
@@ -192,6 +194,14 @@ impl Finding {
 
 /// A name that is not UTF-8 must neither be lost nor end the report.
 fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&text_of(path))
+}
+
+fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_deref().map(text_of).serialize(serializer)
+}
+
+fn text_of(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         text.push_str(chunk.valid());
@@ -199,7 +209,7 @@ fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
             text.push_str(&format!("\\x{byte:02X}"));
         });
     }
-    serializer.serialize_str(&text)
+    text
 }
 
 impl FileReport {
@@ -225,6 +235,7 @@ impl FileReport {
             trailing_bytes: 0,
             pages_missing: 0,
             blank_in_use: 0,
+            flush_map: None,
             lost: 0,
             lost_first: 0,
             reads: 0,

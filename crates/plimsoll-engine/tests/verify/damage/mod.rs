@@ -11,6 +11,7 @@ mod files;
 mod logs;
 mod pages;
 mod patient;
+mod stale;
 
 use std::collections::BTreeMap;
 
