@@ -168,14 +168,6 @@ BUGS = (
         "mixed_files::a_new_database_in_the_place_of_another_is_refused_while_their_log_is_to_be_redone",
     ),
     Bug(
-        "redo writes to a database that was marked clean",
-        "replay/whose.rs",
-        "Ok(Change::InFile)",
-        "Ok(if PLANTED { Change::Redone } else { Change::InFile })",
-        "lives",
-        "mixed_files::a_database_that_was_marked_clean_before_the_kill_is_not_written_by_redo",
-    ),
-    Bug(
         "redo begins at the checkpoint, whatever the headers ask for",
         "instance/open.rs",
         "checkpoint.generation == oldest",
@@ -221,13 +213,6 @@ BUGS = (
         "flushmap.rs",
         'Some((map, damaged)) if crate::planted("a flush map of another time is believed")',
         'Some((map, damaged)) if PLANTED || crate::planted("a flush map of another time is believed")',
-        *CHAINS,
-    ),
-    Bug(
-        "a durable hold ends with its process, in chains",
-        "instance/holds.rs",
-        "            durable: RefCell::new(durable),",
-        "            durable: RefCell::new(if PLANTED { NamedHolds::new() } else { durable }),",
         *CHAINS,
     ),
     Bug(

@@ -10,11 +10,8 @@ use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_engine::{DatabaseHeader, LogTime, PageSize, Signature, create_database};
-use plimsoll_io::{
-    Context, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk, MemoryOptions,
-    NANOS_PER_SECOND, Random,
-};
+use plimsoll_engine::{LogTime, PageSize, Signature, create_database};
+use plimsoll_io::{Context, Files, Handle, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
 
 use crate::life::*;
 use crate::support::*;
@@ -262,55 +259,4 @@ fn a_log_that_another_instance_writes_is_refused() {
         assert_eq!(rows_with(&instance, tree, 1).await, 2 * ROWS as usize);
         instance.close().await.unwrap();
     });
-}
-
-fn needs_recovery(disk: &Rc<MemoryDisk>, number: u8) -> bool {
-    let bytes = disk.bytes(database_path(number)).unwrap();
-    let copies = [&bytes[..4096], &bytes[4096..8192]];
-    let header = copies.into_iter().find_map(|copy| DatabaseHeader::decode(copy).ok());
-    header.expect("one copy is sound").needs_recovery()
-}
-
-/// Why it matters: redo puts images back over pages that look newer. A file whose header says clean
-/// would be older than that for a while, and nobody would redo it if it were opened by itself then.
-#[test]
-fn a_database_that_was_marked_clean_before_the_kill_is_not_written_by_redo() {
-    let setup = Setup { cache_frames: 64, ..two_databases() };
-    let latency = LatencyPlan::of(Latency::Constant(400_000));
-    let memory = MemoryOptions { latency, ..MemoryOptions::default() };
-    let (mut closed_in_part, mut recoveries) = (0, 0);
-    for after_ns in (0..120).map(|step| step * 500_000) {
-        let disk = disk_with_databases(1, &setup, memory.clone());
-        let of_life = setup.clone();
-        live(&disk, move |files, handle| async move {
-            let instance = open_with(&files, &handle, options(&of_life)).await;
-            for number in 1..=2 {
-                let tree = instance.create_tree(number, 1, 50, 0, 16).await.unwrap();
-                insert(&instance, tree, 0..ROWS, number).await;
-            }
-            drop(handle.spawn(instance.close()));
-            handle.sleep(after_ns).await;
-        });
-        if needs_recovery(&disk, 1) || !needs_recovery(&disk, 2) {
-            continue;
-        }
-        closed_in_part += 1;
-        let before = disk.bytes(database_path(1)).unwrap();
-        for dies_after_ns in (0..40).map(|step| step * 1_000_000) {
-            let (again, of_life) =
-                (disk.crash_image(Loss::Nothing, &mut Random::from_seed(1)), setup.clone());
-            live(&again, move |files, handle| async move {
-                let beside = handle.clone();
-                drop(
-                    handle.spawn(async move { open(&files, &beside, &of_life, 2).await.map(drop) }),
-                );
-                handle.sleep(dies_after_ns).await;
-            });
-            if !needs_recovery(&again, 1) {
-                recoveries += 1;
-                assert!(again.bytes(database_path(1)).unwrap() == before, "{after_ns} ns");
-            }
-        }
-    }
-    assert!(closed_in_part > 0 && recoveries > 0, "{closed_in_part} {recoveries}");
 }
