@@ -265,9 +265,14 @@ def run_program(arguments: Sequence[str]) -> int:
         _write_no_more()
         return exit_codes.INTERRUPTED
     except Exception as error:
-        return _told(error)
+        return _interrupted() if _is_interrupted_query(error) else _told(error)
     # The library answers Ctrl-C with the shell's number for it.
     return _interrupted() if code == CTRL_C else code if isinstance(code, int) else 0
+
+
+def _is_interrupted_query(error: Exception) -> bool:
+    """Whether a signal arrived while DuckDB worked: it tells of it by an error of its own."""
+    return type(error) is RuntimeError and str(error) == "Query interrupted"
 
 
 def _interrupted() -> int:

@@ -120,8 +120,9 @@ def run_plan(
         samples = SampleStore(run_folder, plan.run)
         drives = DriveWatch(disks)
         outcome: Outcome | None = None
-        try:
-            with _stopping_on_signals(run.stop):
+        # Also while the folder is written: what was measured is kept whole.
+        with _stopping_on_signals(run.stop):
+            try:
 
                 def sampled(table: Columns) -> str | None:
                     kernel_log.gather(disks)
@@ -149,23 +150,27 @@ def run_plan(
                 ):
                     check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
                 kernel_log.errors_about(disks).write(run_folder / folder.KERNEL_LOG)
-            health_after = smart.read_smart(disks)
-            counted_after = error_counters.read_counters(disks) | smart.counters_of(health_after)
-            drive_health = drives.found(health, health_after)
-            if drive_health.drives:
-                drive_health.write(run_folder / folder.DRIVE_HEALTH)
-            first = error_counters.first_of([*counted_before, counted])
-            error_counters.compared(first, counted_after).write(run_folder / folder.DEVICE_ERRORS)
-            samples.finish()
-            _write_histograms(run_folder, plan.run, outcome)
-            write_points(run_folder, outcome)
-            if not modelled and outcome.ending == "complete":
-                content = measure_content(plan.run, plan.judgement.duplicate_percent)
-                content.write(run_folder / folder.CONTENT)
-            kept = outcome.replace(figures=ABSENT)
-            kept.write(run_folder / folder.OUTCOME)
-        except (OSError, duckdb.Error) as error:
-            raise RunFolderLostError(run_folder, error, outcome or _stopped(run)) from error
+                health_after = smart.read_smart(disks)
+                counted_after = error_counters.read_counters(disks) | smart.counters_of(
+                    health_after
+                )
+                drive_health = drives.found(health, health_after)
+                if drive_health.drives:
+                    drive_health.write(run_folder / folder.DRIVE_HEALTH)
+                first = error_counters.first_of([*counted_before, counted])
+                error_counters.compared(first, counted_after).write(
+                    run_folder / folder.DEVICE_ERRORS
+                )
+                samples.finish()
+                _write_histograms(run_folder, plan.run, outcome)
+                write_points(run_folder, outcome)
+                if not modelled and outcome.ending == "complete":
+                    content = measure_content(plan.run, plan.judgement.duplicate_percent)
+                    content.write(run_folder / folder.CONTENT)
+                kept = outcome.replace(figures=ABSENT)
+                kept.write(run_folder / folder.OUTCOME)
+            except (OSError, duckdb.Error) as error:
+                raise RunFolderLostError(run_folder, error, outcome or _stopped(run)) from error
     return kept
 
 
