@@ -22,6 +22,7 @@ phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 4 }, { kind = "s
 #: A run whose process is asked to end when its samples are about to be joined.
 LATE = """
 import os, signal, sys
+from pathlib import Path
 import plimsoll
 from plimsoll.run.execute import SampleStore
 
@@ -32,7 +33,7 @@ def finish_late(self):
     finish(self)
 
 SampleStore.finish = finish_late
-result = plimsoll.qualify(plimsoll.parse_plan(sys.argv[1]), sys.argv[2])
+result = plimsoll.qualify(plimsoll.parse_plan(sys.argv[1]), Path(sys.argv[2]))
 print(result.ending)
 """
 
