@@ -13,8 +13,8 @@ use crate::store::Store;
 /// The families of this version. A further one is a folder and a line here.
 pub fn built_in() -> Families {
     Families::of(vec![
-        Rc::new(Records),
-        Rc::new(Files),
+        Rc::new(Records::default()),
+        Rc::new(Files::default()),
         Rc::new(Store),
         Rc::new(MailFamily::real()),
     ])

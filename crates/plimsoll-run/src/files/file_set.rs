@@ -33,7 +33,7 @@ pub struct OpenFile {
     path: PathBuf,
     size_bytes: u64,
     recipe: Recipe,
-    witness: Option<Witness>,
+    witness: Option<Rc<Witness>>,
     next_version: Cell<u64>,
     /// Blocks that are read to be changed, or written, where that can meet.
     held: RefCell<Vec<(u64, u64)>>,
@@ -230,7 +230,8 @@ impl OpenFile {
                 path.display()
             )));
         }
-        let witness = settings.verify.then(|| Witness::new(recipe, spec.size_bytes, is_new));
+        let witness =
+            settings.verify.then(|| Rc::new(Witness::new(recipe, spec.size_bytes, is_new)));
         Ok(OpenFile {
             file,
             path,
@@ -241,6 +242,11 @@ impl OpenFile {
             held: RefCell::default(),
             one_let_go: Notify::new(),
         })
+    }
+
+    /// Who knows what it should hold, where it is verified.
+    pub fn witness(&self) -> Option<&Rc<Witness>> {
+        self.witness.as_ref()
     }
 
     /// Where it lies.
@@ -348,16 +354,18 @@ async fn prepare(
     Ok(run.files.sync_directory(parent, context).await?)
 }
 
-/// Reads a whole file and judges every sector.
+/// Reads a whole file and judges every sector: whether it is whole and at its place, and where this
+/// run wrote it, whether it holds what was written last. A load does not read again all that it
+/// wrote, and a write that was lost leaves a sector that is sound.
 ///
 /// # Errors
 /// When its sectors do not say who they are, what the disk reports, or a wish to stop.
 pub async fn checksum(
     run: &RunContext,
-    number: u16,
-    position: usize,
+    (number, position): (u16, usize),
     instance: &InstanceSpec,
     reads: ChecksumReads,
+    witness: Option<Rc<Witness>>,
 ) -> Result<ChecksumReport, RunError> {
     let settings: FilesInstance = instance.options_as().map_err(RunError::Spec)?;
     if !settings.verify {
@@ -390,11 +398,14 @@ pub async fn checksum(
         for (index, sector) in buffer.chunks_exact(SECTOR_BYTES).enumerate() {
             report.pages_seen += 1;
             let offset = start + (index * SECTOR_BYTES) as u64;
-            if let Err(what) = recipe.version_of(offset, sector) {
+            let number = offset / SECTOR_BYTES as u64;
+            let found = recipe.version_of(offset, sector).and_then(|version| {
+                witness.as_ref().map_or(Ok(()), |witness| witness.judge(number, version))
+            });
+            if let Err(what) = found {
                 report.bad += 1;
                 if report.reasons.is_empty() {
-                    let sector = offset / SECTOR_BYTES as u64;
-                    report.reasons.push(format!("sector {sector}: {what}"));
+                    report.reasons.push(format!("sector {number}: {what}"));
                 }
             }
         }

@@ -12,6 +12,8 @@ mod spec;
 mod witness;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -33,10 +35,16 @@ use file_set::{FileSet, OpenFile};
 use metrics::{METRICS, OPERATIONS};
 use service::{FilePair, LoadedFile};
 use spec::{BelowBlock, FilesDatabase, FilesInstance, FilesSpec};
+use witness::Witness;
 
 const BACKEND: &str = "files";
+
 /// See the module text.
-pub struct Files;
+#[derive(Default)]
+pub struct Files {
+    /// What each verified file of this run should hold, also when it is closed.
+    witnesses: RefCell<BTreeMap<PathBuf, Rc<Witness>>>,
+}
 
 impl Family for Files {
     fn name(&self) -> &'static str {
@@ -116,8 +124,13 @@ impl Family for Files {
         instance: &'a InstanceSpec,
     ) -> Work<'a, Result<Rc<dyn Backend>, RunError>> {
         Box::pin(async move {
-            let opened: Rc<dyn Backend> = Rc::new(FileSet::open(run, number, instance).await?);
-            Ok(opened)
+            let opened = Rc::new(FileSet::open(run, number, instance).await?);
+            for file in opened.files() {
+                if let Some(witness) = file.witness() {
+                    self.witnesses.borrow_mut().insert(file.path().to_owned(), witness.clone());
+                }
+            }
+            Ok(opened as Rc<dyn Backend>)
         })
     }
 
@@ -129,7 +142,9 @@ impl Family for Files {
         instance: &'a InstanceSpec,
         reads: ChecksumReads,
     ) -> Work<'a, Result<ChecksumReport, RunError>> {
-        Box::pin(file_set::checksum(run, number, position, instance, reads))
+        let path = instance.database_path(position);
+        let witness = self.witnesses.borrow().get(&path).cloned();
+        Box::pin(file_set::checksum(run, (number, position), instance, reads, witness))
     }
 
     fn start(&self, load: LoadStart<'_>) -> Result<Box<dyn RunningLoad>, RunError> {

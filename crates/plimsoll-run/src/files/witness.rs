@@ -107,15 +107,23 @@ impl Witness {
                 |what: String| format!("sector {number} is not what was written there: {what}");
             let found =
                 self.recipe.version_of(number * SECTOR_BYTES as u64, sector).map_err(wrong)?;
-            let known = &mut self.state.borrow_mut().versions[number as usize];
-            if *known != UNKNOWN && u64::from(*known) != found {
-                return Err(wrong(format!(
-                    "it holds version {found}, but version {known} was written last"
-                )));
-            }
-            *known = found as u32;
+            self.judge(number, found).map_err(wrong)?;
+            self.state.borrow_mut().versions[number as usize] = found as u32;
         }
         Ok(())
+    }
+
+    /// Holds the version that a sector was found to have against what was written last, where that
+    /// is known.
+    ///
+    /// # Errors
+    /// Both versions.
+    pub fn judge(&self, sector: u64, found: u64) -> Result<(), String> {
+        let known = self.state.borrow().versions[sector as usize];
+        match known == UNKNOWN || u64::from(known) == found {
+            true => Ok(()),
+            false => Err(format!("it holds version {found}, but version {known} was written last")),
+        }
     }
 }
 

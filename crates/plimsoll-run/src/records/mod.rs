@@ -11,6 +11,9 @@ mod raw_files;
 mod spec;
 mod store;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,7 +39,7 @@ pub(crate) use engine::{
 };
 pub(crate) use existing::begins_blank;
 pub(crate) use open::OpenEngine;
-use raw_files::RawFiles;
+use raw_files::{RawFiles, Versions};
 use spec::{RecordsDatabase, RecordsSpec};
 pub(crate) use spec::{RecordsInstance, as_crashed, page_bytes};
 use store::RecordStore;
@@ -47,7 +50,11 @@ const OPERATIONS: [&str; 4] =
     [Kind::ALL[0].name(), Kind::ALL[1].name(), Kind::ALL[2].name(), Kind::ALL[3].name()];
 
 /// See the module text.
-pub struct Records;
+#[derive(Default)]
+pub struct Records {
+    /// What this run wrote to each raw file, also when it is closed.
+    written: RefCell<BTreeMap<PathBuf, Versions>>,
+}
 
 impl Family for Records {
     fn name(&self) -> &'static str {
@@ -140,11 +147,12 @@ impl Family for Records {
         instance: &'a InstanceSpec,
     ) -> Work<'a, Result<Rc<dyn Backend>, RunError>> {
         Box::pin(async move {
-            let opened: Rc<dyn Backend> = match instance.backend == RAW_FILES {
-                true => Rc::new(RawFiles::open(run, number, instance).await?),
-                false => Rc::new(EngineInstance::open(run, number, instance).await?),
-            };
-            Ok(opened)
+            if instance.backend != RAW_FILES {
+                return Ok(Rc::new(EngineInstance::open(run, number, instance).await?) as _);
+            }
+            let opened = RawFiles::open(run, number, instance).await?;
+            self.written.borrow_mut().extend(opened.written());
+            Ok(Rc::new(opened) as Rc<dyn Backend>)
         })
     }
 
@@ -156,10 +164,12 @@ impl Family for Records {
         instance: &'a InstanceSpec,
         reads: ChecksumReads,
     ) -> Work<'a, Result<ChecksumReport, RunError>> {
-        match instance.backend == RAW_FILES {
-            true => Box::pin(raw_files::checksum(run, number, position, instance, reads)),
-            false => Box::pin(engine::checksum(run, position, instance, reads)),
+        if instance.backend != RAW_FILES {
+            return Box::pin(engine::checksum(run, position, instance, reads));
         }
+        let path = instance.database_path(position);
+        let written = self.written.borrow().get(&path).cloned().unwrap_or_default();
+        Box::pin(raw_files::checksum(run, (number, position), instance, reads, written))
     }
 
     fn start(&self, load: LoadStart<'_>) -> Result<Box<dyn RunningLoad>, RunError> {

@@ -42,6 +42,9 @@ const LOG_BYTES: u64 = 16 << 20;
 const HEADER_BYTES: usize = 24;
 const CHECK_BYTES: usize = 8;
 
+/// The version of each page that this run wrote.
+pub type Versions = Rc<RefCell<HashMap<u64, u64>>>;
+
 struct RawDatabase {
     file: File,
     path: PathBuf,
@@ -53,8 +56,7 @@ struct RawDatabase {
     busy: RefCell<BTreeSet<u64>>,
     /// Pages that are being read: how many read them, and whether a write was under way meanwhile.
     readers: RefCell<BTreeMap<u64, (u32, bool)>>,
-    /// The version of each page that this run wrote.
-    written: RefCell<HashMap<u64, u64>>,
+    written: Versions,
 }
 
 /// See the module text.
@@ -72,6 +74,11 @@ pub struct RawFiles {
 }
 
 impl RawFiles {
+    /// What this run wrote to each file, as it goes on.
+    pub fn written(&self) -> impl Iterator<Item = (PathBuf, Versions)> {
+        self.databases.iter().map(|database| (database.path.clone(), database.written.clone()))
+    }
+
     /// Prepares the files that do not exist and opens all of them.
     ///
     /// # Errors
@@ -270,7 +277,7 @@ impl RawDatabase {
             inserts: Cell::new(0),
             busy: RefCell::default(),
             readers: RefCell::default(),
-            written: RefCell::default(),
+            written: Versions::default(),
         })
     }
 
@@ -414,16 +421,17 @@ fn verdict_on(bytes: &[u8], seed: u64, page: u64) -> PageVerdict {
     if word(0) == seed && word(8) == page { PageVerdict::Good } else { PageVerdict::Elsewhere }
 }
 
-/// Reads a whole file and judges every page.
+/// Reads a whole file and judges every page, also whether it is the version that this run wrote
+/// last: a load does not read again all that it wrote.
 ///
 /// # Errors
 /// What the disk reports, or a wish to stop.
 pub async fn checksum(
     run: &RunContext,
-    number: u16,
-    position: usize,
+    (number, position): (u16, usize),
     instance: &InstanceSpec,
     reads: ChecksumReads,
+    written: Versions,
 ) -> Result<ChecksumReport, RunError> {
     let spec = &instance.databases[position];
     let path = instance.database_path(position);
@@ -447,7 +455,13 @@ pub async fn checksum(
         };
         let buffer: Buffer = read.await?;
         for (index, bytes) in buffer.chunks_exact(page_bytes).enumerate() {
-            report.note(verdict_on(bytes, spec.seed, start / page_bytes as u64 + index as u64));
+            let page = start / page_bytes as u64 + index as u64;
+            let verdict = verdict_on(bytes, spec.seed, page);
+            report.note(verdict);
+            let expected = written.borrow().get(&page).copied();
+            if let (PageVerdict::Good, Some(expected)) = (verdict, expected) {
+                report.compare(page, version_of(bytes), expected);
+            }
         }
         run.handle.yield_now().await;
     }
@@ -463,6 +477,20 @@ pub async fn checksum(
 }
 
 impl ChecksumReport {
+    /// A sound page of another version than the one written last is as bad as a damaged one.
+    fn compare(&mut self, page: u64, found: u64, expected: u64) {
+        if found == expected {
+            return;
+        }
+        self.bad += 1;
+        if self.reasons.is_empty() {
+            self.reasons.push(format!(
+                "page {page} holds version {found}, but version {expected} was acknowledged: a \
+                 lost or stale write"
+            ));
+        }
+    }
+
     fn note(&mut self, verdict: PageVerdict) {
         self.pages_seen += 1;
         match verdict {

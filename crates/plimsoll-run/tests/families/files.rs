@@ -201,6 +201,20 @@ fn what_the_storage_spoils_is_found() {
     }
 }
 
+/// A load that only writes reads nothing back, and what lay there before is sound by itself.
+#[test]
+fn a_lost_write_that_nothing_read_is_found_by_the_checksum_phase() {
+    let disk = constant(1_000_000);
+    let rule = FaultRule::new(Effect::LoseWrite).with_purpose(Purpose::DatabaseWrite);
+    disk.inject(rule.with_probability(0.3));
+    let ran = complete(&disk, &verified(&[line(100, 65536, 0, 100)]));
+    let checksums = &ran.outcome.phases[4].result.checksums;
+    let bad: u64 = checksums.iter().map(|checksum| checksum.report.bad).sum();
+    assert!(bad >= 128 && bad.is_multiple_of(128), "{bad} sectors");
+    let reasons: Vec<_> = checksums.iter().flat_map(|checksum| &checksum.report.reasons).collect();
+    assert!(reasons[0].contains("was written last"), "{reasons:?}");
+}
+
 /// Without this a result could not be repeated.
 #[test]
 fn the_same_seed_gives_the_same_bytes() {

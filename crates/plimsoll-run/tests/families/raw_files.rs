@@ -178,6 +178,22 @@ fn a_lost_write_is_seen_when_its_page_is_read() {
     assert!(error.contains("/data/one/raw1.dat") && error.contains("was acknowledged"), "{error}");
 }
 
+/// A load that only writes reads nothing back, and an old page has a right checksum.
+#[test]
+fn a_lost_write_that_nothing_read_is_found_by_the_checksum_phase() {
+    let disk = disk_of(100_000);
+    let lost = FaultRule::new(Effect::LoseWrite).with_purpose(Purpose::DatabaseWrite);
+    disk.inject(lost.with_probability(0.05));
+    let mut writes = spec();
+    writes["workloads"][0]["mix"] = json!({"insert_percent": 100, "delete_percent": 0,
+        "replace_percent": 0, "read_percent": 0, "lazy_commit_percent": 70});
+    let ran = run_on(&disk, &writes, &StopSignal::default());
+    assert_eq!(ran.outcome.ending, Ending::Complete, "{:?}", ran.outcome.error);
+    let found = &ran.outcome.phases[4].result.checksums[0].report;
+    assert!((1..=100).contains(&found.bad), "{} pages", found.bad);
+    assert!(found.reasons[0].contains("a lost or stale write"), "{:?}", found.reasons);
+}
+
 /// Damage after a clean stop must be found by the checksum phase of a later run, not only by luck
 /// of a read.
 #[test]
