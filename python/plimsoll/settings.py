@@ -122,6 +122,15 @@ class DoubtRule(TypedDict):
     if_it_fails: str
 
 
+class HomesDefaults(TypedDict):
+    """Home folders where nothing is said."""
+
+    homes: int
+    sessions: int
+    spacing: Literal["regular", "poisson"]
+    limits: str
+
+
 class FilesDefaults(TypedDict):
     """Files under access specifications where nothing is said."""
 
@@ -353,6 +362,15 @@ FILES: FilesDefaults = {
     "limits": "files",
     "window_s": 10,
     "rate_share": 0.995,
+}
+
+#: Home folders where nothing is said: evenly spaced, so that users keep their pace; a search makes
+#: so many homes and warms up with a few sessions.
+HOMES: HomesDefaults = {
+    "homes": 100,
+    "sessions": 8,
+    "spacing": "regular",
+    "limits": "files",
 }
 
 #: An online store as DVD Store has it where nothing is said: its small size, no think time, a fifth

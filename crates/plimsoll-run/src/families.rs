@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::RunError;
 use crate::family::Families;
 use crate::files::Files;
+use crate::homes::Homes;
 use crate::mail::MailFamily;
 use crate::records::Records;
 use crate::spec::RunSpec;
@@ -15,6 +16,7 @@ pub fn built_in() -> Families {
     Families::of(vec![
         Rc::new(Records::default()),
         Rc::new(Files::default()),
+        Rc::new(Homes),
         Rc::new(Store),
         Rc::new(MailFamily::real()),
     ])

@@ -13,6 +13,7 @@ mod events;
 mod families;
 mod family;
 mod files;
+mod homes;
 mod host;
 mod live;
 mod load;

@@ -8,6 +8,7 @@
 mod demand;
 mod driver;
 pub mod files;
+pub mod homes;
 pub mod mail;
 pub mod records;
 pub mod store;

@@ -10,7 +10,6 @@ them). What a whole block device must fulfil besides is in `plimsoll.host.block_
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,12 +18,14 @@ from pathlib import Path
 from plimsoll.databases import consent as consents
 from plimsoll.databases import holds, idle, ownership, saved_sets
 from plimsoll.databases.consent import Consent
-from plimsoll.databases.ownership import CLOSED, IN_USE, MARKER, Identity, Marker, differences
+from plimsoll.databases.deleting import delete_ours
+from plimsoll.databases.ownership import CLOSED, IN_USE, Identity, Marker, differences
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
 from plimsoll.documents.run_spec import (
     FileSpec,
+    HomesInstance,
     InstanceSpec,
     MailInstance,
     RecordsInstance,
@@ -37,11 +38,6 @@ from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
 from plimsoll.workloads.families import identity_keys
 
-#: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of
-#: `plimsoll powercut`, files not yet whole.
-OUR_FILES = re.compile(
-    r"(database|device|file)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside|holds)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
-)
 #: Room for growth while measuring: the published test reserved a quarter of each database. A fast
 #: disk can outgrow it.
 GROWTH_SHARE = 0.25
@@ -221,6 +217,9 @@ def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> Ins
     Raises:
         FolderError: there is something else.
     """
+    if isinstance(instance, HomesInstance):
+        # A run changes them, so each makes its own.
+        source = Source(kind="new", from_=None)
     if source.kind in ("new", "restored"):
         instance = _make_room(instance, forecast)
     if source.kind == "restored":
@@ -567,7 +566,7 @@ def delete_databases(directory: Path, destroy_serials: Sequence[str] | None = No
     for device in marker.devices:
         block_devices.erase(device, destroy_serials or [])
     # The marker of the databases last: whoever is stopped in the middle can begin again.
-    return sum(_delete(place, named) for place in dict.fromkeys((logs or directory, directory)))
+    return sum(delete_ours(place, named) for place in dict.fromkeys((logs or directory, directory)))
 
 
 def delete_prepared(found: Preflight) -> None:
@@ -579,22 +578,6 @@ def delete_prepared(found: Preflight) -> None:
     for instance in found.run.our_instances:
         if instance.name not in found.reused:
             delete_databases(Path(instance.directory))
-
-
-def _delete(place: Path, named: set[str]) -> int:
-    """Delete what is ours in a directory, the marker last, and the directory if nothing is left.
-
-    Returns the bytes freed.
-    """
-    files = [path for path in place.iterdir() if path.is_file() and not path.is_symlink()]
-    ours = [path for path in files if path.name in named or OUR_FILES.fullmatch(path.name)]
-    size = 0
-    for path in [*sorted(ours), *(path for path in files if path.name == MARKER)]:
-        size += path.stat().st_size
-        path.unlink()
-    if not any(place.iterdir()):
-        place.rmdir()
-    return size
 
 
 def _unfit(directory: Path, forecast: Preflight) -> list[str]:

@@ -40,6 +40,16 @@ class FilesAsked(Document):
     outstanding: int
 
 
+class HomesAsked(Document):
+    """What was asked of users of home folders, as far as their verdict and report need it."""
+
+    users: int | None
+    homes: int
+    scenarios_per_h: float
+    response_ms_p95_max: float
+    overload_percent: float
+
+
 class MailAsked(Document):
     """What was asked of mail users, as far as their verdict and their report need it.
 
@@ -78,6 +88,7 @@ class Judgement(Document):
     duplicate_percent: float = 0
     editions: Sequence[str] = ()
     files: Mapping[str, FilesAsked] = {}
+    homes: Mapping[str, HomesAsked] = {}
     mail: Mapping[str, MailAsked] = {}
     published: str | None = None
 

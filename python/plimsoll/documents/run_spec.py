@@ -12,6 +12,7 @@ from typing import Literal
 
 from plimsoll.documents.array_spec import ArraySpec, TimedFault
 from plimsoll.documents.document import Document
+from plimsoll.documents.home_scenarios import HomeFileSize, HomeScenario
 
 Spacing = Literal["poisson", "regular"]
 
@@ -170,6 +171,17 @@ class FilesInstance(InstanceSpec):
     verify: bool
 
 
+class HomesInstance(InstanceSpec):
+    """Home folders on a file server, made anew by every run."""
+
+    backend: Literal["home_folders"]
+    homes: int
+    folders: int
+    files_per_folder: int
+    sizes: Sequence[HomeFileSize]
+    piece_bytes: int
+
+
 class MailEndpoint(FileSpec):
     """One front end of a mail server: where it is read, and where mail for it is handed in."""
 
@@ -318,7 +330,7 @@ class Criterion(Document):
 
     name: str
     metric: str
-    statistic: Literal["mean", "p99", "per_s"]
+    statistic: Literal["mean", "p95", "p99", "per_s"]
     limit: float
 
 
@@ -334,6 +346,7 @@ class SearchedLoad(Document):
     settle_s: float
     tolerance_percent: float
     throughput_percent: float | None = None
+    shortfall_percent: float | None = None
 
 
 class SearchLoad(SearchedLoad):
@@ -389,6 +402,13 @@ class FilesWorkload(WorkloadSpec):
     access: Sequence[AccessLineSpec]
     workers: int
     below_block: Literal["refuse", "round", "read_modify_write"]
+
+
+class HomesWorkload(WorkloadSpec):
+    """Users of home folders."""
+
+    family: Literal["home_folders"]
+    scenarios: Sequence[HomeScenario]
 
 
 class StoreWorkload(WorkloadSpec):
@@ -605,12 +625,15 @@ class RunSpec(Document):
     instances: Sequence[
         RecordsInstance
         | FilesInstance
+        | HomesInstance
         | StoreInstance
         | StoreClientInstance
         | MailInstance
         | MailStoreInstance
     ]
-    workloads: Sequence[RecordsWorkload | FilesWorkload | StoreWorkload | MailWorkload]
+    workloads: Sequence[
+        RecordsWorkload | FilesWorkload | HomesWorkload | StoreWorkload | MailWorkload
+    ]
     phases: Sequence[PhaseSpec]
 
     @property

@@ -39,6 +39,7 @@ from plimsoll.documents.figures import (
     Totals,
     Window,
 )
+from plimsoll.documents.homes import HomesAudit, HomesFigures
 from plimsoll.documents.latency_split import DeviceUse, StallSplit, TimeSplit, TransactionSplit
 from plimsoll.documents.log_check import LogCheckFigures
 from plimsoll.documents.mail import MailAudit, MailFigures
@@ -563,6 +564,8 @@ class AnySummary(Document):
     page_fault_stalls: StallLevel | None = None
     load: LoadFigures = NO_LOAD
     files: Sequence[FilesFigures] = ()
+    homes: Sequence[HomesFigures] = ()
+    homes_audits: Sequence[HomesAudit] = ()
     events: Sequence[EventFigures] = ()
     overlaps: Mapping[str, float] = {}
     servers: Sequence[ServerUsage] = ()

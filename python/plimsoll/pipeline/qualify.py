@@ -35,7 +35,7 @@ from plimsoll.live.progress import Figures
 from plimsoll.live.progress_file import ProgressFile
 from plimsoll.pipeline import background, forecast
 from plimsoll.plan import stop_conditions
-from plimsoll.results import counters, events, files, load, mail, store
+from plimsoll.results import counters, events, files, homes, load, mail, store
 from plimsoll.results import summary as measurements
 from plimsoll.results.answers import answers
 from plimsoll.verdict.brief import brief_of
@@ -103,6 +103,7 @@ class Result:
         figures = [
             *load.in_words(summary.load),
             *files.in_words(summary.files),
+            *homes.in_words(summary.homes, summary.homes_audits),
             *events.in_words(summary.events),
         ]
         figures += store.in_words(summary.store, summary.store_audits)
@@ -125,6 +126,7 @@ class Result:
         after += [
             *events.in_words(summary.events),
             *files.in_words(summary.files),
+            *homes.in_words(summary.homes, summary.homes_audits),
             *store.in_words(summary.store, summary.store_audits),
         ]
         return brief_of(self.verdict, before=before, after=after, told=told, width=width)

@@ -21,7 +21,15 @@ from plimsoll.arrays.plan_storage import modelled_storage
 from plimsoll.arrays.plan_target import target_array
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.document import ABSENT, Document
-from plimsoll.documents.plan import FilesAsked, HostsOfPlan, Judgement, MailAsked, Plan, Source
+from plimsoll.documents.plan import (
+    FilesAsked,
+    HomesAsked,
+    HostsOfPlan,
+    Judgement,
+    MailAsked,
+    Plan,
+    Source,
+)
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import (
     Collector,
@@ -43,10 +51,12 @@ from plimsoll.plan import hosts as planned_hosts
 from plimsoll.plan import load as loads
 from plimsoll.plan.fields import PLAN_FIELDS, WORKLOAD_FIELDS
 from plimsoll.plan.limits import LimitError, parse_limit
+from plimsoll.plan.places import NEEDS_DIRECTORY, check_devices, path_of
 from plimsoll.plan.threads import mistakes_of_threads, thread_count
 from plimsoll.workloads import records
 from plimsoll.workloads.families import check_workload_keys, family_of, foreign_keys
 from plimsoll.workloads.files import fields as files
+from plimsoll.workloads.homes import fields as homes
 from plimsoll.workloads.mail import fields as mail
 from plimsoll.workloads.mail import stored
 from plimsoll.workloads.store import fields as store
@@ -123,7 +133,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         workloads=(),
         phases=phases.completed(plan, collector),
     )
-    workloads, files_asked, mail_asked = _workloads(plan, run.instances, collector)
+    workloads, files_asked, homes_asked, mail_asked = _workloads(plan, run.instances, collector)
     start_after_s = {
         item["name"]: item["start_after_s"] for item in plan["workload"] if item["start_after_s"]
     }
@@ -194,6 +204,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
             duplicate_percent=max(item["duplicate_percent"] or 0 for item in plan["instance"]),
             editions=[_edition_name(given) for given in plan["instance"] if given["name"] in kept],
             files=files_asked or ABSENT,
+            homes=homes_asked or ABSENT,
             mail=mail_asked or ABSENT,
             published=ABSENT if plan["published"] is None else plan["published"],
         ),
@@ -216,6 +227,9 @@ def _usual_of_family(plan: Given, stated: Given) -> None:
     instances = plan["instance"] or []
     if instances and all(family_of(item["backend"]) == "files" for item in instances):
         plan["limits"] = stated.get("limits", settings.FILES["limits"])
+        plan["test"] = stated.get("test", "files")
+    if instances and all(family_of(item["backend"]) == "home_folders" for item in instances):
+        plan["limits"] = stated.get("limits", settings.HOMES["limits"])
         plan["test"] = stated.get("test", "files")
     if instances and all(family_of(item["backend"]) == "store" for item in instances):
         plan["test"] = stated.get("test", "store")
@@ -345,68 +359,16 @@ def _targets(plan: Given, collector: Collector) -> list[spec.TargetSpec]:
         spec.TargetSpec(
             name=target["name"],
             host=collector.named(target["host"], hosts, ("target", index, "host")),
-            path=str(_path_of(target)),
+            path=str(path_of(target)),
         )
         for index, target in enumerate(plan["target"] or [])
     ]
 
 
-#: Where modelled storage seems to lie; nothing is ever written there.
-MODELLED_ROOT = Path("/modelled")
-
-
-def _path_of(target: Given) -> Path:
-    if target.get("modelled"):
-        return MODELLED_ROOT / str(target.get("name"))
-    if target.get("is_server"):
-        return Path(target.get("data_path") or mail.NO_STORAGE).expanduser().absolute()
-    return Path(target.get("path") or ".").expanduser().absolute()
-
-
-#: What is said of a backend that makes several files, where the target has room for one.
-NEEDS_DIRECTORY = (
-    "needs a directory, but the target is a block device",
-    "name a directory of a file system on it",
-)
-
-
-def _check_devices(plan: Given, collector: Collector) -> None:
-    """A whole block device holds one database of the engine and nothing else."""
-    first_target = next((target["name"] for target in plan["target"] or []), None)
-    for number, target in enumerate(plan["target"] or []):
-        if target["modelled"] or not is_device(_path_of(target)):
-            continue
-        if target["log_path"] is None:
-            hint = "name a directory on a file system for the log, the checkpoint and the flush map"
-            collector.add(
-                ("target", number, "log_path"), "is missing, but `path` is a block device", hint
-            )
-        on_it = [
-            (index, instance)
-            for index, instance in enumerate(plan["instance"] or [])
-            if (instance["target"] or first_target) == target["name"]
-        ]
-        for index, _ in on_it[1:]:
-            collector.add(
-                ("instance", index, "target"),
-                f'is "{target["name"]}", a device that is taken',
-                "add a target",
-            )
-        for index, instance in on_it:
-            for key in ("databases", "files"):
-                if (instance[key] or 1) > 1:
-                    collector.add(
-                        ("instance", index, key),
-                        "is above 1, but the target is a block device",
-                        "write 1",
-                    )
-            if instance["backend"] == "raw_files":
-                collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
-
-
 AnyInstance = (
     spec.RecordsInstance
     | spec.FilesInstance
+    | spec.HomesInstance
     | spec.StoreInstance
     | spec.StoreClientInstance
     | spec.MailInstance
@@ -416,7 +378,7 @@ AnyInstance = (
 
 def _instances(plan: Given, collector: Collector) -> list[AnyInstance]:
     targets = {target["name"]: target for target in plan["target"] or []}
-    _check_devices(plan, collector)
+    check_devices(plan, collector)
     recovers = any(phase["kind"] == "recover" for phase in plan["phase"])
     return [
         _mail_instance(index, given, plan, targets, collector)
@@ -442,7 +404,7 @@ def _place(
         )
     target_name = collector.named(given["target"], list(targets), ("instance", index, "target"))
     target = targets.get(target_name, {})
-    path = _path_of(target)
+    path = path_of(target)
     log_root = path.with_name(f"{path.name} logs") if target.get("modelled") else path
     log_directory = Path(target.get("log_path") or log_root).expanduser().absolute() / name
     on_device = is_device(path)
@@ -472,7 +434,7 @@ def _mail_instance(
 ) -> spec.MailInstance:
     """A mail server, whose accounts are those that its users need."""
     common, _ = _place(index, given, targets, collector)
-    place = str(_path_of(targets.get(common["target"], {"is_server": True})))
+    place = str(path_of(targets.get(common["target"], {"is_server": True})))
     loads_on_it = _loads_on(given, plan)
     users = max((mail.users_of(item) for item in loads_on_it), default=1)
     profile = mail.profile_of(next(iter(loads_on_it), None))
@@ -502,19 +464,29 @@ def _instance(
             given, "a store that is not on the engine", store.CLIENT_KEYS, place, collector
         )
         # Of a server nothing lies here but what is stated of its storage.
-        storage = str(_path_of(targets.get(common["target"], {"is_server": True})))
+        storage = str(path_of(targets.get(common["target"], {"is_server": True})))
         common |= {"directory": storage, "log_directory": storage}
         return store.client_instance(common, given, seed, index, source, collector)
     if family_of(given["backend"]) == "files":
         files.instance_mistakes(given, index, collector)
         return files.instance(common, given, seed, index, device)
-    for key in files.INSTANCE_FIELDS:
-        if given[key] is not None:
-            collector.add(
-                ("instance", index, key),
-                "means something only for files",
-                'write backend = "files"',
-            )
+    if family_of(given["backend"]) == "home_folders":
+        if device:
+            collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)
+        homes.instance_mistakes(given, index, collector)
+        loads_on_it = _loads_on(given, plan)
+        return homes.instance(common, given, loads_on_it, seed, index, source, collector)
+    for keys, what, backend in (
+        (files.INSTANCE_FIELDS, "files", "files"),
+        (homes.INSTANCE_FIELDS, "home folders", "home_folders"),
+    ):
+        for key in keys:
+            if given[key] is not None:
+                collector.add(
+                    ("instance", index, key),
+                    f"means something only for {what}",
+                    f'write backend = "{backend}"',
+                )
     is_store = family_of(given["backend"]) == "store"
     is_mail = given["backend"] in mail.STORE_BACKENDS
     for key in mail.OF_SERVERS if is_mail else mail.INSTANCE_FIELDS:
@@ -618,12 +590,15 @@ def _instance(
 
 def _workloads(
     plan: Given, completed: Sequence[spec.InstanceSpec], collector: Collector
-) -> tuple[list[spec.WorkloadSpec], dict[str, FilesAsked], dict[str, MailAsked]]:
-    """The workloads, and what the verdict needs to know of those on files and of mail users."""
+) -> tuple[
+    list[spec.WorkloadSpec], dict[str, FilesAsked], dict[str, HomesAsked], dict[str, MailAsked]
+]:
+    """The workloads, and what the verdict needs to know of those on files and of users."""
     names = [instance["name"] for instance in plan["instance"] or []]
     given_list = plan["workload"] or [dict.fromkeys(WORKLOAD_FIELDS) | {"name": "mix"}]
     workloads: list[spec.WorkloadSpec] = []
     asked: dict[str, FilesAsked] = {}
+    homes_asked: dict[str, HomesAsked] = {}
     mail_asked: dict[str, MailAsked] = {}
     for index, given in enumerate(given_list):
         instances = given["instances"] or names
@@ -633,7 +608,9 @@ def _workloads(
         families = sorted({family_of(item["backend"]) for item in own}) or ["records"]
         if len(families) > 1:
             hint = "write one workload for each of both"
-            both = " and on ".join(name.replace("records", "databases") for name in families)
+            both = " and on ".join(
+                name.replace("records", "databases").replace("_", " ") for name in families
+            )
             collector.add(("workload", index, "instances"), f"works on {both}", hint)
         check_workload_keys(given, families[0], index, collector)
         common: Given = {"name": given["name"], "instances": instances}
@@ -644,6 +621,17 @@ def _workloads(
             )
             workloads.append(workload)
             asked[workload.name] = shown
+            continue
+        if families == ["home_folders"]:
+            there = sum(
+                item.homes
+                for item in completed
+                if isinstance(item, spec.HomesInstance) and item.name in instances
+            )
+            in_homes, homes_asked[given["name"]] = homes.workload(
+                common, given, there, index, collector
+            )
+            workloads.append(in_homes)
             continue
         if families == ["store"]:
             workloads.append(store.workload(common, given, plan["sessions_max"], index, collector))
@@ -665,7 +653,7 @@ def _workloads(
         common["load"] = loads.complete_load(given["load"], edition_name, plan, path, collector)
         edition = settings.editions()[edition_name]
         workloads.append(records.workload(common, given, edition, index, collector))
-    return workloads, asked, mail_asked
+    return workloads, asked, homes_asked, mail_asked
 
 
 def _required_iops(

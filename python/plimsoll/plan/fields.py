@@ -14,6 +14,7 @@ from plimsoll.plan.threads import THREADS_MAX
 from plimsoll.workloads import records
 from plimsoll.workloads.families import BACKENDS
 from plimsoll.workloads.files import fields as files
+from plimsoll.workloads.homes import fields as homes
 from plimsoll.workloads.mail import fields as mail
 from plimsoll.workloads.store import fields as store
 
@@ -126,6 +127,7 @@ INSTANCE_FIELDS = {
         meaning="old versions of rows kept for open transactions; changes wait where it is full",
     ),
     **files.INSTANCE_FIELDS,
+    **homes.INSTANCE_FIELDS,
     **store.INSTANCE_FIELDS,
     **mail.INSTANCE_FIELDS,
 }
@@ -146,6 +148,7 @@ WORKLOAD_FIELDS = {
     ),
     **records.WORKLOAD_FIELDS,
     **files.WORKLOAD_FIELDS,
+    **homes.WORKLOAD_FIELDS,
     **store.WORKLOAD_FIELDS,
     **mail.WORKLOAD_FIELDS,
 }

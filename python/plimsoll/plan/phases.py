@@ -123,6 +123,14 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
             collector.add(
                 ("phase", index, "kind"), f"{kind} needs the engine, but an instance is files"
             )
+        if kind in (*_ENGINE_KINDS, "checksum") and any(
+            item["backend"] == "home_folders" for item in plan["instance"] or []
+        ):
+            collector.add(
+                ("phase", index, "kind"),
+                f"{kind} means nothing for home folders, which an instance is",
+                "write a phase of kind audit, which reads every file",
+            )
         if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(
             item["backend"] == "imap" for item in plan["instance"] or []
         ):
@@ -131,12 +139,13 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
                 f"{kind} needs files of ours, but an instance is a mail server",
             )
         if kind == "audit" and not any(
-            family_of(item["backend"]) in ("store", "mail") for item in plan["instance"] or []
+            family_of(item["backend"]) in ("home_folders", "store", "mail")
+            for item in plan["instance"] or []
         ):
             hint = "leave the phase out"
             collector.add(
                 ("phase", index, "kind"),
-                "is audit, but no instance is a store or a mail server",
+                "is audit, but no instance is a store, a mail server or home folders",
                 hint,
             )
         if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(

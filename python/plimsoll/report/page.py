@@ -31,6 +31,7 @@ from plimsoll.report.counters import counter_tables, device_view_table
 from plimsoll.report.engine_ratios import self_check_table
 from plimsoll.report.files import files_charts, files_tables
 from plimsoll.report.findings import figure_list, finding_list
+from plimsoll.report.homes import homes_tables
 from plimsoll.report.integrity import integrity_sections
 from plimsoll.report.load import knee_charts, load_tables, search_tables
 from plimsoll.report.mail import mail_charts, mail_tables, only_servers
@@ -121,7 +122,12 @@ def render(run_folder: Path) -> str:
                 together_tables(plan, summary),
                 together_charts(plan, summary, measured),
             ),
-            Chapter("access", "Files", files_tables(plan, summary), files_charts(summary.files)),
+            Chapter(
+                "access",
+                "Files",
+                [*files_tables(plan, summary), *homes_tables(plan, summary)],
+                files_charts(summary.files),
+            ),
             Chapter("store", "Store", store_tables(plan, summary), store_charts(summary.store)),
             Chapter(
                 "mail", "Mail", mail_tables(plan, summary), mail_charts(summary.mail, measured)

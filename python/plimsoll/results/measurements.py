@@ -33,6 +33,7 @@ from plimsoll.documents.figures import (
     Transfers,
     Window,
 )
+from plimsoll.documents.homes import HomesFigures
 from plimsoll.documents.mail import MailFigures
 from plimsoll.documents.outcome import ArrayReport, Outcome
 from plimsoll.documents.plan import Plan
@@ -57,6 +58,7 @@ from plimsoll.results.distributions import QUANTILES, quantile_ms, quantiles_ms
 from plimsoll.results.dvdstore import DvdStoreTable, dvdstore_tables
 from plimsoll.results.events import LoadRates, event_figures, rates_of
 from plimsoll.results.files import files_figures
+from plimsoll.results.homes import homes_figures
 from plimsoll.results.host_usage import device_rates, levels, machine_levels
 from plimsoll.results.iometer import IometerRow, iometer_rows
 from plimsoll.results.latency_breakdown import Splitter
@@ -501,6 +503,10 @@ class Measurements:
     def files(self, plan: Plan) -> list[FilesFigures]:
         """Figures of the workloads on files."""
         return files_figures(plan, self._rows, self.seconds, self._names)
+
+    def homes(self, plan: Plan) -> list[HomesFigures]:
+        """Figures of the workloads on home folders."""
+        return homes_figures(plan, self._rows, self.seconds, self._names, self._outcome)
 
     def iometer(self, plan: Plan) -> list[IometerRow]:
         """The results of workloads on files, as Iometer has them."""

@@ -45,6 +45,7 @@ from plimsoll.documents.summary import (
 from plimsoll.files import folder
 from plimsoll.results import counters
 from plimsoll.results.backup_recovery import backup_total
+from plimsoll.results.homes import homes_audits
 from plimsoll.results.integrity import data_loss, hung_told
 from plimsoll.results.latency_breakdown import Place, split_run, split_stalls
 from plimsoll.results.load import load_figures
@@ -103,6 +104,8 @@ def summarize(run_folder: Path) -> Summary:
             page_fault_stalls=measured.stalls(),
             load=load_figures(run_folder, plan, outcome),
             files=measured.files(plan) or ABSENT,
+            homes=measured.homes(plan) or ABSENT,
+            homes_audits=homes_audits(plan, outcome) or ABSENT,
             events=measured.events(run_folder, plan) or ABSENT,
             overlaps=measured.overlaps(plan) or ABSENT,
             servers=server_usage(run_folder, outcome) or ABSENT,

@@ -28,7 +28,7 @@ from plimsoll.documents.verdict import (
     Verdict,
 )
 from plimsoll.results import backup_recovery
-from plimsoll.verdict import mail, store
+from plimsoll.verdict import homes, mail, store
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
 from plimsoll.verdict.cautions import cautions, ceilings
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks, faults_of, least_iops
@@ -183,6 +183,8 @@ def _throughput(plan: Plan, summary: Summary, equivalents: Sequence[UserEquivale
     how = f" sustained ({mean:.0f} on average)" if round(achieved) < round(mean) else ""
     if summary.mail and not required:
         return mail.in_a_sentence(summary.mail)
+    if summary.homes and not required:
+        return homes.in_a_sentence(summary.homes)
     if summary.store and not required:
         return store.in_a_sentence(summary.store, achieved)
     if required:

@@ -14,11 +14,11 @@ from plimsoll import settings
 from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
 from plimsoll.documents.log_check import LogCheckFigures
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import FilesInstance
+from plimsoll.documents.run_spec import FilesInstance, HomesInstance
 from plimsoll.documents.summary import BackupFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
-from plimsoll.verdict import events, files, mail, store, together
+from plimsoll.verdict import events, files, homes, mail, store, together
 from plimsoll.verdict.digits import rates_apart, shown, shown_apart
 from plimsoll.verdict.summary_fields import values_of
 
@@ -47,6 +47,7 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
             required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent)
         )
     checks += files.window_checks(plan, summary)
+    checks += homes.homes_checks(plan, summary)
     checks += events.event_checks(summary)
     checks += together.overlap_checks(summary)
     checks += store.store_checks(summary)
@@ -160,13 +161,13 @@ def _checks_of_rule(
 def _unverified(plan: Plan) -> set[str]:
     """The instances whose content nobody can judge.
 
-    Files without verification, and what other programs keep.
+    Files without verification, and what other programs keep. Home folders have an audit instead.
     """
     foreign = {item.name for item in plan.run.instances if not item.is_ours}
     return foreign | {
         item.name
         for item in plan.run.instances
-        if isinstance(item, FilesInstance) and not item.verify
+        if isinstance(item, HomesInstance) or (isinstance(item, FilesInstance) and not item.verify)
     }
 
 

@@ -16,7 +16,7 @@ class UnknownNameError(InvalidValueError):
     """A name nothing is known of; the message has a hint."""
 
 
-#: When the checks of a store, and the audit of mail, are made.
+#: When the checks of a store, of home folders, and the audit of mail, are made.
 FAMILY_FACTS = {
     "load_overlap": "For every load of a run that has several.",
     "event_staged": "For every event of the plan.",
@@ -24,6 +24,9 @@ FAMILY_FACTS = {
     "event_recovery": "For every event that states `recover_s_max`, and every load.",
     "event_dip": "For every event that states `dip_max`, and every load.",
     "event_errors": "For every event that states `errors_max`.",
+    "homes_audit": "After the load, for every instance of home folders: phase audit.",
+    "homes_response": "For every workload on home folders that plans a rate.",
+    "homes_achieved": "For every workload on home folders that plans a rate.",
     "mail_audit": "After the load, for every instance that is a mail server: phase audit.",
     "store_audit": "After the load, for every instance that is a store: phase audit.",
     "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or "

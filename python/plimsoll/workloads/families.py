@@ -8,14 +8,17 @@ from __future__ import annotations
 from plimsoll.inputs.schema import Collector, Given
 from plimsoll.workloads import records
 from plimsoll.workloads.files import fields as files
+from plimsoll.workloads.homes import fields as homes
 from plimsoll.workloads.mail import fields as mail
 from plimsoll.workloads.store import fields as store
 
-BACKENDS = (*records.BACKENDS, *files.BACKENDS, *store.BACKENDS, *mail.BACKENDS)
-OPERATIONS = (*records.OPERATIONS, *files.OPERATIONS, *store.OPERATIONS, *mail.OPERATIONS)
+_ALL = (records, files, homes, store, mail)
+BACKENDS = tuple(backend for family in _ALL for backend in family.BACKENDS)
+OPERATIONS = tuple(operation for family in _ALL for operation in family.OPERATIONS)
 _WORKLOAD_KEYS = {
     "records": records.WORKLOAD_FIELDS,
     "files": files.WORKLOAD_FIELDS,
+    "home_folders": homes.WORKLOAD_FIELDS,
     "store": store.WORKLOAD_FIELDS,
     "mail": mail.WORKLOAD_FIELDS,
 }
@@ -29,6 +32,8 @@ def family_of(backend: str | None) -> str:
     """  # noqa: E501
     if backend in mail.BACKENDS:
         return "mail"
+    if backend in homes.BACKENDS:
+        return "home_folders"
     if backend in store.BACKENDS:
         return "store"
     return "files" if backend in files.BACKENDS else "records"
@@ -41,7 +46,8 @@ def identity_keys(backend: str) -> tuple[str, ...]:
     >>> identity_keys("files"), identity_keys("engine")
     (('verify',), ('page_bytes', 'log_framing'))
     """
-    return ("verify",) if family_of(backend) == "files" else ("page_bytes", "log_framing")
+    of_family = {"files": ("verify",), "home_folders": ()}
+    return of_family.get(family_of(backend), ("page_bytes", "log_framing"))
 
 
 def foreign_keys(

@@ -4,7 +4,7 @@
 //! At the disk seam the data of a file counts as database data, so that whatever is known of reads
 //! and writes of databases (latencies, rates, the devices below) is known of files too.
 
-mod content;
+pub(crate) mod content;
 mod file_set;
 mod metrics;
 mod service;

@@ -81,6 +81,9 @@ pub struct SearchSpec {
     pub criteria: Vec<CriterionSpec>,
     /// The share of what was found that the load then stays at; absent: all of it.
     pub throughput_percent: Option<f64>,
+    /// What completed transactions may fall short of those that arrived by, besides chance; absent:
+    /// 2.
+    pub shortfall_percent: Option<f64>,
 }
 
 /// What can be looked for.
@@ -111,6 +114,8 @@ pub struct CriterionSpec {
 pub enum StatisticSpec {
     /// The mean latency in milliseconds.
     Mean,
+    /// The 95th percentile of latency in milliseconds.
+    P95,
     /// The 99th percentile of latency in milliseconds.
     P99,
     /// Events per second.
@@ -201,6 +206,7 @@ impl LoadSpec {
                 positive("step_s", spec.step_s)?;
                 positive("tolerance_percent", spec.tolerance_percent)?;
                 positive("throughput_percent", spec.throughput_percent.unwrap_or(100.0))?;
+                positive("shortfall_percent", spec.shortfall_percent.unwrap_or(2.0))?;
                 if spec.criteria.is_empty() {
                     return Err("a search needs at least one criterion".into());
                 }

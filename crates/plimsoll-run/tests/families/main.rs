@@ -8,6 +8,7 @@
 mod support;
 
 mod files;
+mod homes;
 mod mail;
 mod mail_store;
 mod raw_files;

@@ -79,7 +79,8 @@ fn the_schema_knows_every_key_of_a_plan() {
     };
     assert_eq!(backends(0), &json!(["engine", "raw_files"]));
     assert_eq!(backends(1), &json!(["files"]));
-    assert_eq!(backends(2), &json!(["store"]));
+    assert_eq!(backends(2), &json!(["home_folders"]));
+    assert_eq!(backends(3), &json!(["store"]));
 }
 
 /// What a schema takes, without names, descriptions, ranges and absent values: two schemas of one

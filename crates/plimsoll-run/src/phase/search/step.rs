@@ -28,10 +28,8 @@ const EXECUTOR_BUSY_MAX: f64 = 0.9;
 const LAG_SHARE_MAX: f64 = 0.05;
 /// What exceeds a limit so many times is the storage's doing, whatever the generator was busy with.
 const NOT_EXCUSED_FACTOR: f64 = 4.0;
-/// The share of transfers above the 99th percentile.
-const P99_SHARE_MAX: f64 = 0.01;
-/// Completed transactions may fall short of those that arrived by this share, besides chance.
-const SHORTFALL_MAX: f64 = 0.02;
+/// Completed transactions may fall short of those that arrived by so much, besides chance.
+const SHORTFALL_PERCENT: f64 = 2.0;
 
 /// What has been seen of a rate so far.
 pub struct Tally<'a> {
@@ -177,10 +175,8 @@ impl<'a> Tally<'a> {
     fn is_far_beyond(&self) -> bool {
         self.far.iter().any(|((number, _), (part, whole))| {
             let criterion = &self.spec.criteria[*number];
-            let most = match criterion.statistic {
-                StatisticSpec::Mean | StatisticSpec::PerS => criterion.limit * NOT_EXCUSED_FACTOR,
-                StatisticSpec::P99 => P99_SHARE_MAX,
-            };
+            let most =
+                share_above(criterion.statistic).unwrap_or(criterion.limit * NOT_EXCUSED_FACTOR);
             criterion.limit > 0.0 && *whole > 0.0 && part / whole >= most
         })
     }
@@ -203,7 +199,8 @@ impl<'a> Tally<'a> {
             return (Decision::Failed, Some("sessions_max".to_owned()));
         }
         // Three standard deviations of a Poisson count.
-        let shortfall_max = SHORTFALL_MAX * offered + 3.0 * offered.sqrt();
+        let share = self.spec.shortfall_percent.unwrap_or(SHORTFALL_PERCENT) / 100.0;
+        let shortfall_max = share * offered + 3.0 * offered.sqrt();
         if offered - self.counts.transactions as f64 > shortfall_max {
             return (Decision::Failed, Some("throughput".to_owned()));
         }
@@ -214,6 +211,15 @@ impl<'a> Tally<'a> {
             Some(name) => (Decision::Unsure, Some(name)),
             None => (Decision::Passed, None),
         }
+    }
+}
+
+/// The share of operations that may lie above a limit on a percentile.
+fn share_above(statistic: StatisticSpec) -> Option<f64> {
+    match statistic {
+        StatisticSpec::Mean | StatisticSpec::PerS => None,
+        StatisticSpec::P95 => Some(0.05),
+        StatisticSpec::P99 => Some(0.01),
     }
 }
 
@@ -228,7 +234,7 @@ fn batch_of(
     let count = latencies.count() as f64;
     match statistic {
         StatisticSpec::Mean => (latencies.sum_ns() as f64 / NANOS_PER_MILLISECOND as f64, count),
-        StatisticSpec::P99 => {
+        StatisticSpec::P95 | StatisticSpec::P99 => {
             let limit_ns = (limit * NANOS_PER_MILLISECOND as f64) as Nanos;
             let above = latencies.buckets().filter(|(upper_ns, _)| *upper_ns > limit_ns);
             (above.map(|(_, count)| count).sum::<u64>() as f64, count)
@@ -238,10 +244,7 @@ fn batch_of(
 }
 
 fn figure(criterion: &CriterionSpec, key: Key, estimate: Estimate) -> SearchFigure {
-    let limit = match criterion.statistic {
-        StatisticSpec::Mean | StatisticSpec::PerS => criterion.limit,
-        StatisticSpec::P99 => P99_SHARE_MAX,
-    };
+    let limit = share_above(criterion.statistic).unwrap_or(criterion.limit);
     let finite = |value: f64| value.is_finite().then_some(value);
     SearchFigure {
         criterion: criterion.name.clone(),
@@ -297,7 +300,7 @@ mod tests {
     /// the kernel had held; reads took 149 ms.
     #[test]
     fn a_busy_generator_excuses_no_fourfold_failure() {
-        for statistic in ["mean", "p99"] {
+        for statistic in ["mean", "p95", "p99"] {
             assert_eq!(first_limit(statistic, 30).as_deref(), Some("generator"));
             assert_eq!(first_limit(statistic, 79).as_deref(), Some("generator"));
             assert_eq!(first_limit(statistic, 149).as_deref(), Some("reads"));

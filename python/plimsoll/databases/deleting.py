@@ -1,0 +1,83 @@
+"""What of a directory is ours, and how it goes: databases, their logs, home folders.
+
+Only names that a run gives are deleted, so that what somebody else has put beside them stays.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from plimsoll.databases.ownership import MARKER
+from plimsoll.files.folder import FolderError
+
+#: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of
+#: `plimsoll powercut`, files not yet whole.
+OUR_FILES = re.compile(
+    r"(database|device|file)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside|holds)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
+)
+_HOME, _FOLDER = re.compile(r"u[0-9]{6,7}"), re.compile(r"d[0-9]{6,19}")
+_FILE = re.compile(r"f[0-9]{8,19}\.dat")
+
+
+def delete_ours(place: Path, named: set[str]) -> int:
+    """Delete what is ours in a directory, the marker last, and the directory if nothing is left.
+
+    Returns:
+        The bytes freed.
+
+    Raises:
+        FolderError: home folders hold what is not ours.
+    """
+    files = [path for path in place.iterdir() if path.is_file() and not path.is_symlink()]
+    ours = [path for path in files if path.name in named or OUR_FILES.fullmatch(path.name)]
+    # By the names that are there: a damaged marker may name anything.
+    trees = [
+        path
+        for path in place.iterdir()
+        if path.name in named and path.is_dir() and not path.is_symlink()
+    ]
+    size = sum(_delete_tree(tree) for tree in trees)
+    left = [str(tree) for tree in trees if tree.is_dir()]
+    if left:
+        raise FolderError(
+            f"{left[0]} holds what no run of Plimsoll has made there; move it elsewhere"
+        )
+    for path in [*sorted(ours), *(path for path in files if path.name == MARKER)]:
+        size += path.stat().st_size
+        path.unlink()
+    if not any(place.iterdir()):
+        place.rmdir()
+    return size
+
+
+def _delete_tree(tree: Path) -> int:
+    """Delete the homes in a directory, and it where nothing else is in it.
+
+    Returns:
+        The bytes freed.
+    """
+    freed = 0
+    for home in _folders(tree, _HOME):
+        for folder in _folders(home, _FOLDER):
+            for file in sorted(folder.iterdir()):
+                if _FILE.fullmatch(file.name) and file.is_file() and not file.is_symlink():
+                    freed += file.stat().st_size
+                    file.unlink()
+            _remove_empty(folder)
+        _remove_empty(home)
+    _remove_empty(tree)
+    return freed
+
+
+def _folders(place: Path, named: re.Pattern[str]) -> list[Path]:
+    return [
+        path
+        for path in sorted(place.iterdir())
+        if named.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+    ]
+
+
+def _remove_empty(folder: Path) -> None:
+    if not any(folder.iterdir()):
+        folder.rmdir()

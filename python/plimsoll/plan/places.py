@@ -1,0 +1,62 @@
+"""Where the targets of a plan lie, and what a block device can hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plimsoll.host.block_devices import is_device
+from plimsoll.inputs.schema import Collector, Given
+from plimsoll.workloads.mail import fields as mail
+
+#: Where modelled storage seems to lie; nothing is ever written there.
+MODELLED_ROOT = Path("/modelled")
+
+
+def path_of(target: Given) -> Path:
+    """The directory or device of a target; of a server, where its storage is mounted here."""
+    if target.get("modelled"):
+        return MODELLED_ROOT / str(target.get("name"))
+    if target.get("is_server"):
+        return Path(target.get("data_path") or mail.NO_STORAGE).expanduser().absolute()
+    return Path(target.get("path") or ".").expanduser().absolute()
+
+
+#: What is said of a backend that makes several files, where the target has room for one.
+NEEDS_DIRECTORY = (
+    "needs a directory, but the target is a block device",
+    "name a directory of a file system on it",
+)
+
+
+def check_devices(plan: Given, collector: Collector) -> None:
+    """A whole block device holds one database of the engine and nothing else."""
+    first_target = next((target["name"] for target in plan["target"] or []), None)
+    for number, target in enumerate(plan["target"] or []):
+        if target["modelled"] or not is_device(path_of(target)):
+            continue
+        if target["log_path"] is None:
+            hint = "name a directory on a file system for the log, the checkpoint and the flush map"
+            collector.add(
+                ("target", number, "log_path"), "is missing, but `path` is a block device", hint
+            )
+        on_it = [
+            (index, instance)
+            for index, instance in enumerate(plan["instance"] or [])
+            if (instance["target"] or first_target) == target["name"]
+        ]
+        for index, _ in on_it[1:]:
+            collector.add(
+                ("instance", index, "target"),
+                f'is "{target["name"]}", a device that is taken',
+                "add a target",
+            )
+        for index, instance in on_it:
+            for key in ("databases", "files"):
+                if (instance[key] or 1) > 1:
+                    collector.add(
+                        ("instance", index, key),
+                        "is above 1, but the target is a block device",
+                        "write 1",
+                    )
+            if instance["backend"] == "raw_files":
+                collector.add(("instance", index, "backend"), *NEEDS_DIRECTORY)

@@ -1,0 +1,1 @@
+"""Home folders on a file server, whose users go through scenarios."""
