@@ -182,7 +182,7 @@ def _load(
             )
         elif key in _ONLY_SEARCH and "search" not in stated:
             collector.add((*path, key), "means nothing without a search", 'write search = "max"')
-    ways = [key for key in ("users", "search") if key in stated]
+    ways: list[str] = [key for key in ("users", "search") if key in stated]
     ways += ["sessions"] if "sessions" in stated and "search" not in stated else []
     if len(ways) > 1:
         collector.add(path, f"says {' and '.join(ways)} of what may be loaded", "write one of them")
