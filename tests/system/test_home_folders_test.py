@@ -74,7 +74,7 @@ def test_home_folders_on_a_modelled_array(tmp_path: Path):
     assert 19 <= figures["scenarios_count"] <= 21 and figures["is_overloaded"] is False
     page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
     assert "names take no time: not modelled" in page
-    crowd = ["--modelled", "emc-vnxe3300", "--users", "20", "--scenarios-per-h", "100000"]
+    crowd = ["--modelled", "emc-vnxe3300", "--users", "20", "--scenarios-per-h", "1000000"]
     crowd += ["--minutes", "0.5", "--yes"]
     over = plimsoll("test", "files", *HOMES, *crowd, "--out", tmp_path / "over", cwd=tmp_path)
     assert over.returncode == 1, over.stdout

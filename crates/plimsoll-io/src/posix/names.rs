@@ -1,6 +1,6 @@
-//! Names in directories: rename, delete, list, stat, sync, and directories themselves. Device nodes are left alone: renaming or
-//! deleting one would not touch the device but break the machine, and so would losing the link
-//! below /dev/disk/by-id that leads to it.
+//! Names in directories: rename, delete, list, stat, sync, and directories themselves. Device nodes
+//! are left alone: renaming or deleting one would not touch the device but break the machine, and
+//! so would losing the link below /dev/disk/by-id that leads to it.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -64,7 +64,9 @@ pub struct ScenarioSpec {
 }
 
 macro_rules! named {
-    ($(#[$of:meta])* $name:ident for $target:ident { $($(#[$doc:meta])* $variant:ident),+ $(,)? }) => {
+    ($(#[$of:meta])* $name:ident for $target:ident {
+        $($(#[$doc:meta])* $variant:ident),+ $(,)?
+    }) => {
         $(#[$of])*
         #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]

@@ -210,7 +210,7 @@ fn a_lost_write_that_nothing_read_is_found_by_the_checksum_phase() {
     let ran = complete(&disk, &verified(&[line(100, 65536, 0, 100)]));
     let checksums = &ran.outcome.phases[4].result.checksums;
     let bad: u64 = checksums.iter().map(|checksum| checksum.report.bad).sum();
-    assert!(bad >= 128 && bad.is_multiple_of(128), "{bad} sectors");
+    assert!((100..8192).contains(&bad), "{bad} sectors");
     let reasons: Vec<_> = checksums.iter().flat_map(|checksum| &checksum.report.reasons).collect();
     assert!(reasons[0].contains("was written last"), "{reasons:?}");
 }

@@ -129,7 +129,9 @@ fn every_task_is_done_and_what_was_accepted_is_there() {
             assert_eq!(counted(&ran, &format!("{metric}_refused")), 0);
         }
         assert_eq!(counted(&ran, "mail_bodies_wrong"), 0);
-        assert!(counted(&ran, "mail_messages_read") > 500);
+        // Rules take what they fit out of the inbox.
+        let read = counted(&ran, "mail_messages_read");
+        assert!(read > 250, "{read}");
         let audit = audit(&ran);
         let counts = &audit.counts;
         assert_eq!(counts["recipients_accepted"], counts["delivered"]);
