@@ -203,18 +203,25 @@ pub async fn open_flush_map(
 }
 
 /// Reads the flush map of a closed database without changing anything; `None` where there is none,
-/// it cannot be read, or it belongs to another database.
+/// or it belongs to another database.
+///
+/// # Errors
+/// What the disk reports of a map that is there.
 pub async fn read_flush_map(
     files: &Files,
     path: &Path,
     signature: Signature,
     context: Context,
-) -> Option<FlushMap> {
-    let file = files.open(path, OpenMode::Read, context).await.ok()?;
+) -> Result<Option<FlushMap>> {
+    let file = match files.open(path, OpenMode::Read, context).await {
+        Ok(file) => file,
+        Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
     let found = load(&file, signature, context).await;
     // A close that fails has nothing to do with what was read.
     let _ = file.close(context).await;
-    found.ok().flatten().map(|(map, _)| map)
+    Ok(found?.map(|(map, _)| map))
 }
 
 async fn create(

@@ -179,9 +179,14 @@ async fn verify_open(
     let fault = |fault| ReadError::Format { path: file.path().to_owned(), fault };
     let error = match DatabaseHeader::choose(&start) {
         Ok((header, _)) => {
-            let map = flush_map_of(files, file.path(), options, &header).await;
-            let (report, blank) =
+            let found = flush_map_of(files, file.path(), options, &header).await;
+            let (map, unread) = match found {
+                Ok(map) => (map, None),
+                Err(error) => (None, Some(format!("its flush map cannot be read: {error}"))),
+            };
+            let (mut report, blank) =
                 database::verify_database(file, handle, options, &start, Some(header), map).await?;
+            report.reasons.extend(unread);
             return Ok((report, None, blank));
         }
         Err(error) => error,
@@ -226,19 +231,19 @@ async fn flush_map_of(
     database: &Path,
     options: &VerifyOptions,
     header: &DatabaseHeader,
-) -> Option<(PathBuf, FlushMap)> {
+) -> crate::error::Result<Option<(PathBuf, FlushMap)>> {
     if header.state != DatabaseState::Clean {
-        return None;
+        return Ok(None);
     }
     let context = Context::of(Purpose::Checksum);
     // An older copy beside it, under another name, would be accused of what was written since.
     let beside = has_extension(database, "edb").then(|| flush_map_path(database));
     for path in beside.iter().chain(&options.flush_maps) {
-        if let Some(map) = read_flush_map(files, path, header.signature, context).await {
-            return Some((path.clone(), map));
+        if let Some(map) = read_flush_map(files, path, header.signature, context).await? {
+            return Ok(Some((path.clone(), map)));
         }
     }
-    None
+    Ok(None)
 }
 
 fn has_extension(path: &Path, expected: &str) -> bool {
