@@ -141,6 +141,7 @@ from plimsoll.pipeline.io_curve import write_curve_page as write_curve_page
 from plimsoll.pipeline.model import MODEL_LIMIT_MS as MODEL_LIMIT_MS
 from plimsoll.pipeline.model import MODELLED_WARNING as MODELLED_WARNING
 from plimsoll.pipeline.model import model as model
+from plimsoll.pipeline.offers import storage_offers as storage_offers
 from plimsoll.pipeline.pack import pack_folder as pack_folder
 from plimsoll.pipeline.pack import unpack_folder as unpack_folder
 from plimsoll.pipeline.plans import bounded as bounded
@@ -168,7 +169,6 @@ from plimsoll.pipeline.select import need_of_requirements as need_of_requirement
 from plimsoll.pipeline.select import read_catalogues as read_catalogues
 from plimsoll.pipeline.select import select as select
 from plimsoll.pipeline.select import selection_json as selection_json
-from plimsoll.pipeline.select import storage_offers as storage_offers
 from plimsoll.plan.complete import read_plan as read_plan
 from plimsoll.plan.json_schema import plan_schema as plan_schema
 from plimsoll.plan.limits import LimitError as LimitError

@@ -14,9 +14,8 @@ from plimsoll.advice.engine import Subject
 from plimsoll.advice.suggestions import Figures
 from plimsoll.inputs.expression import Fact
 from plimsoll.sizing.design import Sizing, size
-from plimsoll.sizing.raid import RAID_LEVELS
+from plimsoll.sizing.need import need_of
 from plimsoll.sizing.requirements import Requirements, read_requirements
-from plimsoll.sizing.selection import GB_PER_GIB, Need
 
 DESCRIBED = frozenset({"requirements"})
 TABLES = (
@@ -59,23 +58,6 @@ def _table_facts(requirements: Requirements) -> dict[str, Fact]:
             facts |= {key: value for key, value in stated.items() if value is not None}
     facts["storage.measured_iops_stated"] = "storage.measured_iops" in facts
     return facts
-
-
-def need_of(sizing: Sizing) -> Need:
-    """What the arrays of one copy must hold and carry.
-
-    Reserves are part of the capacity the sizing gives.
-    """
-    figures = sizing.results
-    raid = sizing.requirements.storage.raid
-    return Need(
-        volumes_gb=figures["total_capacity_gb"].value * GB_PER_GIB,
-        database_iops=figures["database_iops"].value,
-        copies=sizing.requirements.copies.count,
-        log_iops=figures["log_iops"].value,
-        databases=int(figures["database_count"].value),
-        raid_levels=tuple(level for level in RAID_LEVELS if level == raid),
-    )
 
 
 def figures_of(sizing: Sizing) -> Figures:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Required, TypedDict
 
-from plimsoll.advice.requirement_facts import need_of, sized
+from plimsoll.advice.requirement_facts import sized
 from plimsoll.arrays.catalogue_match import modelled_rate
 from plimsoll.inputs.mistakes import InputError, SeveralInputsError
 from plimsoll.sizing.catalogue import (
@@ -19,13 +19,11 @@ from plimsoll.sizing.catalogue import (
     read_catalogue,
     read_drive_classes,
 )
-from plimsoll.sizing.design import Sizing
+from plimsoll.sizing.need import need_of
 from plimsoll.sizing.selection import SOURCE, Candidate, Need, Selection, select_arrays
 
 SHIPPED = "shipped"
 SELECTION_SOURCE = SOURCE
-#: Classes of storage that a sizing is shown beside its figures.
-OFFERS_MAX = 3
 
 
 def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
@@ -52,17 +50,6 @@ def need_of_requirements(path: Path) -> Need:
         InputError: with every mistake in the file.
     """
     return need_of(sized(path))
-
-
-def storage_offers(sizing: Sizing) -> list[Candidate]:
-    """What of the built-in catalogue would hold a sizing: the best of each kind of drive, best
-    first, at most three. Empty where nothing does.
-    """
-    best: dict[str, Candidate] = {}
-    for candidate in select(need_of(sizing)).candidates:
-        if candidate.status != "rejected":
-            best.setdefault(candidate.row.drive_class, candidate)
-    return list(best.values())[:OFFERS_MAX]
 
 
 def read_catalogues(names: Sequence[str]) -> list[ArrayRow]:
