@@ -43,6 +43,8 @@ class VerifiedFile(TypedDict):
     wrong_page_number: int
     uninitialized: int
     unreadable: int
+    #: What the header of a database says.
+    state: str | None
     #: The map that pages of a clean database were compared with.
     flush_map: str | None
     #: Pages whose last write was lost, and the first of them.
