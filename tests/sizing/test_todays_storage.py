@@ -10,7 +10,7 @@ import pytest
 
 from plimsoll.arrays.presets import array_preset, shipped_arrays, shipped_drives
 from plimsoll.inputs.mistakes import InputError
-from plimsoll.pipeline.select import storage_offers
+from plimsoll.pipeline.offers import storage_offers
 from plimsoll.sizing.catalogue import (
     EQUALLOGIC_2010,
     READ_FRACTION,

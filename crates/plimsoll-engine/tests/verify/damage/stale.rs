@@ -47,20 +47,20 @@ fn a_lost_write_is_found_where_there_is_a_flush_map() {
     for size in [PageSize::KIB_4, PageSize::KIB_32] {
         let patient = Patient::new(size);
         let (database, map) = (database_path(1), flush_map_path(&database_path(1)));
-        let sound = verified(&patient.copy(&patient.new), &[database.clone()]);
+        let sound = verified(&patient.copy(&patient.new), std::slice::from_ref(&database));
         assert_eq!((sound.verdict, sound.lost), (FileVerdict::Sound, 0), "{:?}", sound.reasons);
         assert_eq!(sound.flush_map, Some(map.clone()));
 
         let (page, bytes) = stale(&patient);
         let disk = patient.copy(&bytes);
-        let found = verified(&disk, &[database.clone()]);
+        let found = verified(&disk, std::slice::from_ref(&database));
         assert_eq!((found.verdict, found.lost, found.lost_first), (FileVerdict::Damaged, 1, page));
         assert_eq!(found.reasons, [format!("the last write of page {page} was lost (-1119)")]);
 
         // A copy under another name may be older than the map, which accuses nobody.
         let copy = database.with_extension("old");
         disk.load(&copy, &bytes);
-        let beside = verified(&disk, &[copy.clone()]);
+        let beside = verified(&disk, std::slice::from_ref(&copy));
         assert_eq!((beside.verdict, beside.flush_map), (FileVerdict::Sound, None));
         // Named together with the map it is meant.
         assert_eq!(verified(&disk, &[copy, map.clone()]).lost, 1);
@@ -69,7 +69,7 @@ fn a_lost_write_is_found_where_there_is_a_flush_map() {
         let elsewhere = Path::new("/db/device001.jfm");
         disk.load(elsewhere, &disk.bytes(&map).expect("it is there"));
         disk.load(&map, &[]);
-        let alone = verified(&disk, &[database.clone()]);
+        let alone = verified(&disk, std::slice::from_ref(&database));
         assert_eq!((alone.verdict, alone.flush_map), (FileVerdict::Sound, None));
         let named = verified(&disk, &[database.clone(), elsewhere.to_owned()]);
         assert_eq!((named.lost, named.flush_map.as_deref()), (1, Some(elsewhere)));
