@@ -428,8 +428,8 @@ async fn hear(instance: Rc<Instance>, files: Files, books: SharedBooks) -> Resul
 
 /// Everything the client has heard is the log, without a gap, as far as that is still there.
 async fn check_heard(files: &Files, books: &SharedBooks, label: &str) {
-    let books = books.borrow();
-    let Some(first) = books.heard.records.first().map(|(at, _)| *at) else { return };
+    let first = books.borrow().heard.records.first().map(|(at, _)| *at);
+    let Some(first) = first else { return };
     let there = reader(files).generations().await.unwrap();
     let oldest = there.first().expect("there is log").generation.max(first.generation);
     let mut history = reader(files).read_history(oldest).await.unwrap();
@@ -437,6 +437,7 @@ async fn check_heard(files: &Files, books: &SharedBooks, label: &str) {
     while let Some(generation) = history.next().await.unwrap() {
         logged.extend(generation.records(0).map(std::result::Result::unwrap));
     }
+    let books = books.borrow();
     logged.retain(|(at, _)| *at >= first && Some(*at) < books.heard.upto);
     let heard: Vec<_> =
         books.heard.records.iter().filter(|(at, _)| at.generation >= oldest).collect();
