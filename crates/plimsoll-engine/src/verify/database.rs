@@ -251,8 +251,10 @@ pub(super) async fn verify_database(
         None => guess_page_size(start),
     };
     let size = size.expect("callers know the page size");
-    // A page that cannot be read is found unreadable by itself, below.
-    let reach = reach(file, size).await.unwrap_or(Reach::Unknown);
+    let (reach, unread) = match reach(file, size).await {
+        Ok(reach) => (reach, None),
+        Err(error) => (Reach::Unknown, Some(error)),
+    };
     let page_bytes = size.bytes() as u64;
     let length_bytes = file.opened().length_bytes;
     let file_bytes = match reach {
@@ -302,6 +304,11 @@ pub(super) async fn verify_database(
     report.reads = counts.reads;
     report.bytes_read = counts.bytes_read;
     settle_doubts(file, size, &mut report).await;
+    // A page that still cannot be read was found unreadable by itself. One that can be read by now
+    // was missed when it was needed.
+    if let Some(error) = unread.filter(|_| report.unreadable == 0) {
+        report.reasons.push(format!("how far it reaches could not be read: {error}"));
+    }
     Ok((report, blank))
 }
 
