@@ -165,13 +165,9 @@ mod writers;
 pub use create::create_database;
 pub use cursor::{Direction, KeyRange};
 pub use error::EngineError;
-pub use geometry::{PageNumber, PageSize};
+pub use geometry::PageSize;
 pub use instance::{Instance, InstanceOptions};
-pub use logtime::{LogPosition, LogTime, Signature};
-pub use schema::{
-    Column, ColumnId, ColumnType, NewIndex, SchemaError, Table, TableBuilder, column_flags,
-    index_flags,
-};
+pub use schema::{Column, ColumnType, NewIndex, SchemaError, Table, column_flags, index_flags};
 pub use table::OpenTable;
 pub use transaction::{Commit, Transaction};
 
@@ -185,12 +181,16 @@ pub use collation::{UNICODE_LOCALE, UNICODE_UNITS_MAX, UnicodeOrder};
 #[doc(hidden)]
 pub use format_error::FormatError;
 #[doc(hidden)]
+pub use geometry::PageNumber;
+#[doc(hidden)]
 pub use header::{
     BackupMark, DatabaseHeader, DatabaseState, EventCount, FORMAT_UPDATE, FORMAT_VERSION, FileType,
     HeaderCopy, ResizeCount, SORT_VERSION_IN_LOCALES,
 };
 #[doc(hidden)]
 pub use key::{Key, KeyError, KeyShape};
+#[doc(hidden)]
+pub use logtime::{LogPosition, LogTime, Signature};
 #[doc(hidden)]
 pub use page_class::{BlockDamage, FlippedBits, PageClass, classify, correct, mend};
 #[doc(hidden)]
@@ -200,6 +200,6 @@ pub use record::{
 };
 #[doc(hidden)]
 pub use schema::{
-    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, ColumnStorage, Index, KEY_BYTES_MAX_DEFAULT, KeyColumn,
-    KeyOrder, TAGGED_COLUMN_MIN, VARIABLE_COLUMN_MIN,
+    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, ColumnId, ColumnStorage, Index, KEY_BYTES_MAX_DEFAULT,
+    KeyColumn, KeyOrder, TAGGED_COLUMN_MIN, TableBuilder, VARIABLE_COLUMN_MIN,
 };

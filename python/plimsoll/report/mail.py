@@ -255,7 +255,7 @@ def _store(figures: MailFigures, store: MailStoreFigures) -> Table:
         ["Messages are kept", "once for all" if store.layout == "shared" else "in each mailbox"],
         ["Kept views of a folder besides the one by date", store.views],
         ["Words are indexed", "yes" if store.indexed else "no"],
-        ["Older messages of a visit", store.older_per_visit],
+        ["Older messages of an online visit", store.older_per_visit],
         ["Messages read behind each task", store.background_reads_per_task],
     ]
     if io is not None:

@@ -19,7 +19,7 @@ use plimsoll_engine::log::tap::Subscription;
 use plimsoll_engine::retry::Retry;
 use plimsoll_engine::table::{OpenTable, Selection};
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_engine::{Column, ColumnType, DatabaseHeader, NewIndex};
+use plimsoll_engine::{Column, ColumnType, DatabaseHeader, NewIndex, Table, column_flags};
 use plimsoll_io::{Handle, MemoryOptions, NANOS_PER_SECOND, Random, either};
 
 use crate::life::*;
@@ -42,9 +42,14 @@ enum Public {
     AddColumn,
     DropColumn,
     OpenTable,
+    Tables,
     Insert,
+    InsertNumbered,
     Update,
+    Add,
     Delete,
+    Get,
+    ValueRange,
     Scan,
     Checkpoint,
     Backup,
@@ -64,7 +69,7 @@ enum Public {
     Tail,
 }
 
-const ALL: [Public; 28] = [
+const ALL: [Public; 33] = [
     Public::CreateTree,
     Public::CreateTable,
     Public::DropTable,
@@ -73,9 +78,14 @@ const ALL: [Public; 28] = [
     Public::AddColumn,
     Public::DropColumn,
     Public::OpenTable,
+    Public::Tables,
     Public::Insert,
+    Public::InsertNumbered,
     Public::Update,
+    Public::Add,
     Public::Delete,
+    Public::Get,
+    Public::ValueRange,
     Public::Scan,
     Public::Checkpoint,
     Public::Backup,
@@ -94,6 +104,15 @@ const ALL: [Public; 28] = [
     Public::Subscription,
     Public::Tail,
 ];
+
+fn numbered_table() -> Table {
+    Table::builder("Numbered")
+        .column(Column::new("number", ColumnType::Long).flagged(column_flags::AUTO_INCREMENT))
+        .column(Column::new("body", ColumnType::LongBinary))
+        .primary("primary", &["number"])
+        .build()
+        .expect("a valid table")
+}
 
 async fn insert(instance: &Instance, table: &OpenTable, id: i32) -> Result<()> {
     let (id_column, body) = (table.column("id")?, table.column("body")?);
@@ -150,7 +169,40 @@ async fn carry_out(instance: Rc<Instance>, table: Rc<OpenTable>, public: Public)
         }
         Public::DropColumn => instance.drop_column(1, SECOND, "body").await,
         Public::OpenTable => instance.open_table(1, "Messages").await.map(drop),
+        Public::Tables => instance.tables(1).await.map(drop),
         Public::Insert => insert(&instance, &table, 10_000).await,
+        Public::InsertNumbered => {
+            let numbered = instance.create_table(1, numbered_table()).await?;
+            let transaction = instance.begin();
+            let body = (numbered.column("body")?, Some(&[b'n'; 6_000][..]));
+            for number in 1..4 {
+                let inserted = numbered.insert_numbered(&transaction, &[body]).await?;
+                assert_eq!(inserted.number, Some(number));
+            }
+            transaction.commit(Commit::Lazy).await
+        }
+        Public::Add => {
+            // Rows from before the column have no place for it: each is made anew at first.
+            let column = Column::new("seen", ColumnType::Long).with_default(&[0; 4]);
+            instance.add_column(1, SECOND, column).await?;
+            let second = instance.open_table(1, SECOND).await?;
+            let (seen, transaction) = (second.column("seen")?, instance.begin());
+            for id in [7i32, 8, 7] {
+                let key = second.key(&[Some(&id.to_le_bytes())])?;
+                second.add(&transaction, &key, seen, 5).await?;
+            }
+            transaction.commit(Commit::Lazy).await
+        }
+        Public::Get | Public::ValueRange => {
+            let (key, body) = (table.key(&[Some(&7i32.to_le_bytes())])?, table.column("body")?);
+            let transaction = instance.begin();
+            let row = table.get(&transaction, &key).await?.expect("it is there");
+            if public == Public::ValueRange {
+                let found = table.value_range(&transaction, &row, body, 3_000..5_500).await?;
+                assert_eq!(found, Some(vec![b'b'; 2_500]));
+            }
+            transaction.commit(Commit::Lazy).await
+        }
         Public::Update
         | Public::Delete
         | Public::CommitDurable

@@ -320,7 +320,8 @@ pub struct MailSpec {
     pub read_max: u32,
     /// Whether connections wait in IDLE between tasks.
     pub idle: bool,
-    /// On a store of our own: older messages that a visit looks at, none if absent.
+    /// On a store of our own: older messages that a visit of an online user looks at, none if
+    /// absent.
     pub older_per_visit: Option<u32>,
     /// On a store of our own: messages that jobs read behind each task on average, none if absent.
     pub background_reads_per_task: Option<f64>,

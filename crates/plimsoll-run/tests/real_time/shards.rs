@@ -135,8 +135,11 @@ fn the_samples_of_threads_are_those_of_one_run() {
         }
     }
     assert!(samples.len() >= 18, "{} samples", samples.len());
+    let whole = samples.values().filter(|instances| instances[..] == [0, 1, 2, 3]).count();
+    assert!(whole * 10 >= samples.len() * 8, "{whole} of {} samples are whole", samples.len());
     for (end_ns, instances) in &samples {
-        assert_eq!(instances, &[0, 1, 2, 3], "at {end_ns}");
+        // An instance whose thread had no processor for a whole sample has read nothing in it.
+        assert!(instances.is_sorted_by(|one, next| one < next), "{instances:?} at {end_ns}");
     }
     let measured: BTreeMap<_, _> = ran
         .outcome

@@ -51,8 +51,8 @@ INSTANCE_FIELDS = {
 WORKLOAD_FIELDS = {
     "older_per_visit": Field(
         Number(0, 1000, whole=True),
-        meaning="on a mail store: older messages that a visit looks at; as the edition has it if "
-        "left out",
+        meaning="on a mail store: older messages that a visit of an online user looks at; as the "
+        "edition has it if left out",
     ),
     "background_reads_per_task": Field(
         Number(0, 1000),

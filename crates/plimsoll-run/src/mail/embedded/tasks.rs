@@ -52,7 +52,7 @@ pub struct User<'a> {
     pub store: &'a Rc<MailStore>,
     /// What it does.
     pub habits: &'a MailHabits,
-    /// Older messages that it looks at in a visit.
+    /// Older messages that it looks at in a visit, where it is online.
     pub older_per_visit: u32,
     /// Time.
     pub handle: &'a Handle,
@@ -333,14 +333,23 @@ async fn browse(user: &mut User<'_>, mailbox: u32, folder: i32) -> Result<()> {
 async fn read_and_process(user: &mut User<'_>) -> Result<()> {
     match user.is_cached() {
         true => read_cached(user).await?,
-        false => read_online(user).await?,
+        false => {
+            read_online(user).await?;
+            look_back(user).await?;
+        }
     }
+    trim(user).await
+}
+
+/// Looks at older messages. A cached program has them in its own copy, which costs the store
+/// nothing.
+async fn look_back(user: &mut User<'_>) -> Result<()> {
     for _ in 0..user.older_per_visit {
         if let Some(entry) = older(user.store, &mut user.random) {
             user.read(entry).await?;
         }
     }
-    trim(user).await
+    Ok(())
 }
 
 async fn read_online(user: &mut User<'_>) -> Result<()> {
