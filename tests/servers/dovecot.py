@@ -120,6 +120,7 @@ class Dovecot(Server):
     KIND = "dovecot"
     PACKAGES = "dovecot-imapd dovecot-lmtpd"
     LAYOUT: ClassVar[str] = "mdbox"
+    STILL_THERE: ClassVar[bytes] = b"Socket already exists"
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
