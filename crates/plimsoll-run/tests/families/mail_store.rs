@@ -112,7 +112,8 @@ fn counted(ran: &Ran, metric: &str) -> u64 {
 #[test]
 fn every_task_is_done_and_what_was_accepted_is_there() {
     let mut reads = Vec::new();
-    for client in ["online", "cached"] {
+    // Cached users have older messages in their own copy.
+    for (client, read_least) in [("online", 250), ("cached", 200)] {
         let ran = run_on(&disk(), &plan(client, 100.0));
         assert_eq!(ran.outcome.ending, Ending::Complete, "{:?}", ran.outcome.error);
         for task in TASKS {
@@ -131,7 +132,7 @@ fn every_task_is_done_and_what_was_accepted_is_there() {
         assert_eq!(counted(&ran, "mail_bodies_wrong"), 0);
         // Rules take what they fit out of the inbox.
         let read = counted(&ran, "mail_messages_read");
-        assert!(read > 200, "{read}");
+        assert!(read > read_least, "{client}: {read}");
         let audit = audit(&ran);
         let counts = &audit.counts;
         assert_eq!(counts["recipients_accepted"], counts["delivered"]);
