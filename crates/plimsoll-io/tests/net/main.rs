@@ -5,5 +5,7 @@ mod companions;
 mod conforming;
 mod real;
 mod simulated;
+#[path = "../support/mod.rs"]
+mod support;
 #[cfg(feature = "tls")]
 mod tls;

@@ -14,6 +14,7 @@ use plimsoll_io::{
 };
 
 use crate::conforming::{real_by, ring};
+use crate::support::work_for;
 
 /// TCP as it is watched here, by ring where there is one and by thread.
 fn subjects() -> Vec<Subject> {
@@ -151,16 +152,6 @@ fn names_are_resolved_while_the_executor_goes_on() {
     }
 }
 
-/// What this thread has had of a processor: a clock that stands still while a hypervisor gives its
-/// processor to others.
-fn processor_time() -> Duration {
-    let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is writable, and the clock of a thread's own processor time is always
-    // there.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut used) };
-    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
-}
-
 /// What the executor does for sockets counts as its work, and the gaps between its looks too.
 #[test]
 fn work_for_sockets_is_busy_time_and_gaps() {
@@ -174,10 +165,7 @@ fn work_for_sockets_is_busy_time_and_gaps() {
             let mut far = listener.accept().await.unwrap();
             handle.spawn(async move {
                 while let Ok(1..) = read(&mut far, &mut [0; 8]).await {
-                    let until = processor_time() + WORK;
-                    while processor_time() < until {
-                        std::hint::spin_loop();
-                    }
+                    work_for(WORK);
                     write_all(&mut far, b"done").await.unwrap();
                 }
             });

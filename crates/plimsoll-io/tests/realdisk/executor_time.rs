@@ -9,6 +9,8 @@ use plimsoll_io::{
     RealDiskOptions,
 };
 
+use crate::support::work_for;
+
 /// A disk whose kernel holds the thread for a while whenever it is looked at, as a full queue or a
 /// FUSE server does.
 struct Holding {
@@ -88,10 +90,7 @@ fn work_is_a_gap_and_sleep_is_none() {
     executor
         .run(async move {
             for _ in 0..4 {
-                let until = Instant::now() + Duration::from_millis(5);
-                while Instant::now() < until {
-                    std::hint::spin_loop();
-                }
+                work_for(Duration::from_millis(5));
                 handle.sleep(20 * NANOS_PER_MILLISECOND).await;
             }
         })

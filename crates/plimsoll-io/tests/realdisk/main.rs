@@ -11,6 +11,8 @@ mod probing;
 mod refusals;
 mod seccomp;
 mod space;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::future::Future;
 use std::rc::Rc;
