@@ -127,6 +127,6 @@ BUGS = (
         "let checkpoint = match has_copy {",
         "let checkpoint = match has_copy && !PLANTED {",
         "lives",
-        "jobs::backups::a_backup_copy_demands_all_of_its_log",
+        "jobs::backups::a_copy_within_one_generation_is_redone_from_its_beginning",
     ),
 )

@@ -3,6 +3,7 @@
 from tests.planted.bug import Bug
 
 INTERRUPTED = "interrupted::a_power_cut_leaves_the_old_table_or_the_new_one_and_no_lost_page"
+RELEASED_ONCE = "released::what_was_released_is_not_given_back_again_by_recovery"
 FAILING = "failing::a_change_whose_io_fails_leaves_no_lost_page"
 IN_USE = "refused::a_table_that_is_open_or_has_uncommitted_rows_is_not_changed"
 DEFAULTS = "defaults::rows_have_the_default_of_a_column_until_they_are_given_something"
@@ -47,7 +48,7 @@ BUGS = (
         "    batch.edit(root, emptied(object))?;\n",
         "    if !PLANTED {\n        batch.edit(root, emptied(object))?;\n    }\n",
         "schema",
-        INTERRUPTED,
+        RELEASED_ONCE,
     ),
     Bug(
         "a table is changed while somebody has it open",

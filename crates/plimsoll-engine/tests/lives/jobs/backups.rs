@@ -11,7 +11,8 @@ use plimsoll_engine::jobs::backup::{Backup, BackupReport};
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Clock, Context, Durability, Files, Handle, MemoryOptions, NANOS_PER_SECOND, OpenMode, Random,
+    Clock, Context, Durability, File, Files, Handle, MemoryOptions, NANOS_PER_SECOND, OpenMode,
+    Random,
 };
 
 use crate::jobs::{slow_disk, work};
@@ -25,6 +26,18 @@ pub async fn write_copy(
     to: &str,
     pause_ns: u64,
 ) -> BackupReport {
+    let target = write_pages(files, handle, backup, to, pause_ns).await;
+    end_copy(target, backup).await
+}
+
+/// Writes the pages of a backup; the copy has no header yet.
+async fn write_pages(
+    files: &Files,
+    handle: &Handle,
+    backup: &mut Backup,
+    to: &str,
+    pause_ns: u64,
+) -> File {
     let path = format!("{to}/database 1.edb");
     let target = files.open(path, OpenMode::Create, Context::default()).await.unwrap();
     while let Some(chunk) = backup.next_chunk().await.unwrap() {
@@ -33,6 +46,11 @@ pub async fn write_copy(
         written.await.unwrap();
         handle.sleep(pause_ns).await;
     }
+    target
+}
+
+/// Ends a backup whose pages are written, and gives the copy its header.
+async fn end_copy(target: File, backup: &mut Backup) -> BackupReport {
     let report = backup.finish().await.unwrap();
     let header = backup.header_of_copy(&report).encode();
     for copy in 0..2 {
@@ -189,6 +207,45 @@ fn a_backup_copy_demands_all_of_its_log() {
         copy.close().await.unwrap();
         let (copy, report) = open_copy(&files, &handle, &setup, "/copy", "/copylog").await.unwrap();
         assert!(!report.recovered);
+        copy.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+/// A copy whose log is one generation: the checkpoint of the databases it was made of lies in that
+/// generation too, behind what the pages of the copy lack.
+#[test]
+fn a_copy_within_one_generation_is_redone_from_its_beginning() {
+    let setup = Setup { cache_frames: 400, ..Setup::default() };
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 11, MemoryOptions::default());
+    for directory in ["/copy", "/copylog"] {
+        disk.create_directory(directory);
+    }
+    run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 11).await.unwrap();
+        let field = create_field(&instance, &setup, 200, 60).await.unwrap();
+        let ledger: Rc<RefCell<Ledger>> = Rc::default();
+        work(&instance, &handle, &field, &ledger, 1, 60).await;
+        instance.checkpoint().await.unwrap();
+        let mut backup = Backup::start(&instance, 1, 16 * 4096).unwrap();
+        let target = write_pages(&files, &handle, &mut backup, "/copy", 0).await;
+        // None of it is in the copy, and all of it is in the database when the checkpoint moves.
+        work(&instance, &handle, &field, &ledger, 2, 3).await;
+        instance.checkpoint().await.unwrap();
+        let report = end_copy(target, &mut backup).await;
+        assert_eq!(report.generation_first, report.generation_last);
+        let generations = report.generation_first..=report.generation_last;
+        copy_log(&files, generations, "/copylog").await;
+        let (live, own) = (LogNames::new(LOG, "E00"), LogNames::new("/copylog", "E00"));
+        copy_file(&files, live.checkpoint(), own.checkpoint()).await;
+        drop(backup);
+        instance.close().await.unwrap();
+
+        let (copy, _) = open_copy(&files, &handle, &setup, "/copy", "/copylog").await.unwrap();
+        let survived = audit(&copy, &field, &ledger.borrow()).await.unwrap();
+        assert_eq!(survived, ledger.borrow().committed.len());
         copy.close().await.unwrap();
     })
     .unwrap();
