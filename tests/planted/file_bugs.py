@@ -127,6 +127,6 @@ BUGS = (
         "let checkpoint = match has_copy {",
         "let checkpoint = match has_copy && !PLANTED {",
         "lives",
-        "jobs::backups::a_copy_within_one_generation_is_redone_from_its_beginning",
+        "jobs::backups::a_copy_is_redone_from_its_own_checkpoint_within_its_first_generation",
     ),
 )
