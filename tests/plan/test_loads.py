@@ -79,6 +79,17 @@ def test_a_search_takes_its_criteria_from_the_limits() -> None:
     assert (load.sessions, load.sessions_max) == (3, 512)
 
 
+def test_a_search_for_sessions_is_told_apart() -> None:
+    """Sessions have no schedule, so how arrivals are spaced means nothing to them."""
+    load = load_of({"search": "max_sessions"}, phases=[*SEARCH, USUAL[2]])
+    assert (load.search, load.sessions, load.sessions_max) == ("max_sessions", 3, 512)
+    assert loads.described(load) == "the most sessions for each database that keep the limits"
+    by_rate = load_of({"search": "max", "spacing": "regular"}, phases=[*SEARCH, USUAL[2]])
+    assert loads.described(by_rate) == "arrivals at the highest rate that keeps the limits"
+    refused = refusal({"search": "max_sessions", "spacing": "regular"}, phases=[*SEARCH, USUAL[2]])
+    assert "means nothing where sessions are looked for" in refused
+
+
 def test_a_search_without_phases_gets_all_it_needs() -> None:
     """Whoever only says search = "max" gets a search and then the two hours that qualify."""
     plan = plan_of_options({**options({"search": "max"}), "phase": []})

@@ -241,6 +241,37 @@ def test_a_search_is_told_with_its_knee(published: Path, tmp_path: Path) -> None
     assert "failed: log write latency mean" in steps.rows[3][1]
 
 
+def test_a_search_by_sessions_is_told_in_sessions(published: Path, tmp_path: Path) -> None:
+    """The number that was looked for stands first, and the rate that it completed beside it."""
+    run = tmp_path / "run"
+    shutil.copytree(published, run)
+    steps = [
+        {**step(995, 19, "passed"), "sessions": 20},
+        {**step(997, 21, "failed"), "sessions": 22},
+    ]
+    search = {
+        "workload": "mix",
+        "end": "narrow",
+        "search": "max_sessions",
+        "passed_per_s": 995.0,
+        "passed_sessions": 20,
+        "passed_iops": 1000.0,
+        "failed_per_s": 997.0,
+        "failed_sessions": 22,
+        "limited_by": "database_read_latency_mean",
+        "confidence_percent": None,
+        "tolerance_percent": 5.0,
+        "steps": steps,
+    }
+    folder.write_json(
+        run / folder.POINTS, {"schema_version": 1, "searches": [filled(SearchResult, search)]}
+    )
+    page = Page(write_report(run))
+    table = page.tables["Search for the highest load"]
+    assert table.rows[0][1:3] == ["Most sessions that passed", "Fewest that failed"]
+    assert "20 sessions passed with 995 transactions/s" in page.html
+
+
 def test_the_libraries_are_joined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Joining takes seconds; a cache that cannot be written, or is damaged, must not cost the
     report.

@@ -43,6 +43,31 @@ SEARCH = {
             "highest rate of mix: none passes; 1 transactions/s do not; "
             "first limit: average log write latency",
         ),
+        (
+            {"search": "max_sessions", "passed_sessions": 20, "failed_sessions": 21},
+            "most sessions of mix: 20 with 480.0 transactions/s and 470 database IOPS pass, "
+            "21 do not; first limit: average log write latency",
+        ),
+        (
+            {
+                "search": "max_sessions",
+                "passed_sessions": 10,
+                "failed_per_s": None,
+                "limited_by": None,
+            },
+            "most sessions of mix: 10 with 480.0 transactions/s and 470 database IOPS pass, "
+            "no higher number was seen to fail; first limit: none was met",
+        ),
+        (
+            {
+                "search": "max_sessions",
+                "passed_per_s": None,
+                "passed_iops": None,
+                "failed_per_s": 0.4,
+                "failed_sessions": 1,
+            },
+            "most sessions of mix: none passes; 1 does not; first limit: average log write latency",
+        ),
     ],
 )
 def test_a_search_answers_with_its_bracket_and_its_first_limit(

@@ -79,6 +79,33 @@ def test_JST_04_the_highest_rate_is_found_and_measured(tmp_path: Path) -> None:
     assert (tmp_path / "run" / folder.POINTS).exists()
 
 
+def test_the_most_sessions_are_found_and_measured(tmp_path: Path) -> None:
+    """As the published tool tunes its threads: whole sessions, and a run with what passed."""
+    minutes = ["--minutes", "2", "--search-minutes", "60"]
+    result = plimsoll(
+        "test",
+        "max",
+        "--modelled",
+        "emc-vnxe3300",
+        "--by",
+        "sessions",
+        *SMALL,
+        *minutes,
+        "--out",
+        tmp_path / "run",
+        cwd=tmp_path,
+    )
+    assert result.returncode in (0, 1), result.stderr
+    found = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
+    (search,) = found["load"]["searches"]
+    assert (search["search"], search["end"]) == ("max_sessions", "narrow")
+    passed, failed = search["passed_sessions"], search["failed_sessions"]
+    assert 1 <= passed < failed <= max(passed + 1, 1.05 * passed)
+    assert f"most sessions of mix: {passed} with" in result.stdout
+    steps = json.loads((tmp_path / "run" / folder.POINTS).read_text())["searches"][0]["steps"]
+    assert {step["sessions"] for step in steps} >= {passed, failed}
+
+
 def test_JST_02_stress_in_short(tmp_path: Path) -> None:
     """All layers are looked at, and hours that were not spent are not claimed."""
     result = plimsoll(

@@ -472,6 +472,12 @@ def search(**found: Any) -> dict[str, Any]:
         ("ending", "complete", capped, "held below 200 reads and writes per second"),
         ("load", search(end="time_over", failed_per_s=None), cold, "cut short by its time"),
         ("load", search(confirmed=False), cold, "was not tried for longer"),
+        (
+            "load",
+            search(end="most_tried", search="max_sessions", failed_per_s=None, limited_by=None),
+            cold,
+            "the search for the most sessions of mix ended at the most that may be tried",
+        ),
         ("load", search(limited_by="generator"), cold, "ended at the load generator itself"),
         ("load", search(), cold, None),
     ],

@@ -84,6 +84,12 @@ def test_users_become_a_rate_and_each_has_a_home() -> None:
     assert (plan.judgement.test, plan.judgement.limits) == ("files", "files")
 
 
+def test_users_are_not_looked_for_by_sessions() -> None:
+    """A user keeps a pace of its own; sessions would make one user of as much as storage takes."""
+    with pytest.raises(InputError, match="home folders are loaded by users who keep their own pace"):
+        plan_of_options(_options({"search": "max_sessions"}))
+
+
 def test_a_search_looks_for_the_most_users() -> None:
     """Overload is less than 95 % of what was planned, or a 95th percentile above its limit."""
     options = _options(

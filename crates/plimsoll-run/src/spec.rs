@@ -16,7 +16,9 @@ use serde::de::DeserializeOwned;
 
 use crate::RunError;
 
-pub use load::{CriterionSpec, LoadSpec, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec};
+pub use load::{
+    CriterionSpec, LoadSpec, SearchGoal, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec,
+};
 pub use modelled::{ModelledSpec, PlaceSpec};
 
 /// The version of this shape.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +34,7 @@ test = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, "
-    "checksum, files, io, store.",
+    "checksum, files, io, mail, store.",
 )
 
 
@@ -51,6 +52,13 @@ Margin = Annotated[
         help="How much of the required IOPS may be lacking; stands in the headline.",
     ),
 ]
+
+
+class SearchedBy(StrEnum):
+    """What a search raises until a limit is met."""
+
+    RATE = "rate"
+    SESSIONS = "sessions"
 
 
 def instance_rows(
@@ -267,7 +275,7 @@ def stress(
 def maximum(
     layout: Layout,
     minutes: Annotated[
-        float, typer.Option(min=0.02, help="How long to measure at the rate found.")
+        float, typer.Option(min=0.02, help="How long to measure at what was found.")
     ] = 120.0,
     search_minutes: Annotated[
         float, typer.Option(min=0.02, help="How long to look for it at most.")
@@ -278,19 +286,27 @@ def maximum(
         float | None, typer.Option(help="Rate to compare the maximum with.")
     ] = None,
     margin_percent: Margin = 0.0,
+    by: Annotated[
+        SearchedBy,
+        typer.Option(
+            help="Raise the rate of arrivals, or the sessions that each wait for the storage, as "
+            "Jetstress raises its threads."
+        ),
+    ] = SearchedBy.RATE,
 ) -> Options:
-    """Look for the highest rate that keeps the limits, then measure at it.
+    """Look for the highest load that keeps the limits, then measure at it.
 
     How many IOPS the storage makes at most.
 
     Example: plimsoll test max /mnt/array --databases 2 --size-mib 65536 --yes
     """
+    search = {SearchedBy.RATE: "max", SearchedBy.SESSIONS: "max_sessions"}[by]
     return layout.plan(
         "maximum",
         loaded(minutes * 60, search_minutes * 60),
         limits=limits,
         **_load(None, required_iops, margin_percent),
-        workload=[{"name": "mix", "load": {"search": "max", **stated(sessions=sessions)}}],
+        workload=[{"name": "mix", "load": {"search": search, **stated(sessions=sessions)}}],
     )
 
 

@@ -127,7 +127,7 @@ class MeanAndTail(Document):
 
 
 class SearchStep(Document):
-    """One rate that was tried."""
+    """One rate, or number of sessions, that was tried."""
 
     transactions_per_s: float
     done_per_s: float
@@ -149,13 +149,15 @@ class SearchStep(Document):
     decision: Decision
     limited_by: str | None
     figures: Sequence[SearchFigure]
+    #: Only where sessions were looked for.
+    sessions: int | None = None
 
 
 class SearchEnd(Document):
     """What a search found, without its steps."""
 
     workload: str
-    end: Literal["narrow", "time_over", "nothing_passes"]
+    end: Literal["narrow", "time_over", "nothing_passes", "most_tried"]
     passed_per_s: float | None
     passed_iops: float | None
     confirmed: bool
@@ -164,6 +166,11 @@ class SearchEnd(Document):
     #: Runs of version 0.1 stated 95, which so many looks together do not hold.
     confidence_percent: int | None
     tolerance_percent: float
+    #: Whether the highest rate was looked for, or the most sessions.
+    search: Literal["max", "max_sessions"] = "max"
+    #: Only where sessions were looked for; the rates are then what they completed.
+    passed_sessions: int | None = None
+    failed_sessions: int | None = None
 
 
 class SearchResult(SearchEnd):

@@ -335,9 +335,12 @@ class Criterion(Document):
 
 
 class SearchedLoad(Document):
-    """Arrivals at the highest rate, as a summary has them: the criteria stand in the plan."""
+    """The highest rate of arrivals, or the most sessions, as a summary has them.
 
-    search: Literal["max"]
+    The criteria stand in the plan.
+    """
+
+    search: Literal["max", "max_sessions"]
     sessions: int
     shared: bool
     spacing: Spacing
@@ -350,7 +353,7 @@ class SearchedLoad(Document):
 
 
 class SearchLoad(SearchedLoad):
-    """Arrivals at the highest rate that keeps its criteria."""
+    """The highest rate of arrivals, or the most sessions, that keep the criteria."""
 
     criteria: Sequence[Criterion]
 

@@ -1,11 +1,11 @@
 """How hard a workload presses: exactly one of several ways, checked and completed.
 
-    load = { sessions = 3 }                          sessions that wait for the storage (a closed
-    load) load = { target_iops = 240 }                     arrivals at the rate that makes so much
-    database I/O load = { users = 1000, profile = "heavy" }       the same, from users and what one
-    of them makes load = { transactions_per_s = 100 }              arrivals at a stated rate
-    load = { search = "max" }                        arrivals at the highest rate that keeps the
-    limits
+    load = { sessions = 3 }                      sessions that wait for the storage: a closed load
+    load = { target_iops = 240 }                 arrivals that make so much database I/O
+    load = { users = 1000, profile = "heavy" }   the same, from users and what one of them makes
+    load = { transactions_per_s = 100 }          arrivals at a stated rate
+    load = { search = "max" }                    arrivals at the highest rate that keeps the limits
+    load = { search = "max_sessions" }           the most sessions that keep the limits
 
 Arrivals keep their schedule whatever the storage does (an open load); sessions slow down with it.
 What a user makes comes from the sizing's profiles and guidance, so that a test and a sizing of the
@@ -50,11 +50,14 @@ LOAD_FIELDS = {
         Number(0.1, 1000), meaning="share of the target, or of what a search found, that is loaded"
     ),
     "transactions_per_s": Field(Number(0.01, 1e9), meaning="transactions that arrive per second"),
-    "search": Field(Text(("max",)), meaning="look for the highest rate that keeps the limits"),
+    "search": Field(
+        Text(("max", "max_sessions")),
+        meaning="look for the highest rate, or the most sessions, that keep the limits",
+    ),
     "spacing": Field(Text(SPACINGS), meaning="how arrivals are spaced: independently or evenly"),
-    "step_s": Field(Number(1, 86400), meaning="how long a search measures one rate"),
+    "step_s": Field(Number(1, 86400), meaning="how long a search measures one level"),
     "settle_s": Field(
-        Number(0, 3600), meaning="how long a search lets a new rate run before it measures"
+        Number(0, 3600), meaning="how long a search lets a new level run before it measures"
     ),
     "tolerance_percent": Field(Number(0.1, 50), meaning="how narrow a search must become"),
 }
@@ -110,8 +113,12 @@ def complete_load(
         rate = float(stated["transactions_per_s"])
         return spec.RateLoad(transactions_per_s=rate, spacing=spacing, sessions_max=sessions_max)
     if way == "search":
+        if stated["search"] == "max_sessions" and "spacing" in stated:
+            collector.add(
+                (*path, "spacing"), "means nothing where sessions are looked for", "remove it"
+            )
         return spec.SearchLoad(
-            search="max",
+            search=stated["search"],
             sessions=sessions.sessions,
             shared=sessions.shared,
             spacing=spacing,
@@ -231,8 +238,14 @@ def described(load: spec.LoadSpec | LoadShown) -> str:
         case spec.RateLoad():
             return f"{load.transactions_per_s:g} transactions per second arrive"
         case spec.SessionsLoad():
-            return f"{load.sessions} sessions {'in all' if load.shared else 'for each database'}"
+            return f"{load.sessions} sessions {_of_whom(load)}"
+        case spec.SearchedLoad(search="max_sessions"):
+            return f"the most sessions {_of_whom(load)} that keep the limits"
     return "arrivals at the highest rate that keeps the limits"
+
+
+def _of_whom(load: spec.SessionsLoad | spec.SearchedLoad) -> str:
+    return "in all" if load.shared else "for each database"
 
 
 def described_plain(load: Mapping[str, object]) -> str:
@@ -283,6 +296,6 @@ def mistakes_of_phases(
                         hint = "put a phase of kind search before it"
                         collector.add(
                             ("phase", index),
-                            f"measures {name}, whose rate is never looked for",
+                            f"measures {name}, whose load is never looked for",
                             hint,
                         )

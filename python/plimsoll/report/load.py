@@ -81,7 +81,7 @@ def _arrivals(workloads: Sequence[WorkloadFigures]) -> Table:
 
 def search_tables(searches: Sequence[SearchResult]) -> list[Table]:
     """What each search found."""
-    rows = [
+    rows: list[list[Any]] = [
         [
             search.workload,
             search.passed_per_s,
@@ -94,13 +94,20 @@ def search_tables(searches: Sequence[SearchResult]) -> list[Table]:
     ]
     headings = [
         "Workload",
-        "Highest rate that passed (transactions/s)",
+        "Highest that passed (transactions/s)",
         "Its database IOPS",
-        "Lowest rate that failed",
+        "Lowest that failed (transactions/s)",
         "First limit",
-        "Rates tried",
+        "Levels tried",
     ]
-    return [Table("Search for the highest rate", headings, rows)] if rows else []
+    if any(search.search == "max_sessions" for search in searches):
+        headings[1:1] = ["Most sessions that passed", "Fewest that failed"]
+        for row, search in zip(rows, searches, strict=True):
+            row[1:1] = [search.passed_sessions, search.failed_sessions]
+    title = "Search for the highest load"
+    if all(search.search == "max" for search in searches):
+        title = "Search for the highest rate"
+    return [Table(title, headings, rows)] if rows else []
 
 
 def knee_charts(searches: Sequence[SearchResult]) -> list[Chart]:
@@ -143,7 +150,9 @@ def _knee(search: SearchResult, number: int) -> Chart:
     )
     title = f"Latency over rate, {search.workload}"
     passed = search.passed_per_s
-    words = [f"{shown(passed)} transactions per second passed" if passed else "no rate passed"]
+    words = [f"{shown(passed)} transactions per second passed" if passed else "nothing passed"]
+    if passed and search.passed_sessions is not None:
+        words = [f"{search.passed_sessions} sessions passed with {shown(passed)} transactions/s"]
     if search.limited_by:
         words.append(f"first limit above it: {search.limited_by.replace('_', ' ')}")
     chart = alt.layer(base.mark_line(strokeWidth=1.2), marks, data=alt.Data(values=data))
@@ -158,8 +167,10 @@ def _knee(search: SearchResult, number: int) -> Chart:
 
 
 def _steps(title: str, steps: Sequence[SearchStep]) -> Table:
+    of_sessions = any(step.sessions is not None for step in steps)
     rows: list[list[Any]] = [
         [
+            *([step.sessions] if of_sessions else []),
             f"{step.transactions_per_s:.1f}",
             step.decision + (f": {step.limited_by.replace('_', ' ')}" if step.limited_by else ""),
             step.database_iops,
@@ -168,6 +179,7 @@ def _steps(title: str, steps: Sequence[SearchStep]) -> Table:
         ]
         for step in steps
     ]
-    headings = ["Transactions/s", "Result", "Database IOPS"]
+    headings = ["Sessions"] if of_sessions else []
+    headings += ["Transactions/s", "Result", "Database IOPS"]
     headings += [f"{kind}, {figure} ms" for figure in ("mean", "p99") for kind in KINDS.values()]
     return Table(f"{title}: values", headings, rows)

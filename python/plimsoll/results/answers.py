@@ -1,12 +1,14 @@
 """What a test was carried out to find out, in a sentence or two that stand before everything else.
 
-A search: the highest rate that passed, the lowest that did not, and what the first limit was. A
+A search: the highest rate, or the most sessions, that passed, the lowest that did not, and what the
+first limit was. A
 backup: its rate. A recovery: seconds for each log. A test that asks whether limits are kept has no
 answer of its own: its verdict is the answer.
 """
 
 from __future__ import annotations
 
+from plimsoll.documents.outcome import SearchEnd
 from plimsoll.documents.summary import AnySummary, SearchFound
 from plimsoll.plan.capacity_search import limit_in_words
 from plimsoll.results import backup_recovery
@@ -28,24 +30,32 @@ def _of_search(found: SearchFound) -> str:
     'first limit: average log write latency'
     >>> _of_search(found.replace(passed_per_s=None, failed_per_s=None, limited_by=None))
     'highest rate of mix: no rate was tried for long enough to tell'
+    >>> _of_search(found.replace(search="max_sessions", passed_sessions=20, failed_sessions=21))
+    'most sessions of mix: 20 with 480.0 transactions/s and 470 database IOPS pass, 21 do not; first
+    limit: average log write latency'
     """
     limit = limit_in_words(found.limited_by)
+    looked_for, level = looked_for_by(found)
     if found.passed_per_s is None and found.limited_by is None:
-        return f"highest rate of {found.workload}: no rate was tried for long enough to tell"
-    if found.passed_per_s is None:
-        failed = (
-            f"; {found.failed_per_s:.3g} transactions/s do not"
-            if found.failed_per_s is not None
-            else ""
-        )
-        return f"highest rate of {found.workload}: none passes{failed}; first limit: {limit}"
+        return f"{looked_for}: no {level} was tried for long enough to tell"
     iops = f" and {found.passed_iops:.0f} database IOPS" if found.passed_iops is not None else ""
-    failed = (
-        f"{found.failed_per_s:.1f} transactions/s do not"
-        if found.failed_per_s is not None
-        else "no higher rate was seen to fail"
-    )
-    return (
-        f"highest rate of {found.workload}: {found.passed_per_s:.1f} transactions/s{iops} pass, "
-        f"{failed}; first limit: {limit}"
-    )
+    if found.search == "max":
+        passed = f"{found.passed_per_s or 0:.1f} transactions/s{iops}"
+        digits = ".3g" if found.passed_per_s is None else ".1f"
+        failed = f"{found.failed_per_s or 0:{digits}} transactions/s do not"
+    else:
+        passed = f"{found.passed_sessions} with {found.passed_per_s or 0:.1f} transactions/s{iops}"
+        failed = f"{found.failed_sessions} {'does' if found.failed_sessions == 1 else 'do'} not"
+    if found.passed_per_s is None:
+        failed = "" if found.failed_per_s is None else f"; {failed}"
+        return f"{looked_for}: none passes{failed}; first limit: {limit}"
+    if found.failed_per_s is None:
+        failed = f"no higher {level} was seen to fail"
+    return f"{looked_for}: {passed} pass, {failed}; first limit: {limit}"
+
+
+def looked_for_by(search: SearchEnd) -> tuple[str, str]:
+    """What a search looked for, and what one of its tries is called."""
+    if search.search == "max":
+        return f"highest rate of {search.workload}", "rate"
+    return f"most sessions of {search.workload}", "number"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from plimsoll.documents.drive_health import DriveHealth
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import SearchFound, Summary
+from plimsoll.results.answers import looked_for_by
 from plimsoll.results.servers import summary_in_words
 from plimsoll.verdict.confounders import generator_limited
 
@@ -74,11 +75,14 @@ def _warmth(drive: DriveHealth) -> str:
 
 
 def _of_search(search: SearchFound) -> list[str]:
-    name = f"the search for the highest rate of {search.workload}"
+    looked_for, level = looked_for_by(search)
+    name = f"the search for the {looked_for}"
     if search.end == "time_over":
         found = [f"{name} was cut short by its time: the storage may carry more than it found"]
+    elif search.end == "most_tried":
+        found = [f"{name} ended at the most that may be tried: the storage may carry more"]
     elif search.end == "narrow" and not search.confirmed:
-        found = [f"{name} was cut short: the rate it found was not tried for longer"]
+        found = [f"{name} was cut short: the {level} it found was not tried for longer"]
     else:
         found = []
     if search.limited_by in OURS:

@@ -5,6 +5,8 @@ use serde::Serialize;
 use plimsoll_io::{NANOS_PER_MILLISECOND, Nanos};
 use plimsoll_measure::Histogram;
 
+use crate::spec::SearchGoal;
+
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -15,23 +17,33 @@ pub enum SearchEnd {
     TimeOver,
     /// No rate passed.
     NothingPasses,
+    /// The most sessions that may be tried passed.
+    MostTried,
 }
 
 /// What a search found.
 #[derive(Clone, Debug, Serialize)]
 pub struct SearchResult {
-    /// The workload whose rate was looked for.
+    /// The workload whose rate or sessions were looked for.
     pub workload: String,
+    /// Which of both.
+    pub search: SearchGoal,
     /// Why it ended.
     pub end: SearchEnd,
-    /// The highest rate that passed, in transactions per second.
+    /// The highest rate that passed, in transactions per second; that of the most sessions that
+    /// passed where sessions were looked for.
     pub passed_per_s: Option<f64>,
+    /// The most sessions that passed, where they were looked for.
+    pub passed_sessions: Option<u32>,
     /// The database IOPS at that rate.
     pub passed_iops: Option<f64>,
     /// Whether that rate passed again when it was tried for twice as long.
     pub confirmed: bool,
-    /// The lowest rate that failed.
+    /// The lowest rate that failed; that of the fewest sessions that failed where sessions were
+    /// looked for.
     pub failed_per_s: Option<f64>,
+    /// The fewest sessions that failed, where they were looked for.
+    pub failed_sessions: Option<u32>,
     /// What was exceeded at that rate.
     pub limited_by: Option<String>,
     /// None is stated: each rate is looked at until it is decided, and so many looks at 95 % hold
@@ -80,7 +92,9 @@ pub struct SearchFigure {
 /// One rate tried, as a point of the knee chart.
 #[derive(Clone, Debug, Serialize)]
 pub struct SearchStep {
-    /// Transactions that arrived per second.
+    /// The sessions that were tried, where these were looked for.
+    pub sessions: Option<u32>,
+    /// Transactions that arrived per second; those that sessions completed.
     pub transactions_per_s: f64,
     /// Transactions that were completed per second.
     pub done_per_s: f64,

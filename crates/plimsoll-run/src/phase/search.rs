@@ -1,11 +1,11 @@
-//! Looks for the highest rate at which the criteria hold, step by step within one run: the caches
-//! stay warm and the databases are those that are measured afterwards.
+//! Looks for the highest rate, or the most sessions, at which the criteria hold, step by step within
+//! one run: the caches stay warm and the databases are those that are measured afterwards.
 //!
-//! Each step begins with an empty queue, settles, and is measured in batches until it is clear
-//! whether the rate passes; what stays unclear counts as failed. The rate that was found is tried
-//! once more for twice as long, because caches fill and write-back falls behind in longer than a
-//! step; where it fails, the search goes on below. The load then stays at it. A rate that failed
-//! by the load generator is tried once more.
+//! Each step begins with an empty queue, or with fresh sessions, settles, and is measured in batches
+//! until it is clear whether the rate passes; what stays unclear counts as failed. The rate that was
+//! found is tried once more for twice as long, because caches fill and write-back falls behind in
+//! longer than a step; where it fails, the search goes on below. The load then stays at it. A rate
+//! that failed by the load generator is tried once more.
 
 mod estimate;
 mod step;
@@ -19,11 +19,11 @@ use crate::events::Level;
 use crate::load::Drive;
 use crate::outcome::{Decision, PhaseResult, SearchEnd, SearchResult, SearchStep};
 use crate::sampler::Sampler;
-use crate::spec::{LoadSpec, SearchSpec};
+use crate::spec::{LoadSpec, SearchGoal, SearchSpec};
 use crate::state::RunState;
 use crate::step::StepCounts;
 
-use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally};
+use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally, Tried};
 use tries::Tries;
 
 /// A rate that makes fewer transactions in a step says nothing of the storage.
@@ -38,12 +38,15 @@ pub async fn act(
     state.require_open(name)?;
     let (number, spec) = searching(state);
     let deadline = state.run.now_together().await? + nanos(duration_s);
-    let first_per_s = rate_of_sessions(state, sampler, number, &spec).await?;
-    let drive = |per_s: f64| Drive::Arrivals { per_s, spacing: spec.spacing };
-    state.drive_by(number, drive(first_per_s)).await?;
-    let lowest_per_s = TRANSACTIONS_MIN / spec.step_s;
-    let mut tries =
-        Tries::new(Bisection::new(first_per_s, lowest_per_s, spec.tolerance_percent / 100.0));
+    let tolerance = spec.tolerance_percent / 100.0;
+    let mut tries = Tries::new(match spec.search {
+        SearchGoal::Max => {
+            let first_per_s = rate_of_sessions(state, sampler, number, &spec).await?;
+            state.drive_by(number, drive(&spec, first_per_s)).await?;
+            Bisection::new(first_per_s, TRANSACTIONS_MIN / spec.step_s, tolerance)
+        }
+        SearchGoal::MaxSessions => Bisection::whole(spec.sessions, spec.sessions_max, tolerance),
+    });
     let longer = SearchSpec { step_s: 2.0 * spec.step_s, ..spec.clone() };
     let mut steps: Vec<SearchStep> = Vec::new();
     let mut end = SearchEnd::Narrow;
@@ -53,23 +56,24 @@ pub async fn act(
             end = SearchEnd::TimeOver;
             break;
         }
-        let step = try_rate(state, sampler, number, spec, tried.per_s).await?;
+        let step = carry_out(state, sampler, number, spec, tried.level).await?;
         report_step(state, &step);
         tries.note(tried, step.decision == Decision::Passed, step.limited_by.as_deref());
         steps.push(step);
     }
     let Tries { bisection, confirmed, .. } = tries;
     state.run.recorder.end_steps();
-    if bisection.passed().is_none() && end == SearchEnd::Narrow {
-        end = SearchEnd::NothingPasses;
-    }
+    end = match (end, bisection.passed(), bisection.failed()) {
+        (SearchEnd::Narrow, None, _) => SearchEnd::NothingPasses,
+        (SearchEnd::Narrow, Some(_), None) => SearchEnd::MostTried,
+        (end, ..) => end,
+    };
     let result = result_of(state, number, &spec, &bisection, (end, confirmed), steps);
     let share = spec.throughput_percent.unwrap_or(100.0) / 100.0;
-    let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(first_per_s) * share;
-    state.empty_queue(number).await?;
-    state.set_rate(number, stays_at);
-    state.drives.insert(number, drive(stays_at));
-    report_result(state, &result, stays_at);
+    let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(bisection.first()) * share;
+    set_level(state, number, &spec, stays_at).await?;
+    state.drives.insert(number, drive(&spec, stays_at));
+    report_result(state, &spec, &result, stays_at);
     state.load_for(nanos(spec.settle_s)).await?;
     Ok(PhaseResult { databases: state.databases(), search: Some(result), ..PhaseResult::default() })
 }
@@ -106,19 +110,53 @@ async fn rate_of_sessions(
     Ok((counts.transactions as f64 / seconds).max(1.0))
 }
 
-async fn try_rate(
-    state: &RunState,
+/// How the load presses at a level: a rate per second, or a number of sessions.
+fn drive(spec: &SearchSpec, level: f64) -> Drive {
+    match spec.search {
+        SearchGoal::Max => Drive::Arrivals { per_s: level, spacing: spec.spacing },
+        SearchGoal::MaxSessions => {
+            Drive::Sessions { count: whole_sessions(level), shared: spec.shared }
+        }
+    }
+}
+
+fn whole_sessions(level: f64) -> u32 {
+    (level as u32).max(1)
+}
+
+/// Lets the load press at another level from now on.
+async fn set_level(
+    state: &mut RunState,
+    number: usize,
+    spec: &SearchSpec,
+    level: f64,
+) -> Result<(), RunError> {
+    match spec.search {
+        SearchGoal::Max => {
+            state.empty_queue(number).await?;
+            state.set_rate(number, level);
+            Ok(())
+        }
+        SearchGoal::MaxSessions => state.drive_by(number, drive(spec, level)).await,
+    }
+}
+
+async fn carry_out(
+    state: &mut RunState,
     sampler: &Sampler,
     number: usize,
     spec: &SearchSpec,
-    per_s: f64,
+    level: f64,
 ) -> Result<SearchStep, RunError> {
-    state.empty_queue(number).await?;
-    state.set_rate(number, per_s);
+    set_level(state, number, spec, level).await?;
+    let tried = match spec.search {
+        SearchGoal::Max => Tried::PerS(level),
+        SearchGoal::MaxSessions => Tried::Sessions(whole_sessions(level)),
+    };
     state.load_for(nanos(spec.settle_s)).await?;
     state.mark_step(sampler).await?;
     let mut began = state.run.now_together().await?;
-    let mut tally = Tally::new(spec, state.step_workload(number), per_s, began);
+    let mut tally = Tally::new(spec, state.step_workload(number), tried, began);
     for batch in 1..=BATCHES * EXTENSIONS_MAX {
         state.load_for(nanos(spec.step_s) / BATCHES as u64).await?;
         let (figures, busy) = state.mark_step(sampler).await?;
@@ -145,18 +183,23 @@ fn result_of(
     (end, confirmed): (SearchEnd, bool),
     steps: Vec<SearchStep>,
 ) -> SearchResult {
-    let at = |per_s: Option<f64>| {
-        let per_s = per_s?;
-        steps.iter().rev().find(|step| step.transactions_per_s == per_s)
+    let at = |level: Option<f64>| {
+        let level = level?;
+        let of = |step: &SearchStep| step.sessions.map_or(step.transactions_per_s, f64::from);
+        steps.iter().rev().find(|step| of(step) == level)
     };
+    let (passed, failed) = (at(bisection.passed()), at(bisection.failed()));
     SearchResult {
         workload: state.spec.workloads[number].name.clone(),
+        search: spec.search,
         end,
-        passed_per_s: bisection.passed(),
-        passed_iops: at(bisection.passed()).map(|step| step.database_iops),
+        passed_per_s: passed.map(|step| step.transactions_per_s),
+        passed_sessions: passed.and_then(|step| step.sessions),
+        passed_iops: passed.map(|step| step.database_iops),
         confirmed,
-        failed_per_s: bisection.failed(),
-        limited_by: at(bisection.failed()).and_then(|step| step.limited_by.clone()),
+        failed_per_s: failed.map(|step| step.transactions_per_s),
+        failed_sessions: failed.and_then(|step| step.sessions),
+        limited_by: failed.and_then(|step| step.limited_by.clone()),
         confidence_percent: None,
         tolerance_percent: spec.tolerance_percent,
         steps,
@@ -172,8 +215,9 @@ fn report_step(state: &RunState, step: &SearchStep) {
         }
         (_, None) => "fails".to_owned(),
     };
+    let sessions = step.sessions.map(|count| format!("{count} sessions: ")).unwrap_or_default();
     let text = format!(
-        "{:.1} transactions/s, {:.0} database IOPS: reads {:.2} ms, log writes {:.2} ms: \
+        "{sessions}{:.1} transactions/s, {:.0} database IOPS: reads {:.2} ms, log writes {:.2} ms: \
          {decision}",
         step.transactions_per_s,
         step.database_iops,
@@ -183,25 +227,36 @@ fn report_step(state: &RunState, step: &SearchStep) {
     state.run.report_once(Level::Info, "search_step", text);
 }
 
-fn report_result(state: &RunState, result: &SearchResult, stays_at: f64) {
+fn report_result(state: &RunState, spec: &SearchSpec, result: &SearchResult, stays_at: f64) {
     let limit = result.limited_by.as_deref().unwrap_or("nothing yet");
-    let (level, text) = match (result.passed_per_s, result.failed_per_s) {
+    let (passed, failed, what, last) = match spec.search {
+        SearchGoal::Max => (
+            result.passed_per_s.map(|per_s| format!("{per_s:.1}")),
+            result.failed_per_s.map(|per_s| format!("{per_s:.1}")),
+            "transactions/s",
+            format!("{stays_at:.3}"),
+        ),
+        SearchGoal::MaxSessions => (
+            result.passed_sessions.map(|count| count.to_string()),
+            result.failed_sessions.map(|count| count.to_string()),
+            "sessions",
+            whole_sessions(stays_at).to_string(),
+        ),
+    };
+    let (level, text) = match (passed, failed) {
         (Some(passed), Some(failed)) => (
             Level::Info,
-            format!(
-                "{passed:.1} transactions/s pass, {failed:.1} do not: the first limit is {limit}"
-            ),
+            format!("{passed} {what} pass, {failed} do not: the first limit is {limit}"),
+        ),
+        (Some(passed), None) if result.end == SearchEnd::MostTried => (
+            Level::Warning,
+            format!("{passed} {what} pass, the most that may be tried; no limit was met"),
         ),
         (Some(passed), None) => (
             Level::Warning,
-            format!(
-                "at least {passed:.1} transactions/s pass; the time was over before any rate failed"
-            ),
+            format!("at least {passed} {what} pass; the time was over before any more failed"),
         ),
-        (None, _) => (
-            Level::Warning,
-            format!("no rate passes; {stays_at:.3} transactions/s fail by {limit}"),
-        ),
+        (None, _) => (Level::Warning, format!("nothing passes; {last} {what} fail by {limit}")),
     };
     state.run.report_once(level, "search_ended", text);
 }

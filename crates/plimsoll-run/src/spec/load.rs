@@ -1,7 +1,7 @@
 //! How hard a workload presses: one way of several, told apart by their keys.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use plimsoll_workload::Spacing;
 
@@ -15,7 +15,7 @@ pub enum LoadSpec {
     Rate(RateSpec),
     /// Arrivals at the rate that makes so much database I/O.
     TargetIops(TargetIopsSpec),
-    /// Arrivals at the highest rate that keeps the limits.
+    /// The highest rate of arrivals, or the most sessions, that keep the limits.
     Search(SearchSpec),
 }
 
@@ -57,13 +57,13 @@ pub struct TargetIopsSpec {
     pub calibrate_s: f64,
 }
 
-/// A search for the highest rate.
+/// A search for the highest rate, or for the most sessions.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchSpec {
     /// What is looked for.
     pub search: SearchGoal,
-    /// Sessions while warming up; their rate is where the search begins.
+    /// Sessions while warming up; their rate, or their number, is where the search begins.
     pub sessions: u32,
     /// Whether these sessions are one pool over all databases.
     pub shared: bool,
@@ -87,11 +87,14 @@ pub struct SearchSpec {
 }
 
 /// What can be looked for.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchGoal {
     /// The highest rate.
     Max,
+    /// The most sessions: of each database, or in all where they are one pool. `sessions_max` is
+    /// the highest number that is tried.
+    MaxSessions,
 }
 
 /// A limit on one figure of every place that has it.

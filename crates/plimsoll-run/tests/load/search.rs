@@ -141,6 +141,53 @@ fn a_hopeless_storage_is_said_to_be_one() {
     assert!(found.limited_by.is_some());
 }
 
+/// The published way: sessions of which each does one thing after the other, more and more of them
+/// until a limit is met. A queue that serves a thousand transfers a second keeps each of N sessions
+/// waiting for N milliseconds, so 20 ms are met by 20.
+#[test]
+fn the_most_sessions_that_keep_the_limits_are_found() {
+    let mut plan = searching("raw_files", 3600.0);
+    plan["workloads"][0]["load"]["search"] = json!("max_sessions");
+    plan["workloads"][0]["load"]["criteria"].as_array_mut().unwrap().pop();
+    let ran = throttled(&plan, 1000.0, 200_000);
+    let found = result(&ran);
+    assert_eq!(found.end, SearchEnd::Narrow);
+    let (passed, failed) = (found.passed_sessions.unwrap(), found.failed_sessions.unwrap());
+    assert!((19..=20).contains(&passed) && failed == passed + 1, "{passed} {failed}");
+    assert_eq!(found.limited_by.as_deref(), Some(READ_MEAN));
+    assert!(found.confirmed);
+    let last = found.steps.last().expect("there are steps");
+    assert_eq!((last.sessions, last.decision), (Some(passed), Decision::Passed));
+    assert_eq!(found.passed_per_s, Some(last.done_per_s));
+    let transfers = last.database_iops + last.log_writes_per_s;
+    assert!((950.0..=1001.0).contains(&transfers), "{transfers}");
+    assert!(found.steps.iter().all(|step| step.sessions.is_some()));
+    let code = plimsoll_measure::metric_code("sessions").expect("a metric");
+    let measured = ran.rows.iter().filter(|row| row.metric == code && row.phase == 3);
+    let levels: Vec<f64> = measured.map(|row| row.value).collect();
+    let stays = levels.iter().all(|level| *level == f64::from(passed));
+    assert!(levels.len() >= 60 && stays, "the load stays at what passed: {levels:?}");
+}
+
+/// Where no limit is met, the answer says so, and where one session is too many, that.
+#[test]
+fn sessions_may_end_at_the_most_and_at_none() {
+    let mut plan = searching("raw_files", 3600.0);
+    plan["workloads"][0]["load"]["search"] = json!("max_sessions");
+    plan["workloads"][0]["load"]["sessions_max"] = json!(10);
+    let ran = throttled(&plan, 1000.0, 200_000);
+    let found = result(&ran);
+    assert_eq!(found.end, SearchEnd::MostTried);
+    assert_eq!((found.passed_sessions, found.failed_sessions), (Some(10), None));
+    assert_eq!(found.limited_by, None);
+    let ran = throttled(&plan, 1_000_000.0, 30_000_000);
+    let found = result(&ran);
+    assert_eq!(found.end, SearchEnd::NothingPasses);
+    assert_eq!((found.passed_sessions, found.failed_sessions), (None, Some(1)));
+    // Three times its limit, where reads are at one and a half times theirs.
+    assert_eq!(found.limited_by.as_deref(), Some("log_write_latency_mean"));
+}
+
 /// Whoever has fifteen minutes gets the best answer of fifteen minutes, and is told that it is not
 /// the last word.
 #[test]

@@ -5,7 +5,10 @@ use plimsoll_workload::Bisection;
 
 /// Searches a storage that passes up to `knee`; returns the end and the rates tried.
 fn search(first: f64, knee: f64) -> (Bisection, Vec<f64>) {
-    let mut search = Bisection::new(first, 0.5, 0.02);
+    played(Bisection::new(first, 0.5, 0.02), knee)
+}
+
+fn played(mut search: Bisection, knee: f64) -> (Bisection, Vec<f64>) {
     let mut tried = Vec::new();
     let mut previous = None;
     while let Some(rate) = search.next(previous) {
@@ -27,6 +30,27 @@ fn the_bracket_holds_the_knee() {
         let most = 8.0 + (knee / first).log2().abs();
         assert!((tried.len() as f64) <= most, "{} steps from {first} to {knee}", tried.len());
     }
+}
+
+/// Sessions are whole: the answer is the last that passes, from wherever the search begins, and a
+/// limit that nobody meets ends it at the most that may be tried.
+#[test]
+fn whole_numbers_are_found_to_the_last_one() {
+    for knee in 0..=40u32 {
+        for first in [1, 3, 7, 40, 90] {
+            let (search, tried) = played(Bisection::whole(first, 32, 0.0), f64::from(knee));
+            let expected = (knee > 0).then_some(f64::from(knee.min(32)));
+            assert_eq!(search.passed(), expected, "from {first} to {knee}: {tried:?}");
+            let failed = (knee < 32).then_some(f64::from(knee + 1));
+            assert_eq!(search.failed(), failed, "from {first} to {knee}: {tried:?}");
+            let possible = |tried: &f64| tried.fract() == 0.0 && (1.0..=32.0).contains(tried);
+            assert!(tried.iter().all(possible), "{tried:?}");
+            assert!(tried.len() <= 12, "{tried:?}");
+        }
+    }
+    let (search, _) = played(Bisection::whole(1, 10_000, 0.05), 1234.0);
+    let (passed, failed) = (search.passed().unwrap(), search.failed().unwrap());
+    assert!(passed <= 1234.0 && 1234.0 < failed && failed <= 1.05 * passed, "{passed} {failed}");
 }
 
 /// A storage that fails at any rate must not be asked for ever.

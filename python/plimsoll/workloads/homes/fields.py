@@ -187,6 +187,12 @@ def _load(
     if len(ways) > 1:
         collector.add(path, f"says {' and '.join(ways)} of what may be loaded", "write one of them")
     spacing = stated.get("spacing") or settings.HOMES["spacing"]
+    if stated.get("search") == "max_sessions":
+        collector.add(
+            (*path, "search"),
+            "looks for sessions, and home folders are loaded by users who keep their own pace",
+            'write search = "max"',
+        )
     if "search" in stated:
         return spec.SearchLoad(
             search="max",

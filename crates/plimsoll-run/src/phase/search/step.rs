@@ -1,4 +1,5 @@
-//! One rate tried: batches of figures until it is clear whether the criteria hold at it.
+//! One rate or number of sessions tried: batches of figures until it is clear whether the criteria
+//! hold at it.
 //!
 //! The criteria come from the plan and only steer the search; whether the storage passes is judged
 //! elsewhere, from the phase that is measured afterwards.
@@ -31,11 +32,20 @@ const NOT_EXCUSED_FACTOR: f64 = 4.0;
 /// Completed transactions may fall short of those that arrived by so much, besides chance.
 const SHORTFALL_PERCENT: f64 = 2.0;
 
+/// What is tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tried {
+    /// So many arrivals per second.
+    PerS(f64),
+    /// So many sessions, each of which does one transaction after the other.
+    Sessions(u32),
+}
+
 /// What has been seen of a rate so far.
 pub struct Tally<'a> {
     spec: &'a SearchSpec,
     workload: StepWorkload,
-    per_s: f64,
+    tried: Tried,
     start_ns: Nanos,
     counts: StepCounts,
     batches_count: usize,
@@ -52,12 +62,17 @@ pub struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// Nothing seen of a rate that begins to be measured now.
-    pub fn new(spec: &'a SearchSpec, workload: StepWorkload, per_s: f64, start_ns: Nanos) -> Self {
+    /// Nothing seen of what begins to be measured now.
+    pub fn new(
+        spec: &'a SearchSpec,
+        workload: StepWorkload,
+        tried: Tried,
+        start_ns: Nanos,
+    ) -> Self {
         Tally {
             spec,
             workload,
-            per_s,
+            tried,
             start_ns,
             counts: StepCounts::default(),
             batches_count: 0,
@@ -146,9 +161,15 @@ impl<'a> Tally<'a> {
             _ if generator_limited && !self.is_far_beyond() => Some(GENERATOR.to_owned()),
             _ => limit,
         };
+        let done_per_s = per_s(self.counts.transactions);
+        let (sessions, transactions_per_s) = match self.tried {
+            Tried::PerS(offered) => (None, offered),
+            Tried::Sessions(count) => (Some(count), done_per_s),
+        };
         SearchStep {
-            transactions_per_s: self.per_s,
-            done_per_s: per_s(self.counts.transactions),
+            sessions,
+            transactions_per_s,
+            done_per_s,
             start_ns: self.start_ns,
             end_ns,
             seconds,
@@ -181,6 +202,18 @@ impl<'a> Tally<'a> {
         })
     }
 
+    /// Why so many arrivals were not all served, if they were not.
+    fn falls_short_of(&self, offered: f64) -> Option<&'static str> {
+        // A tenth of the arrivals held up is no chance event any more.
+        if self.pool_waits as f64 > 0.1 * offered {
+            return Some("sessions_max");
+        }
+        // Three standard deviations of a Poisson count.
+        let share = self.spec.shortfall_percent.unwrap_or(SHORTFALL_PERCENT) / 100.0;
+        let shortfall_max = share * offered + 3.0 * offered.sqrt();
+        (offered - self.counts.transactions as f64 > shortfall_max).then_some("throughput")
+    }
+
     fn decide(&self, figures: &[SearchFigure], seconds: f64) -> (Decision, Option<String>) {
         let of = |decision: Decision| {
             let found = figures.iter().filter(move |figure| figure.decision == decision);
@@ -193,16 +226,10 @@ impl<'a> Tally<'a> {
         if let Some(name) = of(Decision::Failed) {
             return (Decision::Failed, Some(name));
         }
-        let offered = self.per_s * seconds;
-        // A tenth of the arrivals held up is no chance event any more.
-        if self.pool_waits as f64 > 0.1 * offered {
-            return (Decision::Failed, Some("sessions_max".to_owned()));
-        }
-        // Three standard deviations of a Poisson count.
-        let share = self.spec.shortfall_percent.unwrap_or(SHORTFALL_PERCENT) / 100.0;
-        let shortfall_max = share * offered + 3.0 * offered.sqrt();
-        if offered - self.counts.transactions as f64 > shortfall_max {
-            return (Decision::Failed, Some("throughput".to_owned()));
+        if let Tried::PerS(per_s) = self.tried
+            && let Some(limit) = self.falls_short_of(per_s * seconds)
+        {
+            return (Decision::Failed, Some(limit.to_owned()));
         }
         match of(Decision::Unsure) {
             _ if self.counts.transactions == 0 => {
@@ -286,7 +313,7 @@ mod tests {
     fn first_limit(statistic: &str, read_ms: u64) -> Option<String> {
         let spec = search(statistic);
         let workload = StepWorkload { number: 0, instances: vec![0], operations: Vec::new() };
-        let mut tally = Tally::new(&spec, workload, 100.0, 0);
+        let mut tally = Tally::new(&spec, workload, Tried::PerS(100.0), 0);
         let mut reads = Histogram::new();
         (0..100).for_each(|_| reads.record(read_ms * NANOS_PER_MILLISECOND));
         for _ in 0..BATCHES {

@@ -1,4 +1,4 @@
-//! Which rate is tried next, and what follows from how it went.
+//! Which rate or number of sessions is tried next, and what follows from how it went.
 //!
 //! A rate that failed while the load generator was late says nothing of the storage: it is tried
 //! once more, because what keeps a generator from its processor often passes.
@@ -8,10 +8,10 @@ use plimsoll_workload::Bisection;
 /// What a step is limited by where the generator was late.
 pub const GENERATOR: &str = "generator";
 
-/// One rate to be tried.
+/// One level to be tried: a rate per second, or a number of sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Try {
-    pub per_s: f64,
+    pub level: f64,
     /// It is the answer, tried for longer.
     pub confirms: bool,
 }
@@ -37,23 +37,23 @@ impl Tries {
             return None;
         }
         match self.bisection.next(self.previous.take()) {
-            Some(per_s) => Some(Try { per_s, confirms: false }),
-            None => self.bisection.passed().map(|per_s| Try { per_s, confirms: true }),
+            Some(level) => Some(Try { level, confirms: false }),
+            None => self.bisection.passed().map(|level| Try { level, confirms: true }),
         }
     }
 
     /// Takes in whether a try passed, and what it failed by.
     pub fn note(&mut self, tried: Try, passed: bool, failed_by: Option<&str>) {
         let by_generator = !passed && failed_by == Some(GENERATOR);
-        if by_generator && self.again != Some(tried.per_s) {
-            self.again = Some(tried.per_s);
+        if by_generator && self.again != Some(tried.level) {
+            self.again = Some(tried.level);
             return;
         }
         self.again = None;
         match (tried.confirms, passed) {
-            (false, _) => self.previous = Some((tried.per_s, passed)),
+            (false, _) => self.previous = Some((tried.level, passed)),
             (true, true) => self.confirmed = true,
-            (true, false) => self.bisection.withdraw(tried.per_s),
+            (true, false) => self.bisection.withdraw(tried.level),
         }
     }
 }
@@ -64,16 +64,16 @@ mod tests {
 
     /// Plays a search on a storage that carries so much, with a generator that is late at some
     /// tries, by their number.
-    fn found(carries_per_s: f64, late: &[usize]) -> (Option<f64>, Vec<f64>) {
+    fn found(carries: f64, late: &[usize]) -> (Option<f64>, Vec<f64>) {
         let mut tries = Tries::new(Bisection::new(100.0, 1.0, 0.05));
         let mut rates = Vec::new();
         while let Some(tried) = tries.next() {
             let limit = match rates.len() {
                 number if late.contains(&number) => Some(GENERATOR),
-                _ if tried.per_s > carries_per_s => Some("reads"),
+                _ if tried.level > carries => Some("reads"),
                 _ => None,
             };
-            rates.push(tried.per_s);
+            rates.push(tried.level);
             tries.note(tried, limit.is_none(), limit);
         }
         assert!(tries.confirmed);
