@@ -81,20 +81,39 @@ def test_JST_04_the_highest_rate_is_found_and_measured(tmp_path: Path) -> None:
 
 def test_the_most_sessions_are_found_and_measured(tmp_path: Path) -> None:
     """As the published tool tunes its threads: whole sessions, and a run with what passed."""
-    minutes = ["--minutes", "2", "--search-minutes", "60"]
-    result = plimsoll(
-        "test",
-        "max",
-        "--modelled",
-        "emc-vnxe3300",
-        "--by",
-        "sessions",
-        *SMALL,
-        *minutes,
-        "--out",
-        tmp_path / "run",
-        cwd=tmp_path,
+    options = ["max", "--by", "sessions", "--minutes", "2", "--search-minutes", "60"]
+    workloads = plan_of(tmp_path, *options, *SMALL)["run"]["workloads"]  # type: ignore[index]
+    assert workloads[0]["load"]["search"] == "max_sessions"
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        """
+        kind = "plan"
+        schema_version = 1
+        test = "maximum"
+        target = [{ name = "array", modelled = "emc-vnxe3300" }]
+        [[instance]]
+        name = "one"
+        target = "array"
+        database_size_mib = 128
+        cache_mib_max = 8
+        [[workload]]
+        name = "mix"
+        load = { search = "max_sessions", sessions = 2, step_s = 30, settle_s = 5 }
+        [[phase]]
+        kind = "prepare"
+        [[phase]]
+        kind = "warm_up"
+        [[phase]]
+        kind = "search"
+        duration_s = 3600
+        [[phase]]
+        kind = "measure"
+        duration_s = 120
+        [[phase]]
+        kind = "stop"
+        """
     )
+    result = plimsoll("run", plan, "--out", tmp_path / "run", cwd=tmp_path)
     assert result.returncode in (0, 1), result.stderr
     found = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
     (search,) = found["load"]["searches"]

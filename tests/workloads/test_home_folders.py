@@ -86,7 +86,9 @@ def test_users_become_a_rate_and_each_has_a_home() -> None:
 
 def test_users_are_not_looked_for_by_sessions() -> None:
     """A user keeps a pace of its own; sessions would make one user of as much as storage takes."""
-    with pytest.raises(InputError, match="home folders are loaded by users who keep their own pace"):
+    with pytest.raises(
+        InputError, match="home folders are loaded by users who keep their own pace"
+    ):
         plan_of_options(_options({"search": "max_sessions"}))
 
 
