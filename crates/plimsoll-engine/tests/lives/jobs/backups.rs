@@ -257,8 +257,9 @@ fn a_copy_is_redone_from_its_own_checkpoint_within_its_first_generation() {
         instance.close().await.unwrap();
 
         let (copy, _) = open_copy(&files, &handle, &setup, "/copy", "/copylog").await.unwrap();
-        let survived = audit(&copy, &field, &ledger.borrow()).await.unwrap();
-        assert_eq!(survived, ledger.borrow().committed.len());
+        let books = ledger.borrow().clone();
+        let survived = audit(&copy, &field, &books).await.unwrap();
+        assert_eq!(survived, books.committed.len());
         copy.close().await.unwrap();
     })
     .unwrap();
