@@ -1,11 +1,11 @@
-//! Looks for the highest rate, or the most sessions, at which the criteria hold, step by step within
-//! one run: the caches stay warm and the databases are those that are measured afterwards.
+//! Looks for the highest rate, or the most sessions, at which the criteria hold, step by step
+//! within one run: the caches stay warm and the databases are those that are measured afterwards.
 //!
-//! Each step begins with an empty queue, or with fresh sessions, settles, and is measured in batches
-//! until it is clear whether the rate passes; what stays unclear counts as failed. The rate that was
-//! found is tried once more for twice as long, because caches fill and write-back falls behind in
-//! longer than a step; where it fails, the search goes on below. The load then stays at it. A rate
-//! that failed by the load generator is tried once more.
+//! Each step begins with an empty queue, or with fresh sessions, settles, and is measured in
+//! batches until it is clear whether the rate passes; what stays unclear counts as failed. The rate
+//! that was found is tried once more for twice as long, because caches fill and write-back falls
+//! behind in longer than a step; where it fails, the search goes on below. The load then stays at
+//! it. A rate that failed by the load generator is tried once more.
 
 mod estimate;
 mod step;
