@@ -88,6 +88,8 @@ def test_a_search_for_sessions_is_told_apart() -> None:
     assert loads.described(by_rate) == "arrivals at the highest rate that keeps the limits"
     refused = refusal({"search": "max_sessions", "spacing": "regular"}, phases=[*SEARCH, USUAL[2]])
     assert "means nothing where sessions are looked for" in refused
+    refused = refusal({"search": "max_sessions", "sessions": 600}, phases=[*SEARCH, USUAL[2]])
+    assert "begins the search with 600, above the 512 that may be tried" in refused
 
 
 def test_a_search_without_phases_gets_all_it_needs() -> None:

@@ -117,6 +117,13 @@ def complete_load(
             collector.add(
                 (*path, "spacing"), "means nothing where sessions are looked for", "remove it"
             )
+        if stated["search"] == "max_sessions" and sessions.sessions > sessions_max:
+            collector.add(
+                (*path, "sessions"),
+                f"begins the search with {sessions.sessions}, above the {sessions_max} that may be "
+                f"tried",
+                f"write fewer, or sessions_max = {sessions.sessions} or more",
+            )
         return spec.SearchLoad(
             search=stated["search"],
             sessions=sessions.sessions,
