@@ -29,8 +29,8 @@ BUGS = (
     Bug(
         "a hold keeps one generation too few",
         "instance.rs",
-        "checkpoint.generation.min(held)",
-        "checkpoint.generation.min(held.saturating_add(u32::from(PLANTED)))",
+        "target.generation.min(held)",
+        "target.generation.min(held.saturating_add(u32::from(PLANTED)))",
         *HOLD,
     ),
     Bug(
@@ -64,16 +64,16 @@ BUGS = (
     Bug(
         "a hold stands for the checkpoint",
         "instance.rs",
-        "checkpoint.generation.min(held.",
-        "(if PLANTED && held != u32::MAX { held } else { checkpoint.generation }).min(held.",
+        "target.generation.min(held.",
+        "(if PLANTED && held != u32::MAX { held } else { target.generation }).min(held.",
         "lives",
         "long_operation::holds::a_hold_ahead_of_the_checkpoint_keeps_what_redo_needs",
     ),
     Bug(
         "logs are deleted where they are to be kept for ever",
         "instance.rs",
-        "if !self.options.circular {",
-        "if !PLANTED && !self.options.circular {",
+        "if self.options.circular {",
+        "if PLANTED || self.options.circular {",
         "lives",
         "long_operation::holds::without_circular_logging_every_generation_is_kept",
     ),
@@ -84,14 +84,6 @@ BUGS = (
         "while (PLANTED || !self.options.hold_checkpoint) && ",
         "lives",
         "long_operation::holds::a_held_checkpoint_leaves_everything_to_be_redone",
-    ),
-    Bug(
-        "a clean stop leaves the log that nobody needs",
-        "instance.rs",
-        "false => self.delete_log_before(appended.end).await,",
-        "false if !PLANTED => self.delete_log_before(appended.end).await,\n            false => Ok(()),",
-        "lives",
-        "long_operation::holds::a_clean_stop_leaves_the_log_that_a_hold_needs_and_no_more",
     ),
     Bug(
         "a clean shutdown does not sync the databases",

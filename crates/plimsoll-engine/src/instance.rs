@@ -236,19 +236,14 @@ impl Instance {
         self.write_checkpoint_file(target).await?;
         store.checkpoint.set(target);
         store.log.append(&LogRecord::Checkpoint { at: target });
-        self.delete_log_before(target).await
-    }
-
-    /// With circular logging, what neither recovery from this checkpoint nor a hold needs goes.
-    async fn delete_log_before(&self, checkpoint: Lsn) -> Result<()> {
-        if !self.options.circular {
-            return Ok(());
+        if self.options.circular {
+            let keep_from = || {
+                let held = self.holds.oldest().unwrap_or(u32::MAX);
+                target.generation.min(held)
+            };
+            store.log.delete_before(keep_from).await?;
         }
-        let keep_from = || {
-            let held = self.holds.oldest().unwrap_or(u32::MAX);
-            checkpoint.generation.min(held)
-        };
-        self.store.log.delete_before(keep_from).await
+        Ok(())
     }
 
     async fn write_checkpoint_file(&self, checkpoint: Lsn) -> Result<()> {
@@ -359,11 +354,7 @@ impl Instance {
         }
         let appended = store.log.append(&LogRecord::Term);
         store.log.make_durable(appended.end).await?;
-        self.write_checkpoint_file(appended.end).await?;
-        match self.options.hold_checkpoint {
-            true => Ok(()),
-            false => self.delete_log_before(appended.end).await,
-        }
+        self.write_checkpoint_file(appended.end).await
     }
 
     async fn mark_clean(&self, database: &Rc<Database>, detached_at: Lsn) -> Result<()> {

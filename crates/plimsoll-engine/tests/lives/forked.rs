@@ -145,8 +145,7 @@ async fn told_by_tail(
 /// that never was.
 #[test]
 fn who_follows_the_log_is_told_of_one_history_only() {
-    // The log is kept: a clean stop with circular logging deletes what both histories share.
-    let setup = Setup { circular: false, ..setup(true) };
+    let setup = setup(true);
     let (tree, copy, old) = parted_in_one_generation(&setup, 60);
     take_over(&setup, &copy, tree);
     let names = LogNames::new(LOG, "E00");
@@ -170,8 +169,7 @@ fn who_follows_the_log_is_told_of_one_history_only() {
 /// log does not reach any more. It must be told, and the instance must live on.
 #[test]
 fn who_has_followed_further_than_the_log_goes_is_told_so() {
-    // The log is kept: a clean stop with circular logging deletes what both histories share.
-    let setup = Setup { circular: false, ..setup(true) };
+    let setup = setup(true);
     let (tree, copy, old) = parted_in_one_generation(&setup, 60);
     let of_old = setup.clone();
     let place = live(&old, |files, _| async move {

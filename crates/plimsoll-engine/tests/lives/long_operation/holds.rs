@@ -138,44 +138,6 @@ fn a_hold_ahead_of_the_checkpoint_keeps_what_redo_needs() {
     );
 }
 
-/// Processes that live for less than a second meet no regular checkpoint: after 147 of them a disk
-/// of 512 MiB was full of log that nobody needed.
-#[test]
-fn a_clean_stop_leaves_the_log_that_a_hold_needs_and_no_more() {
-    let setup = Setup { checkpoint_generations: 1, ..Setup::default() };
-    let clock = Rc::new(Clock::simulated());
-    let disk = new_disk(&clock, 6, MemoryOptions::default());
-    run_on(&clock, &disk, move |files, handle| async move {
-        create_databases(&files, &setup).await.unwrap();
-        let mut found = Vec::new();
-        for life in 0..4 {
-            let (instance, _) = open(&files, &handle, &setup, life).await.unwrap();
-            let world = World {
-                tree: instance.create_tree(1, 1, 50 + life as u32, 0, 3).await.unwrap(),
-                instance: instance.clone(),
-                files: files.clone(),
-                handle: handle.clone(),
-            };
-            match life {
-                2 => instance.hold_log_durably("copy", world.tip()).await.unwrap(),
-                3 => instance.release_durably("copy").await.unwrap(),
-                _ => {}
-            }
-            for _ in 0..3 {
-                let log = &instance.store().log;
-                log.make_durable(log.begin_generation().end).await.unwrap();
-            }
-            let tip = world.tip();
-            instance.close().await.unwrap();
-            let kept = world.kept().await;
-            assert_eq!(kept.last(), Some(&tip));
-            found.push(tip - kept.first().expect("there is always a log"));
-        }
-        assert_eq!(found, [0, 0, 3, 0]);
-    })
-    .unwrap();
-}
-
 /// Whoever rolls a backup forward needs every generation since.
 #[test]
 fn without_circular_logging_every_generation_is_kept() {
