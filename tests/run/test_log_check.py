@@ -32,20 +32,28 @@ def tested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the databases and the run folder of a short performance test, which ends
     with a checksum.
     """
-    home = tmp_path_factory.mktemp("tested")
-    answer = plimsoll(
-        "test",
-        "performance",
-        home / "disk",
-        *SHORT,
-        "--yes",
-        "--quiet",
-        "--out",
-        home / "run",
-        cwd=home,
-    )
-    assert (home / "run" / folder.OUTCOME).exists(), answer.stderr
+    for _ in range(12):
+        home = tmp_path_factory.mktemp("tested")
+        answer = plimsoll(
+            "test",
+            "performance",
+            home / "disk",
+            *SHORT,
+            "--yes",
+            "--quiet",
+            "--out",
+            home / "run",
+            cwd=home,
+        )
+        assert (home / "run" / folder.OUTCOME).exists(), answer.stderr
+        # How many are left depends on how far the checkpoint was behind when the load ended.
+        if len(closed_generations(home / "disk" / "instance1")) >= 4:
+            break
     return home
+
+
+def closed_generations(instance: Path) -> list[Path]:
+    return sorted(path for path in instance.glob("E0*.log") if len(path.stem) == 11)
 
 
 @pytest.fixture
@@ -120,9 +128,9 @@ def test_damaged_logs_and_a_missing_generation_fail_the_checksum_test(
     instance: Path, tmp_path: Path
 ) -> None:
     """Two corrupt logs and a missing generation lay beside a database, and it passed."""
-    generations = sorted(path for path in instance.glob("E0*.log") if len(path.stem) == 11)
-    # How many are left depends on how far the checkpoint was behind.
-    assert len(generations) >= 3
+    generations = closed_generations(instance)
+    # The first and the last but one go bad, with a sound one between.
+    assert len(generations) >= 4
     spoil(generations[0], 5000)
     spoil(instance / "E00.log", 100)
     generations[-2].unlink()
