@@ -100,13 +100,12 @@ def search_tables(searches: Sequence[SearchResult]) -> list[Table]:
         "First limit",
         "Levels tried",
     ]
+    title = "Search for the highest rate"
     if any(search.search == "max_sessions" for search in searches):
+        title = "Search for the highest load"
         headings[1:1] = ["Most sessions that passed", "Fewest that failed"]
         for row, search in zip(rows, searches, strict=True):
             row[1:1] = [search.passed_sessions, search.failed_sessions]
-    title = "Search for the highest load"
-    if all(search.search == "max" for search in searches):
-        title = "Search for the highest rate"
     return [Table(title, headings, rows)] if rows else []
 
 

@@ -1,9 +1,8 @@
 """What a test was carried out to find out, in a sentence or two that stand before everything else.
 
 A search: the highest rate, or the most sessions, that passed, the lowest that did not, and what the
-first limit was. A
-backup: its rate. A recovery: seconds for each log. A test that asks whether limits are kept has no
-answer of its own: its verdict is the answer.
+first limit was. A backup: its rate. A recovery: seconds for each log. A test that asks whether
+limits are kept has no answer of its own: its verdict is the answer.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ use crate::spec::{LoadSpec, SearchGoal, SearchSpec};
 use crate::state::RunState;
 use crate::step::StepCounts;
 
-use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally, Tried};
+use step::{BATCHES, BATCHES_MIN, EXTENSIONS_MAX, Tally};
 use tries::Tries;
 
 /// A rate that makes fewer transactions in a step says nothing of the storage.
@@ -72,7 +72,6 @@ pub async fn act(
     let share = spec.throughput_percent.unwrap_or(100.0) / 100.0;
     let stays_at = bisection.passed().or(bisection.failed()).unwrap_or(bisection.first()) * share;
     set_level(state, number, &spec, stays_at).await?;
-    state.drives.insert(number, drive(&spec, stays_at));
     report_result(state, &spec, &result, stays_at);
     state.load_for(nanos(spec.settle_s)).await?;
     Ok(PhaseResult { databases: state.databases(), search: Some(result), ..PhaseResult::default() })
@@ -135,6 +134,7 @@ async fn set_level(
         SearchGoal::Max => {
             state.empty_queue(number).await?;
             state.set_rate(number, level);
+            state.drives.insert(number, drive(spec, level));
             Ok(())
         }
         SearchGoal::MaxSessions => state.drive_by(number, drive(spec, level)).await,
@@ -149,14 +149,10 @@ async fn carry_out(
     level: f64,
 ) -> Result<SearchStep, RunError> {
     set_level(state, number, spec, level).await?;
-    let tried = match spec.search {
-        SearchGoal::Max => Tried::PerS(level),
-        SearchGoal::MaxSessions => Tried::Sessions(whole_sessions(level)),
-    };
     state.load_for(nanos(spec.settle_s)).await?;
     state.mark_step(sampler).await?;
     let mut began = state.run.now_together().await?;
-    let mut tally = Tally::new(spec, state.step_workload(number), tried, began);
+    let mut tally = Tally::new(spec, state.step_workload(number), level, began);
     for batch in 1..=BATCHES * EXTENSIONS_MAX {
         state.load_for(nanos(spec.step_s) / BATCHES as u64).await?;
         let (figures, busy) = state.mark_step(sampler).await?;

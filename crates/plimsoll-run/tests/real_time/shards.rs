@@ -125,6 +125,7 @@ fn sums(ran: &Ran, phase: u32) -> BTreeMap<(u32, u32, u32, u32), (u64, u64)> {
 fn the_samples_of_threads_are_those_of_one_run() {
     let ran = run(&spec(4, 2, &sessions(2, false), 2.0));
     let (mut ends, mut samples) = (BTreeSet::new(), BTreeMap::<u64, Vec<u32>>::new());
+    let reads = metric_code("database_read").expect("a metric");
     // Said of every instance that is open, in every sample, also of one whose thread had no
     // processor in it. Before the phase that measures, some are still being opened.
     let limit = metric_code("cache_limit").expect("a metric");
@@ -132,7 +133,9 @@ fn the_samples_of_threads_are_those_of_one_run() {
     for row in &ran.rows {
         assert!(row.end_ns >= latest, "time does not go back");
         latest = row.end_ns;
-        ends.insert(row.end_ns);
+        if row.metric == reads && row.database == 1 {
+            ends.insert(row.end_ns);
+        }
         if row.phase == MEASURE {
             let of_sample = samples.entry(row.end_ns).or_default();
             of_sample.extend((row.metric == limit).then_some(row.instance));

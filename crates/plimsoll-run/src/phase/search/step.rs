@@ -14,7 +14,7 @@ use super::tries::GENERATOR;
 use crate::busy::BusyShare;
 use crate::outcome::{Decision, Latency, SearchFigure, SearchStep};
 use crate::recorder::{Key, StepFigures};
-use crate::spec::{CriterionSpec, SearchSpec, StatisticSpec};
+use crate::spec::{CriterionSpec, SearchGoal, SearchSpec, StatisticSpec};
 use crate::step::{StepCounts, StepWorkload, places_of};
 
 /// A step is divided into so many batches.
@@ -32,20 +32,12 @@ const NOT_EXCUSED_FACTOR: f64 = 4.0;
 /// Completed transactions may fall short of those that arrived by so much, besides chance.
 const SHORTFALL_PERCENT: f64 = 2.0;
 
-/// What is tried.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Tried {
-    /// So many arrivals per second.
-    PerS(f64),
-    /// So many sessions, each of which does one transaction after the other.
-    Sessions(u32),
-}
-
-/// What has been seen of a rate so far.
+/// What has been seen of a rate, or of a number of sessions, so far.
 pub struct Tally<'a> {
     spec: &'a SearchSpec,
     workload: StepWorkload,
-    tried: Tried,
+    /// Arrivals per second, or sessions, as the search looks for.
+    level: f64,
     start_ns: Nanos,
     counts: StepCounts,
     batches_count: usize,
@@ -63,16 +55,11 @@ pub struct Tally<'a> {
 
 impl<'a> Tally<'a> {
     /// Nothing seen of what begins to be measured now.
-    pub fn new(
-        spec: &'a SearchSpec,
-        workload: StepWorkload,
-        tried: Tried,
-        start_ns: Nanos,
-    ) -> Self {
+    pub fn new(spec: &'a SearchSpec, workload: StepWorkload, level: f64, start_ns: Nanos) -> Self {
         Tally {
             spec,
             workload,
-            tried,
+            level,
             start_ns,
             counts: StepCounts::default(),
             batches_count: 0,
@@ -162,9 +149,9 @@ impl<'a> Tally<'a> {
             _ => limit,
         };
         let done_per_s = per_s(self.counts.transactions);
-        let (sessions, transactions_per_s) = match self.tried {
-            Tried::PerS(offered) => (None, offered),
-            Tried::Sessions(count) => (Some(count), done_per_s),
+        let (sessions, transactions_per_s) = match self.spec.search {
+            SearchGoal::Max => (None, self.level),
+            SearchGoal::MaxSessions => (Some(self.level as u32), done_per_s),
         };
         SearchStep {
             sessions,
@@ -226,8 +213,8 @@ impl<'a> Tally<'a> {
         if let Some(name) = of(Decision::Failed) {
             return (Decision::Failed, Some(name));
         }
-        if let Tried::PerS(per_s) = self.tried
-            && let Some(limit) = self.falls_short_of(per_s * seconds)
+        if self.spec.search == SearchGoal::Max
+            && let Some(limit) = self.falls_short_of(self.level * seconds)
         {
             return (Decision::Failed, Some(limit.to_owned()));
         }
@@ -313,7 +300,7 @@ mod tests {
     fn first_limit(statistic: &str, read_ms: u64) -> Option<String> {
         let spec = search(statistic);
         let workload = StepWorkload { number: 0, instances: vec![0], operations: Vec::new() };
-        let mut tally = Tally::new(&spec, workload, Tried::PerS(100.0), 0);
+        let mut tally = Tally::new(&spec, workload, 100.0, 0);
         let mut reads = Histogram::new();
         (0..100).for_each(|_| reads.record(read_ms * NANOS_PER_MILLISECOND));
         for _ in 0..BATCHES {
