@@ -236,14 +236,34 @@ impl Instance {
         self.write_checkpoint_file(target).await?;
         store.checkpoint.set(target);
         store.log.append(&LogRecord::Checkpoint { at: target });
-        if self.options.circular {
-            let keep_from = || {
-                let held = self.holds.oldest().unwrap_or(u32::MAX);
-                target.generation.min(held)
-            };
-            store.log.delete_before(keep_from).await?;
+        self.delete_old_log().await
+    }
+
+    /// Deletes the generations that neither recovery nor a holder needs, where log is deleted at
+    /// all.
+    async fn delete_old_log(&self) -> Result<()> {
+        if !self.options.circular {
+            return Ok(());
         }
-        Ok(())
+        let keep_from = || {
+            let held = self.holds.oldest().unwrap_or(u32::MAX);
+            self.store.checkpoint.get().generation.min(held)
+        };
+        self.store.log.delete_before(keep_from).await
+    }
+
+    /// Lets go of the log that earlier lives left, at the beginning of this one. The pages that hold
+    /// the checkpoint further back than its depth are written first: lives that all end before their
+    /// first regular checkpoint would otherwise leave more log each time, and more to redo.
+    async fn catch_up(self: &Rc<Self>) -> Result<()> {
+        let store = &self.store;
+        let depth = self.options.checkpoint_depth_generations();
+        let target = Lsn::new(store.log.tip().generation.saturating_sub(depth), 0);
+        if store.checkpoint.get() < target && !self.options.hold_checkpoint {
+            self.writeback.write_before(target, &store.databases).await?;
+            self.checkpoint().await?;
+        }
+        self.delete_old_log().await
     }
 
     async fn write_checkpoint_file(&self, checkpoint: Lsn) -> Result<()> {

@@ -362,6 +362,20 @@ impl Writeback {
         self.log.check()
     }
 
+    /// Writes what was dirty before `target` and may be written, and waits for it.
+    pub async fn write_before(self: &Rc<Self>, target: Lsn, databases: &Databases) -> Result<()> {
+        while self.cache.oldest_dirty().is_some_and(|oldest| oldest < target) {
+            self.log.check()?;
+            let freed = self.cache.freed.notified();
+            let started = self.advance(target, 64, databases).await?;
+            if started == 0 && self.writes_under_way() == 0 {
+                break;
+            }
+            freed.await;
+        }
+        self.log.check()
+    }
+
     /// Keeps frames available and the checkpoint within `depth_generations` of the log's tip, until
     /// `stopping`.
     pub async fn clean_until(

@@ -399,7 +399,8 @@ async fn begin_work(
     }
     instance.start_tasks();
     undo_unfinished(instance, unfinished, recovered).await?;
-    instance.release_pending().await
+    instance.release_pending().await?;
+    instance.catch_up().await
 }
 
 /// Logs that the databases belong to the stream and marks them dirty, before anything else changes

@@ -72,6 +72,14 @@ impl Generation {
         })
     }
 
+    /// Where the last of its records from payload offset `from` on ends: behind it may lie the
+    /// beginning of a record whose flush never ended.
+    pub fn end_of_records(&self, from: u32) -> Lsn {
+        let mut records = self.records(from);
+        while records.next().is_some() {}
+        records.place()
+    }
+
     /// The records from payload offset `from` on. `end` is where the last complete record ends.
     pub fn records(&self, from: u32) -> Records<'_> {
         Records { generation: self, offset: from as usize }

@@ -91,7 +91,7 @@ impl LogTail {
             LogReader::check_chain(previous, &generation.header, &generation.path)?;
         }
         let is_last = generation.header.generation == behind.generation;
-        let upto = if is_last { behind } else { generation.end() };
+        let upto = if is_last { behind } else { generation.end_of_records(self.next.offset) };
         let run =
             LogRun::from_file(generation.header.clone(), self.next, upto, &generation.payload);
         if is_last {

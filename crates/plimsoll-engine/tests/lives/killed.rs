@@ -71,7 +71,7 @@ fn what_a_killed_process_had_written_is_synced_before_the_checkpoint_passes_it()
     let (tree, busy) = rows_of_a_closed_life(&disk);
     // All rows change, and the rows of other pages often enough for the pages of the first to be
     // written, and not synced.
-    live(&disk, move |files, handle| async move {
+    let before = live(&disk, move |files, handle| async move {
         let held = plimsoll_engine::instance::InstanceOptions {
             hold_checkpoint: true,
             ..options(&setup())
@@ -88,11 +88,11 @@ fn what_a_killed_process_had_written_is_synced_before_the_checkpoint_passes_it()
         }
         make_durable(&instance).await;
         handle.sleep(NANOS_PER_SECOND).await;
+        instance.store().checkpoint.get()
     });
     // The next only opens and moves its checkpoint.
-    live(&disk, |files, handle| async move {
+    live(&disk, move |files, handle| async move {
         let instance = open_with(&files, &handle, options(&setup())).await;
-        let before = instance.store().checkpoint.get();
         instance.checkpoint().await.unwrap();
         let after = instance.store().checkpoint.get();
         assert!(after.generation > before.generation + 1, "{before} {after}: it passes nothing");
@@ -111,7 +111,7 @@ fn the_flush_map_that_a_killed_process_had_written_is_synced_before_the_checkpoi
     let disk = disk_with_databases(2, &setup(), memory());
     let (tree, _) = rows_of_a_closed_life(&disk);
     let watched = disk.clone();
-    live(&disk, move |files, handle| async move {
+    let before = live(&disk, move |files, handle| async move {
         let instance = open_with(&files, &handle, options(&setup())).await;
         replace_rows(&instance, tree, 0..ROWS, 7).await;
         let changed_in = instance.store().log.tip().generation;
@@ -128,10 +128,10 @@ fn the_flush_map_that_a_killed_process_had_written_is_synced_before_the_checkpoi
         drop(handle.spawn(async move { checkpoint.checkpoint().await }));
         handle.sleep(NANOS_PER_SECOND).await;
         watched.clear_faults();
+        instance.store().checkpoint.get()
     });
-    live(&disk, |files, handle| async move {
+    live(&disk, move |files, handle| async move {
         let instance = open_with(&files, &handle, options(&setup())).await;
-        let before = instance.store().checkpoint.get();
         // The page that was changed over and over is written while it is redone, and once more.
         handle.sleep(NANOS_PER_SECOND).await;
         instance.checkpoint().await.unwrap();

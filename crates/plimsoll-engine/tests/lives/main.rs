@@ -20,3 +20,4 @@ mod lost_log;
 mod mixed_files;
 mod recovery_steps;
 mod savepoints;
+mod short;

@@ -465,6 +465,7 @@ fn a_generation_that_came_back_without_the_next_cannot_be_held() {
     live(&disk, move |files, handle| async move {
         let open = Open::new(files, handle, Some(tree)).await;
         let oldest = *open.kept().await.first().unwrap();
+        open.move_on(1).await.unwrap();
         let names = LogNames::new(LOG, "E00");
         let bytes = returning.bytes(names.closed(oldest)).unwrap();
         open.move_on(4).await.unwrap();

@@ -317,6 +317,53 @@ fn who_has_lagged_is_told_from_where_to_where_and_goes_on_from_there() {
     });
 }
 
+/// Why it matters: a client that goes on after a kill reads what the dead process left, and its
+/// last flush may end inside a record. That is no damage, and no record.
+#[test]
+fn a_tail_gives_whole_records_of_a_generation_that_ends_inside_one() {
+    for seed in 0..2 {
+        let setup = setup(seed);
+        let disk = disk_with_databases(seed, &setup, MemoryOptions::default());
+        let opened = setup.clone();
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&opened)).await;
+            let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
+            make_durable(&instance).await;
+            // In one flush, which takes several units of either framing.
+            for number in 0..20 {
+                let transaction = instance.begin();
+                transaction.insert(tree, &row_key(number), &[7; 900]).await.unwrap();
+                transaction.commit(Commit::Lazy).await.unwrap();
+            }
+            make_durable(&instance).await;
+        });
+        // The last units of the flush were never written.
+        let current = LogNames::new(LOG, "E00").current();
+        let mut bytes = disk.bytes(&current).unwrap();
+        let unit_bytes = setup.framing.unit_bytes();
+        let blank = bytes[bytes.len() - unit_bytes..].to_vec();
+        let end = bytes.chunks(unit_bytes).rposition(|unit| unit != blank).unwrap();
+        for unit in bytes.chunks_mut(unit_bytes).skip(end - 2) {
+            unit.copy_from_slice(&blank);
+        }
+        disk.load(&current, &bytes);
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&setup)).await;
+            let left = reader(&files).generations().await.unwrap();
+            let left = reader(&files).read_generation(&left[0].path).await.unwrap();
+            assert!(left.end_of_records(0) < left.end(), "it ends behind a whole record");
+            let log = instance.store().log.clone();
+            let mut tail = LogTail::begin(&log, reader(&files), Lsn::new(1, 0), UNBOUNDED);
+            let mut heard = Vec::new();
+            instance.close().await.unwrap();
+            while let Some(run) = tail.next().await.unwrap() {
+                heard.extend(run.records().unwrap());
+            }
+            assert!(heard.iter().eq(&records_in_files(&files).await), "framing {seed}");
+        });
+    }
+}
+
 /// Why it matters: a subscriber that waits for a log that has failed waits for ever.
 #[test]
 fn a_log_that_fails_says_so_to_its_subscribers_after_what_had_become_durable() {
