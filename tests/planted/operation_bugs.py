@@ -29,8 +29,8 @@ BUGS = (
     Bug(
         "a hold keeps one generation too few",
         "instance.rs",
-        "target.generation.min(held)",
-        "target.generation.min(held.saturating_add(u32::from(PLANTED)))",
+        "self.store.checkpoint.get().generation.min(held)",
+        "self.store.checkpoint.get().generation.min(held.saturating_add(u32::from(PLANTED)))",
         *HOLD,
     ),
     Bug(
@@ -64,16 +64,16 @@ BUGS = (
     Bug(
         "a hold stands for the checkpoint",
         "instance.rs",
-        "target.generation.min(held.",
-        "(if PLANTED && held != u32::MAX { held } else { target.generation }).min(held.",
+        "self.store.checkpoint.get().generation.min(held.",
+        "(if PLANTED && held != u32::MAX { held } else { self.store.checkpoint.get().generation }).min(held.",
         "lives",
         "long_operation::holds::a_hold_ahead_of_the_checkpoint_keeps_what_redo_needs",
     ),
     Bug(
         "logs are deleted where they are to be kept for ever",
         "instance.rs",
-        "if self.options.circular {",
-        "if PLANTED || self.options.circular {",
+        "if !self.options.circular {",
+        "if !PLANTED && !self.options.circular {",
         "lives",
         "long_operation::holds::without_circular_logging_every_generation_is_kept",
     ),

@@ -68,7 +68,6 @@ pub(crate) struct Work {
     /// Those that have not ended: the changes there were before each.
     steps: RefCell<BTreeMap<u64, usize>>,
     under_way: Cell<UnderWay>,
-    ended: Cell<bool>,
     /// It was begun when the instance was closing already: it sees and does nothing.
     is_refused: bool,
 }
@@ -167,7 +166,6 @@ impl Transaction {
         if work.is_refused {
             return Err(EngineError::Closing);
         }
-        work.ended.set(true);
         let rows = changed_rows(work.undo.take());
         if rows.is_empty() && !work.has_logged() {
             work.end();
@@ -230,11 +228,10 @@ fn changed_rows(undo: Vec<Undo>) -> ChangedRows {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let Some(work) = self.work.take() else { return };
-        if work.ended.get() {
+        if work.is_refused {
             return;
         }
         if work.undo.borrow().is_empty() && !work.has_logged() {
-            work.ended.set(true);
             work.end();
             return;
         }

@@ -21,7 +21,7 @@ impl Transaction {
 
     fn refused(store: &Rc<Store>) -> Transaction {
         let status = Rc::new(TransactionStatus::new(0));
-        Self::of(Work { is_refused: true, ended: Cell::new(true), ..Work::new(store, status, 0) })
+        Self::of(Work { is_refused: true, ..Work::new(store, status, 0) })
     }
 
     /// Begins a transaction as a part of work that a close waits for.
@@ -49,20 +49,21 @@ impl Transaction {
 
     /// A transaction that recovery found unfinished.
     pub(crate) fn unfinished(store: &Rc<Store>, id: u64, undo: Vec<UndoEntry>) -> Transaction {
-        let transaction = Self::begin_entered(store);
+        let transaction = Self::begin_numbered(store, id);
         let work = transaction.work();
-        let status = Rc::new(TransactionStatus::new(id));
         // Its records lie behind the checkpoint that redo started from: until all is undone,
         // redo must start there again.
         store.writers.borrow_mut().note(id, store.checkpoint.get());
         // Rows still to be undone must not look dead to anybody meanwhile.
         for entry in &undo {
-            store.versions.borrow_mut().push(entry.row.clone(), status.clone(), Before::Absent);
+            store.versions.borrow_mut().push(
+                entry.row.clone(),
+                work.status.clone(),
+                Before::Absent,
+            );
         }
-        let replaced = Work::new(store, status, work.snapshot);
-        undo.into_iter().for_each(|entry| replaced.note_undo(entry));
-        work.ended.set(true);
-        Self::of(replaced)
+        undo.into_iter().for_each(|entry| work.note_undo(entry));
+        transaction
     }
 }
 
@@ -78,7 +79,6 @@ impl Work {
             steps_begun: Cell::new(0),
             steps: RefCell::default(),
             under_way: Cell::default(),
-            ended: Cell::new(false),
             is_refused: false,
         }
     }

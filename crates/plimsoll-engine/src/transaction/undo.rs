@@ -126,7 +126,6 @@ impl Work {
             // may be closed as clean.
             Err(error) => self.store.log.fail(error),
         }
-        self.ended.set(true);
         self.end();
         result
     }
