@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::error::EngineError;
-use plimsoll_engine::instance::Instance;
+use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::log::holds::LOST_HOLDS;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::log::reader::LogReader;
@@ -472,9 +472,14 @@ fn a_generation_that_came_back_without_the_next_cannot_be_held() {
         assert!(*open.kept().await.first().unwrap() > oldest + 1);
         open.instance.clone().close().await.unwrap();
         returning.load(names.closed(oldest), &bytes);
-        let open = Open::new(open.files.clone(), open.handle.clone(), Some(tree)).await;
-        let held = open.instance.hold_log_durably("copy", oldest).await;
+        // One that keeps all log does not purge it when it opens.
+        let keeping = InstanceOptions { circular: false, ..options(&setup()) };
+        let instance = open_with(&open.files, &open.handle, keeping).await;
+        assert!(open.kept().await.contains(&oldest), "it is there");
+        let held = instance.hold_log_durably("copy", oldest).await;
         assert!(matches!(held, Err(EngineError::LogMissing { .. })), "{held:?}");
+        instance.close().await.unwrap();
+        let open = Open::new(open.files.clone(), open.handle.clone(), Some(tree)).await;
         open.move_on(3).await.unwrap();
         assert!(!open.kept().await.contains(&oldest), "it is purged again");
         open.instance.clone().close().await.unwrap();
