@@ -275,6 +275,16 @@ pub enum EngineError {
         /// Evidence.
         why: String,
     },
+    /// Redo of a generation ended before the generation did: it failed, or nobody waited for it any
+    /// longer.
+    #[error(
+        "redo of log generation {generation} was broken off: begin recovery again, which starts \
+         where the files say"
+    )]
+    BrokenOff {
+        /// Generation.
+        generation: u32,
+    },
     /// Opened without recovery though not shut down cleanly (-550).
     #[error("{path} was not shut down cleanly (-550); recover it with its log first",
         path = path.display())]

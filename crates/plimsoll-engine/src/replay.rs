@@ -100,6 +100,8 @@ pub struct Replayer {
     /// may not start later.
     contents: BTreeMap<PageKey, Lsn>,
     last: Option<Generation>,
+    /// The generation of which redo has begun and not ended.
+    under_way: Option<u32>,
     statistics: ReplayStatistics,
 }
 
@@ -148,7 +150,17 @@ impl Replayer {
             damage: BTreeMap::new(),
             contents: BTreeMap::new(),
             last: None,
+            under_way: None,
             statistics: ReplayStatistics::default(),
+        }
+    }
+
+    /// Fails where a generation was redone in part only. What it says of transactions would count
+    /// twice if it were fed again, and pages would be newer than the log if nothing more were.
+    fn check_whole(&self) -> Result<()> {
+        match self.under_way {
+            Some(generation) => Err(EngineError::BrokenOff { generation }),
+            None => Ok(()),
         }
     }
 
@@ -170,6 +182,10 @@ impl Replayer {
     /// Damage found so far, and whatever writing meets.
     pub(crate) async fn pause(mut self) -> Result<Lsn> {
         let position = self.position();
+        if let Err(error) = self.check_whole() {
+            self.stop().await;
+            return Err(error);
+        }
         let written = self.writeback.write_everything(&self.databases).await;
         self.stop().await;
         written?;
@@ -184,17 +200,22 @@ impl Replayer {
     }
 
     /// Redoes the records of a generation from payload offset `from` on.
+    ///
+    /// # Errors
+    /// After one in the middle of a generation, or when its future was dropped there, nothing is
+    /// left but to begin again: [`EngineError::BrokenOff`].
     pub async fn feed(&mut self, generation: Generation, from: u32) -> Result<()> {
+        self.check_whole()?;
         if let Some(last) = &self.last {
             LogReader::check_chain(last, &generation.header, &generation.path)?;
         }
         let records: Vec<(Lsn, LogRecord)> = generation.records(from).collect::<Result<_>>()?;
-        let redone = match self.changes(&generation, &records) {
-            Ok(changes) => self.redo_all(&records, &changes).await,
-            Err(error) => Err(error),
-        };
+        let changes = self.changes(&generation, &records)?;
+        self.under_way = Some(generation.header.generation);
+        let redone = self.redo_all(&records, &changes).await;
         self.ahead.finish().await;
         redone?;
+        self.under_way = None;
         self.writeback.log.set_replayed(generation.end());
         self.statistics.generations += 1;
         self.statistics.bytes += generation.payload.len() as u64;
@@ -533,8 +554,8 @@ impl Replayer {
 
     /// Stops the cleaner and waits for its writes: nothing may touch these files afterwards.
     async fn stop(&mut self) {
-        self.stopping.set(true);
-        self.cache.needed.notify_all();
+        self.ahead.finish().await;
+        self.stop_cleaner();
         (&mut self.cleaner).await;
         while self.writeback.permits.free() < WRITES_OUTSTANDING_MAX {
             let freed = self.cache.freed.notified();
@@ -542,8 +563,17 @@ impl Replayer {
         }
     }
 
+    fn stop_cleaner(&self) {
+        self.stopping.set(true);
+        self.cache.needed.notify_all();
+    }
+
     /// Stops the background work and gives everything to activation.
-    pub(crate) async fn finish(mut self) -> Result<Replayed> {
+    pub(crate) async fn finish(&mut self) -> Result<Replayed> {
+        if let Err(error) = self.check_whole() {
+            self.stop().await;
+            return Err(error);
+        }
         // Root pages may have to be read, which may need frames freed.
         // What hung on a transaction that did not commit is decided; the others are undone
         // after this.
@@ -606,6 +636,13 @@ impl Replayer {
             row.tree.kind = kind_of(&row.tree);
         }
         Ok(())
+    }
+}
+
+impl Drop for Replayer {
+    fn drop(&mut self) {
+        // Nobody may wait for the end of what was dropped, and the cleaner holds the files.
+        self.stop_cleaner();
     }
 }
 

@@ -287,7 +287,10 @@ pub(super) async fn activate(
     };
     let instance = assemble(opening, found, holds);
     let recovered = report.recovered;
-    if let Err(error) = begin_work(&instance, first_generation, unfinished, recovered).await {
+    let half_open = HalfOpen(Some(instance.clone()));
+    let begun = begin_work(&instance, first_generation, unfinished, recovered).await;
+    half_open.is_awaited();
+    if let Err(error) = begun {
         instance.store.log.fail(&error);
         // Stops what runs in the background; as the log has failed, nothing is marked clean.
         let _ = instance.close().await;
@@ -295,6 +298,26 @@ pub(super) async fn activate(
     }
     instance.store.purge.extend(to_purge);
     Ok((instance, report))
+}
+
+/// An instance whose opening is under way. When nobody waits for that any longer, its background
+/// work ends and its files are closed.
+struct HalfOpen(Option<Rc<Instance>>);
+
+impl HalfOpen {
+    /// Whoever opens it has waited to the end.
+    fn is_awaited(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for HalfOpen {
+    fn drop(&mut self) {
+        let Some(instance) = self.0.take() else { return };
+        let handle = instance.store.handle.clone();
+        // Nobody is left to be told of an error.
+        drop(handle.spawn(async move { instance.abandon().await }));
+    }
 }
 
 async fn start_log(

@@ -119,7 +119,9 @@ impl Recovery {
     /// Redoes the next generation; false if it is not there (yet).
     ///
     /// # Errors
-    /// When the generation is damaged or belongs to another stream.
+    /// When the generation is damaged or belongs to another stream. Where it was broken off in the
+    /// middle, by an error or because its future was dropped, everything but
+    /// [`Recovery::abandon`] is refused from then on: [`EngineError::BrokenOff`].
     pub async fn feed_next(&mut self) -> Result<bool> {
         let Some(file) = self.file_of_next().await? else {
             return Ok(false);
@@ -257,10 +259,10 @@ impl Recovery {
         Ok(())
     }
 
-    /// Takes generations that were not redone out of the stream, the newest first, so that a stop
+    /// Takes generations after `last`, which were not redone, out of the stream, the newest first, so that a stop
     /// in between leaves no gap. Answers what is left.
-    async fn set_aside(&self, mut folder: LogFolder) -> Result<LogFolder> {
-        let (last, names) = (self.position().generation, &self.options.log);
+    async fn set_aside(&self, mut folder: LogFolder, last: u32) -> Result<LogFolder> {
+        let names = &self.options.log;
         let metadata = Context { purpose: Purpose::Metadata, ..self.options.context };
         let mut is_changed = false;
         while let Some(file) = folder.generations.pop_if(|file| file.generation > last) {
@@ -323,28 +325,19 @@ impl Recovery {
         activated
     }
 
-    /// The generations that the stream goes on from.
-    async fn history(&self) -> Result<LogFolder> {
-        self.check_reach()?;
-        self.set_aside(self.reader.folder().await?).await
-    }
-
     pub(super) async fn activate_open(
-        self,
+        mut self,
         random: &mut Random,
     ) -> Result<(Rc<Instance>, RecoveryReport)> {
-        let folder = match self.history().await {
-            Ok(folder) => folder,
-            Err(error) => {
-                self.stop().await;
-                return Err(error);
-            }
-        };
-        let ground = Ground {
-            replayed: self.replayer.finish().await?,
-            recovered_from: Some(self.start),
-            folder,
-        };
+        if let Err(error) = self.check_reach() {
+            self.stop().await;
+            return Err(error);
+        }
+        let last = self.position().generation;
+        // First, because it may fail: then the log that was not redone is still to be redone.
+        let replayed = self.replayer.finish().await?;
+        let folder = self.set_aside(self.reader.folder().await?, last).await?;
+        let ground = Ground { replayed, recovered_from: Some(self.start), folder };
         let opening = Opening { files: self.files, handle: self.handle, options: self.options };
         activate(opening, random, ground).await
     }
