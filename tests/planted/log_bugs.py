@@ -72,8 +72,8 @@ BUGS = (
     Bug(
         "a follower gives records twice",
         "log/follower.rs",
-        "self.next.offset = unread.place().offset;",
-        "if !PLANTED { self.next.offset = unread.place().offset; }",
+        "next.offset = unread.place().offset;",
+        "if !PLANTED { next.offset = unread.place().offset; }",
         "logs",
         "log_stream::what_is_appended_is_followed_record_by_record_through_rollovers",
     ),

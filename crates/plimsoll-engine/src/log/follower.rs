@@ -30,49 +30,57 @@ impl LogFollower {
     }
 
     /// The records written since the last call. An unfinished flush at the end is left for the next
-    /// call.
+    /// call. After an error, or when it was dropped while it reads, the next call gives them all.
     ///
     /// # Errors
     /// [`EngineError::LogMissing`] if the generation to be read next was deleted,
     /// [`EngineError::ForeignLog`] where it has read further than the generation went, and whatever
     /// reading finds.
     pub async fn poll(&mut self) -> Result<Vec<(Lsn, LogRecord)>> {
-        let mut records = Vec::new();
+        let (mut records, mut next, mut passed) = (Vec::new(), self.next, None);
         loop {
             let files = self.reader.generations().await?;
-            let Some(file) = files.iter().find(|file| file.generation == self.next.generation)
-            else {
-                return match files.last() {
+            self.reader.check_has_come_to(&files, next)?;
+            let Some(file) = files.iter().find(|file| file.generation == next.generation) else {
+                match files.last() {
                     // The generation to come has not been started yet.
-                    Some(last) if last.generation < self.next.generation => Ok(records),
-                    _ => Err(EngineError::LogMissing {
-                        generation: self.next.generation,
-                        path: self.reader.names().directory().to_owned(),
-                    }),
-                };
+                    Some(last) if last.generation < next.generation => break,
+                    _ => {
+                        return Err(EngineError::LogMissing {
+                            generation: next.generation,
+                            path: self.reader.names().directory().to_owned(),
+                        });
+                    }
+                }
             };
             let Some(generation) = self.reader.read_in_stream(&files, file).await? else {
                 continue;
             };
             let is_closed = files.iter().any(|file| file.generation > generation.header.generation);
             if is_closed {
-                generation.check_reaches(self.next)?;
+                generation.check_reaches(next)?;
             }
-            if let Some(previous) = &self.previous
-                && self.next.offset == 0
+            if let Some(previous) = passed.as_ref().or(self.previous.as_ref())
+                && next.offset == 0
             {
                 LogReader::check_chain(previous, &generation.header, &generation.path)?;
             }
-            let mut unread = generation.records(self.next.offset);
+            let mut unread = generation.records(next.offset);
             for record in unread.by_ref() {
                 records.push(record?);
             }
-            self.next.offset = unread.place().offset;
+            next.offset = unread.place().offset;
             if !is_closed {
-                return Ok(records);
+                break;
             }
-            self.next = Lsn::new(generation.header.generation + 1, 0);
-            self.previous = Some(generation);
+            next = Lsn::new(generation.header.generation + 1, 0);
+            passed = Some(generation);
         }
+        // Only now that they are given.
+        self.next = next;
+        if passed.is_some() {
+            self.previous = passed;
+        }
+        Ok(records)
     }
 }

@@ -12,7 +12,7 @@ pub use super::generation::{Generation, Records};
 use super::generation::{READ_BYTES, check_units};
 use super::header::GenerationHeader;
 use super::names::LogNames;
-use super::{GENERATION_BYTES, HEADER_BYTES};
+use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
 use crate::error::{EngineError, Result};
 
 /// A generation file found in the log directory.
@@ -27,7 +27,7 @@ pub struct GenerationFile {
 /// What lies in the directory of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFolder {
-    /// All generations in order, the current one last.
+    /// All generations in order, the current one last: unless it is an older one that was put back.
     pub generations: Vec<GenerationFile>,
     /// Those of histories that were given up, by generation.
     pub set_aside: Vec<GenerationFile>,
@@ -87,14 +87,13 @@ impl LogReader {
                 folder.set_aside.push(GenerationFile { generation, path });
             }
         }
-        folder.generations.sort_by_key(|file| file.generation);
-        folder.set_aside.sort_by_key(|file| file.generation);
-        let last_closed = folder.generations.last().map(|file| file.generation);
-        if let Some(generation) =
-            current.filter(|current| last_closed.is_none_or(|last| last < *current))
-        {
+        let is_closed =
+            |wanted: &u32| folder.generations.iter().any(|file| file.generation == *wanted);
+        if let Some(generation) = current.filter(|current| !is_closed(current)) {
             folder.generations.push(GenerationFile { generation, path: self.names.current() });
         }
+        folder.generations.sort_by_key(|file| file.generation);
+        folder.set_aside.sort_by_key(|file| file.generation);
         Ok(folder)
     }
 
@@ -233,6 +232,23 @@ impl LogReader {
             generation.cut_at(next.previous_end);
         }
         Ok(Some(generation))
+    }
+
+    /// Fails where reading was to go on further than the log, of which there are these files, has
+    /// come: whoever knows more has it from a history that was given up.
+    pub(super) fn check_has_come_to(&self, files: &[GenerationFile], place: Lsn) -> Result<()> {
+        let last = files.last().map_or(0, |file| file.generation);
+        // The generation to come may be waited for.
+        if place.generation <= last || place == Lsn::new(last + 1, 0) {
+            return Ok(());
+        }
+        Err(EngineError::ForeignLog {
+            path: self.names.current(),
+            why: format!(
+                "the log has come to generation {last}, and reading was to go on from {place}: what \
+                 lies between is not of this history"
+            ),
+        })
     }
 
     async fn read_until_settled(&self, file: &File) -> Result<Generation> {

@@ -24,6 +24,8 @@ pub struct LogTail {
     behind: Option<Lsn>,
     /// The generation read last, for the chain.
     previous: Option<Generation>,
+    /// Where the log ended when it began, if it began behind that.
+    beyond: Option<Lsn>,
     lags: u64,
 }
 
@@ -31,7 +33,10 @@ impl LogTail {
     /// Begins at `from`, the place of a record. At most `bytes_max` bytes of log wait in memory.
     pub fn begin(log: &Rc<Log>, reader: LogReader, from: Lsn, bytes_max: usize) -> LogTail {
         let subscription = Subscription::begin(log, bytes_max);
+        let tip = log.tip();
+        let is_beyond = from > tip && from != Lsn::new(tip.generation + 1, 0);
         LogTail {
+            beyond: is_beyond.then_some(tip),
             behind: Some(subscription.start()),
             subscription,
             reader,
@@ -56,9 +61,19 @@ impl LogTail {
     ///
     /// # Errors
     /// [`EngineError::LogMissing`] for a generation that was purged, [`EngineError::ForeignLog`]
-    /// where the place that it began at lies behind the end of its generation, whatever reading
-    /// finds, and what the log failed with.
+    /// where the place that it began at lies behind the end of its generation or of the log,
+    /// whatever reading finds, and what the log failed with.
     pub async fn next(&mut self) -> Result<Option<Rc<LogRun>>> {
+        if let Some(end) = self.beyond {
+            return Err(EngineError::ForeignLog {
+                path: self.reader.names().current(),
+                why: format!(
+                    "the log ended at {end}, and reading was to go on from {}: what lies between is \
+                     not of this history",
+                    self.next
+                ),
+            });
+        }
         loop {
             if let Some(behind) = self.behind {
                 if self.next >= behind {

@@ -10,11 +10,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Lsn;
+use super::generation::Generation;
 use super::history::HistoryReader;
 use super::reader::LogReader;
 use super::record::LogRecord;
 use crate::PageNumber;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 
 /// Pages by database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,7 +74,11 @@ impl Touched {
     /// Whatever reading finds.
     pub async fn of_history(mut history: HistoryReader, from: Lsn) -> Result<Touched> {
         let mut touched = Touched::default();
+        let mut first: Option<Generation> = None;
         while let Some(generation) = history.next().await? {
+            if let Some(first) = first.take() {
+                first.check_reaches(from)?;
+            }
             for record in generation.records(0) {
                 let (at, record) = record?;
                 if at >= from {
@@ -81,6 +86,7 @@ impl Touched {
                 }
             }
             touched.upto = generation.end();
+            first = Some(generation).filter(|read| read.header.generation == from.generation);
         }
         Ok(touched)
     }
@@ -91,11 +97,18 @@ impl LogReader {
     /// meanwhile, or [`EngineError::LogMissing`] may be all it says.
     ///
     /// # Errors
-    /// [`EngineError::LogMissing`] for log that was purged, and whatever reading finds.
-    ///
-    /// [`EngineError::LogMissing`]: crate::error::EngineError::LogMissing
+    /// [`EngineError::LogMissing`] for log that was purged, [`EngineError::ForeignLog`] where the
+    /// place lies behind the end of its generation or of the log, and whatever reading finds.
     pub async fn touched_since(&self, from: Lsn) -> Result<Touched> {
-        let history = self.read_history(from.generation.max(1)).await?;
-        Touched::of_history(history, from).await
+        let files = self.generations().await?;
+        self.check_has_come_to(&files, from)?;
+        let first = from.generation.max(1);
+        if files.last().is_some_and(|last| last.generation >= first)
+            && !files.iter().any(|file| file.generation == first)
+        {
+            let path = self.names().directory().to_owned();
+            return Err(EngineError::LogMissing { generation: first, path });
+        }
+        Touched::of_history(self.read_history(first).await?, from).await
     }
 }

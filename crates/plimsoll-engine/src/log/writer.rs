@@ -15,6 +15,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -25,6 +26,7 @@ use super::framing::Framing;
 use super::generation_file::{format_generation, write_header};
 use super::header::GenerationHeader;
 use super::names::LogNames;
+use super::reader::LogReader;
 use super::record::LogRecord;
 use super::run::LogRun;
 use super::subscribers::Subscribers;
@@ -144,7 +146,8 @@ impl Log {
         write_header(&file, &header, context).await?;
         let current = names.current();
         if files.exists(&current, metadata).await? {
-            files.rename(&current, &names.closed(header.generation - 1), metadata).await?;
+            let kept_as = name_of_found(&files, &names, context).await?;
+            files.rename(&current, &kept_as, metadata).await?;
             files.sync_directory(names.directory(), metadata).await?;
         }
         files.rename(&names.prepared(), &current, metadata).await?;
@@ -590,6 +593,32 @@ impl Log {
             log.progress.notify_all();
         }));
     }
+}
+
+/// The name that the current generation, as it was found, is kept under. It may be an older one that
+/// was put back: it must not take the place of another, nor of more of its own.
+async fn name_of_found(files: &Files, names: &LogNames, context: Context) -> Result<PathBuf> {
+    let metadata = Context { purpose: Purpose::Metadata, ..context };
+    let reader = LogReader::new(files.clone(), names.clone(), context);
+    let generation = reader.read_header(&names.current()).await?.generation;
+    let closed = names.closed(generation);
+    if !files.exists(&closed, metadata).await? {
+        return Ok(closed);
+    }
+    let found = reader.read_generation(&names.current()).await;
+    let other = reader.read_generation(&closed).await;
+    if let (Ok(found), Ok(other)) = (found, other)
+        && found.header == other.header
+        && found.payload == other.payload
+    {
+        // A power cut came between its two names.
+        return Ok(closed);
+    }
+    let mut number = 1;
+    while files.exists(&names.set_aside(generation, number), metadata).await? {
+        number += 1;
+    }
+    Ok(names.set_aside(generation, number))
 }
 
 /// Pads the last unit when it is more than half full, so that the next flush need not write it
