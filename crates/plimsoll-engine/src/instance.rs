@@ -36,6 +36,9 @@ use crate::store::{Progress, Store};
 use crate::table::Schema;
 use crate::transaction::Transaction;
 
+/// Pages that a database may grow by at a time.
+const EXTENSION_PAGES_MAX: u32 = 1 << 24;
+
 /// How an instance is set up. No value has a default here: the edition or the caller says.
 #[derive(Clone, Debug)]
 pub struct InstanceOptions {
@@ -74,7 +77,8 @@ pub struct InstanceOptions {
 
 impl InstanceOptions {
     fn checkpoint_depth_generations(&self) -> u32 {
-        (self.checkpoint_depth_bytes.div_ceil(GENERATION_BYTES)).max(1) as u32
+        let generations = self.checkpoint_depth_bytes.div_ceil(GENERATION_BYTES).max(1);
+        generations.try_into().unwrap_or(u32::MAX)
     }
 
     fn cache_limits(&self, page_bytes: usize) -> CacheLimits {
@@ -100,6 +104,9 @@ impl InstanceOptions {
                 "log_buffer_bytes",
                 "log buffer and outstanding writes must be above zero".into(),
             );
+        }
+        if self.extension_pages > EXTENSION_PAGES_MAX {
+            return bad("extension_pages", format!("at most {EXTENSION_PAGES_MAX} at a time"));
         }
         Ok(())
     }

@@ -171,7 +171,8 @@ impl Writeback {
     fn is_behind_waypoint(&self, frame: &Frame) -> bool {
         let waypoint = self.waypoint_generations.get();
         waypoint > 0
-            && frame.changed_upto.get().generation + waypoint > self.log.durable_generation()
+            && frame.changed_upto.get().generation.saturating_add(waypoint)
+                > self.log.durable_generation()
     }
 
     /// Starts writing the dirty run around `key`; returns once the write is under way, or false if
