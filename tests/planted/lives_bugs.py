@@ -268,4 +268,82 @@ BUGS = (
         "logs",
         "subscription::a_tail_gives_whole_records_of_a_generation_that_ends_inside_one",
     ),
+    Bug(
+        "a recovery goes on with a generation that was redone in part",
+        "replay.rs",
+        "Some(generation) => Err(EngineError::BrokenOff { generation }),",
+        "Some(generation) if !PLANTED => Err(EngineError::BrokenOff { generation }),\n"
+        "            Some(_) => Ok(()),",
+        "lives",
+        "adversary::a_recovery_that_was_broken_off_in_a_generation_can_only_be_begun_again",
+    ),
+    Bug(
+        "a recovery that is dropped goes on writing",
+        "replay.rs",
+        "        // Nobody may wait for the end of what was dropped, and the cleaner holds the files.",
+        "        if PLANTED {\n            return;\n        }",
+        "lives",
+        "adversary::a_recovery_and_an_opening_that_are_dropped_let_go_of_their_files",
+    ),
+    Bug(
+        "an opening that is dropped goes on in the background",
+        "instance/open.rs",
+        "drop(handle.spawn(async move { instance.abandon().await }));",
+        "if !PLANTED {\n            drop(handle.spawn(async move { instance.abandon().await }));\n"
+        "        }",
+        "lives",
+        "adversary::a_recovery_and_an_opening_that_are_dropped_let_go_of_their_files",
+    ),
+    Bug(
+        "log is set aside for an activation that fails",
+        "instance/recovery.rs",
+        "let replayed = self.replayer.finish().await?;",
+        "if PLANTED {\n            self.set_aside(self.reader.folder().await?, last).await?;\n"
+        "        }\n        let replayed = self.replayer.finish().await?;",
+        "lives",
+        "adversary::an_activation_that_fails_sets_no_log_aside",
+    ),
+    Bug(
+        "an older current generation takes the place of a newer one",
+        "log/writer.rs",
+        "let kept_as = name_of_found(&files, &names, context).await?;",
+        "let kept_as = if PLANTED {\n                names.closed(header.generation - 1)\n"
+        "            } else {\n                name_of_found(&files, &names, context).await?\n"
+        "            };",
+        "lives",
+        "adversary::an_older_current_generation_takes_the_place_of_no_other",
+    ),
+    Bug(
+        "a follower forgets what it read before it failed",
+        "log/follower.rs",
+        "            passed = Some(generation);",
+        "            if PLANTED {\n                self.next = next;\n            }\n"
+        "            passed = Some(generation);",
+        "lives",
+        "adversary::a_follower_that_failed_or_was_dropped_is_told_every_record_all_the_same",
+    ),
+    Bug(
+        "touched pages are named in part where log was purged",
+        "log/touched.rs",
+        "&& !files.iter().any(|file| file.generation == first)",
+        "&& !PLANTED && !files.iter().any(|file| file.generation == first)",
+        "lives",
+        "adversary::pages_touched_since_a_place_whose_log_was_purged_are_not_named_in_part",
+    ),
+    Bug(
+        "a tail waits for the new history to become as long as the old one",
+        "log/tail.rs",
+        "beyond: is_beyond.then_some(tip),",
+        "beyond: (is_beyond && !PLANTED).then_some(tip),",
+        "lives",
+        "adversary::who_has_followed_by_generations_further_than_the_log_goes_is_told_so",
+    ),
+    Bug(
+        "a checkpoint depth that is far too large is none",
+        "instance.rs",
+        "generations.try_into().unwrap_or(u32::MAX)",
+        "if PLANTED { generations as u32 } else { generations.try_into().unwrap_or(u32::MAX) }",
+        "lives",
+        "adversary::options_at_their_limits_do_no_harm",
+    ),
 )

@@ -147,6 +147,13 @@ pub(super) async fn redo_start(
     generations: &[GenerationFile],
 ) -> Result<Lsn> {
     let dirty = || databases.iter().filter(|database| needs_recovery(database));
+    if dirty().next().is_none() {
+        return Err(EngineError::BadOption {
+            name: "databases",
+            why: "all of them were shut down cleanly, and nothing is to be redone: open them"
+                .into(),
+        });
+    }
     check_numbers(dirty())?;
     let oldest =
         dirty().map(|database| database.header().generation_min_required).min().unwrap_or(0);

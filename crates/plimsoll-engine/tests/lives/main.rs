@@ -7,6 +7,7 @@ mod support;
 
 mod life;
 
+mod adversary;
 mod chains;
 mod closing;
 mod dropped;
