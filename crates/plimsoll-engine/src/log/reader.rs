@@ -245,8 +245,8 @@ impl LogReader {
         Err(EngineError::ForeignLog {
             path: self.names.current(),
             why: format!(
-                "the log has come to generation {last}, and reading was to go on from {place}: what \
-                 lies between is not of this history"
+                "the log has come to generation {last}, and reading was to go on from {place}: \
+                 what lies between is not of this history"
             ),
         })
     }

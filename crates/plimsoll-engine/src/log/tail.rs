@@ -68,8 +68,8 @@ impl LogTail {
             return Err(EngineError::ForeignLog {
                 path: self.reader.names().current(),
                 why: format!(
-                    "the log ended at {end}, and reading was to go on from {}: what lies between is \
-                     not of this history",
+                    "the log ended at {end}, and reading was to go on from {}: what lies between \
+                     is not of this history",
                     self.next
                 ),
             });

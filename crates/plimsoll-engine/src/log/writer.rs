@@ -595,8 +595,8 @@ impl Log {
     }
 }
 
-/// The name that the current generation, as it was found, is kept under. It may be an older one that
-/// was put back: it must not take the place of another, nor of more of its own.
+/// The name that the current generation, as it was found, is kept under. It may be an older one
+/// that was put back: it must not take the place of another, nor of more of its own.
 async fn name_of_found(files: &Files, names: &LogNames, context: Context) -> Result<PathBuf> {
     let metadata = Context { purpose: Purpose::Metadata, ..context };
     let reader = LogReader::new(files.clone(), names.clone(), context);
