@@ -7,6 +7,8 @@
 pub mod split;
 pub mod unlink;
 
+use std::cmp::Ordering;
+
 use crate::PageNumber;
 use crate::batch::{Batch, Step};
 use crate::error::PageDamage;
@@ -95,6 +97,44 @@ pub fn descend_last(batch: &Batch<'_>, tree: &Tree) -> Step<Path> {
     walk(batch, tree, |view| {
         view.lines().checked_sub(1).ok_or(crate::page::PageFault::NoChild { line: 0 })
     })
+}
+
+/// The way to the leaf where the last of all keys before `key` belongs.
+pub fn descend_before(batch: &Batch<'_>, tree: &Tree, key: &[u8]) -> Step<Path> {
+    walk(batch, tree, |view| {
+        let line = view.find_child(key)?;
+        let Some(before) = line.checked_sub(1) else { return Ok(line) };
+        let ends_there = view.node(before)?.compare_key(key) == Ordering::Equal;
+        Ok(if ends_there { before } else { line })
+    })
+}
+
+/// Where the keys of the leaf of a path end, as the branches say: no key on it or before it is as
+/// large as this. `None` on the last leaf.
+pub fn end_of_leaf(batch: &Batch<'_>, path: &Path) -> Step<Option<Vec<u8>>> {
+    separator(batch, path, Some)
+}
+
+/// Where they begin: all keys before this leaf are smaller. `None` on the first leaf.
+pub fn start_of_leaf(batch: &Batch<'_>, path: &Path) -> Step<Option<Vec<u8>>> {
+    separator(batch, path, |line| line.checked_sub(1))
+}
+
+/// The separator in the deepest branch page of a path that has the line of `choose`. An empty one
+/// is infinite.
+fn separator(
+    batch: &Batch<'_>,
+    path: &Path,
+    choose: impl Fn(usize) -> Option<usize>,
+) -> Step<Option<Vec<u8>>> {
+    for (page, line) in path.branches.iter().rev() {
+        let Some(line) = choose(*line) else { continue };
+        let key = batch.with(*page, |view| Ok(view.node(line)?.key()))?;
+        if !key.is_empty() {
+            return Ok(Some(key));
+        }
+    }
+    Ok(None)
 }
 
 /// The leaf of `key` and the line where it is, or where it would go.

@@ -12,7 +12,9 @@ use std::ops::{Bound, Range};
 
 use crate::PageNumber;
 use crate::batch::{Batch, Step};
-use crate::btree::{Tree, descend, descend_first, descend_last};
+use crate::btree::{
+    Path, Tree, descend, descend_before, descend_first, descend_last, end_of_leaf, start_of_leaf,
+};
 use crate::error::{PageDamage, Result};
 use crate::page::{PageFault, PageView};
 use crate::transaction::{Transaction, Work};
@@ -58,13 +60,27 @@ impl KeyRange {
         Self { low: Bound::Included(prefix.to_vec()), high }
     }
 
-    /// Whether this is the key itself from which a cursor sets out.
-    fn begins_with(&self, key: &[u8], direction: Direction) -> bool {
-        let bound = match direction {
-            Direction::Forward => &self.low,
-            Direction::Backward => &self.high,
-        };
-        matches!(bound, Bound::Included(first) if first == key)
+    /// Whether a cursor that sets out comes to this key after where it sets out from.
+    fn is_behind(&self, key: &[u8], direction: Direction) -> bool {
+        match (direction, &self.low, &self.high) {
+            (Direction::Forward, Bound::Included(low) | Bound::Excluded(low), _) => key > &low[..],
+            (Direction::Backward, _, Bound::Included(high) | Bound::Excluded(high)) => {
+                key < &high[..]
+            }
+            _ => true,
+        }
+    }
+
+    /// What a cursor has left that has come to a separator.
+    fn from(&self, separator: Vec<u8>, direction: Direction) -> KeyRange {
+        match direction {
+            Direction::Forward => {
+                KeyRange { low: Bound::Included(separator), high: self.high.clone() }
+            }
+            Direction::Backward => {
+                KeyRange { low: self.low.clone(), high: Bound::Excluded(separator) }
+            }
+        }
     }
 
     fn holds(&self, key: &[u8]) -> bool {
@@ -258,45 +274,68 @@ impl Walk {
         Ok(())
     }
 
-    /// Walks over a run of empty leaves in one look, however long. Leaves of a damaged tree may
-    /// lead around in circles, or to a key that the branches do not lead to.
+    /// Walks over leaves without a node in range, to where the branches say that the next leaf
+    /// begins. However many there are, a look needs no more than a few of them in memory. The
+    /// branches of a damaged tree may lead back.
     async fn skip_empty_leaves(&mut self, work: &Work) -> Result<()> {
         let database = work.store.database(self.tree.database)?;
-        let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
-        let pages = database.pages_in_use();
-        let next_key = work
-            .store
-            .read(&database, |batch| {
-                let first = start_leaf(batch, &tree, &range, direction)?;
-                let mut leaf = first;
-                for _ in 0..pages {
-                    let found = leaf_rows(batch, leaf, &range, direction)?;
-                    if let Some((key, _)) = found.rows.into_iter().next() {
-                        // This very key was descended to before, and was not where that led.
-                        if leaf != first && range.begins_with(&key, direction) {
-                            return Err(batch
-                                .damaged(leaf, PageDamage::Link("the branches lead elsewhere")));
-                        }
-                        return Ok(Some(key));
+        loop {
+            let (tree, direction, range) = (self.tree, self.direction, self.range.clone());
+            let look = work.store.read(&database, |batch| {
+                let mut range = range.clone();
+                for _ in 0..LEAVES_PER_LOOK {
+                    match skip_empty_leaf(batch, &tree, &range, direction)? {
+                        Skipped::Not => return Ok((range, true, false)),
+                        Skipped::ToEnd => return Ok((range, true, true)),
+                        Skipped::UpTo(ahead) => range = ahead,
                     }
-                    if found.beyond || found.next == 0 {
-                        return Ok(None);
-                    }
-                    leaf = found.next;
                 }
-                let why = "its neighbours lead around in circles";
-                Err(batch.damaged(leaf, PageDamage::Link(why)))
-            })
-            .await?;
-        match next_key {
-            Some(key) if self.direction == Direction::Forward => {
-                self.range.low = Bound::Included(key)
+                Ok((range, false, false))
+            });
+            let (range, is_over, at_end) = look.await?;
+            (self.range, self.at_end) = (range, at_end);
+            if is_over {
+                return Ok(());
             }
-            Some(key) => self.range.high = Bound::Included(key),
-            None => self.at_end = true,
         }
-        Ok(())
     }
+}
+
+/// What came of skipping a leaf.
+enum Skipped {
+    /// It has nodes in range.
+    Not,
+    /// Nothing of the range lies behind it.
+    ToEnd,
+    /// This is left of the range.
+    UpTo(KeyRange),
+}
+
+fn skip_empty_leaf(
+    batch: &Batch<'_>,
+    tree: &Tree,
+    range: &KeyRange,
+    direction: Direction,
+) -> Step<Skipped> {
+    let path = start_path(batch, tree, range, direction)?;
+    let found = leaf_rows(batch, path.leaf, range, direction)?;
+    if !found.rows.is_empty() {
+        return Ok(Skipped::Not);
+    }
+    let separator = match direction {
+        Direction::Forward => end_of_leaf(batch, &path)?,
+        Direction::Backward => start_of_leaf(batch, &path)?,
+    };
+    let Some(separator) = separator.filter(|_| !found.beyond) else {
+        return Ok(Skipped::ToEnd);
+    };
+    if !range.is_behind(&separator, direction) {
+        return Err(batch.damaged(path.leaf, PageDamage::Link("the branches lead elsewhere")));
+    }
+    if !range.holds(&separator) {
+        return Ok(Skipped::ToEnd);
+    }
+    Ok(Skipped::UpTo(range.from(separator, direction)))
 }
 
 fn start_leaf(
@@ -305,16 +344,25 @@ fn start_leaf(
     range: &KeyRange,
     direction: Direction,
 ) -> Step<PageNumber> {
+    Ok(start_path(batch, tree, range, direction)?.leaf)
+}
+
+fn start_path(
+    batch: &Batch<'_>,
+    tree: &Tree,
+    range: &KeyRange,
+    direction: Direction,
+) -> Step<Path> {
     let bound = match direction {
         Direction::Forward => &range.low,
         Direction::Backward => &range.high,
     };
-    let path = match (bound, direction) {
-        (Bound::Included(key) | Bound::Excluded(key), _) => descend(batch, tree, key)?,
-        (Bound::Unbounded, Direction::Forward) => descend_first(batch, tree)?,
-        (Bound::Unbounded, Direction::Backward) => descend_last(batch, tree)?,
-    };
-    Ok(path.leaf)
+    match (bound, direction) {
+        (Bound::Excluded(key), Direction::Backward) => descend_before(batch, tree, key),
+        (Bound::Included(key) | Bound::Excluded(key), _) => descend(batch, tree, key),
+        (Bound::Unbounded, Direction::Forward) => descend_first(batch, tree),
+        (Bound::Unbounded, Direction::Backward) => descend_last(batch, tree),
+    }
 }
 
 struct LeafCount {

@@ -27,6 +27,9 @@ pub enum Progress<R> {
     Again,
 }
 
+/// More pages than a look at a few leaves needs at once.
+const PINS_MIN: usize = 12;
+
 /// Databases that are growing; one at a time grows each.
 struct Growth {
     /// Pages a database file grows by.
@@ -69,7 +72,7 @@ impl Stepper {
         database: &Rc<Database>,
         mut step: impl FnMut(&mut Batch<'_>) -> Step<Progress<R>>,
     ) -> Result<R> {
-        let mut pins: Vec<Rc<Frame>> = Vec::new();
+        let mut pins = Pins::new(usize::MAX);
         loop {
             // Callers may loop over rows in memory without ever waiting.
             self.handle.breathe().await;
@@ -83,7 +86,7 @@ impl Stepper {
                 }
                 Ok(Progress::Again) => {
                     batch.commit();
-                    pins.clear();
+                    pins.frames.clear();
                 }
                 Err(stop) => {
                     drop(batch);
@@ -99,7 +102,7 @@ impl Stepper {
         database: &Rc<Database>,
         mut step: impl FnMut(&Batch<'_>) -> Step<R>,
     ) -> Result<R> {
-        let mut pins: Vec<Rc<Frame>> = Vec::new();
+        let mut pins = Pins::new(self.cache.limits().frames_max / 2);
         loop {
             self.handle.breathe().await;
             self.life.check_open()?;
@@ -114,19 +117,14 @@ impl Stepper {
         }
     }
 
-    async fn resume(
-        &self,
-        database: &Rc<Database>,
-        stop: Stop,
-        pins: &mut Vec<Rc<Frame>>,
-    ) -> Result<()> {
+    async fn resume(&self, database: &Rc<Database>, stop: Stop, pins: &mut Pins) -> Result<()> {
         match stop {
             Stop::Fault(page) => {
-                pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
+                pins.add(self.cache.load(database, page, Purpose::DatabaseRead).await?);
                 Ok(())
             }
             Stop::Grow { pages } => {
-                pins.clear();
+                pins.frames.clear();
                 self.grow(database, pages).await
             }
             // Whoever starts the step again lets others run before.
@@ -205,6 +203,31 @@ impl Stepper {
                 Err(Stop::Failed(error)) => return Err(error),
             }
         }
+    }
+}
+
+/// Pages that a step has waited for. They stay in memory until it has run with all that it needs.
+/// Others may change the tree while it waits, so that it needs other pages each time: what it holds
+/// is let go now and then, or two that wait for frames would hold all of them.
+struct Pins {
+    frames: Vec<Rc<Frame>>,
+    /// Let go when there are so many, which then doubles, in case that the step needs them.
+    let_go_at: usize,
+    let_go_at_most_at: usize,
+}
+
+impl Pins {
+    fn new(at_most: usize) -> Pins {
+        let let_go_at_most_at = at_most.max(PINS_MIN);
+        Pins { frames: Vec::new(), let_go_at: PINS_MIN, let_go_at_most_at }
+    }
+
+    fn add(&mut self, frame: Rc<Frame>) {
+        if self.frames.len() >= self.let_go_at {
+            self.frames.clear();
+            self.let_go_at = (self.let_go_at * 2).min(self.let_go_at_most_at);
+        }
+        self.frames.push(frame);
     }
 }
 
