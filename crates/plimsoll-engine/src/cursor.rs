@@ -72,7 +72,7 @@ impl KeyRange {
     }
 
     /// What a cursor has left that has come to a separator.
-    fn from(&self, separator: Vec<u8>, direction: Direction) -> KeyRange {
+    fn rest_from(&self, separator: Vec<u8>, direction: Direction) -> KeyRange {
         match direction {
             Direction::Forward => {
                 KeyRange { low: Bound::Included(separator), high: self.high.clone() }
@@ -335,7 +335,7 @@ fn skip_empty_leaf(
     if !range.holds(&separator) {
         return Ok(Skipped::ToEnd);
     }
-    Ok(Skipped::UpTo(range.from(separator, direction)))
+    Ok(Skipped::UpTo(range.rest_from(separator, direction)))
 }
 
 fn start_leaf(

@@ -259,9 +259,9 @@ impl Instance {
         self.store.log.delete_before(keep_from).await
     }
 
-    /// Lets go of the log that earlier lives left, at the beginning of this one. The pages that hold
-    /// the checkpoint further back than its depth are written first: lives that all end before their
-    /// first regular checkpoint would otherwise leave more log each time, and more to redo.
+    /// Lets go of the log that earlier lives left, at the beginning of this one. The pages that
+    /// hold the checkpoint further back than its depth are written first: lives that all end before
+    /// their first regular checkpoint would otherwise leave more log each time, and more to redo.
     async fn catch_up(self: &Rc<Self>) -> Result<()> {
         let store = &self.store;
         let depth = self.options.checkpoint_depth_generations();

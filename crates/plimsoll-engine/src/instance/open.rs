@@ -296,7 +296,7 @@ pub(super) async fn activate(
     let recovered = report.recovered;
     let half_open = HalfOpen(Some(instance.clone()));
     let begun = begin_work(&instance, first_generation, unfinished, recovered).await;
-    half_open.is_awaited();
+    half_open.disarm();
     if let Err(error) = begun {
         instance.store.log.fail(&error);
         // Stops what runs in the background; as the log has failed, nothing is marked clean.
@@ -313,7 +313,7 @@ struct HalfOpen(Option<Rc<Instance>>);
 
 impl HalfOpen {
     /// Whoever opens it has waited to the end.
-    fn is_awaited(mut self) {
+    fn disarm(mut self) {
         self.0 = None;
     }
 }

@@ -259,8 +259,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// Takes generations after `last`, which were not redone, out of the stream, the newest first, so that a stop
-    /// in between leaves no gap. Answers what is left.
+    /// Takes generations after `last`, which were not redone, out of the stream, the newest first,
+    /// so that a stop in between leaves no gap. Answers what is left.
     async fn set_aside(&self, mut folder: LogFolder, last: u32) -> Result<LogFolder> {
         let names = &self.options.log;
         let metadata = Context { purpose: Purpose::Metadata, ..self.options.context };
