@@ -141,7 +141,7 @@ fn a_recovery_that_was_broken_off_in_a_generation_can_only_be_begun_again() {
 #[test]
 fn a_recovery_and_an_opening_that_are_dropped_let_go_of_their_files() {
     let catching_up = || Setup { checkpoint_generations: 1, ..Setup::default() };
-    for polls in (0..).map(|step| step * 9) {
+    for polls in (0..).map(|step| step * 4) {
         let (disk, tree, rows) = killed_in_a_long_transaction();
         let opened = live(&disk, move |files, handle| async move {
             let opened = match polls {
