@@ -326,8 +326,15 @@ fn skip_empty_leaf(
         Direction::Forward => end_of_leaf(batch, &path)?,
         Direction::Backward => start_of_leaf(batch, &path)?,
     };
-    let Some(separator) = separator.filter(|_| !found.beyond) else {
+    if found.beyond {
         return Ok(Skipped::ToEnd);
+    }
+    let Some(separator) = separator else {
+        if found.next == 0 {
+            return Ok(Skipped::ToEnd);
+        }
+        let why = "its neighbours go on behind the last leaf, as in a circle";
+        return Err(batch.damaged(path.leaf, PageDamage::Link(why)));
     };
     if !range.is_behind(&separator, direction) {
         return Err(batch.damaged(path.leaf, PageDamage::Link("the branches lead elsewhere")));
