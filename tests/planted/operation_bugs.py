@@ -189,9 +189,9 @@ BUGS = (
     ),
     Bug(
         "log that is set aside takes the place of log set aside before",
-        "instance/recovery.rs",
-        "while self.files.exists(&aside, metadata).await? {",
-        "while !PLANTED && self.files.exists(&aside, metadata).await? {",
+        "log/reader.rs",
+        "if !self.files.exists(&aside, metadata).await? {",
+        "if PLANTED || !self.files.exists(&aside, metadata).await? {",
         "lives",
         "long_operation::replicas::what_was_set_aside_once_is_not_overwritten",
     ),

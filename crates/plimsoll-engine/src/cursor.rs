@@ -322,13 +322,13 @@ fn skip_empty_leaf(
     if !found.rows.is_empty() {
         return Ok(Skipped::Not);
     }
+    if found.beyond {
+        return Ok(Skipped::ToEnd);
+    }
     let separator = match direction {
         Direction::Forward => end_of_leaf(batch, &path)?,
         Direction::Backward => start_of_leaf(batch, &path)?,
     };
-    if found.beyond {
-        return Ok(Skipped::ToEnd);
-    }
     let Some(separator) = separator else {
         if found.next == 0 {
             return Ok(Skipped::ToEnd);

@@ -266,12 +266,7 @@ impl Recovery {
         let metadata = Context { purpose: Purpose::Metadata, ..self.options.context };
         let mut is_changed = false;
         while let Some(file) = folder.generations.pop_if(|file| file.generation > last) {
-            let mut number = 1;
-            let mut aside = names.set_aside(file.generation, number);
-            while self.files.exists(&aside, metadata).await? {
-                number += 1;
-                aside = names.set_aside(file.generation, number);
-            }
+            let aside = self.reader.free_name_aside(file.generation).await?;
             self.files.rename(&file.path, &aside, metadata).await?;
             is_changed = true;
         }

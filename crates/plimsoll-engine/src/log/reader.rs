@@ -234,6 +234,19 @@ impl LogReader {
         Ok(Some(generation))
     }
 
+    /// The first name that is free for a generation to be set aside under.
+    pub(crate) async fn free_name_aside(&self, generation: u32) -> Result<PathBuf> {
+        let metadata = Context { purpose: Purpose::Metadata, ..self.context };
+        let mut number = 1;
+        loop {
+            let aside = self.names.set_aside(generation, number);
+            if !self.files.exists(&aside, metadata).await? {
+                return Ok(aside);
+            }
+            number += 1;
+        }
+    }
+
     /// Fails where reading was to go on further than the log, of which there are these files, has
     /// come: whoever knows more has it from a history that was given up.
     pub(super) fn check_has_come_to(&self, files: &[GenerationFile], place: Lsn) -> Result<()> {

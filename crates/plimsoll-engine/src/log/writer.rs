@@ -614,11 +614,7 @@ async fn name_of_found(files: &Files, names: &LogNames, context: Context) -> Res
         // A power cut came between its two names.
         return Ok(closed);
     }
-    let mut number = 1;
-    while files.exists(&names.set_aside(generation, number), metadata).await? {
-        number += 1;
-    }
-    Ok(names.set_aside(generation, number))
+    reader.free_name_aside(generation).await
 }
 
 /// Pads the last unit when it is more than half full, so that the next flush need not write it
