@@ -37,7 +37,9 @@ result = plimsoll.qualify(plimsoll.parse_plan(sys.argv[1]), Path(sys.argv[2]))
 print(result.ending)
 """
 
-#: A command that works on a query without end, and is asked to end.
+#: A command that works on a query without end, and is asked to end. DuckDB looks for signals
+#: between two tasks of the thread that asked; with more threads another may take the only task,
+#: and the signal is seen when the query has ended.
 ENDLESS = """
 import os, signal, sys, threading
 import duckdb
@@ -46,7 +48,7 @@ from plimsoll import cli
 def command():
     cli._end_as_by_ctrl_c()
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
-    duckdb.connect().execute(
+    duckdb.connect(config={"threads": 1}).execute(
         "SELECT sum(a.range * b.range) FROM range(1000000) a, range(100000) b"
     )
 

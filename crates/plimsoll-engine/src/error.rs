@@ -229,6 +229,15 @@ pub enum EngineError {
         /// Log directory.
         path: PathBuf,
     },
+    /// The stream has no further number for a generation.
+    #[error(
+        "log generation {generation} is among the last that a stream can have: close the \
+         databases, move log and checkpoint file away, and open them again, which begins a stream"
+    )]
+    LogUsedUp {
+        /// The generation.
+        generation: u32,
+    },
     /// Recovery was to be activated before it had redone what the files already hold.
     #[error(
         "{path} holds pages that need the log up to generation {required}, and recovery has come \

@@ -12,6 +12,7 @@ use holds::Holds;
 pub use recovery::Recovery;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -23,6 +24,7 @@ use crate::cache::writeback::Writeback;
 use crate::checkpoint::write_checkpoint;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
+use crate::flushmap::flush_map_path;
 use crate::header::DatabaseState;
 use crate::log::framing::Framing;
 use crate::log::names::LogNames;
@@ -93,6 +95,17 @@ impl InstanceOptions {
                 format!("an instance has 1 to 100 databases, not {}", self.databases.len()),
             );
         }
+        if let Some((one, other)) = with_one_flush_map(&self.databases) {
+            return bad(
+                "databases",
+                format!(
+                    "{} and {} would share a flush map, which is named like the file with .jfm in \
+                     place of its extension: give them different names",
+                    one.display(),
+                    other.display()
+                ),
+            );
+        }
         if self.cache_bytes_max < self.cache_bytes_min {
             return bad("cache_bytes_max", "it is below the minimum".into());
         }
@@ -110,6 +123,13 @@ impl InstanceOptions {
         }
         Ok(())
     }
+}
+
+/// Two databases whose flush maps would be one file. Those of block devices lie elsewhere.
+fn with_one_flush_map(paths: &[PathBuf]) -> Option<(&PathBuf, &PathBuf)> {
+    let mut named: BTreeMap<PathBuf, &PathBuf> = BTreeMap::new();
+    let mut files = paths.iter().filter(|path| !path.starts_with("/dev"));
+    files.find_map(|path| named.insert(flush_map_path(path), path).map(|one| (one, path)))
 }
 
 /// What opening had to do.

@@ -332,14 +332,14 @@ async fn start_log(
     header: GenerationHeader,
     generations: &[GenerationFile],
 ) -> Result<Rc<Log>> {
-    let oldest = generations.first().map_or(header.generation, |file| file.generation);
+    let found = generations.iter().map(|file| file.generation).collect();
     Log::start(
         opening.files.clone(),
         opening.handle.clone(),
         opening.options.log.clone(),
         opening.options.context,
         header,
-        oldest,
+        found,
         opening.options.log_buffer_bytes,
     )
     .await

@@ -19,7 +19,9 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use plimsoll_io::{Context, DiskErrorKind, Durability, File, Files, Handle, Notify, Purpose};
+use plimsoll_io::{
+    Context, DiskErrorKind, Durability, File, Files, Handle, NANOS_PER_MILLISECOND, Notify, Purpose,
+};
 
 use super::Lsn;
 use super::framing::Framing;
@@ -63,6 +65,11 @@ pub struct LogStatistics {
     pub format_stalls: u64,
 }
 
+/// Where the numbers of generations end.
+const GENERATION_MAX: u32 = 0xFFFF_0000;
+/// Generations that an instance may begin behind that, to recover, to undo and to close.
+const GENERATIONS_TO_CLOSE: u32 = 1024;
+
 /// Notes durably that there is a generation.
 pub type NoteGeneration = Box<dyn Fn(u32) -> Pin<Box<dyn Future<Output = Result<()>>>>>;
 
@@ -83,6 +90,9 @@ struct State {
     prepared: Option<File>,
     formatting: bool,
     oldest_generation: u32,
+    /// What was found of the stream and is older than this life: not every number has a file.
+    found: VecDeque<u32>,
+    first_generation: u32,
 }
 
 impl State {
@@ -92,6 +102,22 @@ impl State {
 
     fn last_mut(&mut self) -> &mut GenerationBuffer {
         self.buffers.back_mut().expect("there is always a generation to append to")
+    }
+
+    /// The oldest is about to be deleted: the next is the one found behind it, if any is.
+    fn forget_oldest(&mut self) {
+        let gone = self.oldest_generation;
+        while self.found.front().is_some_and(|found| *found <= gone) {
+            self.found.pop_front();
+        }
+        let next = if self.found.is_empty() { self.first_generation } else { self.found[0] };
+        self.oldest_generation = next.max(gone + 1);
+    }
+
+    /// Whether the numbers of generations end here, for this life.
+    fn is_used_up(&self) -> bool {
+        let generation = self.header.generation;
+        generation >= GENERATION_MAX && generation - self.first_generation >= GENERATIONS_TO_CLOSE
     }
 
     fn add_generation(&mut self) {
@@ -129,17 +155,27 @@ pub struct Log {
 
 impl Log {
     /// Starts a generation after everything described by `header` (whose generation number, chain
-    /// fields and signature the caller has filled in) and the task that writes the log. Existing
-    /// generations from `oldest_generation` on are kept.
+    /// fields and signature the caller has filled in) and the task that writes the log. The
+    /// generations `found`, in their order, are kept.
+    ///
+    /// # Errors
+    /// [`EngineError::LogUsedUp`] at the end of the numbers of generations, and whatever the disk
+    /// reports.
     pub async fn start(
         files: Files,
         handle: Handle,
         names: LogNames,
         context: Context,
         mut header: GenerationHeader,
-        oldest_generation: u32,
+        found: VecDeque<u32>,
         buffer_bytes: u64,
     ) -> Result<Rc<Log>> {
+        if header.generation > u32::MAX - 2 * GENERATIONS_TO_CLOSE {
+            return Err(EngineError::LogUsedUp { generation: header.generation });
+        }
+        // Creation times tell two histories apart: an earlier life may have begun a generation of
+        // this number within this millisecond, and given it up.
+        handle.sleep(NANOS_PER_MILLISECOND).await;
         header.created = LogTime::from_utc_ns(handle.clock().anchor().utc_ns);
         let file = format_generation(&files, &names, context).await?;
         let metadata = Context { purpose: Purpose::Metadata, ..context };
@@ -162,7 +198,9 @@ impl Log {
             durable: Lsn::new(generation, 0),
             prepared: None,
             formatting: false,
-            oldest_generation: oldest_generation.min(generation),
+            oldest_generation: found.front().copied().unwrap_or(generation).min(generation),
+            found,
+            first_generation: generation,
         };
         let log = Rc::new(Log {
             files,
@@ -368,7 +406,7 @@ impl Log {
                 return Ok(());
             }
             // From now on nobody can hold it any more.
-            self.state.borrow_mut().oldest_generation = generation + 1;
+            self.state.borrow_mut().forget_oldest();
             match self.files.delete(&self.names.closed(generation), metadata).await {
                 Ok(()) => {}
                 Err(error) if error.kind == DiskErrorKind::NotFound => {}
@@ -521,6 +559,10 @@ impl Log {
 
     async fn roll_over(self: &Rc<Self>) -> Result<()> {
         let metadata = Context { purpose: Purpose::Metadata, ..self.context };
+        if self.state.borrow().is_used_up() {
+            let generation = self.state.borrow().header.generation;
+            return Err(EngineError::LogUsedUp { generation });
+        }
         let prepared = self.prepared().await?;
         let (old_file, header) = {
             let state = self.state.borrow();
@@ -529,9 +571,7 @@ impl Log {
             header.previous_end = state.durable;
             header.generation += 1;
             header.flush = state.flush;
-            // Creation times chain the stream, so two generations never share one.
-            let now = LogTime::from_utc_ns(self.handle.clock().anchor().utc_ns);
-            header.created = now;
+            header.created = LogTime::from_utc_ns(self.handle.clock().anchor().utc_ns);
             (state.file.clone(), header)
         };
         write_header(&prepared, &header, self.context).await?;

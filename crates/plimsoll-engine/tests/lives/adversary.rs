@@ -430,13 +430,14 @@ fn an_opening_that_lets_go_of_log_may_be_cut_short_anywhere() {
 #[test]
 fn options_at_their_limits_do_no_harm() {
     type Change = fn(&mut InstanceOptions);
-    let changes: [(Change, bool); 7] = [
+    let changes: [(Change, bool); 8] = [
         (|options| options.checkpoint_depth_bytes = u64::MAX, true),
         (|options| options.checkpoint_depth_bytes = 1 << 52, true),
         (|options| options.waypoint_generations = u32::MAX, true),
         (|options| options.extension_pages = u32::MAX, false),
         (|options| options.extension_pages = 0, true),
         (|options| options.log_buffer_bytes = 1, true),
+        (|options| options.databases.push(database_path(1).with_extension("db")), false),
         (|options| options.writes_outstanding_max = usize::MAX, true),
     ];
     for (index, (change, is_taken)) in changes.into_iter().enumerate() {

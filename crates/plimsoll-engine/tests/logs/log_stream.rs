@@ -37,18 +37,30 @@ fn header(framing: Framing) -> GenerationHeader {
 }
 
 async fn start(files: &Files, handle: &Handle, framing: Framing) -> Rc<Log> {
-    let names = LogNames::new(LOG, "E00");
+    start_behind(files, handle, header(framing), &[]).await.unwrap()
+}
+
+/// Starts a log with a generation behind those `found`.
+async fn start_behind(
+    files: &Files,
+    handle: &Handle,
+    header: GenerationHeader,
+    found: &[u32],
+) -> Result<Rc<Log>, EngineError> {
     Log::start(
         files.clone(),
         handle.clone(),
-        names,
+        LogNames::new(LOG, "E00"),
         Context::default(),
-        header(framing),
-        1,
+        header,
+        found.iter().copied().collect(),
         64 * 1024,
     )
     .await
-    .unwrap()
+}
+
+async fn next_generation(log: &Rc<Log>) -> Result<(), EngineError> {
+    log.make_durable(log.begin_generation().end).await
 }
 
 fn reader(files: &Files) -> LogReader {
@@ -352,4 +364,71 @@ fn garbage_records_never_panic() {
         }
         let _ = LogRecord::decode(&bytes);
     }
+}
+
+/// Why it matters: creation times tell two histories apart, which may part and go on within one
+/// millisecond where storage is fast.
+#[test]
+fn two_lives_never_begin_generations_of_one_number_at_one_time() {
+    let (clock, disk) = disk_with(4096, 3);
+    run_on(&clock, &disk, |files, handle| async move {
+        let mut created = Vec::new();
+        for _ in 0..20 {
+            let second = GenerationHeader { generation: 2, ..header(Framing::Segments4096) };
+            let log = start_behind(&files, &handle, second, &[]).await.unwrap();
+            log.close().await.unwrap();
+            let current = LogNames::new(LOG, "E00").current();
+            created.push(reader(&files).read_header(&current).await.unwrap().created.utc_ns());
+            files.delete(&current, Context::default()).await.unwrap();
+        }
+        assert!(created.is_sorted_by(|one, next| one < next), "{created:?}");
+    })
+    .unwrap();
+}
+
+/// Why it matters: a generation of long ago that somebody put back must not cost an opening one
+/// deletion for each number since.
+#[test]
+fn numbers_that_have_no_file_are_not_deleted_one_by_one() {
+    let (clock, disk) = disk_with(4096, 3);
+    run_on(&clock, &disk, |files, handle| async move {
+        let current = GenerationHeader { generation: 90_000, ..header(Framing::Segments4096) };
+        let log = start_behind(&files, &handle, current, &[7, 9, 89_999]).await.unwrap();
+        next_generation(&log).await.unwrap();
+        assert_eq!(log.oldest_generation(), 7);
+        let asked = Cell::new(0);
+        let keep_from = || {
+            asked.set(asked.get() + 1);
+            90_001
+        };
+        log.delete_before(keep_from).await.unwrap();
+        assert_eq!((asked.get(), log.oldest_generation()), (5, 90_001));
+        let left = reader(&files).generations().await.unwrap();
+        assert_eq!(left.iter().map(|file| file.generation).collect::<Vec<_>>(), [90_001]);
+        log.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+/// Why it matters: a number that wraps around would take the place of log that is needed.
+#[test]
+fn a_stream_ends_with_its_numbers_and_leaves_room_to_close() {
+    let (clock, disk) = disk_with(4096, 3);
+    run_on(&clock, &disk, |files, handle| async move {
+        let at = |generation| GenerationHeader { generation, ..header(Framing::Segments4096) };
+        let log = start_behind(&files, &handle, at(0xFFFF_0000), &[]).await.unwrap();
+        let mut begun = 0;
+        let error = loop {
+            match next_generation(&log).await {
+                Ok(()) => begun += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(begun, 1024);
+        assert!(error.to_string().contains("begins a stream"), "{error}");
+        let _ = log.close().await;
+        let refused = start_behind(&files, &handle, at(u32::MAX - 2000), &[]).await;
+        assert!(matches!(refused, Err(EngineError::LogUsedUp { .. })));
+    })
+    .unwrap();
 }
