@@ -39,7 +39,7 @@ PAGES = sorted(
 
 def prose(text: str) -> str:
     """A page without its code: names of programs and files are what they are."""
-    return re.sub(r"```.*?```|`[^`\n]*`|^    .*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"```.*?```|`[^`\n]*`|^    [^\n]*", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
