@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -424,7 +425,7 @@ class Measurements:
                 "start": start_ns,
                 "width": width_ns,
                 "metric": metric,
-                "least": min(width_ns, self._usual_interval_ns()),
+                "least": min(width_ns, self._usual_interval_ns),
             },
         )
 
@@ -432,9 +433,10 @@ class Measurements:
         """The shortest whole number of usual samples that cuts the time into no more than so many
         spans.
         """
-        usual_ns = self._usual_interval_ns()
+        usual_ns = self._usual_interval_ns
         return max(1, -(-whole_ns // (points_max * usual_ns))) * usual_ns
 
+    @cached_property
     def _usual_interval_ns(self) -> int:
         row = self._rows("SELECT max(interval_ns)::BIGINT AS longest FROM measured")[0]
         return int(row["longest"] or NS_PER_S)
