@@ -105,13 +105,13 @@ class JsonLinesListener(PlainListener):
 
     def event(self, event: plimsoll.Event) -> None:
         super().event(event)
-        self._write([plimsoll.json_line_of_event(event)])
+        self.write([plimsoll.json_line_of_event(event)])
 
     def sample(self, table: plimsoll.Columns) -> None:
         if self._lines is not None:
-            self._write(self._lines.of_samples(table))
+            self.write(self._lines.of_samples(table))
 
-    def _write(self, lines: Iterable[str]) -> None:
+    def write(self, lines: Iterable[str]) -> None:
         """Write lines; whoever reads them may leave, and the run goes on."""
         if self._left:
             return

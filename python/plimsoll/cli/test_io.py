@@ -13,7 +13,7 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli import options
-from plimsoll.cli.live import showing
+from plimsoll.cli.live import JsonLinesListener, showing
 from plimsoll.cli.named_tests import phase, stated, storage_options
 from plimsoll.cli.terminal import reading_plan, refusing, stop_with
 
@@ -57,6 +57,7 @@ def io_test(
     allow_system_disk: options.AllowSystemDisk = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
+    json_lines: options.JsonLines = False,
 ) -> None:
     """Measure I/O per second against latency.
 
@@ -70,6 +71,8 @@ def io_test(
     """
     if pattern not in PATTERNS:
         stop_with(exit_codes.USAGE, f"--pattern {pattern!r} is neither random nor sequential")
+    if json_lines and as_json:
+        stop_with(exit_codes.USAGE, "--json prints the curve alone; leave it or --json-lines out")
     with refusing():
         asked = plimsoll.asked_of(block, depth, percentiles)
     ramp = [phase("soak", name="ramp up", duration_s=ramp_s, workloads=["files"])] if ramp_s else []
@@ -86,7 +89,8 @@ def io_test(
         plans = plimsoll.curve_plans(
             tables, asked, read_percent=read, is_random=pattern == "random"
         )
-    listener = showing(quiet=quiet or as_json)
+    lines = JsonLinesListener() if json_lines else None
+    listener = lines or showing(quiet=quiet or as_json)
 
     def check(plan: plimsoll.Plan) -> plimsoll.Preflight:
         return options.checked(
@@ -102,6 +106,10 @@ def io_test(
     options.ask_before_much(first, found, agreed=yes, times=len(plans))
 
     def carry_out(plan: plimsoll.Plan, home: Path) -> plimsoll.Result:
+        if lines:
+            size, depth = next(point[:2] for point in plans if point[2] is plan)
+            about = {"block_bytes": size, "depth": depth, "run_folder": str(home)}
+            lines.write([json.dumps({"kind": "point", **about})])
         return plimsoll.qualify(plan, home, found=check(plan), listener=listener)
 
     title = f"{pattern}, {read} % reads on {path}"
@@ -109,7 +117,9 @@ def io_test(
         parent = plimsoll.make_run_folder(first.replace(name="io"), out)
         curve = plimsoll.measure_curve(plans, asked.percentiles, parent, title, carry_out)
         page = plimsoll.write_curve_page(curve, parent)
-    if as_json:
+    if lines:
+        lines.write([json.dumps({"kind": "curve", **curve.plain(), "folder": str(parent)})])
+    elif as_json:
         typer.echo(json.dumps({**curve.plain(), "folder": str(parent)}, indent=2))
     else:
         typer.echo("\n" + "\n".join(curve.lines()))
