@@ -62,7 +62,8 @@ class Phases(plimsoll.Listener):
             print(plimsoll.event_line(event))
 
 
-result = plimsoll.qualify(plan, Path("notebook-run"), found=found, listener=Phases())
+# Into a new folder below `runs/`, however often this cell is run.
+result = plimsoll.qualify(plan, found=found, listener=Phases())
 print("\n".join(result.lines()))
 
 # %% [markdown]

@@ -35,6 +35,8 @@ def _homes() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return sorted(_homes())
     home = None if name.startswith("_") else _homes().get(name)
     if home is None:
         raise AttributeError(f"module 'plimsoll' has no attribute {name!r}")

@@ -48,6 +48,6 @@ def test_the_notebook_qualifies_storage_and_draws_latencies(
     assert json.loads(cells["chart"].to_json())["mark"]["type"] == "line"
     assert {row["metric"] for row in rows} >= {"database reads", "log writes"}
     assert all(row["latency_ms"] > 0 for row in rows)
-    assert (tmp_path / "notebook-run" / "report.html").exists()
+    assert (cells["result"].folder / "report.html").exists()
     assert not list((tmp_path / "storage").glob("*")), "the databases are deleted"
-    assert (tmp_path / "notebook-run" / "latency.svg").exists()
+    assert (cells["result"].folder / "latency.svg").exists()

@@ -184,6 +184,6 @@ def test_the_time_for_finding_a_rate_is_forecast() -> None:
             "phase": phases,
         }
         plan = plan_of_options(wanted)
-        return forecast.total_s(plan, Preflight(plan.run))
+        return forecast.total_s(plan, Preflight(plan.run, plan.run))
 
     assert total({"target_iops": 240}) == total({"sessions": 3}) + 40

@@ -37,7 +37,7 @@ COMMANDS: dict[str, Row] = {
     "test": Row(
         "plimsoll.cli.test:test",
         "Run a named test: performance, mailbox, throughput, stress, max, backup, recovery, "
-        "checksum, io.",
+        "checksum, io, files, mail, store.",
     ),
     "capacity": Row(
         "plimsoll.cli.capacity:capacity", "How many users the storage carries, in a few minutes."
@@ -261,9 +261,12 @@ def run_program(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        _write_no_more()
-        return exit_codes.INTERRUPTED
+        return _nobody_reads()
+    except SystemExit as leave:
+        # So the library ends where nobody reads what it prints; 1 would say that storage failed.
+        if not isinstance(leave.__context__, BrokenPipeError):
+            raise
+        return _nobody_reads()
     except Exception as error:
         return _interrupted() if _is_interrupted_query(error) else _told(error)
     # The library answers Ctrl-C with the shell's number for it.
@@ -277,6 +280,12 @@ def _is_interrupted_query(error: Exception) -> bool:
 
 def _interrupted() -> int:
     print("interrupted", file=sys.stderr)
+    return exit_codes.INTERRUPTED
+
+
+def _nobody_reads() -> int:
+    """Whoever read our output has seen enough."""
+    _write_no_more()
     return exit_codes.INTERRUPTED
 
 

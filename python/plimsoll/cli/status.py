@@ -101,5 +101,5 @@ def _in_words(run_folder: Path, found: plimsoll.Content) -> str:
         case "running":
             return f"running as process {found['process_id']}\n{plimsoll.figures_line(found)}"
         case "starting":
-            return "starting"
+            return str(found.get("doing", "starting"))
     return plimsoll.no_result_in_words(run_folder)

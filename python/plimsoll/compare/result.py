@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from plimsoll.compare.compare import compare
 from plimsoll.compare.figures import CLIENT_FIGURES, FIGURES
@@ -15,6 +14,7 @@ from plimsoll.compare.text import lines_of
 from plimsoll.documents import comparison as documents
 from plimsoll.errors import MissingLibraryError
 from plimsoll.files.damage import reading
+from plimsoll.files.paths import StrPath, paths_of
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.plan.limits import LimitError
 
@@ -54,7 +54,7 @@ class Comparison:
 
 
 def compare_runs(
-    folders: Sequence[Path],
+    folders: StrPath | Sequence[StrPath],
     *,
     fail_if: Sequence[str] = (),
     confident: bool = False,
@@ -77,7 +77,8 @@ def compare_runs(
     Raises:
         ComparisonError: everything that is wrong with the folders and the conditions.
     """
-    if len(folders) < 2:
+    sides_of = paths_of(folders)
+    if len(sides_of) < 2:
         raise ComparisonError(["a comparison needs two run folders or more: plimsoll compare A B"])
     conditions, problems = [], []
     for text in fail_if:
@@ -96,8 +97,8 @@ def compare_runs(
     gated = [compared_by(condition) for condition in conditions]
     only = [*figures, *(name for name in gated if name in known)] if figures else []
     try:
-        with reading(*folders):
-            sides = read_sides(folders, published_side)
+        with reading(*sides_of):
+            sides = read_sides(sides_of, published_side)
             found = compare(
                 sides, across_page_sizes=across_page_sizes, only=list(dict.fromkeys(only))
             )
@@ -105,7 +106,7 @@ def compare_runs(
         problems += error.problems
     if problems:
         raise ComparisonError(problems)
-    with reading(*folders):
+    with reading(*sides_of):
         findings = [
             finding
             for condition in conditions

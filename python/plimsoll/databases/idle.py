@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import hashlib
-import socket
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from plimsoll.databases.ownership import Marker
@@ -30,32 +25,6 @@ def must_be_idle(marker: Marker) -> None:
             raise FolderError(
                 f"{path} is in use; stop the run that works with it first, nothing was changed"
             )
-
-
-@contextmanager
-def kept(directories: Iterable[Path]) -> Iterator[None]:
-    """Keep other runs on this machine from directories, also from those that are not there yet.
-
-    Each is a name among the kernel's sockets: it ends with its process, whatever ends that, and
-    leaves no file behind.
-
-    Raises:
-        FolderError: another run has one of them.
-    """
-    with ExitStack() as stack:
-        for directory in sorted({path.resolve() for path in directories}):
-            name = hashlib.sha256(bytes(directory)).hexdigest()
-            claim = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-            try:
-                claim.bind(f"\0plimsoll-{name}")
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
-                raise FolderError(
-                    f"{directory} belongs to another run that goes on; start this one when that "
-                    f"has ended, nothing was changed"
-                ) from error
-        yield
 
 
 def _is_held(path: Path) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.files.folder import FolderError, read_json, write_json
+from plimsoll.files.paths import StrPath
 
 MARKER = "plimsoll-instance.json"
 MARKER_KIND = "plimsoll_instance"
@@ -129,8 +130,9 @@ def read(directory: Path) -> Marker | None:
     return Marker(directory, state, records, identity)
 
 
-def find_databases(path: Path) -> list[Marker]:
+def find_databases(path: StrPath) -> list[Marker]:
     """Our markers directly in `path`, or in the directories there."""
+    path = Path(path)
     candidates = (
         [path, *sorted(child for child in path.iterdir() if child.is_dir())]
         if path.is_dir()

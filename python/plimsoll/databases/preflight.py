@@ -33,7 +33,9 @@ from plimsoll.documents.run_spec import (
     StoreClientInstance,
 )
 from plimsoll.errors import RefusedError
+from plimsoll.files import folder
 from plimsoll.files.folder import FolderError
+from plimsoll.files.paths import StrPath
 from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
 from plimsoll.workloads.families import identity_keys
@@ -69,6 +71,7 @@ class Preflight:
     Attributes:
         run: the run spec: the plan's `run` with what is there already, lasting names of devices,
             and consent to overwrite them.
+        asked: the plan's `run` as it was when looked at.
         bytes_to_prepare: databases that do not exist yet.
         bytes_needed: the same with room for growth and logs, by mount point.
         bytes_free: what may still be written there, by mount point.
@@ -87,6 +90,7 @@ class Preflight:
     """
 
     run: RunSpec
+    asked: RunSpec
     bytes_to_prepare: int = 0
     bytes_needed: dict[str, int] = field(default_factory=dict)
     bytes_free: dict[str, int] = field(default_factory=dict)
@@ -133,9 +137,10 @@ def inspect(
         PreflightError: with everything that stands in the way.
     """
     consent = consent or Consent()
+    asked = run
     run = run.replace(destroy_serials=consent.destroy_serials)
     if run.modelled:
-        return Preflight(run, consent=consent)  # nothing of it is real
+        return Preflight(run, asked=asked, consent=consent)  # nothing of it is real
     if problems := open_file_limit.too_few(run):
         raise PreflightError(problems)  # so many files are not looked at one by one
     for target in run.targets:
@@ -145,7 +150,7 @@ def inspect(
     logs = [Path(instance.log_directory).parent for instance in run.our_instances]
     places = [Path(target.path) for target in run.targets if target.name not in _servers(run)]
     problems += consents.refusals(places + logs, consent)
-    forecast = Preflight(run, consent=consent)
+    forecast = Preflight(run, asked=asked, consent=consent)
     instances: list[InstanceSpec] = []
     for instance in run.instances:
         if not instance.is_ours:
@@ -392,7 +397,7 @@ def kept(expected: Preflight) -> Iterator[None]:
         FolderError: another run has them, or has changed them since.
     """
     instances = () if expected.run.modelled else expected.run.our_instances
-    with idle.kept(Path(instance.directory) for instance in instances):
+    with folder.kept(Path(instance.directory) for instance in instances):
         for instance in instances:
             if _marker(instance) != expected.markers[instance.directory]:
                 raise FolderError(
@@ -548,7 +553,7 @@ def move_marker(instance: InstanceSpec) -> None:
         _make_directories(instance)
 
 
-def delete_databases(directory: Path, destroy_serials: Sequence[str] | None = None) -> int:
+def delete_databases(directory: StrPath, destroy_serials: Sequence[str] | None = None) -> int:
     """Delete an instance of ours.
 
     Its files, its marker last, and its directories where nothing else is in them; returns the bytes
@@ -558,6 +563,7 @@ def delete_databases(directory: Path, destroy_serials: Sequence[str] | None = No
         FolderError: it carries no marker of ours, somebody works with it, or its device may not be
             overwritten.
     """
+    directory = Path(directory)
     marker = ownership.read(directory)
     if marker is None:
         raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")

@@ -14,12 +14,13 @@ from plimsoll.documents.engine_reports import EdbListing, EdbRepair
 from plimsoll.errors import of_the_engine
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.folder import FolderError
+from plimsoll.files.paths import StrPath
 from plimsoll.files.sanitize import parse_json, printable
 
 _COPY_BYTES = 1 << 20
 
 
-def list_tables(file: Path, *, dirty: bool = False, count: bool = False) -> EdbListing:
+def list_tables(file: StrPath, *, dirty: bool = False, count: bool = False) -> EdbListing:
     """What is in a database: format, pages, and each table with its columns and indexes.
 
     Never writes.
@@ -32,6 +33,7 @@ def list_tables(file: Path, *, dirty: bool = False, count: bool = False) -> EdbL
     Raises:
         EngineError: it cannot be read, or is damaged.
     """
+    file = Path(file)
     from plimsoll import _native
 
     with of_the_engine():
@@ -72,13 +74,14 @@ class TableExport:
         return self._text.counts()
 
 
-def repair_database(file: Path) -> EdbRepair:
+def repair_database(file: StrPath) -> EdbRepair:
     """Repair, in place, pages in which a bit has flipped, and a damaged header whose other copy is
     sound; says what was done.
 
     Raises:
         EngineError: it was not shut down cleanly, somebody has it open, or it cannot be read.
     """
+    file = Path(file)
     from plimsoll import _native
 
     with of_the_engine():
@@ -86,12 +89,14 @@ def repair_database(file: Path) -> EdbRepair:
     return found
 
 
-def copy_database(file: Path, target: Path) -> None:
+def copy_database(file: StrPath, target: StrPath) -> None:
     """Copy a database to a new file, durably; what was begun is deleted again when it fails.
 
     Raises:
         FolderError: there is no such file, the target exists, or it cannot be written.
     """
+    file = Path(file)
+    target = Path(target)
     try:
         if not file.is_file():
             raise FolderError(f"{printable(file)}: there is no such file; only files can be copied")

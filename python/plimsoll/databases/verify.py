@@ -15,6 +15,7 @@ from plimsoll.documents.engine_reports import VerifyReport
 from plimsoll.errors import of_the_engine
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath, paths_of
 from plimsoll.files.sanitize import parse_json, printable
 
 #: Databases, logs, checkpoints, flush maps.
@@ -35,7 +36,7 @@ class Verified:
     unseen: list[str]
 
 
-def verify_files(paths: Sequence[Path], *, deep: bool = False) -> Verified:
+def verify_files(paths: StrPath | Sequence[StrPath], *, deep: bool = False) -> Verified:
     """Check every page and both headers of database files, and whole logs, checkpoints and flush
     maps. Never writes.
 
@@ -47,7 +48,9 @@ def verify_files(paths: Sequence[Path], *, deep: bool = False) -> Verified:
 
     unseen: list[str] = []
     files = [
-        file for path in paths for file in (_files_in(path, unseen) if path.is_dir() else [path])
+        file
+        for path in paths_of(paths)
+        for file in (_files_in(path, unseen) if path.is_dir() else [path])
     ]
     if not files:
         return Verified(None, unseen)

@@ -141,6 +141,13 @@ class Document:
         mistakes: list[str] = []
         found = _checker(cls)(value, "", mistakes)
         if mistakes:
+            if isinstance(value, dict) and isinstance(value.get("schema_version"), int):
+                mistakes = [
+                    f"{mistake} (another version of Plimsoll wrote it: use that)"
+                    if mistake.startswith("`schema_version`")
+                    else mistake
+                    for mistake in mistakes
+                ]
             raise DocumentError(name or cls.__name__, mistakes)
         document: Self = found
         return document

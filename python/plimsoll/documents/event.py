@@ -7,6 +7,7 @@ from pathlib import Path
 
 from plimsoll.documents.document import Document, DocumentError
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 
 
 class Event(Document):
@@ -22,7 +23,7 @@ class Event(Document):
     text: str
 
 
-def read_events(run_folder: Path) -> list[Event]:
+def read_events(run_folder: StrPath) -> list[Event]:
     """The events of a run, oldest first.
 
     An unfinished last line, and what is no event, are left out.
@@ -30,6 +31,7 @@ def read_events(run_folder: Path) -> list[Event]:
     Raises:
         FolderError: there are too many to be kept in memory.
     """
+    run_folder = Path(run_folder)
     found = []
     for line in folder.read_events(run_folder):
         with suppress(DocumentError):

@@ -11,4 +11,5 @@ def system_reason(error: OSError) -> str:
     >>> system_reason(OSError("unsupported archive"))
     'unsupported archive'
     """
-    return (error.strerror or str(error)).lower()
+    # Words of a library may hold a path, which is as it is.
+    return error.strerror.lower() if error.strerror else str(error)

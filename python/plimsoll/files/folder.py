@@ -18,13 +18,14 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from plimsoll.errors import PlimsollError
+from plimsoll.files import claims
 from plimsoll.files.sanitize import NO_TEXT, parse_json, unusable_name
 
 #: A JSON object: what a file holds, or what is to be written into one.
@@ -184,6 +185,9 @@ def inner(parent: Path, name: Any) -> Path:
     return path
 
 
+HOLDS_RUN = "holds an earlier run; name another folder, nothing is overwritten"
+
+
 def new_folder(name: str, wanted: Path | None) -> Path:
     """Make the folder of a new run.
 
@@ -215,12 +219,22 @@ def new_folder(name: str, wanted: Path | None) -> Path:
     return wanted.absolute()
 
 
+def require_no_run(home: Path) -> None:
+    """Refuse the folder of another run, for a run that is about to begin there.
+
+    Raises:
+        FolderError: there is one.
+    """
+    if _holds_run(home):
+        raise FolderError(f"{home} {HOLDS_RUN}")
+
+
 def _what_lies_in(home: Path) -> str:
     """Why a folder that is not empty cannot become that of a new run."""
     if goes_on(home):
         return "belongs to a run that goes on; name another folder, or stop that run first"
     if kind_of_folder(home) != "run" or _holds_run(home):
-        return "holds an earlier run; name another folder, nothing is overwritten"
+        return HOLDS_RUN
     return "is not empty and holds no run; name another folder, nothing is overwritten"
 
 
@@ -257,20 +271,43 @@ def _holds_run(home: Path) -> bool:
 
 
 def goes_on(home: Path) -> bool:
-    """Whether the process of a run still works in its folder."""
+    """Whether a process still works in the folder of its run."""
+    if claims.is_claimed(home):
+        return True
     try:
-        number = read_json(home / PROGRESS)["process_id"]
+        progress = read_json(home / PROGRESS)
+        return progress["process_id"] != os.getpid() and lives(progress)
     except (FolderError, LookupError, TypeError):
         return False
-    return number != os.getpid() and lives(number)
+
+
+@contextmanager
+def kept(directories: Iterable[Path]) -> Iterator[None]:
+    """Keep other runs on this machine from directories, also from those that are not there yet.
+
+    Raises:
+        FolderError: another run has one of them.
+    """
+    with ExitStack() as stack:
+        for directory in sorted({path.resolve() for path in directories}):
+            claim = claims.claim(directory)
+            if claim is None:
+                raise FolderError(
+                    f"{directory} belongs to another run that goes on; start this one when that "
+                    f"has ended, nothing was changed"
+                )
+            stack.enter_context(claim)
+        yield
 
 
 def killed_in_words(home: Path) -> str:
-    """What is said of a run whose process is gone without a result, and what the user can do.
+    """What is said of a run whose process is gone without a verdict, and what the user can do.
 
     >>> killed_in_words(Path("runs/night"))
     'runs/night was killed before it began; start it again'
     """
+    if (home / OUTCOME).exists():
+        return f"{home} was measured and not judged; `plimsoll report {home}` judges it"
     refusal = why_not_resumed(home)
     return f"{home} was killed{refusal or f'; `plimsoll resume {home}` goes on'}"
 
@@ -303,13 +340,17 @@ def why_not_resumed(home: Path) -> str | None:
     return None
 
 
-def lives(process_id: Any) -> bool:
-    """Whether a process is there and is one of ours; its number may have gone to another."""
-    try:
-        command = Path(f"/proc/{process_id}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return b"plimsoll" in command
+def progress_mark() -> dict[str, int | None]:
+    """What `progress.json` says of this process."""
+    number = os.getpid()
+    return {"process_id": number, "process_began_ticks": claims.began_ticks(number)}
+
+
+def lives(progress: Mapping[str, Any]) -> bool:
+    """Whether the process of a `progress.json` is there; its number may have gone to another."""
+    began = claims.began_ticks(progress["process_id"])
+    # Earlier versions wrote no time.
+    return began is not None and began == progress.get("process_began_ticks", began)
 
 
 def kind_of_folder(home: Path) -> str:

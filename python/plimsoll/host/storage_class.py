@@ -17,6 +17,7 @@ from pathlib import Path
 
 from plimsoll import settings
 from plimsoll.documents.environment import StorageClass, StorageFacts, StorageLayer
+from plimsoll.files.paths import StrPath
 from plimsoll.host.probe import Storage, describe
 
 SYS = Path("/sys")
@@ -187,12 +188,13 @@ def _line(path: Path) -> str | None:
         return None
 
 
-def probe(path: Path) -> Storage:
+def probe(path: StrPath) -> Storage:
     """What is under a path: file system, device, direct I/O, class of storage, and what about them
     a test must know. Never writes.
 
     Raises:
         StorageError: nothing can be found out.
     """
+    path = Path(path)
     storage = describe(path)
     return replace(storage, facts={**storage.facts, "storage_class": storage_class(storage.facts)})

@@ -14,6 +14,7 @@ from plimsoll.documents.reported import ReportedFinding, ReportedTest, read_find
 from plimsoll.documents.verdict import Verdict
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath, paths_of
 from plimsoll.imports.consistency_checks import Finding, as_data
 from plimsoll.imports.detect import (
     CLAIMS,
@@ -84,7 +85,7 @@ class ImportedFiles:
 
 
 def read_imports(
-    files: Sequence[Path], root: str = "/mnt", store: str | None = None
+    files: StrPath | Sequence[StrPath], root: str = "/mnt", store: str | None = None
 ) -> ImportedFiles:
     """Read configurations, result pages, result files, papers and claims.
 
@@ -97,7 +98,7 @@ def read_imports(
             of each target; on the engine below the root if left out.
     """
     found, configurations = ImportedFiles(), list[Source]()
-    for path in files:
+    for path in paths_of(files):
         try:
             source = recognise(path)
             if source.kind == CLAIMS:

@@ -2,14 +2,22 @@
 
 Whatever takes long takes a `Listener` and prints nothing itself. Every method does nothing here, so
 a listener overrides what it wants to hear. All are called from the thread that carries out the run;
-what they raise ends it.
+what they raise ends it cleanly, and
+is raised again when what was measured is kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
 from plimsoll.documents.event import Event
+from plimsoll.documents.outcome import Outcome
 from plimsoll.files.parquet import Columns
 from plimsoll.live.progress import Figures
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 
 class Listener:
@@ -46,3 +54,29 @@ class Listener:
 
     def ends(self) -> None:
         """The run is over, however it ended."""
+
+
+class RaisedError(BaseException):
+    """What a listener raised, on its way around all who would take it for an error of theirs.
+
+    Attributes:
+        error: what it raised.
+        outcome: how the run that it ended came out, where there is one.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+        self.outcome: Outcome | None = None
+
+
+def told(hear: Callable[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+    """What a listener answers.
+
+    Raises:
+        RaisedError: it raised something.
+    """
+    try:
+        return hear(*args, **kwargs)
+    except BaseException as error:
+        raise RaisedError(error) from error

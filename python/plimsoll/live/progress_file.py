@@ -5,7 +5,6 @@ All that `plimsoll status` and `plimsoll watch` know of it.
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -22,12 +21,13 @@ class ProgressFile:
         self._figures = figures
         self._path = run_folder / folder.PROGRESS
         self._written = time.monotonic()
+        self._mark = folder.progress_mark()
 
     def write(self, *, at_once: bool = False) -> None:
         """Write when it is time, or at once."""
         if at_once or time.monotonic() - self._written >= EVERY_S:
             self._written = time.monotonic()
-            folder.write_json(self._path, {**self._figures.snapshot(), "process_id": os.getpid()})
+            folder.write_json(self._path, {**self._figures.snapshot(), **self._mark})
 
     def remove(self) -> None:
         """Take the file away: the run has other files now."""

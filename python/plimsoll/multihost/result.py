@@ -14,6 +14,7 @@ from plimsoll.documents.verdict import verdict_of
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.files.folder import Content
+from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 from plimsoll.multihost import combined_folder
 from plimsoll.verdict.text import lines_of
@@ -51,8 +52,8 @@ class Combined:
 
 
 def combine_hosts(
-    hosts: Sequence[tuple[str | None, Path]],
-    out: Path | None = None,
+    hosts: Sequence[tuple[str | None, StrPath]],
+    out: StrPath | None = None,
     *,
     overlap_percent: float = combined_folder.OVERLAP_PERCENT,
     different_plans: bool = False,
@@ -74,20 +75,23 @@ def combine_hosts(
         CombineError: every reason why these runs cannot be added up.
         FolderError: the folder is taken, or files are missing or damaged.
     """
-    with reading(*(path for _, path in hosts)):
+    named = [(name, Path(home)) for name, home in hosts]
+    out = None if out is None else Path(out)
+    with reading(*(path for _, path in named)):
         home, verdict = combined_folder.combine(
-            hosts, out, overlap_percent=overlap_percent, different_plans=different_plans
+            named, out, overlap_percent=overlap_percent, different_plans=different_plans
         )
         write_page(home, listener or Listener())
     return Combined(home, verdict.plain())
 
 
-def judge_hosts(home: Path, *, listener: Listener | None = None) -> Combined:
+def judge_hosts(home: StrPath, *, listener: Listener | None = None) -> Combined:
     """Judge the runs of several hosts again from the folder of all.
 
     Raises:
         CombineError, FolderError: files are missing or damaged.
     """
+    home = Path(home)
     with reading(home):
         verdict = combined_folder.judge_again(home)
         write_page(home, listener or Listener())

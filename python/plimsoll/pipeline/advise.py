@@ -14,6 +14,7 @@ from plimsoll.advice.engine import Advice, Finding, Subject
 from plimsoll.advice.engine import advise as evaluate_rules
 from plimsoll.advice.rules import SEVERITIES, SHIPPED_RULES, Rule, read_rules
 from plimsoll.advice.suggestions import Suggestion
+from plimsoll.files.paths import StrPath, paths_of
 from plimsoll.inputs.mistakes import InputError, Mistake, SeveralInputsError
 from plimsoll.inputs.schema import require_kind
 from plimsoll.inputs.toml_lines import read_located
@@ -56,7 +57,7 @@ class Advised:
         return _count(self.advice, severity)
 
 
-def advise(files: Sequence[Path], rules: Sequence[str] = (SHIPPED,)) -> Advised:
+def advise(files: StrPath | Sequence[StrPath], rules: Sequence[str] = (SHIPPED,)) -> Advised:
     """Check a design against best practice.
 
     Findings with evidence and fix, single points of failure, open questions.
@@ -69,7 +70,7 @@ def advise(files: Sequence[Path], rules: Sequence[str] = (SHIPPED,)) -> Advised:
         SeveralInputsError: with every mistake of every file.
     """
     known_rules, errors = _read_rules(rules)
-    described, input_errors = _read_files(files)
+    described, input_errors = _read_files(paths_of(files))
     if errors or input_errors:
         raise SeveralInputsError([*errors, *input_errors])
     advice = evaluate_rules(

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 
 RUNNING, ENDED, KILLED, STARTING = "running", "ended", "killed", "starting"
 #: A process that was just started has this long to write its first file.
@@ -39,12 +40,13 @@ def leave_to_background(run_folder: Path) -> int | None:
     return None
 
 
-def state_of(run_folder: Path) -> folder.Content:
+def state_of(run_folder: StrPath) -> folder.Content:
     """Whether a run goes on, and what is known of it.
 
     Raises:
         FolderError: the folder holds no run.
     """
+    run_folder = Path(run_folder)
     if (run_folder / folder.REPEATS).exists():
         return _state_of_series(run_folder)
     if not (run_folder / folder.PLAN).exists() and not (run_folder / folder.TERMINAL).exists():
@@ -55,7 +57,12 @@ def state_of(run_folder: Path) -> folder.Content:
     progress = run_folder / folder.PROGRESS
     if progress.exists():
         shown: folder.Content = folder.read_json(progress)
-        return {"state": RUNNING if folder.lives(shown["process_id"]) else KILLED, **shown}
+        return {"state": RUNNING if folder.lives(shown) else KILLED, **shown}
+    if folder.goes_on(run_folder):
+        judges = (run_folder / folder.OUTCOME).exists()
+        return {"state": STARTING, "doing": "judging" if judges else "starting"}
+    if (run_folder / folder.OUTCOME).exists():
+        return {"state": KILLED}
     age_s = time.time() - max(path.stat().st_mtime for path in run_folder.iterdir())
     return {"state": STARTING if age_s < STARTING_S else KILLED}
 

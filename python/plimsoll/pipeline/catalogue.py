@@ -15,6 +15,7 @@ from typing import Any
 from plimsoll.documents.document import hints_of
 from plimsoll.documents.run_list import RunEntry
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 from plimsoll.pipeline import background
 
 #: How deep below the directory runs are looked for: a study's variants hold repeated runs, which
@@ -37,8 +38,9 @@ Content = Any
 Found = dict[str, object]
 
 
-def list_runs(directory: Path) -> list[RunEntry]:
+def list_runs(directory: StrPath) -> list[RunEntry]:
     """Every run below a directory, the directory itself included."""
+    directory = Path(directory)
     found = []
     for path in _candidates(directory, DEPTH_MAX):
         name = str(path.relative_to(directory))

@@ -12,6 +12,7 @@ from pathlib import Path
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
+from plimsoll.files.paths import StrPath
 from plimsoll.results import counters
 
 #: What is written when no file is named.
@@ -33,7 +34,7 @@ class Exported:
     counters: int
 
 
-def export_counters(run_folder: Path, csv_file: Path | None = None) -> Exported:
+def export_counters(run_folder: StrPath, csv_file: StrPath | None = None) -> Exported:
     """Write the counters of a run as CSV.
 
     One line for each interval, one column for each counter of each place.
@@ -46,6 +47,8 @@ def export_counters(run_folder: Path, csv_file: Path | None = None) -> Exported:
         FolderError: it holds several runs, or files are missing or damaged, or the file cannot be
             written.
     """
+    run_folder = Path(run_folder)
+    csv_file = None if csv_file is None else Path(csv_file)
     folder.require_single(run_folder, "export")
     with reading(run_folder):
         if not (run_folder / folder.COUNTERS).exists():

@@ -15,6 +15,7 @@ from plimsoll.documents.summary import Summary
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
+from plimsoll.files.paths import StrPath
 from plimsoll.results.distributions import Counted
 from plimsoll.results.dvdstore import DvdStoreLine, DvdStoreTable
 from plimsoll.results.measurements import Measurements
@@ -42,7 +43,7 @@ class DvdStoreExport:
     lines: list[str]
 
 
-def export_dvdstore(run_folder: Path, csv_file: Path | None = None) -> DvdStoreExport:
+def export_dvdstore(run_folder: StrPath, csv_file: StrPath | None = None) -> DvdStoreExport:
     """Write the results of stores as the driver of DVD Store does.
 
     Args:
@@ -53,6 +54,8 @@ def export_dvdstore(run_folder: Path, csv_file: Path | None = None) -> DvdStoreE
         FolderError: the run loaded no store, files are missing or damaged, or the file cannot be
             written.
     """
+    run_folder = Path(run_folder)
+    csv_file = None if csv_file is None else Path(csv_file)
     folder.require_single(run_folder, "export")
     with reading(run_folder):
         plan = Plan.read(run_folder / folder.PLAN)

@@ -17,6 +17,7 @@ from plimsoll.errors import InvalidValueError
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
+from plimsoll.files.paths import StrPath
 from plimsoll.results.distributions import QUANTILES
 from plimsoll.results.iometer import MB, MIB, SECTOR_BYTES, Direction, IometerRow
 from plimsoll.results.measurements import Measurements
@@ -113,7 +114,7 @@ _PERCENTILES = {f"{name} (ms)": QUANTILES[name] for name in ("p50", "p95", "p99"
 _TICKS_PER_S = NS_PER_S
 
 
-def export_iometer(run_folder: Path, version: str, csv_file: Path | None = None) -> Path:
+def export_iometer(run_folder: StrPath, version: str, csv_file: StrPath | None = None) -> Path:
     """Write the results of files in the columns of a version of Iometer.
 
     Percentiles follow in columns of their own.
@@ -128,6 +129,8 @@ def export_iometer(run_folder: Path, version: str, csv_file: Path | None = None)
         FolderError: the run loaded no files, files are missing or damaged, or the file cannot be
             written.
     """
+    run_folder = Path(run_folder)
+    csv_file = None if csv_file is None else Path(csv_file)
     if version not in VERSIONS:
         raise InvalidValueError(
             f'"{version}" is no version of Iometer that is known here; write '

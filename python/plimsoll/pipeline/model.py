@@ -13,6 +13,7 @@ from plimsoll.arrays.papers.error_band import array_band, nearest_point
 from plimsoll.arrays.text import WARNING, array_title
 from plimsoll.documents.array_sheet import ArraySheet, sheet_of
 from plimsoll.documents.modelled_curve import BurstCurve, CurvePoint, ModelledCurve
+from plimsoll.errors import RefusedError
 from plimsoll.plan.complete import plan_of_options
 
 #: What stands above everything that was modelled, and where its curves end.
@@ -47,12 +48,15 @@ def model(
         Points of the curve, the rate at the limit, the planner's formula, the model's error band.
 
     Raises:
+        RefusedError: no such number of sessions.
         InputError: there is no such array, or it cannot be.
     """
+    if sessions is not None and (not isinstance(sessions, int) or sessions < 1):
+        raise RefusedError([f"sessions={sessions!r} is no load; write a whole number from 1"])
     described = _described(array, changes or {}, databases, size_mib, edition)
 
     def curve(of: ArraySheet) -> list[CurvePoint]:
-        if sessions:
+        if sessions is not None:
             return [run_light(of, databases, sessions, edition, size_mib)]
         return sweep(of, databases, edition, size_mib)
 

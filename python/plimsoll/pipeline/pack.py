@@ -12,6 +12,7 @@ from plimsoll.archive.archive import unpack as read_archive
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import may_be_the_folder, reading
+from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 
 MARKS = (folder.PLAN, folder.OUTCOME, folder.SUMMARY, folder.REPEATS, "study.json")
@@ -34,8 +35,8 @@ class PackedFolder:
 
 
 def pack_folder(
-    directory: Path,
-    out: Path | None = None,
+    directory: StrPath,
+    out: StrPath | None = None,
     *,
     redact: bool = False,
     listener: Listener | None = None,
@@ -51,6 +52,8 @@ def pack_folder(
     Raises:
         PackError: it holds no run, or the archive cannot be written there.
     """
+    directory = Path(directory)
+    out = None if out is None else Path(out)
     home = directory.absolute()
     target = (out or home.with_name(("run" if redact else home.name) + SUFFIX)).absolute()
     _must_be_possible(directory, home, target)
@@ -72,7 +75,7 @@ def pack_folder(
 
 
 def unpack_folder(
-    archive: Path, to: Path | None = None, *, only_check: bool = False
+    archive: StrPath, to: StrPath | None = None, *, only_check: bool = False
 ) -> tuple[Packed, Path | None]:
     """Check an archive against its manifest and unpack it.
 
@@ -89,6 +92,8 @@ def unpack_folder(
     Raises:
         PackError: it is no such archive, was changed, or the place is taken.
     """
+    archive = Path(archive)
+    to = None if to is None else Path(to)
     if not archive.is_file():
         what = "is a folder" if archive.is_dir() else "does not exist"
         raise PackError([f"{archive} {what}; name an archive of `plimsoll pack`"])

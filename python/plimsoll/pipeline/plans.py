@@ -5,7 +5,9 @@ No plan is ever changed: each answer is a new one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.plan import Plan
@@ -56,12 +58,16 @@ def preparing(plan: Plan) -> Plan:
     )
 
 
+def _is_ceiling(value: object) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < math.inf
+
+
 def bounded(
     plan: Plan,
     *,
     max_iops: float | None = None,
     max_mib_per_s: float | None = None,
-    stop_if: Sequence[str] = (),
+    stop_if: str | Sequence[str] = (),
     threads: int | str | None = None,
 ) -> Plan:
     """A plan with ceilings and threads in place of its own, and with further conditions that stop
@@ -76,18 +82,24 @@ def bounded(
             less one.
 
     Raises:
-        RefusedError: conditions that say nothing, or threads that cannot share the load.
+        RefusedError: a ceiling that is no number above 0, conditions that say nothing, or threads
+            that cannot share the load.
     """
-    conditions, problems = [*plan.stop_if, *stop_if], []
+    added = [stop_if] if isinstance(stop_if, str) else stop_if
+    conditions, problems = [*plan.stop_if, *added], []
     for text in conditions:
         try:
             stop_conditions.parse(text)
         except stop_conditions.ConditionError as error:
             problems.append(f"--stop-if: {error}\n    hint: {error.hint}")
-    run = plan.run.replace(
-        max_iops=max_iops or plan.run.max_iops,
-        max_mib_per_s=max_mib_per_s or plan.run.max_mib_per_s,
-    )
+    ceilings = {"max_iops": max_iops, "max_mib_per_s": max_mib_per_s}
+    stated = {name: ceiling for name, ceiling in ceilings.items() if ceiling is not None}
+    wrong = {name: ceiling for name, ceiling in stated.items() if not _is_ceiling(ceiling)}
+    problems += [
+        f"--{name.replace('_', '-')} {ceiling!r} is no ceiling; write a number above 0"
+        for name, ceiling in wrong.items()
+    ]
+    run = plan.run.replace(**{name: float(stated[name]) for name in stated if name not in wrong})
     if threads is not None:
         try:
             run = run.replace(

@@ -7,8 +7,10 @@ is carried out in the main thread. What was measured before is kept.
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +29,9 @@ from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.files.parquet import Columns
+from plimsoll.files.paths import StrPath
 from plimsoll.imports.to_run_folder import is_imported, rebuild
-from plimsoll.live.listener import Listener
+from plimsoll.live.listener import Listener, RaisedError, told
 from plimsoll.live.metrics_server import MetricsServer
 from plimsoll.live.openmetrics import Exposition
 from plimsoll.live.progress import Figures
@@ -40,6 +43,9 @@ from plimsoll.results import summary as measurements
 from plimsoll.results.answers import answers
 from plimsoll.verdict.brief import brief_of
 from plimsoll.verdict.text import lines_of
+
+#: Puts what lies in a run folder aside, and answers the first events of the run that goes on.
+Beginning = Callable[[], Sequence[Event]]
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ class Result:
 
 def qualify(
     plan: Plan,
-    out: Path | None = None,
+    out: StrPath | None = None,
     *,
     found: preflight.Preflight | None = None,
     listener: Listener | None = None,
@@ -165,6 +171,7 @@ def qualify(
         EngineError: the plan cannot be run by this version, or the storage failed before the run
             began.
     """
+    out = None if out is None else Path(out)
     found = found or forecast.check(plan, listener=listener)
     return qualify_into(plan, make_run_folder(plan, out), found=found, listener=listener, stop=stop)
 
@@ -177,25 +184,18 @@ def qualify_into(
     listener: Listener | None = None,
     stop: threading.Event | None = None,
     metrics: MetricsServer | None = None,
-    first_events: Sequence[Event] = (),
+    begin: Beginning | None = None,
 ) -> Result:
     """The same as `qualify`, into a folder that was made for it.
 
     The arguments are those of `measure`.
     """
-    outcome = measure(
-        plan,
-        run_folder,
-        found=found,
-        listener=listener,
-        stop=stop,
-        metrics=metrics,
-        first_events=first_events,
-    )
-    return Result(run_folder, judge_files(run_folder, listener or Listener()), outcome)
+    with folder.kept([run_folder]):
+        outcome = _measure(plan, run_folder, found, listener, stop, metrics, begin)
+        return Result(run_folder, judge_files(run_folder, listener or Listener()), outcome)
 
 
-def make_run_folder(plan: Plan, wanted: Path | None = None) -> Path:
+def make_run_folder(plan: Plan, wanted: StrPath | None = None) -> Path:
     """The folder for a run.
 
     Args:
@@ -205,6 +205,7 @@ def make_run_folder(plan: Plan, wanted: Path | None = None) -> Path:
     Raises:
         FolderError: it holds something else, belongs to a run that goes on, or cannot be made.
     """
+    wanted = None if wanted is None else Path(wanted)
     try:
         return folder.new_folder(plan.name, wanted)
     except OSError as error:
@@ -222,7 +223,7 @@ def measure(
     listener: Listener | None = None,
     stop: threading.Event | None = None,
     metrics: MetricsServer | None = None,
-    first_events: Sequence[Event] = (),
+    begin: Beginning | None = None,
 ) -> Outcome:
     """Carry out a plan into its folder, up to `outcome.json`; nothing is judged.
 
@@ -233,18 +234,40 @@ def measure(
         listener: told how it goes.
         stop: set it from another thread to stop the run.
         metrics: offers the figures while the run goes on.
-        first_events: what is to be said in the log before anything happens.
+        begin: for a run that goes on in its folder: called when no other run can work there or on
+            its databases; it answers what is to be said in the log before anything happens.
 
     Returns:
         The outcome.
 
     Raises:
         FolderError: the run folder or the saved set cannot be used.
+        PreflightError: `found` is of another plan.
         EngineError: as in `qualify`.
     """
+    with folder.kept([run_folder]):
+        return _measure(plan, run_folder, found, listener, stop, metrics, begin)
+
+
+def _measure(
+    plan: Plan,
+    run_folder: Path,
+    found: preflight.Preflight,
+    listener: Listener | None,
+    stop: threading.Event | None,
+    metrics: MetricsServer | None,
+    begin: Beginning | None,
+) -> Outcome:
     from plimsoll import _native
     from plimsoll.run.execute import RunFolderLostError, run_plan
 
+    if found.asked != plan.run:
+        raise preflight.PreflightError(
+            [f"what was found is of another plan than {plan.name!r}; check this one"]
+        )
+    if begin is None:
+        # Since the folder was made, another run may have begun there, and ended.
+        folder.require_no_run(run_folder)
     forecast.require_commands_allowed(plan, allowed=found.commands_allowed)
     hears = listener or Listener()
     ready = plan.replace(run=found.run)
@@ -257,7 +280,7 @@ def measure(
     def tell(event: Event) -> None:
         figures.event(event)
         exposition.event(event)
-        hears.event(event)
+        told(hears.event, event)
         progress.write(at_once=event.kind == "phase_started")
 
     def sample(table: Columns) -> str | None:
@@ -265,7 +288,7 @@ def measure(
         if metrics:
             exposition.sample(table)
         progress.write()
-        hears.sample(table)
+        told(hears.sample, table)
         reasons = [condition.look(table, names.index(condition.metric)) for condition in conditions]
         return next((reason for reason in reasons if reason is not None), None)
 
@@ -274,13 +297,24 @@ def measure(
         try:
             with of_the_engine(), preflight.kept(found):
                 preflight.begin_with(found, plan.source, hears.say)
+                first_events = begin() if begin else ()
                 preflight.take(found.run)
                 outcome = run_plan(
-                    ready, run_folder, tell, sample, first_events, stop, hears.confirmed
+                    ready,
+                    run_folder,
+                    tell,
+                    sample,
+                    first_events,
+                    stop,
+                    lambda: told(hears.confirmed),
                 )
         except RunFolderLostError as error:
             preflight.give_back(found.run, error.outcome)
             raise
+        except RaisedError as raised:
+            if raised.outcome is not None:
+                preflight.give_back(found.run, raised.outcome)
+            raise raised.error from None
         except OSError as error:
             why = system_reason(error)
             raise folder.FolderError(
@@ -293,7 +327,7 @@ def measure(
     return outcome
 
 
-def judge(run_folder: Path, *, listener: Listener | None = None) -> Result:
+def judge(run_folder: StrPath, *, listener: Listener | None = None) -> Result:
     """Compute summary, verdict and report of a run again from its folder, without the disk.
 
     An imported run keeps its own verdict.
@@ -305,6 +339,7 @@ def judge(run_folder: Path, *, listener: Listener | None = None) -> Result:
     Raises:
         FolderError: files are missing or damaged, or nothing can be written there.
     """
+    run_folder = Path(run_folder)
     with reading(run_folder):
         if not (run_folder / folder.OUTCOME).exists():
             _refuse_unfinished(run_folder)
@@ -342,20 +377,31 @@ def judge_files(run_folder: Path, listener: Listener) -> Verdict:
         found = _judged(run_folder)
         write_report(run_folder, listener)
     except (OSError, duckdb.IOException) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = system_reason(error) if isinstance(error, OSError) else str(error)
         raise folder.FolderError(
-            f"{run_folder} cannot be written: {why.lower()}; free space, then `plimsoll report "
+            f"{run_folder} cannot be judged: {why}; {_remedy_of(error)}, then `plimsoll report "
             f"{run_folder}` judges what was measured"
         ) from error
     return found
 
 
-def read_result(run_folder: Path) -> Result:
+def _remedy_of(error: Exception) -> str:
+    """What to do about an error of a disk; DuckDB says what it was in its text alone."""
+    number = getattr(error, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT) or os.strerror(errno.ENOSPC) in str(error):
+        return "free space"
+    if number in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return "make the folder writable or copy it"
+    return "see to that"
+
+
+def read_result(run_folder: StrPath) -> Result:
     """What a run that was judged before came to.
 
     Raises:
         FolderError: files are missing or damaged.
     """
+    run_folder = Path(run_folder)
     return Result(
         run_folder,
         read_verdict(run_folder / folder.VERDICT),

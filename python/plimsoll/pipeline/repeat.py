@@ -23,12 +23,14 @@ from plimsoll.databases import preflight
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.repeats import CommandBefore, RepeatedFigure, RepeatedRun, Repeats
 from plimsoll.documents.verdict import Verdict
-from plimsoll.errors import exit_codes
+from plimsoll.errors import RefusedError, exit_codes
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
+from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 from plimsoll.pages.tables import Table, duration_shown, shown
 from plimsoll.pipeline import forecast, qualify
+from plimsoll.plan.repeats import RUNS_MAX
 from plimsoll.run.before_run import Prepared, prepare_run
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
 from plimsoll.verdict.text import named
@@ -87,7 +89,7 @@ class Series:
 def repeat(
     plan: Plan,
     times: int | None = None,
-    out: Path | None = None,
+    out: StrPath | None = None,
     *,
     found: preflight.Preflight | None = None,
     listener: Listener | None = None,
@@ -109,11 +111,16 @@ def repeat(
         stop: set it from another thread to stop the series.
 
     Raises:
+        RefusedError: `times` is no number of runs.
         PreflightError: a run cannot start.
         FolderError, EngineError: as in `qualify`.
     """
+    out = None if out is None else Path(out)
+    if times is None:
+        times = 1 if plan.repeat is None else plan.repeat.runs
+    if not isinstance(times, int) or not 1 <= times <= RUNS_MAX:
+        raise RefusedError([f"times={times!r}; write a whole number from 1 to {RUNS_MAX}"])
     found = found or forecast.check(plan, listener=listener)
-    times = times or (1 if plan.repeat is None else plan.repeat.runs)
     return repeat_into(
         plan, times, qualify.make_run_folder(plan, out), found=found, listener=listener, stop=stop
     )
@@ -217,12 +224,13 @@ def _once(
     return qualify.Result(run_folder, verdict, outcome)
 
 
-def judge_series(parent: Path, *, listener: Listener | None = None) -> Series:
+def judge_series(parent: StrPath, *, listener: Listener | None = None) -> Series:
     """Judge every run of a series again, and the series, from their folders.
 
     Raises:
         FolderError: files are missing or damaged.
     """
+    parent = Path(parent)
     hears = listener or Listener()
     with reading(parent):
         series, runs = SeriesFile(parent, read(parent)), []

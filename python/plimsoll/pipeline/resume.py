@@ -18,6 +18,7 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Gap
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
+from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 from plimsoll.pipeline import background, forecast, qualify
 from plimsoll.run import resume as gaps
@@ -25,40 +26,51 @@ from plimsoll.run import resume as gaps
 
 @dataclass(frozen=True)
 class Resumption:
-    """A run that can go on: what was measured before lies aside.
+    """A run that can go on.
 
     Attributes:
         run_folder: the folder of the run.
         plan: with the phases that are left.
         found: what preflight found.
-        event: the first event of the run that goes on: when it was cut off, and for how long.
+        gap: when it was cut off, and for how long.
     """
 
     run_folder: Path
     plan: Plan
     found: preflight.Preflight
-    event: Event
+    gap: Gap
 
     def go_on(
         self, *, listener: Listener | None = None, stop: threading.Event | None = None
     ) -> qualify.Result:
-        """Do what is left, and judge the whole.
+        """Put what was measured before aside, do what is left, and judge the whole.
 
         Raises:
+            ResumeError: another process has done so.
             FolderError, EngineError: as in `qualify`.
         """
+
+        def begin() -> list[Event]:
+            if (self.run_folder / folder.OUTCOME).exists():
+                raise gaps.ResumeError(
+                    f"{self.run_folder} was resumed by another process meanwhile"
+                )
+            event = gaps.gap_event(gaps.put_aside(self.run_folder, self.gap))
+            (listener or Listener()).warning(event.text)
+            return [event]
+
         return qualify.qualify_into(
             self.plan,
             self.run_folder,
             found=self.found,
             listener=listener,
             stop=stop,
-            first_events=[self.event],
+            begin=begin,
         )
 
 
 def resume(
-    run_folder: Path,
+    run_folder: StrPath,
     *,
     again: bool = False,
     destroy: Sequence[str] = (),
@@ -78,6 +90,7 @@ def resume(
         ResumeError: it was not cut off, goes on, or its storage is not there.
         PreflightError, FolderError, EngineError: as in `qualify`.
     """
+    run_folder = Path(run_folder)
     left = begin_resume(run_folder, again=again, destroy=destroy, listener=listener)
     return left.go_on(listener=listener, stop=stop)
 
@@ -89,7 +102,7 @@ def begin_resume(
     destroy: Sequence[str] = (),
     listener: Listener | None = None,
 ) -> Resumption:
-    """Find out what is left of a run, and put what was measured before aside.
+    """Find out what is left of a run; nothing is changed.
 
     Raises:
         ResumeError, PreflightError, FolderError: it cannot go on.
@@ -99,9 +112,7 @@ def begin_resume(
         plan, gap = left_to_do(run_folder, again=again, listener=hears)
         same_disk = gaps.is_known_to_be_the_same(run_folder)
     found = forecast.check(plan, destroy=destroy, allow_system_disk=same_disk, listener=hears)
-    event = gaps.gap_event(gaps.put_aside(run_folder, gap))
-    hears.warning(event.text)
-    return Resumption(run_folder, plan, found, event)
+    return Resumption(run_folder, plan, found, gap)
 
 
 def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[Plan, Gap]:

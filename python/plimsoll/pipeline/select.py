@@ -12,6 +12,7 @@ from typing import Required, TypedDict
 
 from plimsoll.advice.requirement_facts import sized
 from plimsoll.arrays.catalogue_match import modelled_rate
+from plimsoll.files.paths import StrPath
 from plimsoll.inputs.mistakes import InputError, SeveralInputsError
 from plimsoll.sizing.catalogue import (
     CATALOGUES,
@@ -43,12 +44,13 @@ def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
     )
 
 
-def need_of_requirements(path: Path) -> Need:
+def need_of_requirements(path: StrPath) -> Need:
     """The need that follows from a requirements file.
 
     Raises:
         InputError: with every mistake in the file.
     """
+    path = Path(path)
     return need_of(sized(path))
 
 

@@ -30,6 +30,7 @@ from plimsoll.documents.plan import (
     Plan,
     Source,
 )
+from plimsoll.files.paths import StrPath
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import (
     Collector,
@@ -70,7 +71,7 @@ PAGE_KIB = (4, 8, 16, 32)
 READERS = {"requirements": "plimsoll size", "catalogue": "plimsoll select"}
 
 
-def read_plan(path: Path, host: str | None = None) -> Plan:
+def read_plan(path: StrPath, host: str | None = None) -> Plan:
     """Read, check and complete a plan file.
 
     Args:
@@ -83,6 +84,7 @@ def read_plan(path: Path, host: str | None = None) -> Plan:
     Raises:
         InputError: with every mistake found.
     """
+    path = Path(path)
     document = read_located(path)
     require_kind(document, ("plan",), READERS)
     return complete_plan(document, host)

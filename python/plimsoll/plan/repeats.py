@@ -17,10 +17,11 @@ from plimsoll.inputs.schema import Field, Given, ListOf, Number, Text
 
 TIMEOUT_S = 3600.0
 READY_TIMEOUT_S = 600.0
+RUNS_MAX = 1000
 
 REPEAT_FIELDS = {
     "runs": Field(
-        Number(1, 1000, whole=True),
+        Number(1, RUNS_MAX, whole=True),
         required=True,
         meaning="how often it is carried out; `--repeat` says otherwise",
     ),

@@ -79,6 +79,11 @@ def summarize(run_folder: Path) -> Summary:
         raise folder.FolderError(
             f"{run_folder / folder.SAMPLES} is missing; the run was cut off before it measured"
         )
+    if not (run_folder / folder.HISTOGRAMS).is_file():
+        raise folder.FolderError(
+            f"{run_folder / folder.HISTOGRAMS} is missing; it was deleted or not copied: bring it "
+            "back from where the run was carried out"
+        )
     checksums = _checksums(plan, outcome)
     gaps = Gaps.read(run_folder / folder.GAPS).gaps if (run_folder / folder.GAPS).exists() else ()
     with Measurements(run_folder, outcome) as measured:

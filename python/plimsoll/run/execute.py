@@ -27,12 +27,14 @@ from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome, Points
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import RunSpec
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder, parquet
 from plimsoll.files.parquet import Columns
 from plimsoll.host import error_counters, smart
 from plimsoll.host.environment import collect
 from plimsoll.host.kernel_log import KernelLog, disks_of
 from plimsoll.host.nvme import DriveWatch
+from plimsoll.live.listener import Answer, Asked, RaisedError
 from plimsoll.live.sample_names import names_of_codes
 from plimsoll.run.log_check import check_logs
 from plimsoll.run.reduction_sample import measure_content
@@ -55,9 +57,9 @@ class RunFolderLostError(folder.FolderError):
 
     def __init__(self, run_folder: Path, error: Exception, outcome: Outcome) -> None:
         self.outcome = outcome
-        why = getattr(error, "strerror", None) or str(error)
+        why = system_reason(error) if isinstance(error, OSError) else str(error)
         super().__init__(
-            f"{run_folder} cannot be written: {why.lower()}; the run was stopped. What it measured "
+            f"{run_folder} cannot be written: {why}; the run was stopped. What it measured "
             f"up to then is lost where "
             "it could not be written; free space or name another folder with --out, and run again"
         )
@@ -96,6 +98,7 @@ def run_plan(
     Raises:
         plimsoll._native.ConfigError: the plan cannot be run by this version.
         RunFolderLostError: the run folder could not be written.
+        RaisedError: who was told raised it; the run was stopped, and its folder is whole.
     """
     plan.write(run_folder / folder.PLAN)
     modelled = plan.run.modelled is not None
@@ -117,6 +120,7 @@ def run_plan(
         environment["kernel_log_mark"] = kernel_log.mark
         folder.write_json(run_folder / folder.ENVIRONMENT, environment)
         run = _native.Run(json.dumps(plan.run.plain()))
+        hearing = _Hearing(run, on_event, on_sample, is_confirmed or (lambda: False))
         samples = SampleStore(run_folder, plan.run)
         drives = DriveWatch(disks)
         outcome: Outcome | None = None
@@ -127,7 +131,7 @@ def run_plan(
                 def sampled(table: Columns) -> str | None:
                     kernel_log.gather(disks)
                     drives.look()
-                    return on_sample(table)
+                    return hearing.sample(table)
 
                 stage = Stage(plan.events, run_folder, targets_of(plan))
                 _follow(
@@ -135,12 +139,12 @@ def run_plan(
                     run,
                     run_folder,
                     samples,
-                    on_event,
+                    hearing.event,
                     sampled,
                     first_events,
                     stop or threading.Event(),
                     stage,
-                    is_confirmed or (lambda: False),
+                    hearing.confirmed,
                 )
                 outcome = _outcome_of(run)
                 if (
@@ -171,7 +175,52 @@ def run_plan(
                 kept.write(run_folder / folder.OUTCOME)
             except (OSError, duckdb.Error) as error:
                 raise RunFolderLostError(run_folder, error, outcome or _stopped(run)) from error
+            except BaseException:
+                # It works on as long as anybody keeps the error.
+                run.stop()
+                raise
+    if hearing.raised is not None:
+        hearing.raised.outcome = kept
+        raise hearing.raised
     return kept
+
+
+class _Hearing:
+    """Those who hear of a run.
+
+    When one of them has raised something, the run ends, and none is told any more.
+    """
+
+    def __init__(
+        self,
+        run: _native.Run,
+        on_event: Listener,
+        on_sample: Watcher,
+        is_confirmed: Callable[[], bool],
+    ) -> None:
+        self._run = run
+        self._on_event, self._on_sample, self._is_confirmed = on_event, on_sample, is_confirmed
+        self.raised: RaisedError | None = None
+
+    def event(self, event: Event) -> None:
+        self._ask(self._on_event, event)
+
+    def sample(self, table: Columns) -> str | None:
+        return self._ask(self._on_sample, table)
+
+    def confirmed(self) -> bool:
+        return bool(self._ask(self._is_confirmed))
+
+    def _ask(
+        self, hear: Callable[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> Answer | None:
+        if self.raised is None:
+            try:
+                return hear(*args, **kwargs)
+            except RaisedError as raised:
+                self.raised = raised
+                self._run.stop()
+        return None
 
 
 def _outcome_of(run: _native.Run) -> Outcome:

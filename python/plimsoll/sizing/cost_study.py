@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from plimsoll.files.paths import StrPath
 from plimsoll.inputs.expression import ExpressionError, Fact, evaluate, parse_expression
 from plimsoll.inputs.schema import (
     Collector,
@@ -239,12 +240,13 @@ class CostStudy:
         return mine.value / base.value if mine and base and base.value else None
 
 
-def read_cost_study(path: Path = SHIPPED_STUDY) -> CostStudy:
+def read_cost_study(path: StrPath = SHIPPED_STUDY) -> CostStudy:
     """Read a cost file and work it out.
 
     Raises:
         InputError: with every mistake in the file.
     """
+    path = Path(path)
     document = read_located(path)
     require_kind(document, ("cost",), READERS)
     collector = Collector(document)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from plimsoll.files.paths import StrPath
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.schema import require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
@@ -13,7 +14,7 @@ EXAMPLE = "plimsoll size --users 5000 --quota-mb 2048 --messages-per-day 150 --c
 
 
 def stated_requirements(
-    path: Path | None = None,
+    path: StrPath | None = None,
     options: Mapping[str, object] | None = None,
     as_published: str | None = None,
 ) -> Requirements:
@@ -28,6 +29,7 @@ def stated_requirements(
     Raises:
         InputError: with every mistake found.
     """
+    path = None if path is None else Path(path)
     document, folder = _document(path, dict(options or {}), as_published)
     return check_requirements(document, folder)
 

@@ -11,6 +11,7 @@ from plimsoll.errors import MissingLibraryError
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.damage import reading
 from plimsoll.files.folder import FolderError
+from plimsoll.files.paths import StrPath
 from plimsoll.solution.solution import read_solution
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Written:
 
 
 def write_solution(
-    solution_file: Path, out: Path | None = None, formats: Sequence[str] = DOCUMENT_FORMATS
+    solution_file: StrPath, out: StrPath | None = None, formats: Sequence[str] = DOCUMENT_FORMATS
 ) -> Written:
     """Write the document of a tested solution.
 
@@ -49,6 +50,8 @@ def write_solution(
         FolderError: files of a run are missing or damaged, or nothing can be written there.
         MissingLibraryError: a library that documents need is not installed.
     """
+    solution_file = Path(solution_file)
+    out = None if out is None else Path(out)
     try:
         from plimsoll.solution.document import document_of
     except ModuleNotFoundError as error:

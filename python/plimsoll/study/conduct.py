@@ -36,6 +36,7 @@ from plimsoll.documents.study import StudyFindings
 from plimsoll.errors import exit_codes
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 from plimsoll.pipeline import forecast
 from plimsoll.study.description import Study, Variant
@@ -115,8 +116,8 @@ def check_study(
 
 def carry_out_study(
     wanted: Study,
-    study_file: Path,
-    out: Path | None = None,
+    study_file: StrPath,
+    out: StrPath | None = None,
     *,
     jobs: int | None = None,
     create: bool = False,
@@ -137,6 +138,8 @@ def carry_out_study(
     Raises:
         FolderError: the folder holds something else, or another program works in it.
     """
+    study_file = Path(study_file)
+    out = None if out is None else Path(out)
     hears = listener or Listener()
     name = re.sub(r"[^a-z0-9]+", "-", wanted.name.lower()).strip("-")
     home = (out or folder.DEFAULT_PARENT / f"study-{name}").absolute()

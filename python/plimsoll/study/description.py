@@ -22,6 +22,7 @@ from plimsoll.compare.published import PREFIX, PublishedResult, is_published, pu
 from plimsoll.compare.sides import ComparisonError
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.study import Light
+from plimsoll.files.paths import StrPath
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.schema import (
     Collector,
@@ -154,12 +155,13 @@ class Study:
     topology: tuple[TopologyDrawing, ...] = ()
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: StrPath) -> Study:
     """Read, check and complete a study file.
 
     Raises:
         InputError: with every mistake found.
     """
+    path = Path(path)
     document = read_located(path)
     require_kind(document, ("study",), READERS)
     collector = Collector(document)

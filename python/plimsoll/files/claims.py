@@ -1,0 +1,59 @@
+"""Claims on directories, so that two runs never work in one.
+
+Each is a name among the kernel's sockets: it ends with its process, whatever ends that, and leaves
+no file behind. It holds on this machine, among processes of one network namespace.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import socket
+from pathlib import Path
+
+#: Place of the start of a process in `/proc/PID/stat`, behind the name in brackets: proc(5).
+_BEGAN_TICKS = 19
+
+
+def claim(directory: Path) -> socket.socket | None:
+    """Claim a directory, which need not be there yet, until what is answered is closed.
+
+    None where another has claimed it.
+    """
+    held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        held.bind(_name_of(directory))
+    except OSError as error:
+        held.close()
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return None
+    return held
+
+
+def is_claimed(directory: Path) -> bool:
+    """Whether anybody has claimed a directory, this process too."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(_name_of(directory))
+        except OSError:
+            return False
+    return True
+
+
+def _name_of(directory: Path) -> str:
+    return f"\0plimsoll-{hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()}"
+
+
+def began_ticks(process_id: int) -> int | None:
+    """When a process began, in clock ticks since the machine was started; None where it is gone.
+
+    Numbers of processes are given out again; together with this they are not.
+    """
+    try:
+        text = Path(f"/proc/{process_id}/stat").read_text()
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[_BEGAN_TICKS])

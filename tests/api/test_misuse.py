@@ -1,0 +1,223 @@
+"""The API as a stranger calls it: twice at once, with another plan's findings, with text for paths,
+with a listener that fails. What was measured is kept, and what is refused changes nothing.
+"""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import plimsoll
+from plimsoll.files import folder
+from tests.api.test_qualify import plan_of
+
+#: Carries out a plan of 64 MiB under a name that says nothing of Plimsoll, until it is stopped.
+PROGRAM = """
+import sys
+from pathlib import Path
+import plimsoll
+from tests.api.test_qualify import plan_of
+phases = [{"kind": "prepare"}, {"kind": "measure", "duration_s": 600}, {"kind": "stop"}]
+plan = plan_of(Path(sys.argv[1]), phase=phases)
+print(plimsoll.qualify(plan, sys.argv[2]).ending)
+"""
+ROOT = Path(__file__).parents[2]
+
+
+def modelled(array: str = "emc-vnxe3300") -> plimsoll.Plan:
+    return plimsoll.build_plan(
+        {
+            "name": array,
+            "target": [{"name": "array", "modelled": array}],
+            "instance": [{"name": "one", "database_size_mib": 64}],
+            "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 4}, {"kind": "stop"}],
+        }
+    )
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.05)
+
+
+def test_a_run_of_any_program_goes_on_for_everybody(tmp_path: Path) -> None:
+    """Whoever is told that it was killed, and resumes it, destroys what it measures."""
+    disk, run = tmp_path / "disk", tmp_path / "run"
+    (tmp_path / "mine.py").write_text(PROGRAM)
+    command = [sys.executable, tmp_path / "mine.py", disk, run]
+    mine = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path)
+    try:
+        until(lambda: (run / folder.PROGRESS).exists() and len(folder.read_events(run)) > 3)
+        assert plimsoll.state_of(run)["state"] == "running"
+        for refused in (plimsoll.resume, plimsoll.judge):
+            with pytest.raises(plimsoll.FolderError, match="goes on"):
+                refused(run)
+        with pytest.raises(plimsoll.FolderError, match="goes on"):
+            plimsoll.make_run_folder(modelled(), run)
+        assert not list(run.glob("before-gap-*"))
+    finally:
+        mine.terminate()
+        assert mine.wait(60) == 0
+    assert plimsoll.read_result(run).ending == "interrupted"
+
+
+def test_a_process_that_took_the_number_of_another_is_not_taken_for_it(tmp_path: Path) -> None:
+    """Numbers of processes are given out again, also to other programs of ours."""
+    folder.write_json(tmp_path / folder.PLAN, {})
+    mark = folder.progress_mark()
+    folder.write_json(tmp_path / folder.PROGRESS, mark)
+    assert plimsoll.state_of(tmp_path)["state"] == "running"
+    ticks = mark["process_began_ticks"] or 0
+    folder.write_json(tmp_path / folder.PROGRESS, mark | {"process_began_ticks": ticks - 1})
+    assert plimsoll.state_of(tmp_path)["state"] == "killed"
+
+
+def _begin(name: str, out: str, both: object, answers: object) -> None:
+    plan = modelled().replace(name=name)
+    home = plimsoll.make_run_folder(plan, Path(out))
+    both.wait()  # type: ignore[attr-defined]
+    try:
+        found = plimsoll.check(plan)
+        answers.put(plimsoll.qualify_into(plan, home, found=found).folder.name)  # type: ignore[attr-defined]
+    except plimsoll.FolderError as error:
+        answers.put(str(error))  # type: ignore[attr-defined]
+
+
+def test_of_two_runs_into_one_folder_one_is_refused(tmp_path: Path) -> None:
+    """Two that write into one folder leave a result of the one under the plan of the other."""
+    context = multiprocessing.get_context("spawn")
+    both, answers = context.Barrier(2), context.Queue()
+    runs = [
+        context.Process(target=_begin, args=(name, str(tmp_path / "run"), both, answers))
+        for name in "AB"
+    ]
+    for run in runs:
+        run.start()
+    said = sorted(answers.get(timeout=120) for _ in runs)
+    for run in runs:
+        run.join()
+    assert said[1] == "run", said
+    assert "goes on" in said[0] or "holds an earlier run" in said[0]
+    assert plimsoll.read_result(tmp_path / "run").ending == "complete"
+
+
+def test_what_was_found_for_another_plan_is_refused(tmp_path: Path) -> None:
+    """A slip in a loop would measure one storage under the name of another."""
+    one, other = modelled(), modelled("nearline-raid6")
+    with pytest.raises(plimsoll.PreflightError, match="another plan"):
+        plimsoll.qualify(one, tmp_path / "run", found=plimsoll.check(other))
+    assert not (tmp_path / "run" / folder.PLAN).exists()
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("mine"), BrokenPipeError("mine"), KeyboardInterrupt()], ids=repr
+)
+def test_what_a_listener_raises_ends_the_run_and_comes_out_as_it_is(
+    tmp_path: Path, error: BaseException
+) -> None:
+    """The load must not go on behind the back of a notebook, and no disk is to blame."""
+    phases = [{"kind": "prepare"}, {"kind": "measure", "duration_s": 600}, {"kind": "stop"}]
+    plan = plan_of(tmp_path / "disk", phase=phases)
+
+    class Failing(plimsoll.Listener):
+        phase: str | None = None
+
+        def event(self, event: plimsoll.Event) -> None:
+            self.phase = event.phase
+
+        def sample(self, table: plimsoll.Columns) -> None:
+            if self.phase == "measure":
+                raise error
+
+    with pytest.raises(type(error)) as raised:
+        plimsoll.qualify(plan, tmp_path / "run", listener=Failing())
+    assert raised.value is error
+    # The error is kept, as a notebook keeps it; the databases are free all the same.
+    assert plimsoll.check(plan).reused == ["one"]
+    result = plimsoll.judge(tmp_path / "run")
+    assert result.ending == "interrupted"
+    assert (tmp_path / "run" / folder.SAMPLES).exists()
+
+
+def test_a_run_that_was_measured_and_not_judged_says_so(tmp_path: Path) -> None:
+    """Nothing of it is left to do but the verdict."""
+    plan, run = modelled(), tmp_path / "run"
+    run.mkdir()
+    plimsoll.measure(plan, run, found=plimsoll.check(plan))
+    assert plimsoll.state_of(run)["state"] == "killed"
+    assert "plimsoll report" in plimsoll.no_result_in_words(run)
+    [entry] = [entry for entry in plimsoll.list_runs(tmp_path) if entry.folder == "run"]
+    assert "plimsoll report" in str(entry.problem)
+    assert plimsoll.judge(run).ending == "complete"
+
+
+def test_text_is_as_good_as_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook has text; a sound folder must not be called damaged for it."""
+    monkeypatch.chdir(tmp_path)
+    result = plimsoll.qualify(modelled(), "run")
+    assert plimsoll.judge("run").headline == plimsoll.read_result("run").headline == result.headline
+    assert [entry.folder for entry in plimsoll.list_runs(".")] == ["run"]
+    assert plimsoll.read_events("run")
+    assert plimsoll.verify_files("run").report is None
+    with pytest.raises(plimsoll.ComparisonError, match="two run folders"):
+        plimsoll.compare_runs("run")
+    for wrong in (None, 3):
+        with pytest.raises(TypeError):
+            plimsoll.judge(wrong)  # type: ignore[arg-type]
+
+
+def test_a_ceiling_is_a_number_above_zero() -> None:
+    """Zero would be no ceiling, where somebody means to protect a shared array."""
+    for wrong in (0, -5, float("nan"), float("inf"), "500"):
+        with pytest.raises(plimsoll.PlimsollError, match="no ceiling"):
+            plimsoll.bounded(modelled(), max_iops=wrong)  # type: ignore[arg-type]
+    text = "database_read_errors>0"
+    assert plimsoll.bounded(modelled(), stop_if=text).stop_if == (text,)
+
+
+def test_numbers_of_sessions_and_runs_are_checked() -> None:
+    for sessions in (0, -1, 2.5):
+        with pytest.raises(plimsoll.PlimsollError, match="whole number from 1"):
+            plimsoll.model("emc-vnxe3300", sessions=sessions)  # type: ignore[arg-type]
+    for times in (0, -1, "2"):
+        with pytest.raises(plimsoll.PlimsollError, match="whole number from 1"):
+            plimsoll.repeat(modelled(), times)  # type: ignore[arg-type]
+
+
+def test_a_star_import_brings_the_api_and_nothing_else() -> None:
+    names: dict[str, object] = {"Path": "mine"}
+    exec("from plimsoll import *", names)
+    assert names["qualify"] is plimsoll.qualify
+    assert names["Path"] == "mine"
+
+
+def test_two_threads_and_one_folder(tmp_path: Path) -> None:
+    """Threads of one process are no better than two."""
+    said: list[str] = []
+    both = threading.Barrier(2)
+
+    def run() -> None:
+        home = plimsoll.make_run_folder(modelled(), tmp_path / "run")
+        both.wait()
+        try:
+            plan = modelled()
+            plimsoll.qualify_into(plan, home, found=plimsoll.check(plan))
+            said.append("done")
+        except plimsoll.FolderError as error:
+            said.append(str(error))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(said) == 2
+    assert sum(text == "done" for text in said) == 1, said
