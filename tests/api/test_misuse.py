@@ -192,6 +192,15 @@ def test_numbers_of_sessions_and_runs_are_checked() -> None:
             plimsoll.repeat(modelled(), times)  # type: ignore[arg-type]
 
 
+def test_what_is_no_plan_is_refused_as_such() -> None:
+    """`docs/api.md` promises that nothing but a `PlimsollError` comes out."""
+    for wrong in (None, [], "x", {1: 2}):
+        with pytest.raises(plimsoll.PlimsollError, match="is no plan"):
+            plimsoll.build_plan(wrong)  # type: ignore[arg-type]
+    with pytest.raises(plimsoll.PlimsollError, match="is no plan"):
+        plimsoll.qualify({"name": "mine"})  # type: ignore[arg-type]
+
+
 def test_a_star_import_brings_the_api_and_nothing_else() -> None:
     names: dict[str, object] = {"Path": "mine"}
     exec("from plimsoll import *", names)

@@ -49,6 +49,9 @@ def test_every_run_is_listed_with_its_state(home: Path, capsys: pytest.CaptureFi
     assert found["good"]["database_iops"] > 0
     assert found["damaged"]["state"] == "broken"
     assert "summary.json cannot be read" in found["damaged"]["problem"]
+    (home / "better" / folder.OUTCOME).write_text('{"ending": ')
+    [broken] = [entry for entry in listed(capsys, str(home)) if entry["folder"] == "better"]
+    assert broken["state"] == "broken" and "outcome.json cannot be read" in broken["problem"]
     assert (found["killed"]["state"], found["killed"]["problem"]) == (
         "killed",
         f"{home / 'killed'} was killed before it began; start it again",

@@ -42,7 +42,7 @@ MEASURED = (
     folder.HISTOGRAMS,
     folder.OUTCOME,
 )
-SOUND, KILLED, DAMAGED = "sound", "killed", "damaged"
+SOUND, KILLED, DAMAGED, RUNNING, UNJUDGED = "sound", "killed", "damaged", "running", "unjudged"
 PASS, FAIL, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
 
@@ -57,8 +57,10 @@ class RunFolders(RuleBasedStateMachine):
         self.states: dict[str, str] = {}
         self.contents: dict[str, dict[str, bytes]] = {}
         self.made = 0
+        self.running = contextlib.ExitStack()
 
     def teardown(self) -> None:
+        self.running.close()
         shutil.rmtree(self.home)
 
     def new_name(self) -> str:
@@ -108,6 +110,25 @@ class RunFolders(RuleBasedStateMachine):
         folder.write_json(self.home / name / folder.PROGRESS, {"process_id": 2**22 + 1})
         return self.added(name, KILLED)
 
+    @rule(target=folders)
+    def a_run_that_goes_on(self) -> str:
+        """Of whatever program: what tells is that it keeps others from its folder."""
+        name = self.new_name()
+        (self.home / name).mkdir()
+        for file in (folder.PLAN, folder.ENVIRONMENT, folder.EVENTS):
+            shutil.copy(GOLDEN / file, self.home / name)
+        self.running.enter_context(folder.kept([self.home / name]))
+        return self.added(name, RUNNING)
+
+    @rule(target=folders)
+    def a_run_that_was_not_judged(self) -> str:
+        """It was killed, or its disk was full, when all was measured."""
+        name = self.new_name()
+        shutil.copytree(GOLDEN, self.home / name)
+        for file in (folder.VERDICT, folder.SUMMARY, folder.COUNTERS, folder.REPORT):
+            (self.home / name / file).unlink(missing_ok=True)
+        return self.added(name, UNJUDGED)
+
     @rule(name=folders, file=st.sampled_from(MEASURED), share=st.sampled_from([0.0, 0.5]))
     def damage(self, name: str, file: str, share: float) -> None:
         path = self.home / name / file
@@ -124,7 +145,10 @@ class RunFolders(RuleBasedStateMachine):
         if self.states[name] == SOUND:
             assert (code, self.verdict(name)) == (PASS, before), text
             assert (self.home / name / folder.REPORT).exists()
-        elif self.states[name] == KILLED:
+        elif self.states[name] == UNJUDGED:
+            assert code == PASS and self.verdict(name) is not None, text
+            self.states[name] = SOUND
+        elif self.states[name] in (KILLED, RUNNING):
             assert code == USAGE, text
 
     def verdict(self, name: str) -> object:
@@ -169,11 +193,13 @@ class RunFolders(RuleBasedStateMachine):
         code, text = self.run("compare", self.home / first, self.home / second)
         if self.states[first] == self.states[second] == SOUND:
             assert code == PASS, text
-        elif KILLED in (self.states[first], self.states[second]):
+        elif {KILLED, RUNNING} & {self.states[first], self.states[second]}:
             assert code == USAGE, text
 
     @rule(target=folders, name=folders, redact=st.booleans())
     def pack_and_unpack(self, name: str, redact: bool) -> str | MultipleResults[str]:
+        if self.states[name] == RUNNING:
+            return multiple()
         archive, other = self.home / f"{self.new_name()}.tar.gz", self.new_name()
         code, text = self.run(
             "pack", self.home / name, "--out", archive, *(["--redact"] if redact else [])
@@ -197,12 +223,16 @@ class RunFolders(RuleBasedStateMachine):
         code, text = self.run("status", self.home / name, "--json")
         if self.states[name] == SOUND:
             assert (code, json.loads(text)["state"]) == (PASS, "ended"), text
+        elif self.states[name] == RUNNING:
+            assert json.loads(text)["state"] == "starting", text
         code, text = self.run("export", self.home / name)
         if self.states[name] == KILLED:
             assert code == USAGE, text
 
     @rule(name=consumes(folders))
     def delete(self, name: str) -> None:
+        if self.states[name] == RUNNING:
+            return
         shutil.rmtree(self.home / name)
         del self.states[name], self.contents[name]
         for command in (["report"], ["resume"], ["compare", GOLDEN]):

@@ -81,6 +81,8 @@ def entry_of(path: Path, name: str) -> RunEntry:
         (_of_summary, folder.SUMMARY),
         (_of_verdict, folder.VERDICT),
         (_of_series, folder.REPEATS),
+        (_of_sound_file, folder.OUTCOME),
+        (_of_sound_file, folder.ENVIRONMENT),
     ):
         if (path / file_name).exists():
             try:
@@ -112,6 +114,12 @@ def _words(error: Exception, path: Path) -> str:
     if isinstance(error, folder.FolderError):
         return str(error)
     return f"{path} is not what it should be: {type(error).__name__} {error}"
+
+
+def _of_sound_file(content: Content) -> Found:
+    """Nothing: a folder in which it is damaged is shown as such, and that is all."""
+    content.keys()
+    return {}
 
 
 def _of_plan(plan: Content) -> Found:

@@ -22,6 +22,7 @@ from plimsoll.databases.consent import Consent
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan, Source
 from plimsoll.documents.run_spec import MailInstance, RecordsInstance
+from plimsoll.errors import RefusedError
 from plimsoll.host.probe import describe
 from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
@@ -375,8 +376,13 @@ def check(
         What was found. Its `run` is the run spec: the plan's, with what is there already.
 
     Raises:
+        RefusedError: what was given is no plan.
         PreflightError: the run cannot start; with every reason.
     """
+    if not isinstance(plan, Plan):
+        raise RefusedError(
+            [f"a {type(plan).__name__} is no plan; make one with build_plan or read_plan"]
+        )
     hears = listener or Listener()
     require_commands_allowed(plan, allowed=allow_commands)
     _require_possible(plan, hears)

@@ -31,7 +31,12 @@ def build_plan(tables: Mapping[str, object]) -> Plan:
 
     Raises:
         InputError: with every mistake found.
+        RefusedError: what was given is no mapping of names.
     """  # noqa: E501
+    if not isinstance(tables, Mapping) or not all(isinstance(key, str) for key in tables):
+        raise RefusedError(
+            [f"a {type(tables).__name__} is no plan; give the tables of one by their names"]
+        )
     return plan_of_options(tables)
 
 
@@ -60,6 +65,11 @@ def preparing(plan: Plan) -> Plan:
 
 def _is_ceiling(value: object) -> bool:
     return isinstance(value, Real) and 0 < float(value) < math.inf
+
+
+def _plain(number: float) -> float:
+    """A number of another library as one of Python."""
+    return number if isinstance(number, int) else float(number)
 
 
 def bounded(
@@ -99,7 +109,7 @@ def bounded(
         f"--{name.replace('_', '-')} {ceiling!r} is no ceiling; write a number above 0"
         for name, ceiling in wrong.items()
     ]
-    run = plan.run.replace(**{name: float(stated[name]) for name in stated if name not in wrong})
+    run = plan.run.replace(**{name: _plain(stated[name]) for name in stated if name not in wrong})
     if threads is not None:
         try:
             run = run.replace(
