@@ -370,7 +370,8 @@ fn garbage_records_never_panic() {
 /// millisecond where storage is fast.
 #[test]
 fn two_lives_never_begin_generations_of_one_number_at_one_time() {
-    let (clock, disk) = disk_with(4096, 3);
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 3, MemoryOptions::ram());
     run_on(&clock, &disk, |files, handle| async move {
         let mut created = Vec::new();
         for _ in 0..20 {
