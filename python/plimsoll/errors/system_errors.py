@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def system_reason(error: OSError) -> str:
+def system_reason(error: Exception) -> str:
     """The reason, to stand behind a path and a colon.
 
     >>> system_reason(FileNotFoundError(2, "No such file or directory", "/nowhere"))
@@ -12,4 +12,5 @@ def system_reason(error: OSError) -> str:
     'unsupported archive'
     """
     # Words of a library may hold a path, which is as it is.
-    return error.strerror.lower() if error.strerror else str(error)
+    told = getattr(error, "strerror", None)
+    return told.lower() if told else str(error)

@@ -171,7 +171,6 @@ def qualify(
         EngineError: the plan cannot be run by this version, or the storage failed before the run
             began.
     """
-    out = None if out is None else Path(out)
     found = found or forecast.check(plan, listener=listener)
     return qualify_into(plan, make_run_folder(plan, out), found=found, listener=listener, stop=stop)
 
@@ -377,10 +376,9 @@ def judge_files(run_folder: Path, listener: Listener) -> Verdict:
         found = _judged(run_folder)
         write_report(run_folder, listener)
     except (OSError, duckdb.IOException) as error:
-        why = system_reason(error) if isinstance(error, OSError) else str(error)
         raise folder.FolderError(
-            f"{run_folder} cannot be judged: {why}; {_remedy_of(error)}, then `plimsoll report "
-            f"{run_folder}` judges what was measured"
+            f"{run_folder} cannot be judged: {system_reason(error)}; {_remedy_of(error)}, then "
+            f"`plimsoll report {run_folder}` judges what was measured"
         ) from error
     return found
 

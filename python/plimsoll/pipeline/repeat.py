@@ -115,7 +115,6 @@ def repeat(
         PreflightError: a run cannot start.
         FolderError, EngineError: as in `qualify`.
     """
-    out = None if out is None else Path(out)
     if times is None:
         times = 1 if plan.repeat is None else plan.repeat.runs
     if not isinstance(times, int) or not 1 <= times <= RUNS_MAX:

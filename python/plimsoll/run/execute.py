@@ -57,11 +57,10 @@ class RunFolderLostError(folder.FolderError):
 
     def __init__(self, run_folder: Path, error: Exception, outcome: Outcome) -> None:
         self.outcome = outcome
-        why = system_reason(error) if isinstance(error, OSError) else str(error)
         super().__init__(
-            f"{run_folder} cannot be written: {why}; the run was stopped. What it measured "
-            f"up to then is lost where "
-            "it could not be written; free space or name another folder with --out, and run again"
+            f"{run_folder} cannot be written: {system_reason(error)}; the run was stopped. What it "
+            "measured up to then is lost where it could not be written; free space or name another "
+            "folder with --out, and run again"
         )
 
 
