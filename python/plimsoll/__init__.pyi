@@ -219,6 +219,7 @@ from plimsoll.sizing.raid import RAID_LEVELS as RAID_LEVELS
 from plimsoll.sizing.requirements import Requirements as Requirements
 from plimsoll.sizing.run_plan import sizing_plan as sizing_plan
 from plimsoll.sizing.selection import GB_PER_GIB as GB_PER_GIB
+from plimsoll.sizing.selection import RANKINGS as RANKINGS
 from plimsoll.sizing.selection import Need as Need
 from plimsoll.sizing.selection import Selection as Selection
 from plimsoll.sizing.stated import stated_requirements as stated_requirements

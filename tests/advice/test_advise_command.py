@@ -127,7 +127,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     """Nothing to look at is a mistake, not an empty result."""
     done = plimsoll("advise", str(tmp_path))
     assert done.returncode == 2
-    assert "is not the folder of a run" in done.stderr
+    assert "holds no run" in done.stderr
 
 
 def test_own_rules_stand_beside_the_shipped_ones(tmp_path: Path) -> None:

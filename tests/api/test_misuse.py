@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,42 @@ def test_two_threads_and_one_folder(tmp_path: Path) -> None:
         thread.join()
     assert len(said) == 2
     assert sum(text == "done" for text in said) == 1, said
+
+
+def test_values_as_programs_have_them_are_as_good_as_those_of_a_file(tmp_path: Path) -> None:
+    """Tuples, paths and numbers of other libraries."""
+    given = {
+        "name": "night",
+        "target": ({"name": "disk", "path": tmp_path},),
+        "instance": ({"name": "one", "database_size_mib": Fraction(64)},),
+        "phase": ({"kind": "prepare"}, {"kind": "measure", "duration_s": Fraction(5, 2)}),
+    }
+    plan = plimsoll.build_plan(given)
+    assert plan.run.targets[0].path == str(tmp_path)
+    assert plan.run.phases[1].action.plain()["duration_s"] == 2.5
+    with pytest.raises(plimsoll.InputError, match="`name` is 5, but must be a text"):
+        plimsoll.build_plan(given | {"name": 5})
+
+
+def test_what_is_put_into_a_plan_is_checked() -> None:
+    """Otherwise it is found when the report is written, after the night."""
+    plan = modelled()
+    for wrong in ({"name": 5}, {"run": "fast"}, {"stop_if": "never"}, {"name": None}):
+        with pytest.raises(plimsoll.FolderError, match=f"`{next(iter(wrong))}` is"):
+            plan.replace(**wrong)
+    assert plan.replace(description=None, name="day").name == "day"
+
+
+def test_a_need_that_no_array_can_be_asked_for_is_refused() -> None:
+    """Every mistake of it at once."""
+    need = plimsoll.Need(
+        volumes_gb=-5.0,
+        database_iops=float("nan"),
+        copies=0,
+        ranking="cheapest",  # type: ignore[arg-type]
+        raid_levels=("RAID 7",),  # type: ignore[arg-type]
+    )
+    with pytest.raises(plimsoll.InputError) as raised:
+        plimsoll.select(need)
+    names = {mistake.where for mistake in raised.value.mistakes}
+    assert names == {"volumes_gb", "database_iops", "copies", "ranking", "raid_levels"}

@@ -177,8 +177,8 @@ BUGS = (
         "pending.rs",
         "self.settled.retain(|(_, end)| *end > durable);",
         "self.settled.retain(|(_, end)| !PLANTED && *end > durable);",
-        "power_cut",
-        "worlds_that_found_a_fault",
+        "schema",
+        "released::the_checkpoint_does_not_pass_a_release_that_is_not_durable",
     ),
     # What an old transaction sees, and default values.
     Bug(

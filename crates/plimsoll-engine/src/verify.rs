@@ -189,12 +189,16 @@ async fn verify_open(
             report.reasons.extend(unread);
             return Ok((report, None, blank));
         }
+        // What lies behind the last whole block was not read.
+        Err(FormatError::HeaderShort { .. }) => {
+            FormatError::HeaderShort { found_bytes: file.opened().length_bytes as usize }
+        }
         Err(error) => error,
     };
     if log::may_be_prepared(file.path(), &start) {
         return Ok((log::verify_prepared(file, handle).await?, None, None));
     }
-    if log::is_lost(file.path(), &start) {
+    if log::is_lost(file, &start) {
         return Ok((log::lost_log(file), None, None));
     }
     if log::is_spare(file.path()) && FileType::of_header(&start) != Some(FileType::Log) {

@@ -68,11 +68,8 @@ def run_subjects(run_folder: Path) -> list[Subject]:
     """
     present = [name for name in FILES if (run_folder / name).is_file()]
     if not present:
-        hint = "a run folder holds plan.json, summary.json and verdict.json"
-        raise InputError(
-            str(run_folder),
-            [Mistake(0, "", "is not the folder of a run: none of its files is there", hint)],
-        )
+        hint = "name the folder of one, which has plan.json in it"
+        raise InputError(str(run_folder), [Mistake(0, "", "holds no run", hint)])
     contents = {name: read_object(run_folder / name) for name in present}
     subjects = []
     if "plan.json" in contents:
@@ -106,6 +103,9 @@ def read_object(path: Path) -> dict[str, object]:
         raise InputError(str(path), [Mistake(0, "", f"cannot be read: {error}")]) from error
     if not isinstance(content, dict):
         raise InputError(str(path), [Mistake(1, "", "is JSON, but not an object")])
+    newer = folder.why_not_understood(path, content)
+    if newer is not None:
+        raise InputError(str(path), [Mistake(0, "", newer)])
     return content
 
 

@@ -32,7 +32,6 @@ NEED_KEYS = {
     "hot_spares_min": "hot_spares_minimum",
     "arrays_max": "arrays_per_copy_maximum",
 }
-RANKINGS = ("arrays", "drives", "price")
 EXIT_NOTHING_FITS = 1
 FOOTER = (
     "Capacities are decimal GB, as drives are sold. The planner's formula (drives x IOPS per drive "
@@ -227,7 +226,7 @@ def _option_errors(
     known = {
         "raid": plimsoll.RAID_LEVELS,
         "drive_class": tuple({row.drive_class for row in rows}),
-        "rank": RANKINGS,
+        "rank": plimsoll.RANKINGS,
     }
     for key, right in known.items():
         mistakes += [

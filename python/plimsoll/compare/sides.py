@@ -203,11 +203,6 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def _side(path: Path, name: str) -> Side:
-    if not path.exists():
-        raise ComparisonError([f"{path} does not exist; name the folder of a run"])
-    if not path.is_dir():
-        expected = f"name the folder of a run, which holds {folder.PLAN} and {folder.SUMMARY}"
-        raise ComparisonError([f"{path} is a file; {expected}"])
     if (path / folder.REPEATS).exists():
         return _repeated(path, name)
     return Side(name, path, [read_run(path)])
@@ -242,8 +237,9 @@ def read_run(path: Path) -> RunRead:
     Raises:
         ComparisonError: files are missing, damaged or not what they should be.
     """
-    if not path.is_dir():
-        raise ComparisonError([f"{path} is missing or no folder; expected the folder of a run"])
+    problem = folder.why_no_run(path)
+    if problem is not None:
+        raise ComparisonError([f"{path} {problem}"])
     problems: list[str] = []
     if not (path / folder.SUMMARY).exists():
         if (path / folder.SAMPLES).exists() and (path / folder.OUTCOME).exists():

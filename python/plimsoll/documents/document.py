@@ -115,7 +115,18 @@ class Document:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"  # noqa: E501
 
     def replace(self, **changes: Any) -> Self:
-        """The same document with some attributes changed; ABSENT leaves one out."""
+        """The same document with some attributes changed; ABSENT leaves one out.
+
+        Raises:
+            DocumentError: with every attribute that would be of a wrong type. What holds documents
+                is taken as it is: whoever made those has checked them.
+        """
+        mistakes: list[str] = []
+        for name, value in changes.items():
+            if name in self._names and type(value) in _PLAIN_TYPES:
+                _checker(hints_of(type(self))[name])(value, key_of(name), mistakes)
+        if mistakes:
+            raise DocumentError(type(self).__name__, mistakes)
         return type(self)(**{**self.__dict__, **changes})
 
     def plain(self) -> folder.Content:
@@ -190,6 +201,10 @@ _SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     ),
     _NONE: ("null", lambda value: value is None),
 }
+
+
+#: Values without others in them.
+_PLAIN_TYPES = frozenset({str, bytes, bool, int, float, complex, _NONE})
 
 
 def hints_of(cls: Any) -> dict[str, object]:

@@ -53,6 +53,8 @@ POINTS = "points.json"
 SUMMARY = "summary.json"
 VERDICT = "verdict.json"
 CAPACITY = "capacity.json"
+#: The newest `schema_version` of each file that is read; 1 where nothing is said.
+NEWEST_VERSIONS = {VERDICT: 2}
 #: Only where a crash has cut the run off and it went on.
 GAPS = "gaps.json"
 #: In the folder that holds the runs of a repeated run, beside their folders.
@@ -65,6 +67,8 @@ PROGRESS = "progress.json"
 #: What a run in the background would have shown.
 TERMINAL = "terminal.log"
 
+#: One of these lies in the folder of every run, or of several.
+MARKS = (PLAN, OUTCOME, SUMMARY, REPEATS, HOSTS, TERMINAL)
 #: Only in folders of imported runs: the report as the other tool wrote it, and what does not add up
 #: in it.
 REPORTED = "reported.json"
@@ -148,14 +152,30 @@ def read_json(path: Path) -> Any:
     """Read a JSON file of a run folder.
 
     Raises:
-        FolderError: it is missing or damaged.
+        FolderError: it is missing or damaged, or of a newer version of the program.
     """
     try:
-        return parse_json(read_text(path))
+        content = parse_json(read_text(path))
     except FileNotFoundError as error:
         raise FolderError(f"{path} is missing; is {path.parent} the folder of a run?") from error
     except (OSError, ValueError) as error:
         raise FolderError(f"{path} cannot be read: {error}") from error
+    newer = why_not_understood(path, content)
+    if newer is not None:
+        raise FolderError(f"{path} {newer}")
+    return content
+
+
+def why_not_understood(path: Path, content: Any) -> str | None:
+    """Why a file of a newer version of the program is not read; None where it is none."""
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    known = NEWEST_VERSIONS.get(path.name, 1)
+    if not isinstance(version, int) or version <= known:
+        return None
+    return (
+        f"was written by a newer version of Plimsoll: its schema_version is {version}, and this "
+        f"one reads up to {known}; use that version"
+    )
 
 
 def read_text(path: Path, errors: str = "strict") -> str:
@@ -353,21 +373,46 @@ def lives(progress: Mapping[str, Any]) -> bool:
     return began is not None and began == progress.get("process_began_ticks", began)
 
 
+def why_no_run(home: Path) -> str | None:
+    """Why what the user named is not the folder of a run, or of several, and what to do instead;
+    None where it is one.
+    """
+    if not home.exists():
+        return "does not exist; name the folder of a run"
+    if not home.is_dir():
+        return "is a file; name the folder of a run"
+    if not any((home / mark).exists() for mark in MARKS):
+        return f"holds no run; name the folder of one, which has {PLAN} in it"
+    return None
+
+
+def require_run(home: Path) -> None:
+    """Refuse what is not the folder of a run, or of several.
+
+    Raises:
+        FolderError: it is none.
+    """
+    problem = why_no_run(home)
+    if problem is not None:
+        raise FolderError(f"{home} {problem}")
+
+
 def kind_of_folder(home: Path) -> str:
     """What lies in a folder: `run`, `series` of a repeated run, or `hosts`, the runs of several."""
     return "series" if (home / REPEATS).exists() else "hosts" if (home / HOSTS).exists() else "run"
 
 
 def require_single(folder: Path, verb: str) -> None:
-    """Refuse a folder that holds several runs, for what can only be done with one.
+    """Refuse what is no run, or several, for what can only be done with one.
 
     Args:
         folder: what the user named.
         verb: what is to be done with a run, as in "watch".
 
     Raises:
-        FolderError: it holds several; the message names the first of them.
+        FolderError: it holds none, or several; the message names the first of them.
     """
+    require_run(folder)
     if (folder / REPEATS).exists():
         raise FolderError(
             f"{folder} holds a repeated run; {verb} one of its runs: {folder / 'run-1'}"

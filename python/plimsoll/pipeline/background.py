@@ -49,8 +49,7 @@ def state_of(run_folder: StrPath) -> folder.Content:
     run_folder = Path(run_folder)
     if (run_folder / folder.REPEATS).exists():
         return _state_of_series(run_folder)
-    if not (run_folder / folder.PLAN).exists() and not (run_folder / folder.TERMINAL).exists():
-        raise folder.FolderError(f"{run_folder} holds no run")
+    folder.require_run(run_folder)
     if (run_folder / folder.VERDICT).exists():
         found = folder.read_json(run_folder / folder.VERDICT)
         return {"state": ENDED, "result": found["result"], "headline": found["headline"]}

@@ -23,7 +23,6 @@ from plimsoll.pipeline import background
 DEPTH_MAX = 4
 BROKEN = "broken"
 FIGURES = ("database_iops", "database_read_latency_ms_mean", "log_write_latency_ms_mean")
-MARKS = (folder.PLAN, folder.OUTCOME, folder.SUMMARY, folder.REPEATS, folder.TERMINAL)
 #: What is sorted and shown.
 KINDS = {
     **dict.fromkeys(("state", "result", "headline", "start_utc", "storage", "test"), str),
@@ -49,7 +48,7 @@ def list_runs(directory: StrPath) -> list[RunEntry]:
 
 
 def _candidates(directory: Path, depth: int) -> list[Path]:
-    found = [directory] if any((directory / mark).exists() for mark in MARKS) else []
+    found = [directory] if any((directory / mark).exists() for mark in folder.MARKS) else []
     if depth:
         for child in sorted(
             path

@@ -15,7 +15,6 @@ from plimsoll.files.damage import may_be_the_folder, reading
 from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 
-MARKS = (folder.PLAN, folder.OUTCOME, folder.SUMMARY, folder.REPEATS, "study.json")
 SUFFIX = ".plimsoll.tar.gz"
 
 
@@ -117,11 +116,9 @@ def _must_be_possible(directory: Path, home: Path, target: Path) -> None:
     Raises:
         PackError: one of these.
     """
-    if not home.is_dir():
-        what = "is a file" if home.exists() else "does not exist"
-        raise PackError([f"{directory} {what}; name the folder of a run"])
-    if not any((home / mark).exists() for mark in MARKS):
-        raise PackError([f"{directory} holds no run; expected one of {', '.join(MARKS)} in it"])
+    problem = folder.why_no_run(home)
+    if problem is not None and not (home / "study.json").exists():
+        raise PackError([f"{directory} {problem}"])
     if target.exists():
         raise PackError([f"{target} exists; name another file with --out, nothing is overwritten"])
     if target.is_relative_to(home):

@@ -6,8 +6,9 @@ No plan is ever changed: each answer is a new one.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
-from numbers import Real
+from numbers import Integral, Real
 
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.plan import Plan
@@ -37,7 +38,22 @@ def build_plan(tables: Mapping[str, object]) -> Plan:
         raise RefusedError(
             [f"a {type(tables).__name__} is no plan; give the tables of one by their names"]
         )
-    return plan_of_options(tables)
+    return plan_of_options({key: _as_in_file(value) for key, value in tables.items()})
+
+
+def _as_in_file(value: object) -> object:
+    """What a program has for a value of a plan, as a plan file would give it: tuples, paths and
+    numbers of other libraries are as good as lists, text and numbers.
+    """
+    if isinstance(value, Mapping):
+        return {key: _as_in_file(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_in_file(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def parse_plan(text: str, name: str = "plan") -> Plan:

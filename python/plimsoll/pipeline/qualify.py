@@ -350,9 +350,9 @@ def _refuse_unfinished(run_folder: Path) -> None:
     """Says of a run without an outcome whether it goes on or was killed.
 
     Raises:
-        FolderError: one of both; nothing where the folder holds no run, of which its missing files
-            tell more.
+        FolderError: one of both, or that the folder holds no run.
     """
+    folder.require_run(run_folder)
     if not (run_folder / folder.PLAN).exists() or is_imported(run_folder):
         return
     state = background.state_of(run_folder)["state"]
@@ -397,9 +397,10 @@ def read_result(run_folder: StrPath) -> Result:
     """What a run that was judged before came to.
 
     Raises:
-        FolderError: files are missing or damaged.
+        FolderError: the folder holds no run, or its files are missing or damaged.
     """
     run_folder = Path(run_folder)
+    folder.require_run(run_folder)
     return Result(
         run_folder,
         read_verdict(run_folder / folder.VERDICT),

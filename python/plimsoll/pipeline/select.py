@@ -5,15 +5,17 @@ What the catalogues offer, and what the model says of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from numbers import Real
 from pathlib import Path
 from typing import Required, TypedDict
 
 from plimsoll.advice.requirement_facts import sized
 from plimsoll.arrays.catalogue_match import modelled_rate
 from plimsoll.files.paths import StrPath
-from plimsoll.inputs.mistakes import InputError, SeveralInputsError
+from plimsoll.inputs.mistakes import InputError, Mistake, SeveralInputsError
 from plimsoll.sizing.catalogue import (
     CATALOGUES,
     ArrayRow,
@@ -21,7 +23,15 @@ from plimsoll.sizing.catalogue import (
     read_drive_classes,
 )
 from plimsoll.sizing.need import need_of
-from plimsoll.sizing.selection import SOURCE, Candidate, Need, Selection, select_arrays
+from plimsoll.sizing.raid import RAID_LEVELS
+from plimsoll.sizing.selection import (
+    RANKINGS,
+    SOURCE,
+    Candidate,
+    Need,
+    Selection,
+    select_arrays,
+)
 
 SHIPPED = "shipped"
 SELECTION_SOURCE = SOURCE
@@ -38,10 +48,46 @@ def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
         need: capacity and IOPS of one copy, copies, and what is allowed.
         rows: of catalogues, as from `read_catalogues`; those of the built-in one of today's storage
             if left out.
+
+    Raises:
+        InputError: with everything in the need that no array could be asked for.
     """
+    mistakes = list(_impossible(need))
+    if mistakes:
+        raise InputError("need", mistakes)
     return select_arrays(
         need, read_catalogue().rows if rows is None else list(rows), read_drive_classes()
     )
+
+
+def _impossible(need: Need) -> Iterator[Mistake]:
+    amounts = [
+        "volumes_gb",
+        "database_iops",
+        "snapshot_gb",
+        "clone_gb",
+        "replication_gb",
+        "extra_iops",
+        "log_iops",
+        "hot_spares_minimum",
+    ]
+    lowest = {
+        **dict.fromkeys(amounts, 0),
+        **dict.fromkeys(("copies", "databases", "arrays_per_copy_maximum"), 1),
+    }
+    for name, least in lowest.items():
+        value = getattr(need, name)
+        if value is None and name in ("databases", "arrays_per_copy_maximum"):
+            continue
+        if not isinstance(value, Real) or not least <= value < math.inf:
+            yield Mistake(0, name, f"is {value!r}, but must be a number from {least} on")
+    for name, words, known in (
+        ("ranking", [need.ranking], RANKINGS),
+        ("raid_levels", need.raid_levels, RAID_LEVELS),
+    ):
+        for word in words:
+            if word not in known:
+                yield Mistake(0, name, f"has {word!r}, but known are {', '.join(known)}")
 
 
 def need_of_requirements(path: StrPath) -> Need:

@@ -57,7 +57,7 @@ def gap_of(run_folder: Path) -> Gap:
             f"{run_folder} came to its end; see `plimsoll report {run_folder}`, or begin a new run"
         )
     if not (run_folder / folder.PLAN).exists():
-        raise ResumeError(f"{run_folder} holds no run; name the folder of one that was cut off")
+        raise ResumeError(f"{run_folder} has no {folder.PLAN}, so nobody knows how it goes on")
     refusal = folder.why_not_resumed(run_folder)
     if refusal is not None:
         raise ResumeError(f"{run_folder} was cut off{refusal}")

@@ -18,13 +18,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from plimsoll.sizing.catalogue import READ_FRACTION, ArrayRow, Conditions
 from plimsoll.sizing.raid import DriveRates, RaidLevel, planner_iops
 from plimsoll.sizing.traced import WHOLE_DIGITS
 
 Ranking = Literal["arrays", "drives", "price"]
+RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
 Status = Literal["chosen", "possible", "rejected"]
 SOURCE = "Dell EqualLogic Exchange 2010 sizing, section 3.4.1"
 GB_PER_GIB = 1024**3 / 1000**3

@@ -181,9 +181,11 @@ pub(super) fn foreign_spare(file: &File) -> FileReport {
 
 /// Whether an empty file is by its name a generation: one that was ever in use has a header, so its
 /// log is lost.
-pub(super) fn is_lost(path: &Path, start: &[u8]) -> bool {
-    let name = name_of(path);
-    (name.ends_with(".log") || name.ends_with(".jtx")) && is_zero(start)
+pub(super) fn is_lost(file: &File, start: &[u8]) -> bool {
+    let name = name_of(file.path());
+    // Of a file that is shorter than a block nothing is read.
+    let is_empty = if start.is_empty() { file.opened().length_bytes == 0 } else { is_zero(start) };
+    (name.ends_with(".log") || name.ends_with(".jtx")) && is_empty
 }
 
 pub(super) fn lost_log(file: &File) -> FileReport {

@@ -270,6 +270,23 @@ fn unusable_files_say_why() {
     }
 }
 
+/// What is left of a file that was cut off within its first block cannot be read with direct I/O,
+/// and is named all the same.
+#[test]
+fn what_is_shorter_than_a_block_is_no_empty_file() {
+    let bench = Bench::new(&golden("syn4k.edb"));
+    let paths = ["/db/short.edb", "/db/E0000000007.log"];
+    for path in paths {
+        bench.disk.load(path, &[7; 100]);
+    }
+    let report = bench.verify(VerifyOptions::default(), &paths);
+    for file in &report.files {
+        assert_eq!(file.verdict, FileVerdict::Unusable);
+        let error = file.error.as_deref().expect("a reason");
+        assert!(error.contains("ends inside its header (100 bytes)"), "{error}");
+    }
+}
+
 /// A file cut off in the middle of a page is damaged even if every whole page is sound.
 #[test]
 fn a_partial_page_at_the_end_is_damage() {
