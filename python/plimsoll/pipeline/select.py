@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from numbers import Real
 from pathlib import Path
 from typing import Required, TypedDict
 
@@ -79,7 +78,7 @@ def _impossible(need: Need) -> Iterator[Mistake]:
         value = getattr(need, name)
         if value is None and name in ("databases", "arrays_per_copy_maximum"):
             continue
-        if not isinstance(value, Real) or not least <= value < math.inf:
+        if not isinstance(value, (int, float)) or not least <= value < math.inf:
             yield Mistake(0, name, f"is {value!r}, but must be a number from {least} on")
     for name, words, known in (
         ("ranking", [need.ranking], RANKINGS),
