@@ -7,7 +7,7 @@ constant below.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, Required, TypedDict, cast
@@ -110,6 +110,14 @@ class StorageClassRule(TypedDict, total=False):
     match: dict[str, str]
     meaning: str
     source: str
+
+
+class DayCurve(TypedDict):
+    """A load over a day: for each hour a share of the busiest hour's rate, in percent."""
+
+    title: str
+    source: str
+    percent: list[float]
 
 
 class DoubtRule(TypedDict):
@@ -579,6 +587,17 @@ def storage_classes() -> Sequence[StorageClassRule]:
     'memory'
     """
     found: list[StorageClassRule] = _data("storage_classes.toml")["class"]
+    return found
+
+
+@cache
+def day_curves() -> Mapping[str, DayCurve]:
+    """Days of a load, by name.
+
+    >>> len(day_curves()["office"]["percent"])
+    24
+    """
+    found: dict[str, DayCurve] = _data("day_curves.toml")
     return found
 
 

@@ -209,7 +209,7 @@ def test_the_counters_go_out_as_csv(planted: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("where", "words"), [("missing", "is missing"), ("run", "cannot be written")]
+    ("where", "words"), [("missing", "does not exist"), ("run", "cannot be written")]
 )
 def test_what_cannot_be_exported_is_said(
     planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str, words: str

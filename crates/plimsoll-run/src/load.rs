@@ -11,7 +11,7 @@ mod shared;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use plimsoll_io::{JoinHandle, Permits, Random};
+use plimsoll_io::{JoinHandle, Nanos, Permits, Random};
 use plimsoll_workload::Demand;
 
 use crate::RunError;
@@ -61,6 +61,13 @@ pub trait RunningLoad {
 
     /// Lets arrivals come at another rate from now on.
     fn set_rate(&self, per_s: f64);
+
+    /// Lets arrivals come at another rate from a moment on, in the order of such moments; what was
+    /// due before it still arrives.
+    fn set_rate_at(&self, per_s: f64, at: Nanos);
+
+    /// Notes the rate that is offered from now on.
+    fn note_rate(&self, per_s: f64);
 
     /// Lets nothing more arrive until the next [`RunningLoad::set_rate`].
     fn pause(&self);
@@ -209,6 +216,18 @@ where
     fn set_rate(&self, per_s: f64) {
         if let Some(gate) = &self.gate {
             gate.set_rate(per_s);
+            self.note_rate(per_s);
+        }
+    }
+
+    fn set_rate_at(&self, per_s: f64, at: Nanos) {
+        if let Some(gate) = &self.gate {
+            gate.set_rate_at(per_s, at);
+        }
+    }
+
+    fn note_rate(&self, per_s: f64) {
+        if self.gate.is_some() {
             self.shared.set_level("offered_rate", per_s);
         }
     }

@@ -188,6 +188,23 @@ pub struct Calibration {
     pub agreed: bool,
 }
 
+/// A stage of a load, as it came.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoadStage {
+    /// The workload.
+    pub workload: String,
+    /// Which of its stages, from 1.
+    pub stage: u32,
+    /// The share of its rate.
+    pub rate_percent: f64,
+    /// What arrived.
+    pub transactions_per_s: f64,
+    /// When it began.
+    pub start_ns: Nanos,
+    /// When it ended.
+    pub end_ns: Nanos,
+}
+
 /// How steady the rounds of a window are, each as a share of their mean in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Steadiness {
@@ -232,6 +249,9 @@ pub struct PhaseResult {
     pub recoveries: Vec<RecoveryResult>,
     /// Rates that were measured and fixed.
     pub calibrations: Vec<Calibration>,
+    /// Stages that loads went through; absent where none has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<LoadStage>,
     /// What a search found.
     pub search: Option<SearchResult>,
     /// Whether the storage became steady; absent where that was not asked.

@@ -17,7 +17,8 @@ use serde::de::DeserializeOwned;
 use crate::RunError;
 
 pub use load::{
-    CriterionSpec, LoadSpec, SearchGoal, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec,
+    CriterionSpec, LoadSpec, SearchGoal, SearchSpec, SpacingSpec, StageSpec, StatisticSpec,
+    TargetIopsSpec,
 };
 pub use modelled::{ModelledSpec, PlaceSpec};
 

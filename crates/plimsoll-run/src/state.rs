@@ -150,12 +150,11 @@ impl RunState {
             return Ok(());
         }
         let random = Random::from_seed(self.spec.seed).child(&format!("workload {}", spec.name));
-        let drive = self.drives.get(&number).copied();
         let load = LoadStart {
             run: &self.run,
             number,
             spec,
-            drive: self.own_part(drive.unwrap_or_else(|| Drive::first(&spec.load)), spec),
+            drive: self.own_part(self.drive(number), spec),
             instances,
             random: match shard.is_first() {
                 true => random,
@@ -168,6 +167,12 @@ impl RunState {
         let load = family.start(load)?;
         self.loads.push(load);
         Ok(())
+    }
+
+    /// What a workload presses with on all shards.
+    pub fn drive(&self, number: usize) -> Drive {
+        let measured = self.drives.get(&number).copied();
+        measured.unwrap_or_else(|| Drive::first(&self.spec.workloads[number].load))
     }
 
     /// What of a drive falls to this shard.
@@ -206,10 +211,29 @@ impl RunState {
 
     /// Lets a running workload arrive at another rate from now on: all shards together at `per_s`.
     pub fn set_rate(&self, number: usize, per_s: f64) {
-        let share = self.run.shard.share(&self.spec, &self.spec.workloads[number]);
         if let Some(load) = self.load_of(number) {
-            load.set_rate(per_s * share);
+            load.set_rate(per_s * self.share(number));
         }
+    }
+
+    /// Lets a running workload arrive at another rate from a moment on, all shards together, in the
+    /// order of such moments. What was due before it still arrives.
+    pub fn set_rate_at(&self, number: usize, per_s: f64, at: Nanos) {
+        if let Some(load) = self.load_of(number) {
+            load.set_rate_at(per_s * self.share(number), at);
+        }
+    }
+
+    /// Notes the rate that a running workload has from now on, all shards together.
+    pub fn note_rate(&self, number: usize, per_s: f64) {
+        if let Some(load) = self.load_of(number) {
+            load.note_rate(per_s * self.share(number));
+        }
+    }
+
+    /// What of a workload falls to this shard.
+    fn share(&self, number: usize) -> f64 {
+        self.run.shard.share(&self.spec, &self.spec.workloads[number])
     }
 
     /// Lets nothing of a running workload arrive until everything that has arrived is done, on all

@@ -335,6 +335,17 @@ class AuditResult(Document):
     findings: Sequence[str]
 
 
+class LoadStageOutcome(Document):
+    """A stage of a load, as it came; times on the clock of the run."""
+
+    workload: str
+    stage: int
+    rate_percent: float
+    transactions_per_s: float
+    start_ns: int
+    end_ns: int
+
+
 class PhaseOutcome(Document):
     """A phase that was begun, and what it found."""
 
@@ -349,6 +360,7 @@ class PhaseOutcome(Document):
     audits: Sequence[AuditResult] = ()
     recoveries: Sequence[RecoveryResult] = ()
     calibrations: Sequence[Calibration] = ()
+    stages: Sequence[LoadStageOutcome] = ()
     search: SearchResult | None = None
     precondition: PreconditionResult | None = None
     array: ArrayReport | None = None

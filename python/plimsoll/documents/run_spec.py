@@ -298,13 +298,17 @@ class LocalitySpec(Document):
 
 
 class SessionsLoad(Document):
-    """Sessions that each do one transaction after the other.
-
-    For each database, or shared by all.
-    """
+    """Sessions that each do one transaction after the other, for each database or for all."""
 
     sessions: int
     shared: bool
+
+
+class LoadStage(Document):
+    """A share of a rate for a while."""
+
+    rate_percent: float
+    for_s: float
 
 
 class RateLoad(Document):
@@ -313,6 +317,7 @@ class RateLoad(Document):
     transactions_per_s: float
     spacing: Spacing
     sessions_max: int
+    stages: Sequence[LoadStage] = ()
 
 
 class TargetIopsLoad(Document):
@@ -323,6 +328,7 @@ class TargetIopsLoad(Document):
     sessions_max: int
     io_per_transaction_assumed: float
     calibrate_s: float
+    stages: Sequence[LoadStage] = ()
 
 
 class Criterion(Document):

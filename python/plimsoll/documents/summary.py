@@ -99,6 +99,33 @@ class Timing(Document):
     ms_max: float | None
 
 
+class StageFigures(Document):
+    """A stage of a load: what arrived, and what came of it, in the samples that lie in it whole.
+
+    Attributes:
+        stage: which of the load's stages, from 1; they may come more than once.
+        rate_percent: the share of the load's rate.
+        start_s: when it began, on the clock of the run.
+        seconds: of the samples that are counted; 0 where none lies in it whole.
+        offered_per_s: transactions that arrived per second.
+        completed_per_s: transactions that completed per second.
+        response_ms_mean: from when a transaction was due.
+        database_iops: reads and writes of the load's instances.
+        database_read_ms_mean: their latency; likewise `log_write_ms_mean`.
+    """
+
+    stage: int
+    rate_percent: float
+    start_s: float
+    seconds: float
+    offered_per_s: float
+    completed_per_s: float | None
+    response_ms_mean: float | None
+    database_iops: float | None
+    database_read_ms_mean: float | None
+    log_write_ms_mean: float | None
+
+
 LoadShown = SessionsLoad | RateLoad | TargetIopsLoad | SearchedLoad
 
 
@@ -113,6 +140,7 @@ class WorkloadFigures(Document):
     arrival_lag: Timing | None
     pool_wait: Timing | None
     calibration: Calibration | None
+    stages: Sequence[StageFigures] = ()
 
 
 class SearchFound(SearchEnd):

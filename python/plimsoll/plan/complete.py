@@ -60,6 +60,7 @@ from plimsoll.workloads.files import fields as files
 from plimsoll.workloads.homes import fields as homes
 from plimsoll.workloads.mail import fields as mail
 from plimsoll.workloads.mail import stored
+from plimsoll.workloads.stages import share_carried
 from plimsoll.workloads.store import fields as store
 
 MIB = 1024 * 1024
@@ -636,7 +637,7 @@ def _workloads(
             workloads.append(in_homes)
             continue
         if families == ["store"]:
-            workloads.append(store.workload(common, given, plan["sessions_max"], index, collector))
+            workloads.append(store.workload(common, given, plan, index, collector))
             continue
         if families == ["mail"]:
             kept = [item for item in own if item["backend"] in mail.STORE_BACKENDS]
@@ -681,7 +682,14 @@ def _iops_of_users(plan: Given, workloads: Sequence[spec.WorkloadSpec]) -> float
     """
     in_users = {given["name"] for given in plan["workload"] if (given["load"] or {}).get("users")}
     aimed = [workload.load for workload in workloads if workload.name in in_users]
-    stated = [load.target_iops for load in aimed if isinstance(load, spec.TargetIopsLoad)]
+    measured_s = [
+        phase["duration_s"] or 0.0 for phase in plan["phase"] if phase["kind"] == "measure"
+    ]
+    stated = [
+        load.target_iops * share_carried(load.stages, measured_s)
+        for load in aimed
+        if isinstance(load, spec.TargetIopsLoad)
+    ]
     return (
         loads.required_of_aimed(sum(stated)) if stated and len(stated) == len(workloads) else None
     )

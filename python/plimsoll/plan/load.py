@@ -18,10 +18,12 @@ from collections.abc import Mapping, Sequence
 
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
+from plimsoll.documents.document import ABSENT
 from plimsoll.documents.summary import LoadShown
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Text
 from plimsoll.sizing.guidance import editions, profiles
 from plimsoll.sizing.iops import iops_per_user
+from plimsoll.workloads import stages
 
 SPACINGS = ("poisson", "regular")
 #: A load stated in users aims so far above what they need: windows that fix its rate agree within
@@ -60,14 +62,15 @@ LOAD_FIELDS = {
         Number(0, 3600), meaning="how long a search lets a new level run before it measures"
     ),
     "tolerance_percent": Field(Number(0.1, 50), meaning="how narrow a search must become"),
+    **stages.LOAD_FIELDS,
 }
 
 #: Which key says how to load, and which others go with it.
 WAYS: dict[str, tuple[str, ...]] = {
     "sessions": ("shared",),
-    "target_iops": ("spacing", "throughput_percent"),
-    "users": ("profile", "iops_per_user", "spacing", "throughput_percent"),
-    "transactions_per_s": ("spacing",),
+    "target_iops": ("spacing", "throughput_percent", *stages.STAGE_KEYS),
+    "users": ("profile", "iops_per_user", "spacing", "throughput_percent", *stages.STAGE_KEYS),
+    "transactions_per_s": ("spacing", *stages.STAGE_KEYS),
     "search": (
         "sessions",
         "shared",
@@ -109,9 +112,15 @@ def complete_load(
         stated.get("spacing", settings.ARRIVALS["spacing"]),
         plan["sessions_max"],
     )
+    found = stages.stages_of(stated, plan["sample_interval_ms"], path, collector)
     if way == "transactions_per_s":
         rate = float(stated["transactions_per_s"])
-        return spec.RateLoad(transactions_per_s=rate, spacing=spacing, sessions_max=sessions_max)
+        return spec.RateLoad(
+            transactions_per_s=rate,
+            spacing=spacing,
+            sessions_max=sessions_max,
+            stages=found or ABSENT,
+        )
     if way == "search":
         if stated["search"] == "max_sessions" and "spacing" in stated:
             collector.add(
@@ -148,6 +157,7 @@ def complete_load(
         sessions_max=sessions_max,
         io_per_transaction_assumed=settings.ARRIVALS["io_per_transaction_assumed"],
         calibrate_s=settings.ARRIVALS["calibrate_s"],
+        stages=found or ABSENT,
     )
 
 
@@ -241,14 +251,22 @@ def described(load: spec.LoadSpec | LoadShown) -> str:
     """
     match load:
         case spec.TargetIopsLoad():
-            return f"arrivals for {load.target_iops:g} database IOPS"
+            return f"arrivals for {load.target_iops:g} database IOPS{_in_stages(load)}"
         case spec.RateLoad():
-            return f"{load.transactions_per_s:g} transactions per second arrive"
+            return f"{load.transactions_per_s:g} transactions per second arrive{_in_stages(load)}"
         case spec.SessionsLoad():
             return f"{load.sessions} sessions {_of_whom(load)}"
         case spec.SearchedLoad(search="max_sessions"):
             return f"the most sessions {_of_whom(load)} that keep the limits"
     return "arrivals at the highest rate that keeps the limits"
+
+
+def _in_stages(load: spec.TargetIopsLoad | spec.RateLoad) -> str:
+    """What of it comes when, in words."""
+    if not load.stages:
+        return ""
+    shares = [stage.rate_percent for stage in load.stages]
+    return f", in {len(shares)} stages of {min(shares):g} to {max(shares):g} % of it"
 
 
 def _of_whom(load: spec.SessionsLoad | spec.SearchedLoad) -> str:
@@ -263,6 +281,12 @@ def described_plain(load: Mapping[str, object]) -> str:
     return described(spec.AnyLoad.from_plain({"load": load}).load) if load else ""
 
 
+def has_stages(workload: spec.WorkloadSpec) -> bool:
+    """Whether the rate of a load changes while it is measured."""
+    load = workload.load
+    return isinstance(load, spec.RateLoad | spec.TargetIopsLoad) and bool(load.stages)
+
+
 def mistakes_of_phases(
     plan: Given, workloads: Sequence[spec.WorkloadSpec], collector: Collector
 ) -> None:
@@ -270,6 +294,12 @@ def mistakes_of_phases(
 
     A target that is never measured, a search that never happens.
     """
+    if plan["event"] and any(has_stages(workload) for workload in workloads):
+        collector.add(
+            ("event",),
+            "is told by what the rate was before, which stages change",
+            "stage events on a load of one rate",
+        )
     names = [workload.name for workload in workloads]
     warmed: set[str] = set()
     searched: set[str] = set()

@@ -46,7 +46,43 @@ def load_tables(summary: Summary) -> list[Table]:
     ]
     if arriving:
         found.append(_arrivals(arriving))
-    return found
+    return found + [_stages(workload) for workload in load.workloads if workload.stages]
+
+
+def _stages(workload: WorkloadFigures) -> Table:
+    """What arrived in each stage, and what came of it."""
+    headings = [
+        "Stage",
+        "Of the rate",
+        "From s",
+        "Arrived/s",
+        "Completed/s",
+        "Response ms",
+        "Database IOPS",
+        "Database read ms",
+        "Log write ms",
+    ]
+    rows: list[list[Any]] = [
+        [
+            stage.stage,
+            f"{stage.rate_percent:g} %",
+            stage.start_s,
+            stage.offered_per_s,
+            stage.completed_per_s,
+            stage.response_ms_mean,
+            stage.database_iops,
+            stage.database_read_ms_mean,
+            stage.log_write_ms_mean,
+        ]
+        for stage in workload.stages
+    ]
+    return Table(
+        f"Stages of {workload.name}",
+        headings,
+        rows,
+        "Means over the samples that lie in a stage whole. What arrives in one stage and completes "
+        "in the next counts where it completes.",
+    )
 
 
 def _arrivals(workloads: Sequence[WorkloadFigures]) -> Table:

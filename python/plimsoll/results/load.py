@@ -10,12 +10,13 @@ is the generator's own delay, *pool wait* the storage's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import duckdb
 
 from plimsoll import settings
+from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import (
@@ -31,6 +32,7 @@ from plimsoll.documents.summary import (
     LoadShown,
     Outstanding,
     SearchFound,
+    StageFigures,
     Timing,
     WorkloadFigures,
 )
@@ -43,8 +45,20 @@ OUTSTANDING = ("database_read", "database_write", "log_write")
 PERCENTILES = ("p50", "p99", "p999")
 
 
-def load_figures(run_folder: Path, plan: Plan, outcome: Outcome) -> LoadFigures:
-    """The `load` part of a summary, from the distributions of the measured phases."""
+def load_figures(
+    run_folder: Path,
+    plan: Plan,
+    outcome: Outcome,
+    stages_of: Callable[[WorkloadSpec], Sequence[StageFigures]],
+) -> LoadFigures:
+    """The `load` part of a summary, from the distributions of the measured phases.
+
+    Args:
+        run_folder: of the run.
+        plan: the completed plan.
+        outcome: how the phases went.
+        stages_of: what came of the stages of a load.
+    """
     phases = [phase for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
     seconds = sum(phase.end_ns - phase.start_ns for phase in phases) / NS_PER_S
     with duckdb.connect() as database:
@@ -59,7 +73,9 @@ def load_figures(run_folder: Path, plan: Plan, outcome: Outcome) -> LoadFigures:
             for name in OUTSTANDING
         }
         workloads = [
-            _workload(database, workload, seconds, outcome, plan.run.phases)
+            _workload(database, workload, seconds, outcome, plan.run.phases).replace(
+                stages=stages_of(workload) or ABSENT
+            )
             for workload in plan.run.workloads
         ]
     return LoadFigures(

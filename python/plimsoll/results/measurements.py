@@ -38,6 +38,7 @@ from plimsoll.documents.homes import HomesFigures
 from plimsoll.documents.mail import MailFigures
 from plimsoll.documents.outcome import ArrayReport, Outcome
 from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import WorkloadSpec
 from plimsoll.documents.summary import (
     BackupFigures,
     ChecksumReads,
@@ -48,6 +49,7 @@ from plimsoll.documents.summary import (
     Generator,
     GeneratorThread,
     RecoveryFigures,
+    StageFigures,
     StoreFigures,
 )
 from plimsoll.files import folder, parquet
@@ -63,6 +65,7 @@ from plimsoll.results.homes import homes_figures
 from plimsoll.results.host_usage import device_rates, levels, machine_levels
 from plimsoll.results.iometer import IometerRow, iometer_rows
 from plimsoll.results.latency_breakdown import Splitter
+from plimsoll.results.load_stages import stage_figures
 from plimsoll.results.mail import mail_figures
 from plimsoll.results.overlap import overlaps
 from plimsoll.results.rising import rising
@@ -497,6 +500,10 @@ class Measurements:
     def events(self, run_folder: Path, plan: Plan) -> list[EventFigures]:
         """How the loads answered the events of the run."""
         return event_figures(run_folder, plan, self._outcome, self._rows)
+
+    def stages(self, workload: WorkloadSpec) -> list[StageFigures]:
+        """What came of the stages of a load."""
+        return stage_figures(workload, self._outcome, self._rows)
 
     def load_rates(self, plan: Plan) -> list[LoadRates]:
         """What every load completed in every sample of the run."""

@@ -43,6 +43,7 @@ from plimsoll.documents.summary import (
     Summary,
 )
 from plimsoll.files import folder
+from plimsoll.plan.load import has_stages
 from plimsoll.results import counters
 from plimsoll.results.backup_recovery import backup_total
 from plimsoll.results.homes import homes_audits
@@ -93,7 +94,10 @@ def summarize(run_folder: Path) -> Summary:
             *_time_splits(plan, outcome, measured),
         )
         total = measured.totals(sum(gap.errors_before for gap in gaps), hung_told(run_folder))
+        # A rate that stages change is not held against itself.
+        is_staged = any(has_stages(workload) for workload in plan.run.workloads)
         phases = measured.beats()
+        of_one_rate = [] if is_staged else phases
         return Summary(
             schema_version=SCHEMA_VERSION,
             name=plan.name,
@@ -107,7 +111,7 @@ def summarize(run_folder: Path) -> Summary:
             operations=measured.operations(),
             generator=measured.generator(),
             page_fault_stalls=measured.stalls(),
-            load=load_figures(run_folder, plan, outcome),
+            load=load_figures(run_folder, plan, outcome, measured.stages),
             files=measured.files(plan) or ABSENT,
             homes=measured.homes(plan) or ABSENT,
             homes_audits=homes_audits(plan, outcome) or ABSENT,
@@ -123,11 +127,11 @@ def summarize(run_folder: Path) -> Summary:
             recovery_machine=measured.machine("recover"),
             counters=counters.averages(run_folder),
             device_view=measured.device_view(),
-            plateaus=plateaus(phases),
-            sustained=sustained_rate(phases, total.database_iops) or ABSENT,
+            plateaus=plateaus(of_one_rate),
+            sustained=sustained_rate(of_one_rate, total.database_iops) or ABSENT,
             stand_still=stand_still(phases) or ABSENT,
             unfinished=measured.unfinished() or ABSENT,
-            rising=measured.rising() or ABSENT,
+            rising=() if is_staged else measured.rising() or ABSENT,
             conditioning=conditioning(plan, outcome, measured.hot_operations()),
             content=_content(run_folder),
             devices=devices,

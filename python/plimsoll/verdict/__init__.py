@@ -27,6 +27,7 @@ from plimsoll.documents.verdict import (
     UserEquivalent,
     Verdict,
 )
+from plimsoll.plan.load import has_stages
 from plimsoll.results import backup_recovery
 from plimsoll.verdict import homes, mail, store
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
@@ -164,10 +165,11 @@ def _headline(
 def _shows_what_it_makes(plan: Plan, summary: Summary) -> bool:
     """Whether a rate is worth so many users.
 
-    Not of a run that was cut off, held back, or measured with cold caches.
+    Not of a run that was cut off, held back, measured with cold caches, or over the hours of a day.
     """
     warm = any(phase.kind == "warm_up" and phase.complete for phase in summary.phases)
-    return summary.ending == "complete" and warm and not ceilings(plan)
+    of_one_rate = not any(has_stages(load) for load in plan.run.workloads)
+    return summary.ending == "complete" and warm and of_one_rate and not ceilings(plan)
 
 
 def _throughput(plan: Plan, summary: Summary, equivalents: Sequence[UserEquivalent]) -> str:

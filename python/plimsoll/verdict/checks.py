@@ -18,7 +18,7 @@ from plimsoll.documents.run_spec import FilesInstance, HomesInstance
 from plimsoll.documents.summary import BackupFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
-from plimsoll.verdict import events, files, homes, mail, store, together
+from plimsoll.verdict import events, files, homes, mail, stages, store, together
 from plimsoll.verdict.digits import rates_apart, shown, shown_apart
 from plimsoll.verdict.summary_fields import values_of
 
@@ -46,6 +46,7 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
         checks.append(
             required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent)
         )
+    checks += stages.stage_checks(summary)
     checks += files.window_checks(plan, summary)
     checks += homes.homes_checks(plan, summary)
     checks += events.event_checks(summary)
@@ -360,6 +361,8 @@ def required_iops(required: float, summary: Summary, margin_percent: float = 0) 
     if achieved is not None and summary.ends_below(achieved):
         # What ends during the test does not carry the load that it is required for.
         how = " sustained after a burst"
+    elif any(load.stages for load in summary.load.workloads):
+        how = " on average over the stages"
     elif achieved is not None and round(achieved) < round(summary.total.database_iops):
         how = f" sustained; {summary.total.database_iops:.0f} on average"
     status: Status = NOT_EVALUATED

@@ -63,6 +63,11 @@ where
         self.paused.set(false);
     }
 
+    /// Another rate from a moment on; what was due before it still arrives.
+    pub fn set_rate_at(&self, per_s: f64, at: Nanos) {
+        self.schedule.borrow_mut().set_rate_at(per_s, at);
+    }
+
     /// Nothing arrives until the next [`Gate::set_rate`].
     pub fn pause(&self) {
         self.rate_changes.set(self.rate_changes.get() + 1);

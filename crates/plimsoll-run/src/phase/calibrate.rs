@@ -12,7 +12,7 @@ use crate::events::Level;
 use crate::load::Drive;
 use crate::outcome::Calibration;
 use crate::sampler::Sampler;
-use crate::spec::{LoadSpec, TargetIopsSpec};
+use crate::spec::{LoadSpec, RunSpec, TargetIopsSpec};
 use crate::state::RunState;
 use crate::step::StepCounts;
 
@@ -66,7 +66,7 @@ impl Follower {
             if counts.transactions >= TRANSACTIONS_MIN
                 && let Some(ratio) = counts.io_per_transaction()
             {
-                state.set_rate(number, target_of(state, number).target_iops / ratio);
+                state.set_rate(number, target_of(&state.spec, number).target_iops / ratio);
             }
         }
         Ok(())
@@ -82,7 +82,7 @@ pub async fn act(state: &mut RunState, sampler: &Sampler) -> Result<Vec<Calibrat
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
-    let windows = waiting.iter().map(|number| target_of(state, *number).calibrate_s);
+    let windows = waiting.iter().map(|number| target_of(&state.spec, *number).calibrate_s);
     let window_ns = (windows.fold(0.0, f64::max) * NANOS_PER_SECOND as f64) as Nanos;
     let mut found = Vec::new();
     for number in waiting {
@@ -99,7 +99,8 @@ async fn calibrate(
     number: usize,
     window_ns: Nanos,
 ) -> Result<Calibration, RunError> {
-    let target = target_of(state, number);
+    let spec = state.spec.clone();
+    let target = target_of(&spec, number);
     let workload = state.step_workload(number);
     let mut before: Option<f64> = None;
     let mut windows = 0;
@@ -163,9 +164,9 @@ fn report(state: &RunState, found: &Calibration) {
     }
 }
 
-fn target_of(state: &RunState, number: usize) -> TargetIopsSpec {
-    match &state.spec.workloads[number].load {
-        LoadSpec::TargetIops(spec) => *spec,
+fn target_of(spec: &RunSpec, number: usize) -> &TargetIopsSpec {
+    match &spec.workloads[number].load {
+        LoadSpec::TargetIops(spec) => spec,
         _ => unreachable!("only loads with a target are calibrated"),
     }
 }

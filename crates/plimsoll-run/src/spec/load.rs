@@ -30,7 +30,7 @@ pub struct SessionsSpec {
 }
 
 /// Arrivals at a stated rate.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateSpec {
     /// Transactions per second.
@@ -39,10 +39,23 @@ pub struct RateSpec {
     pub spacing: SpacingSpec,
     /// Open transactions at once, over all arrival loads of the run.
     pub sessions_max: u32,
+    /// What comes of the rate in a measured phase, one stage after the other; absent: all of it.
+    #[serde(default)]
+    pub stages: Vec<StageSpec>,
+}
+
+/// A share of a rate for a while.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageSpec {
+    /// The share.
+    pub rate_percent: f64,
+    /// How long.
+    pub for_s: f64,
 }
 
 /// Arrivals whose rate follows from the database I/O of a transaction, measured while warming up.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetIopsSpec {
     /// Database reads and writes per second.
@@ -55,6 +68,9 @@ pub struct TargetIopsSpec {
     pub io_per_transaction_assumed: f64,
     /// How long one measurement of it takes.
     pub calibrate_s: f64,
+    /// What comes of the rate in a measured phase, one stage after the other; absent: all of it.
+    #[serde(default)]
+    pub stages: Vec<StageSpec>,
 }
 
 /// A search for the highest rate, or for the most sessions.
@@ -174,6 +190,15 @@ impl LoadSpec {
         }
     }
 
+    /// What comes of its rate in a measured phase, one after the other; none where all of it does.
+    pub fn stages(&self) -> &[StageSpec] {
+        match self {
+            LoadSpec::Rate(spec) => &spec.stages,
+            LoadSpec::TargetIops(spec) => &spec.stages,
+            LoadSpec::Sessions(_) | LoadSpec::Search(_) => &[],
+        }
+    }
+
     /// Whether the database I/O of this load must be told from that of others.
     pub fn counts_database_io(&self) -> bool {
         matches!(self, LoadSpec::TargetIops(_) | LoadSpec::Search(_))
@@ -191,6 +216,10 @@ impl LoadSpec {
                 Err(format!("{name} is {value}; take a number above zero"))
             }
         };
+        for stage in self.stages() {
+            positive("rate_percent of a stage", stage.rate_percent)?;
+            positive("for_s of a stage", stage.for_s)?;
+        }
         match self {
             LoadSpec::Sessions(spec) => positive("sessions", f64::from(spec.sessions)),
             LoadSpec::Rate(spec) => {

@@ -9,6 +9,7 @@ mod phase_end;
 mod precondition;
 mod real_knee;
 mod search;
+mod stages;
 mod stalling;
 mod start_together;
 mod support;

@@ -54,3 +54,32 @@ fn the_seed_decides() {
     assert_eq!(one, due(&mut schedule(5, Spacing::Poisson, 50.0), 1000));
     assert_ne!(one, due(&mut schedule(6, Spacing::Poisson, 50.0), 1000));
 }
+
+/// A day has busy and calm hours: each arrival keeps the rate of the moment at which it is due, and
+/// one that is waited for long does not sleep through the change.
+#[test]
+fn announced_rates_begin_when_they_were_announced_for() {
+    let second = NANOS_PER_SECOND;
+    let mut regular = schedule(7, Spacing::Regular, 2.0);
+    regular.set_rate_at(10.0, 1_250 * second / 1_000);
+    regular.set_rate_at(0.5, 2 * second);
+    let found: Vec<_> = due(&mut regular, 12).iter().map(|due| due / 1_000_000).collect();
+    // Half of a gap of 500 ms has passed at 1,250 ms; half of one of 100 ms passes by 1,300 ms.
+    assert_eq!(found, [500, 1000, 1300, 1400, 1500, 1600, 1700, 1800, 1900, 2000, 4000, 6000]);
+    let mut poisson = schedule(8, Spacing::Poisson, 100.0);
+    for minute in 1..=40 {
+        let per_s = if minute % 2 == 1 { 1.0 } else { 100.0 };
+        poisson.set_rate_at(per_s, minute * 60 * second);
+    }
+    let mut counts = [0.0; 2];
+    loop {
+        let minute = poisson.next_due() / (60 * second);
+        if minute >= 40 {
+            break;
+        }
+        counts[(minute % 2) as usize] += 1.0;
+    }
+    for (count, expected) in counts.into_iter().zip([120_000.0_f64, 1_200.0]) {
+        assert!((count - expected).abs() < 4.0 * expected.sqrt(), "{count} of {expected}");
+    }
+}

@@ -23,8 +23,10 @@ from typing import Literal
 
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
+from plimsoll.documents.document import ABSENT
 from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
 from plimsoll.workloads.records import DATABASE_KEYS
+from plimsoll.workloads.stages import STAGE_KEYS, stages_of
 from plimsoll.workloads.store.address import HINT as HINT_OF_ADDRESS
 from plimsoll.workloads.store.address import Address, StoreAddressError, parse
 from plimsoll.workloads.store.rate import sessions_of
@@ -126,7 +128,7 @@ REVIEW_FIELDS = (
 #: What may be said of a store in a database that is not ours.
 CLIENT_KEYS = ("name", "target", "backend", "weight", "password_file", "ca_file", *INSTANCE_FIELDS)
 #: What may be said of a load on a store.
-LOAD_KEYS = ("sessions", "shared", "users", "transactions_per_s", "spacing")
+LOAD_KEYS = ("sessions", "shared", "users", "transactions_per_s", "spacing", *STAGE_KEYS)
 
 
 def megabytes(given: Given, index: int, collector: Collector) -> int:
@@ -271,7 +273,7 @@ def _server(address: Address, given: Given) -> spec.ServerSpec:
 
 
 def workload(
-    common: Given, given: Given, sessions_max: int, index: int, collector: Collector
+    common: Given, given: Given, plan: Given, index: int, collector: Collector
 ) -> spec.StoreWorkload:
     """The keys of a workload that only this family has, its load among them."""
     value = {
@@ -282,7 +284,7 @@ def workload(
     return spec.StoreWorkload(
         **common,
         family="store",
-        load=_load(given["load"], sessions_max, ("workload", index, "load"), collector),
+        load=_load(given["load"], plan, ("workload", index, "load"), collector),
         think_s=float(value["think_s"]),
         new_customers_percent=float(value["new_customers_percent"]),
         searches_mean=int(value["searches_mean"]),
@@ -293,7 +295,7 @@ def workload(
 
 
 def _load(
-    given: Given | None, sessions_max: int, path: tuple[str | int, ...], collector: Collector
+    given: Given | None, plan: Given, path: tuple[str | int, ...], collector: Collector
 ) -> spec.SessionsLoad | spec.RateLoad:
     """Sessions, users that stand for sessions, or arrivals."""
     load = {key: value for key, value in (given or {}).items() if value is not None}
@@ -308,6 +310,16 @@ def _load(
     if "transactions_per_s" in load:
         spacing = load.get("spacing", settings.ARRIVALS["spacing"])
         rate = float(load["transactions_per_s"])
-        return spec.RateLoad(transactions_per_s=rate, spacing=spacing, sessions_max=sessions_max)
+        return spec.RateLoad(
+            transactions_per_s=rate,
+            spacing=spacing,
+            sessions_max=plan["sessions_max"],
+            stages=stages_of(load, plan["sample_interval_ms"], path, collector) or ABSENT,
+        )
+    for key in STAGE_KEYS:
+        if key in load:
+            collector.add(
+                (*path, key), "means nothing for sessions", "write transactions_per_s, or remove it"
+            )
     sessions = sessions_of(int(load["users"])) if "users" in load else int(load.get("sessions", 1))
     return spec.SessionsLoad(sessions=sessions, shared=True)
