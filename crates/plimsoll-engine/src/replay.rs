@@ -96,6 +96,8 @@ pub struct Replayer {
     pending: PendingTrees,
     transaction_max: u64,
     damage: BTreeMap<PageKey, PageDamage>,
+    /// Pages that were damaged in the file and have been made again.
+    mended: BTreeSet<PageKey>,
     /// The latest record that gives the whole content of a page: until the page is written, redo
     /// may not start later.
     contents: BTreeMap<PageKey, Lsn>,
@@ -148,6 +150,7 @@ impl Replayer {
             pending: PendingTrees::default(),
             transaction_max: 0,
             damage: BTreeMap::new(),
+            mended: BTreeSet::new(),
             contents: BTreeMap::new(),
             last: None,
             under_way: None,
@@ -481,7 +484,9 @@ impl Replayer {
                 frame
             }
             Err(damage) if makes_anew => {
-                self.statistics.mended += u64::from(damage != PageDamage::Uninitialized);
+                if damage != PageDamage::Uninitialized {
+                    self.note_mended(key);
+                }
                 self.damage.remove(&key);
                 self.blank_frame(database, key)
             }
@@ -499,6 +504,23 @@ impl Replayer {
         }
         self.mark_dirty(&frame, start, end);
         self.statistics.applied += 1;
+        Ok(())
+    }
+
+    fn note_mended(&mut self, key: PageKey) {
+        self.statistics.mended += 1;
+        self.mended.insert(key);
+    }
+
+    /// Begins to write the pages that were made again. Until that is done the damage is in the
+    /// file: whoever reads it there, as backups and maintenance do, takes a sound database for a
+    /// damaged one.
+    async fn write_mended(&mut self) -> Result<()> {
+        for key in std::mem::take(&mut self.mended) {
+            if let Some(database) = self.databases.get(key.database) {
+                self.writeback.start_write(&database, key).await?;
+            }
+        }
         Ok(())
     }
 
@@ -534,11 +556,13 @@ impl Replayer {
         let known_damaged = self.damage.remove(&key).is_some();
         let frame = match self.load(&database, image.page).await? {
             Ok(frame) => {
-                self.statistics.mended += u64::from(known_damaged);
+                if known_damaged {
+                    self.note_mended(key);
+                }
                 frame
             }
             Err(_) => {
-                self.statistics.mended += 1;
+                self.note_mended(key);
                 self.blank_frame(&database, key)
             }
         };
@@ -582,8 +606,11 @@ impl Replayer {
         let pending = &self.pending;
         self.to_purge.retain(|row| !pending.is_gone(&row.tree));
         let restored = self.restore_kinds().await;
+        let written = self.write_mended().await;
+        // Which waits for the writes, too.
         self.stop().await;
         restored?;
+        written?;
         self.writeback.log.check()?;
         self.check_damage()?;
         Ok(Replayed {

@@ -631,6 +631,13 @@ fn chains_of_lives_and_restores_leave_what_was_committed() {
     worlds(30);
 }
 
+/// A world in which something was wrong once: a backup read a page that recovery had made again and
+/// not yet written.
+#[test]
+fn worlds_that_found_a_fault() {
+    world(20_261_128_070_200);
+}
+
 /// The same for as many worlds as told.
 #[test]
 #[ignore = "slow: make simulate runs it"]
