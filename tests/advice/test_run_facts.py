@@ -298,7 +298,7 @@ def test_STO_12_a_target_that_holds_the_system_is_flagged(tmp_path: Path) -> Non
 
 def test_bad_run_folders_are_refused(tmp_path: Path) -> None:
     """An empty folder, broken JSON, and JSON that is no object."""
-    with pytest.raises(InputError, match="none of its files is there"):
+    with pytest.raises(InputError, match="holds no run"):
         run_subjects(tmp_path)
     (tmp_path / "verdict.json").write_text('{\n"result": }')
     with pytest.raises(InputError, match=r"verdict.json:2: is not valid JSON"):

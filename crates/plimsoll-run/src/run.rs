@@ -264,7 +264,10 @@ async fn follow_phase(
     let complete = result.is_ok();
     let (found, ended) = match result {
         Ok(found) => (found, Ok(())),
-        Err(error) => (PhaseResult::default(), Err(error)),
+        // What a load went through is known however the phase ended.
+        Err(error) => {
+            (PhaseResult { stages: state.take_stages(), ..PhaseResult::default() }, Err(error))
+        }
     };
     finish_phase(progress, state, phase, complete, found);
     state.run.report_once(Level::Info, "phase_ended", format!("{kind} ended"));

@@ -17,8 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::RunError;
 
 pub use load::{
-    CriterionSpec, LoadSpec, SearchGoal, SearchSpec, SpacingSpec, StageSpec, StatisticSpec,
-    TargetIopsSpec,
+    CriterionSpec, LoadSpec, SearchGoal, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec,
 };
 pub use modelled::{ModelledSpec, PlaceSpec};
 

@@ -10,7 +10,7 @@ use crate::backend::OpenBackends;
 use crate::context::RunContext;
 use crate::family::Families;
 use crate::load::{Drive, LoadInstance, LoadStart, RunningLoad, note_idle};
-use crate::outcome::{DatabaseState, RecoveryResult};
+use crate::outcome::{DatabaseState, LoadStage, RecoveryResult};
 use crate::recorder::{Key, StepFigures};
 use crate::sampler::Sampler;
 use crate::spec::{LoadSpec, RunSpec, WorkloadSpec};
@@ -33,6 +33,8 @@ pub struct RunState {
     /// What presses in the place of what the plan says, for workloads whose rate was measured or
     /// found.
     pub drives: BTreeMap<usize, Drive>,
+    /// Stages of loads that have begun in this phase.
+    pub stages: Vec<LoadStage>,
     /// The sessions that all arrivals share.
     pool: Rc<Permits>,
 }
@@ -45,6 +47,7 @@ impl RunState {
         RunState {
             pool: Rc::new(Permits::new(pool as usize)),
             drives: BTreeMap::new(),
+            stages: Vec::new(),
             spec,
             run,
             families,
@@ -229,6 +232,14 @@ impl RunState {
         if let Some(load) = self.load_of(number) {
             load.note_rate(per_s * self.share(number));
         }
+    }
+
+    /// The stages that have begun, each of which has ended by now.
+    pub fn take_stages(&mut self) -> Vec<LoadStage> {
+        let now = self.run.handle.now();
+        let mut stages = std::mem::take(&mut self.stages);
+        stages.iter_mut().for_each(|stage| stage.end_ns = stage.end_ns.min(now));
+        stages
     }
 
     /// What of a workload falls to this shard.

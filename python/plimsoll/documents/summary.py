@@ -106,8 +106,9 @@ class StageFigures(Document):
         stage: which of the load's stages, from 1; they may come more than once.
         rate_percent: the share of the load's rate.
         start_s: when it began, on the clock of the run.
+        scheduled_s: how long it lasted.
         seconds: of the samples that are counted; 0 where none lies in it whole.
-        offered_per_s: transactions that arrived per second.
+        offered_per_s: transactions that were due per second.
         completed_per_s: transactions that completed per second.
         response_ms_mean: from when a transaction was due.
         database_iops: reads and writes of the load's instances.
@@ -117,6 +118,7 @@ class StageFigures(Document):
     stage: int
     rate_percent: float
     start_s: float
+    scheduled_s: float
     seconds: float
     offered_per_s: float
     completed_per_s: float | None

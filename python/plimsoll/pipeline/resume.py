@@ -21,6 +21,7 @@ from plimsoll.files.damage import reading
 from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 from plimsoll.pipeline import background, forecast, qualify
+from plimsoll.plan.load import has_stages
 from plimsoll.run import resume as gaps
 
 
@@ -130,6 +131,9 @@ def left_to_do(run_folder: Path, *, again: bool, listener: Listener) -> tuple[Pl
     plan, remarks = gaps.find_storage(recorded, folder.read_json(run_folder / folder.ENVIRONMENT))
     for remark in remarks:
         listener.note(remark)
+    if not again and any(has_stages(workload) for workload in plan.run.workloads):
+        listener.note("its load goes through stages, so all of them are measured once more")
+        again = True
     if again:
         plan = gaps.whole_plan(run_folder, plan)
         # What was done before an earlier gap is done; only what was measured is measured again.

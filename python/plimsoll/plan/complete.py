@@ -60,7 +60,6 @@ from plimsoll.workloads.files import fields as files
 from plimsoll.workloads.homes import fields as homes
 from plimsoll.workloads.mail import fields as mail
 from plimsoll.workloads.mail import stored
-from plimsoll.workloads.stages import share_carried
 from plimsoll.workloads.store import fields as store
 
 MIB = 1024 * 1024
@@ -666,6 +665,9 @@ def _required_iops(
 
     Users of files have a window instead.
     """
+    if any(loads.has_stages(workload) for workload in workloads):
+        # Each stage must complete what is due in it; a mean of them says nothing.
+        return None
     if not asked:
         return _iops_of_users(plan, workloads)
     wanted = [item.target_iops for item in asked.values() if item.window_iops_per_user is None]
@@ -682,14 +684,7 @@ def _iops_of_users(plan: Given, workloads: Sequence[spec.WorkloadSpec]) -> float
     """
     in_users = {given["name"] for given in plan["workload"] if (given["load"] or {}).get("users")}
     aimed = [workload.load for workload in workloads if workload.name in in_users]
-    measured_s = [
-        phase["duration_s"] or 0.0 for phase in plan["phase"] if phase["kind"] == "measure"
-    ]
-    stated = [
-        load.target_iops * share_carried(load.stages, measured_s)
-        for load in aimed
-        if isinstance(load, spec.TargetIopsLoad)
-    ]
+    stated = [load.target_iops for load in aimed if isinstance(load, spec.TargetIopsLoad)]
     return (
         loads.required_of_aimed(sum(stated)) if stated and len(stated) == len(workloads) else None
     )

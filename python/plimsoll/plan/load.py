@@ -37,6 +37,9 @@ GUIDANCE = {
     "2019": "exchange_2019",
 }
 
+#: More stages are put together where a load is described.
+STAGES_TOLD_MAX = 6
+
 LOAD_FIELDS = {
     "sessions": Field(
         Number(1, 100_000, whole=True), meaning="sessions; with search, those of the warm-up"
@@ -265,8 +268,15 @@ def _in_stages(load: spec.TargetIopsLoad | spec.RateLoad) -> str:
     """What of it comes when, in words."""
     if not load.stages:
         return ""
+    if len(load.stages) <= STAGES_TOLD_MAX:
+        told = ", ".join(f"{stage.rate_percent:g} % for {stage.for_s:g} s" for stage in load.stages)
+        return f": {told}"
     shares = [stage.rate_percent for stage in load.stages]
-    return f", in {len(shares)} stages of {min(shares):g} to {max(shares):g} % of it"
+    lasts_s = sum(stage.for_s for stage in load.stages)
+    return (
+        f", in {len(shares)} stages of {min(shares):g} to {max(shares):g} % of it, {lasts_s:g} s "
+        f"in all"
+    )
 
 
 def _of_whom(load: spec.SessionsLoad | spec.SearchedLoad) -> str:
@@ -294,12 +304,21 @@ def mistakes_of_phases(
 
     A target that is never measured, a search that never happens.
     """
-    if plan["event"] and any(has_stages(workload) for workload in workloads):
-        collector.add(
-            ("event",),
-            "is told by what the rate was before, which stages change",
-            "stage events on a load of one rate",
-        )
+    if any(has_stages(workload) for workload in workloads):
+        for key, why, hint in (
+            (
+                "event",
+                "is told by what the rate was before, which stages change",
+                "stage events on a load of one rate",
+            ),
+            (
+                "required_iops",
+                "is the rate of a whole run, which stages change",
+                "leave it out: each stage must complete what is due in it",
+            ),
+        ):
+            if plan[key]:
+                collector.add((key,), why, hint)
     names = [workload.name for workload in workloads]
     warmed: set[str] = set()
     searched: set[str] = set()

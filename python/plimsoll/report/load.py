@@ -55,7 +55,7 @@ def _stages(workload: WorkloadFigures) -> Table:
         "Stage",
         "Of the rate",
         "From s",
-        "Arrived/s",
+        "Due/s",
         "Completed/s",
         "Response ms",
         "Database IOPS",
@@ -80,7 +80,7 @@ def _stages(workload: WorkloadFigures) -> Table:
         f"Stages of {workload.name}",
         headings,
         rows,
-        "Means over the samples that lie in a stage whole. What arrives in one stage and completes "
+        "Means over the samples that lie in a stage whole. What is due in one stage and completes "
         "in the next counts where it completes.",
     )
 

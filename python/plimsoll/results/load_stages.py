@@ -90,6 +90,7 @@ def _figures(stage: LoadStageOutcome, sums: Sums) -> StageFigures:
         stage=stage.stage,
         rate_percent=stage.rate_percent,
         start_s=stage.start_ns / NS_PER_S,
+        scheduled_s=(stage.end_ns - stage.start_ns) / NS_PER_S,
         seconds=seconds,
         offered_per_s=stage.transactions_per_s,
         completed_per_s=per_s("operation"),

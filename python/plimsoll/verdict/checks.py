@@ -46,7 +46,7 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
         checks.append(
             required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent)
         )
-    checks += stages.stage_checks(summary)
+    checks += stages.stage_checks(plan, summary)
     checks += files.window_checks(plan, summary)
     checks += homes.homes_checks(plan, summary)
     checks += events.event_checks(summary)
@@ -361,8 +361,6 @@ def required_iops(required: float, summary: Summary, margin_percent: float = 0) 
     if achieved is not None and summary.ends_below(achieved):
         # What ends during the test does not carry the load that it is required for.
         how = " sustained after a burst"
-    elif any(load.stages for load in summary.load.workloads):
-        how = " on average over the stages"
     elif achieved is not None and round(achieved) < round(summary.total.database_iops):
         how = f" sustained; {summary.total.database_iops:.0f} on average"
     status: Status = NOT_EVALUATED

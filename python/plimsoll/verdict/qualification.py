@@ -16,6 +16,7 @@ from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.documents.summary import Summary
 from plimsoll.plan.fill_level import far_below_design
 from plimsoll.verdict.digits import shown
+from plimsoll.verdict.stages import stages_missing
 from plimsoll.workloads.mail.fields import is_storage
 
 #: How the beginnings of these sentences read: of the disk's remark, and of the probe's warning.
@@ -107,6 +108,7 @@ def warnings_of(summary: Summary) -> list[str]:
         *_tails(summary),
         *_unfinished(summary),
         *_rising(summary),
+        *stages_missing(summary),
         *_unanswered(summary),
     ]
 

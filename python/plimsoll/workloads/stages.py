@@ -9,8 +9,6 @@ Each stage is a share of what the load asks for. They follow one another in ever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.inputs.schema import Collector, Field, Given, Number, Tables, Text
@@ -76,34 +74,3 @@ def stages_of(
             "make it longer, or lower sample_interval_ms",
         )
     return found
-
-
-def share_carried(stages: Sequence[spec.LoadStage], durations_s: Iterable[float]) -> float:
-    """The mean share of its rate that a load asks for in its measured phases.
-
-    >>> half = spec.LoadStage(rate_percent=50, for_s=20)
-    >>> whole = spec.LoadStage(rate_percent=100, for_s=10)
-    >>> share_carried([half, whole], [60]), share_carried([half, whole], [20])
-    (0.6666666666666666, 0.5)
-    >>> share_carried([], [60])
-    1.0
-
-    Args:
-        stages: of the load, in order.
-        durations_s: how long each phase measures.
-    """
-    durations = list(durations_s)
-    if not stages or not sum(durations):
-        return 1.0
-    return sum(_asked_s(stages, duration) for duration in durations) / sum(durations)
-
-
-def _asked_s(stages: Sequence[spec.LoadStage], duration_s: float) -> float:
-    """For how long all of the rate would ask for as much as the stages do in a phase."""
-    cycle_s = sum(stage.for_s for stage in stages)
-    whole, left = divmod(duration_s, cycle_s)
-    asked = whole * sum(stage.for_s * stage.rate_percent / 100 for stage in stages)
-    for stage in stages:
-        asked += min(stage.for_s, left) * stage.rate_percent / 100
-        left = max(left - stage.for_s, 0.0)
-    return asked

@@ -319,7 +319,8 @@ impl Session {
         let breaks_rule =
             given.iter().any(|(name, value)| value.is_none() && state.columns[name].is_required);
         let updated = table.update(transaction, key, &values).await;
-        if breaks_rule {
+        // A row that a dropped transaction still has is refused before anything else.
+        if breaks_rule && !matches!(updated, Err(EngineError::WriteConflict)) {
             assert!(matches!(updated, Err(EngineError::BadRow(_))), "{updated:?}");
             self.books.borrow_mut().meet("nulls that were refused");
             return Ok(row);

@@ -1,13 +1,14 @@
 //! Lets the workloads run for a stated time. The samples that close inside it are what is judged.
 //! A load with stages goes through them one after the other, and anew when they have ended.
 
+use std::collections::VecDeque;
+
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 
 use crate::RunError;
 use crate::events::Level;
 use crate::load::Drive;
 use crate::outcome::{LoadStage, PhaseResult};
-use crate::spec::StageSpec;
 use crate::state::RunState;
 
 pub async fn act(
@@ -22,19 +23,18 @@ pub async fn act(
         });
     }
     let end = state.run.handle.now() + nanos(duration_s);
-    let mut staged = Staged::of(state);
-    let mut stages = Vec::new();
+    let mut staged = Staged::of(state, end);
     while state.run.handle.now() < end {
         let mut until = end;
         for load in &mut staged {
-            stages.extend(load.go_on(state, end));
-            until = until.min(load.next_at);
+            until = until.min(load.go_on(state));
         }
         state.load_for(until.saturating_sub(state.run.handle.now())).await?;
     }
     for load in &staged {
         state.note_rate(load.number, load.per_s);
     }
+    let stages = state.take_stages();
     Ok(PhaseResult { databases: state.databases(), stages, ..PhaseResult::default() })
 }
 
@@ -45,70 +45,72 @@ fn nanos(seconds: f64) -> Nanos {
 /// A load that goes through stages.
 struct Staged {
     number: usize,
-    stages: Vec<StageSpec>,
     /// All of its rate.
     per_s: f64,
-    /// Stages that have begun.
-    begun: usize,
-    /// When the next one does.
-    next_at: Nanos,
+    /// Those that have not begun, the next one first.
+    to_come: VecDeque<LoadStage>,
+    end: Nanos,
 }
 
 impl Staged {
-    /// Those of the loads that run.
-    fn of(state: &RunState) -> Vec<Staged> {
-        let next_at = state.run.handle.now();
-        let of_load = |number: usize| {
-            let stages = state.spec.workloads[number].load.stages().to_vec();
-            match state.drive(number) {
-                Drive::Arrivals { per_s, .. } if !stages.is_empty() => {
-                    Some(Staged { number, stages, per_s, begun: 0, next_at })
+    /// Those of the loads that run, in a phase that begins now. All of their rates are announced:
+    /// an arrival that is drawn in a calm stage must not pass over the busy ones behind it.
+    fn of(state: &RunState, end: Nanos) -> Vec<Staged> {
+        let found: Vec<_> =
+            state.running.iter().filter_map(|number| Staged::new(state, *number, end)).collect();
+        for load in &found {
+            for (place, stage) in load.to_come.iter().enumerate() {
+                match place {
+                    // What waited before is not part of what is measured.
+                    0 => state.set_rate(load.number, stage.transactions_per_s),
+                    _ => state.set_rate_at(load.number, stage.transactions_per_s, stage.start_ns),
                 }
-                _ => None,
             }
-        };
-        state.running.iter().filter_map(|number| of_load(*number)).collect()
+            state.set_rate_at(load.number, load.per_s, end);
+        }
+        found
     }
 
-    /// The stage that follows those that have begun, and its rate.
-    fn next(&self) -> (usize, f64) {
-        let place = self.begun % self.stages.len();
-        (place, self.per_s * self.stages[place].rate_percent / 100.0)
+    fn new(state: &RunState, number: usize, end: Nanos) -> Option<Staged> {
+        let workload = &state.spec.workloads[number];
+        let Drive::Arrivals { per_s, .. } = state.drive(number) else { return None };
+        let mut start_ns = state.run.handle.now();
+        let mut to_come = VecDeque::new();
+        for (place, stage) in workload.load.stages().iter().enumerate().cycle() {
+            if start_ns >= end {
+                break;
+            }
+            let end_ns = (start_ns + nanos(stage.for_s)).min(end);
+            to_come.push_back(LoadStage {
+                workload: workload.name.clone(),
+                stage: place as u32 + 1,
+                rate_percent: stage.rate_percent,
+                transactions_per_s: per_s * stage.rate_percent / 100.0,
+                start_ns,
+                end_ns,
+            });
+            start_ns = end_ns;
+        }
+        (!to_come.is_empty()).then_some(Staged { number, per_s, to_come, end })
     }
 
-    /// Begins the next stage if it is time, of a phase that ends at `end`. The rate behind it is
-    /// announced, so that no arrival is drawn beyond its end.
-    fn go_on(&mut self, state: &RunState, end: Nanos) -> Option<LoadStage> {
-        let start_ns = self.next_at;
-        if state.run.handle.now() < start_ns {
-            return None;
+    /// Notes the stages that have begun; when the next one does.
+    fn go_on(&mut self, state: &mut RunState) -> Nanos {
+        while let Some(stage) =
+            self.to_come.pop_front_if(|stage| stage.start_ns <= state.run.handle.now())
+        {
+            state.note_rate(self.number, stage.transactions_per_s);
+            let text = format!(
+                "workload {}: stage {} of {}, {} % of its rate, {:.2} transactions/s",
+                stage.workload,
+                stage.stage,
+                state.spec.workloads[self.number].load.stages().len(),
+                stage.rate_percent,
+                stage.transactions_per_s
+            );
+            state.run.report_once(Level::Info, "stage_began", text);
+            state.stages.push(stage);
         }
-        let (place, per_s) = self.next();
-        let stage = self.stages[place];
-        if self.begun == 0 {
-            // What waited before is not part of what is measured.
-            state.set_rate(self.number, per_s);
-        }
-        state.note_rate(self.number, per_s);
-        self.begun += 1;
-        self.next_at += nanos(stage.for_s);
-        let behind = if self.next_at < end { self.next().1 } else { self.per_s };
-        state.set_rate_at(self.number, behind, self.next_at.min(end));
-        let workload = state.spec.workloads[self.number].name.clone();
-        let text = format!(
-            "workload {workload}: stage {} of {}, {} % of its rate, {per_s:.2} transactions/s",
-            place + 1,
-            self.stages.len(),
-            stage.rate_percent
-        );
-        state.run.report_once(Level::Info, "stage_began", text);
-        Some(LoadStage {
-            workload,
-            stage: place as u32 + 1,
-            rate_percent: stage.rate_percent,
-            transactions_per_s: per_s,
-            start_ns,
-            end_ns: self.next_at.min(end),
-        })
+        self.to_come.front().map_or(self.end, |stage| stage.start_ns)
     }
 }

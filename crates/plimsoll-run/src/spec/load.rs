@@ -44,6 +44,9 @@ pub struct RateSpec {
     pub stages: Vec<StageSpec>,
 }
 
+/// Shorter stages would be without end in a phase.
+const STAGE_S_MIN: f64 = 0.001;
+
 /// A share of a rate for a while.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -218,7 +221,10 @@ impl LoadSpec {
         };
         for stage in self.stages() {
             positive("rate_percent of a stage", stage.rate_percent)?;
-            positive("for_s of a stage", stage.for_s)?;
+            if !(stage.for_s.is_finite() && stage.for_s >= STAGE_S_MIN) {
+                let given = stage.for_s;
+                return Err(format!("for_s of a stage is {given}; take {STAGE_S_MIN} or more"));
+            }
         }
         match self {
             LoadSpec::Sessions(spec) => positive("sessions", f64::from(spec.sessions)),

@@ -89,3 +89,33 @@ fn what_a_stage_leaves_undone_is_done_in_the_next() {
     let all = calm + busy + after;
     assert!((all - 1_500.0).abs() < 4.0 * 1_500.0_f64.sqrt(), "{counts:?}");
 }
+
+/// An hour in which nearly nothing arrives must not carry its silence into the busy ones behind it.
+#[test]
+fn a_calm_stage_does_not_swallow_the_next() {
+    let stages = [(100.0, 20.0), (0.1, 5.0), (0.1, 5.0), (100.0, 20.0), (0.1, 5.0), (100.0, 20.0)];
+    let ran = ran(staged(rate(10.0, 8), &stages), 75.0);
+    for stage in &ran.outcome.phases[MEASURE as usize].result.stages {
+        let expected = stage.rate_percent / 100.0 * 200.0;
+        let count = completed(&ran, stage.start_ns, stage.end_ns);
+        let chance = 4.0 * expected.sqrt().max(1.0);
+        assert!((count - expected).abs() <= chance, "{count} of {expected}: {stage:?}");
+    }
+}
+
+/// Whatever ends a phase, what it went through is known.
+#[test]
+fn the_stages_of_a_phase_that_failed_are_known() {
+    let disk = constant(NANOS_PER_MILLISECOND);
+    let mut failing =
+        plimsoll_io::FaultRule::new(plimsoll_io::Effect::Fail(plimsoll_io::DiskErrorKind::Medium));
+    failing.from_ns = 60 * NANOS_PER_SECOND;
+    disk.inject(failing);
+    let load = staged(rate(50.0, 8), &[(50.0, 20.0), (100.0, 500.0)]);
+    let ran = run(&disk.clock().clone(), disk, &spec("raw_files", load, 500.0));
+    assert!(ran.outcome.error.is_some());
+    let phase = &ran.outcome.phases[MEASURE as usize];
+    let stages: Vec<_> = phase.result.stages.iter().map(|stage| stage.stage).collect();
+    assert_eq!(stages, [1, 2]);
+    assert!(phase.result.stages[1].end_ns <= phase.end_ns);
+}

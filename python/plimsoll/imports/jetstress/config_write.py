@@ -22,6 +22,7 @@ from plimsoll.inputs.mistakes import InputError, Mistake
 from plimsoll.inputs.schema import require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.plan.complete import READERS, complete_plan
+from plimsoll.plan.load import has_stages
 
 #: What the published files of 2013 say where a plan has nothing to say.
 USUAL: Fields = {
@@ -139,6 +140,15 @@ def _refuse_several(document: LocatedFile, run: spec.RunSpec) -> None:
                 "load",
                 "is a rate of transactions",
                 "the tool has no such field; write sessions or users",
+            )
+        )
+    elif has_stages(run.record_workloads[0]):
+        mistakes.append(
+            Mistake(
+                document.line_of(("workload",)),
+                "load",
+                "goes through stages",
+                "the tool has one rate for the whole test; leave the stages out",
             )
         )
     if mistakes:
