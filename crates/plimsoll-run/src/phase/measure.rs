@@ -96,9 +96,9 @@ impl Staged {
 
     /// Notes the stages that have begun; when the next one does.
     fn go_on(&mut self, state: &mut RunState) -> Nanos {
-        while let Some(stage) =
-            self.to_come.pop_front_if(|stage| stage.start_ns <= state.run.handle.now())
-        {
+        let now = state.run.handle.now();
+        while self.to_come.front().is_some_and(|stage| stage.start_ns <= now) {
+            let Some(stage) = self.to_come.pop_front() else { break };
             state.note_rate(self.number, stage.transactions_per_s);
             let text = format!(
                 "workload {}: stage {} of {}, {} % of its rate, {:.2} transactions/s",
