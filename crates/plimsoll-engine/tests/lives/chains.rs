@@ -559,6 +559,8 @@ fn put_back(disk: &Rc<MemoryDisk>, end: End, books: &mut Books) {
         for path in log {
             files.delete(&PathBuf::from("/").join(path), Context::default()).await.unwrap();
         }
+        // Whoever restores makes that durable, or the log comes back with the power.
+        files.sync_directory(std::path::Path::new(LOG), Context::default()).await.unwrap();
     });
     for (path, bytes) in &copy.log {
         disk.load(path, bytes);
