@@ -13,6 +13,8 @@ use crate::rig::{ADDRESS, Party, SERVER_PEM, TIMEOUT_NS};
 /// Both ends of a session and the wire between them take at most so much of memory while it is
 /// idle. The bar for our end alone is 40 KiB.
 const BYTES_PER_SESSION_MAX: u64 = 20 << 10;
+/// Names how many sessions the process of its own opens.
+const SESSIONS_WANTED: &str = "PLIMSOLL_IDLE_SESSIONS";
 /// Sessions that are there before memory is looked at, so that what all share is not counted.
 const FIRST: usize = 200;
 /// Rows of the page that each user has seen.
@@ -122,7 +124,24 @@ fn bytes_of_idle(sessions: usize) -> u64 {
     executor.run(work).expect("something always happens next")
 }
 
+/// Other tests of this program take memory and give it back meanwhile, so this is measured in a
+/// process of its own.
 fn check(sessions: usize) {
+    let program = std::env::current_exe().expect("this program");
+    let mut alone = std::process::Command::new(program);
+    alone.args(["--ignored", "--nocapture", "--exact", "idle::sessions_in_a_process_of_their_own"]);
+    let ended = alone.env(SESSIONS_WANTED, sessions.to_string()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stdout);
+    print!("{said}");
+    assert!(ended.status.success() && said.contains("bytes of memory each"), "{said}");
+}
+
+#[test]
+#[ignore = "by itself: the tests of this file start it"]
+#[expect(clippy::disallowed_methods, reason = "how many is said by the test that starts this one")]
+fn sessions_in_a_process_of_their_own() {
+    let wanted = std::env::var(SESSIONS_WANTED).unwrap_or("1000".into());
+    let sessions = wanted.parse().expect("a number");
     let bytes = bytes_of_idle(sessions);
     println!("{sessions} idle sessions: {bytes} bytes of memory each, both ends together");
     assert!(bytes > 0 && bytes <= BYTES_PER_SESSION_MAX, "{bytes} bytes each");

@@ -153,13 +153,29 @@ impl FileSystem {
         Ok(Answer::Buffer(wanted.buffer))
     }
 
-    /// Stores a random choice of the write's atomic units.
+    /// Stores a random choice of the write's atomic units. Within the file they are one write, as
+    /// they were asked for: each by itself would cover a part of a larger physical sector only.
     fn store_some(&self, wanted: &Wanted, random: &mut Random) {
         let keeping = self.keeping(wanted.durability);
-        for (at, part) in units(wanted.offset, &wanted.buffer, self.atomic_write_bytes()) {
-            if random.below(2) == 0 {
-                wanted.inode.borrow_mut().write(at, part, keeping);
+        let mut inode = wanted.inode.borrow_mut();
+        let (start, length) = (wanted.offset, wanted.buffer.len());
+        let is_within = start + length as u64 <= inode.length_bytes
+            && !inode.is_unreadable(start, length as u64);
+        let mut mixed = vec![0; length];
+        inode.chunks.read(start, &mut mixed);
+        for (at, part) in units(start, &wanted.buffer, self.atomic_write_bytes()) {
+            if random.below(2) != 0 {
+                continue;
             }
+            if is_within {
+                let first = (at - start) as usize;
+                mixed[first..first + part.len()].copy_from_slice(part);
+            } else {
+                inode.write(at, part, keeping);
+            }
+        }
+        if is_within {
+            inode.write(start, &mixed, keeping);
         }
     }
 
