@@ -126,6 +126,7 @@ fn bytes_of_idle(sessions: usize) -> u64 {
 
 /// Other tests of this program take memory and give it back meanwhile, so this is measured in a
 /// process of its own.
+#[expect(clippy::disallowed_types, reason = "the program that is started is this one")]
 fn check(sessions: usize) {
     let program = std::env::current_exe().expect("this program");
     let mut alone = std::process::Command::new(program);
