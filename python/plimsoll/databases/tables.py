@@ -100,15 +100,20 @@ def copy_database(file: StrPath, target: StrPath) -> None:
     try:
         if not file.is_file():
             raise FolderError(f"{printable(file)}: there is no such file; only files can be copied")
-        with file.open("rb") as source, target.open("xb") as copy:
-            try:
+        was_there = target.exists()
+        try:
+            with file.open("rb") as source, target.open("xb") as copy:
                 while piece := source.read(_COPY_BYTES):
                     copy.write(piece)
                 copy.flush()
                 os.fsync(copy.fileno())
-            except BaseException:
-                target.unlink()
-                raise
+        except FileExistsError:
+            raise
+        except BaseException:
+            # A signal may come as soon as the file is made.
+            if not was_there:
+                target.unlink(missing_ok=True)
+            raise
     except FileExistsError as error:
         raise FolderError(
             f"{printable(target)} exists; name another with --out, nothing is overwritten"
