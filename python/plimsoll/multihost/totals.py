@@ -48,10 +48,8 @@ def summarize(name: str, hosts: Sequence[HostRun], overlap: Overlap) -> Summary:
     total = total_of(totals, [item.distributions for item in found])
     # A rate that stages change is not held against itself.
     is_staged = any(load.stages for host in hosts for load in host.summary.load.workloads)
-    together = [
-        added([_on_utc(host, item) for host, item in zip(hosts, found, strict=True)], overlap.span)
-        for _ in range(not is_staged)
-    ]
+    beats = [_on_utc(host, item) for host, item in zip(hosts, found, strict=True)]
+    together = [] if is_staged else [added(beats, overlap.span)]
     return Summary(
         schema_version=SCHEMA_VERSION,
         combined=True,

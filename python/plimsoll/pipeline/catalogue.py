@@ -48,7 +48,7 @@ def list_runs(directory: StrPath) -> list[RunEntry]:
 
 
 def _candidates(directory: Path, depth: int) -> list[Path]:
-    found = [directory] if any((directory / mark).exists() for mark in folder.MARKS) else []
+    found = [directory] if folder.why_no_run(directory) is None else []
     if depth:
         for child in sorted(
             path
