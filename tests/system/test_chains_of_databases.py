@@ -243,6 +243,15 @@ class Databases(RuleBasedStateMachine):
         self.run("test", "backup", self.disk, *self.options(out))
         self.book(out)
 
+    @precondition(lambda self: self.exist() and self.closed() and self.least)
+    @rule()
+    def keep_backup(self) -> None:
+        """What was kept is a set that later runs restore."""
+        target, out = self.new_path("kept"), self.new_path("run")
+        self.run("test", "backup", self.disk, *self.options(out), "--to", target, codes=[PASS])
+        self.book(out)
+        self.saved = target, dict(self.least)
+
     @rule()
     def recovery(self) -> None:
         out = self.new_path("run")

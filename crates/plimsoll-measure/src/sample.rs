@@ -145,7 +145,7 @@ pub const fn metric(
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk
 /// seam, timed from submission to the reaping of the completion.
-pub const METRICS: [Metric; 82] = [
+pub const METRICS: [Metric; 83] = [
     metric("database_read", MetricKind::Transfer, "ns", "database pages read for transactions"),
     metric(
         "database_write",
@@ -161,6 +161,7 @@ pub const METRICS: [Metric; 82] = [
     metric("redo", MetricKind::Transfer, "ns", "database pages read by recovery"),
     metric("redo_write", MetricKind::Transfer, "ns", "database pages written by recovery"),
     metric("backup", MetricKind::Transfer, "ns", "streaming backup reads"),
+    metric("backup_write", MetricKind::Transfer, "ns", "pages and log written to kept backups"),
     metric("checksum", MetricKind::Transfer, "ns", "reads that verify page checksums"),
     metric("prepare", MetricKind::Transfer, "ns", "writes that prepare a database"),
     metric("header", MetricKind::Transfer, "ns", "headers, checkpoint and flush map"),

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 
 use plimsoll_io::{
     Clock, Disk, Files, Handle, NANOS_PER_MILLISECOND, Nanos, Network, RealDisk, RealNetwork,
@@ -97,6 +97,12 @@ impl RunContext {
     /// The same context inside a phase.
     pub fn in_phase(&self, name: &str) -> RunContext {
         RunContext { phase: Some(name.to_owned()), ..self.clone() }
+    }
+
+    /// The same context, whose events nobody hears.
+    pub fn without_events(&self) -> RunContext {
+        let output = Output { events: channel().0, ..self.output.clone() };
+        RunContext { output, ..self.clone() }
     }
 
     /// Sends an event.

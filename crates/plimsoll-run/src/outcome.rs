@@ -125,6 +125,64 @@ pub struct BackupResult {
     pub seconds: f64,
     /// How fast it read.
     pub mib_per_s: f64,
+    /// Its copy; absent where none was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_at: Option<std::path::PathBuf>,
+}
+
+/// The log that was kept beside the copies of an instance.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeptLog {
+    /// Position of the instance.
+    pub instance: u32,
+    /// First generation.
+    pub generation_first: u32,
+    /// Last generation.
+    pub generation_last: u32,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// How long it took to copy them and to end the copies.
+    pub seconds: f64,
+}
+
+/// The copies of an instance, restored.
+#[derive(Clone, Debug, Serialize)]
+pub struct RestoreResult {
+    /// Position of the instance.
+    pub instance: u32,
+    /// Generations that were replayed.
+    pub logs_count: u64,
+    /// Transactions that were taken back.
+    pub rolled_back: u64,
+    /// From opening the copies until transactions could begin.
+    pub recovery_seconds: f64,
+    /// Until every page was verified.
+    pub seconds: f64,
+    /// The databases.
+    pub databases: Vec<RestoredDatabase>,
+    /// What the application says of them; absent where it cannot be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditReport>,
+}
+
+impl RestoreResult {
+    /// Pages that are bad, and findings of the application.
+    pub fn bad(&self) -> u64 {
+        let pages: u64 = self.databases.iter().map(|found| found.report.bad).sum();
+        pages + self.audit.as_ref().map_or(0, |audit| audit.findings.len() as u64)
+    }
+}
+
+/// One database of them.
+#[derive(Clone, Debug, Serialize)]
+pub struct RestoredDatabase {
+    /// Database of the instance, from 1.
+    pub database: u32,
+    /// How many numbers of records it has used up.
+    pub records_ever: u64,
+    /// Its pages.
+    #[serde(flatten)]
+    pub report: ChecksumReport,
 }
 
 /// A log that was replayed because its databases had not been closed.
@@ -242,6 +300,12 @@ pub struct PhaseResult {
     pub checksums: Vec<ChecksumResult>,
     /// Databases that were backed up.
     pub backups: Vec<BackupResult>,
+    /// Logs that were kept with backups; absent where none were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept_logs: Vec<KeptLog>,
+    /// Backups that were restored; absent where none were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub restores: Vec<RestoreResult>,
     /// Instances that were audited; absent where none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub audits: Vec<AuditResult>,

@@ -10,6 +10,7 @@ mod measure;
 mod precondition;
 mod prepare;
 mod recover;
+mod restore;
 mod search;
 mod soak;
 mod stop;
@@ -18,6 +19,7 @@ mod warm_up;
 pub use precondition::steadiness;
 
 use crate::RunError;
+use crate::family::ChecksumReads;
 use crate::outcome::PhaseResult;
 use crate::sampler::Sampler;
 use crate::spec::PhaseAction;
@@ -31,30 +33,35 @@ pub async fn act(
     state: &mut RunState,
     sampler: &Sampler,
     name: &str,
-    action: PhaseAction,
+    action: &PhaseAction,
 ) -> Result<PhaseResult, RunError> {
     match action {
         PhaseAction::Prepare {} => prepare::act(state).await,
         PhaseAction::WarmUp { cache_percent, timeout_s } => {
-            warm_up::act(state, sampler, name, cache_percent, timeout_s).await
+            warm_up::act(state, sampler, name, *cache_percent, *timeout_s).await
         }
-        PhaseAction::Precondition(spec) => precondition::act(state, sampler, name, spec).await,
+        PhaseAction::Precondition(spec) => precondition::act(state, sampler, name, *spec).await,
         PhaseAction::Soak { duration_s, until_utc_s } => {
-            soak::act(state, name, duration_s, until_utc_s).await
+            soak::act(state, name, *duration_s, *until_utc_s).await
         }
-        PhaseAction::Measure { duration_s } => measure::act(state, name, duration_s).await,
-        PhaseAction::Search { duration_s } => search::act(state, sampler, name, duration_s).await,
-        PhaseAction::Backup { read_bytes, reads_in_flight } => {
-            backup::act(state, name, read_bytes, reads_in_flight).await
+        PhaseAction::Measure { duration_s } => measure::act(state, name, *duration_s).await,
+        PhaseAction::Search { duration_s } => search::act(state, sampler, name, *duration_s).await,
+        PhaseAction::Backup { read_bytes, reads_in_flight, to } => {
+            let reads = ChecksumReads { read_bytes: *read_bytes, in_flight: *reads_in_flight };
+            backup::act(state, name, reads, to.as_deref()).await
+        }
+        PhaseAction::Restore { from, read_bytes, reads_in_flight } => {
+            let reads = ChecksumReads { read_bytes: *read_bytes, in_flight: *reads_in_flight };
+            restore::act(state, from, reads).await
         }
         PhaseAction::GenerateLogs { logs_count, timeout_s } => {
-            generate_logs::act(state, name, logs_count, timeout_s).await
+            generate_logs::act(state, name, *logs_count, *timeout_s).await
         }
         PhaseAction::Recover {} => recover::act(state, name).await,
         PhaseAction::Audit {} => audit::act(state, name).await,
         PhaseAction::Stop {} => stop::act(state).await,
         PhaseAction::Checksum { read_bytes, reads_in_flight } => {
-            checksum::act(state, read_bytes, reads_in_flight).await
+            checksum::act(state, *read_bytes, *reads_in_flight).await
         }
     }
 }

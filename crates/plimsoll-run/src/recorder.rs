@@ -49,6 +49,7 @@ pub fn key_of(series: &SeriesKey) -> Key {
     let metric = match series.kind {
         // How little recovery writes is one of its published figures.
         OperationKind::Write if series.purpose == Purpose::Redo => "redo_write",
+        OperationKind::Write if series.purpose == Purpose::Backup => "backup_write",
         OperationKind::Read | OperationKind::Write => series.purpose.name(),
         OperationKind::SyncFile | OperationKind::SyncDirectory => "sync",
         _ => "metadata",

@@ -303,7 +303,7 @@ async fn enter_and_act(
     let acting = async {
         state.note_idle_loads();
         state.set_load(&phase.name, &phase.workloads).await?;
-        phase::act(state, sampler, &phase.name, phase.action).await
+        phase::act(state, sampler, &phase.name, &phase.action).await
     };
     unless_stuck(&outside, hung_after_ms, waits, acting).await
 }
@@ -381,7 +381,7 @@ async fn close_after_failure(
     sampler.close_sample();
     progress.begin_phase(state, state.spec.phases.len() as u32);
     enter_phase(state, progress, &closing);
-    let closed = phase::act(state, sampler, &closing.name, closing.action);
+    let closed = phase::act(state, sampler, &closing.name, &closing.action);
     let closed = unless_stuck(&run, hung_after_ms, Waits::WhileAnswered, closed).await;
     sampler.close_sample();
     if closed.is_none() {

@@ -8,7 +8,7 @@ mod load;
 mod modelled;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -122,6 +122,17 @@ impl InstanceSpec {
         self.directory.join(&self.databases[position].file_name)
     }
 
+    /// Where a backup that is kept below `kept` puts the databases of the instance, and its log.
+    pub fn places_of_copy(&self, kept: &Path) -> (PathBuf, PathBuf) {
+        let of_instance = kept.join(&self.name);
+        (of_instance.join("databases"), of_instance.join("logs"))
+    }
+
+    /// Where a backup that is kept below `kept` puts one of the databases.
+    pub fn path_of_copy(&self, kept: &Path, position: usize) -> PathBuf {
+        self.places_of_copy(kept).0.join(self.databases[position].name_of_copy())
+    }
+
     /// The same as it is found after a crash, without knowledge of what ran before.
     pub fn as_crashed(&self) -> InstanceSpec {
         let mut crashed = self.clone();
@@ -176,6 +187,14 @@ pub struct DatabaseSpec {
     pub options: Options,
 }
 
+impl DatabaseSpec {
+    /// What its copy is called: never an absolute path, which would be the device itself.
+    pub fn name_of_copy(&self) -> String {
+        let name = Path::new(&self.file_name).file_name();
+        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+}
+
 /// Load on some instances.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct WorkloadSpec {
@@ -215,7 +234,7 @@ pub struct PhaseSpec {
 }
 
 /// What a phase does.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PhaseAction {
     /// Makes the databases that do not exist yet and opens all of them.
@@ -232,8 +251,11 @@ pub enum PhaseAction {
     Measure { duration_s: f64 },
     /// Looks for the highest rate that keeps the limits of its workload, and stays at it.
     Search { duration_s: f64 },
-    /// Reads every page of the open databases front to back and keeps nothing.
-    Backup { read_bytes: u32, reads_in_flight: u32 },
+    /// Reads every page of the open databases front to back, and keeps copies where a directory is
+    /// named: those of an instance in `NAME/databases` there, their log in `NAME/logs`.
+    Backup { read_bytes: u32, reads_in_flight: u32, to: Option<PathBuf> },
+    /// Opens the copies that a backup kept, which recovers them, closes them, and reads every page.
+    Restore { from: PathBuf, read_bytes: u32, reads_in_flight: u32 },
     /// Lets the workloads run until every instance has written so many generations of its log.
     GenerateLogs { logs_count: u32, timeout_s: f64 },
     /// Drops the open instances as a crash would and opens them again, which replays their log.
@@ -274,6 +296,7 @@ impl PhaseAction {
             PhaseAction::Measure { .. } => "measure",
             PhaseAction::Search { .. } => "search",
             PhaseAction::Backup { .. } => "backup",
+            PhaseAction::Restore { .. } => "restore",
             PhaseAction::GenerateLogs { .. } => "generate_logs",
             PhaseAction::Recover {} => "recover",
             PhaseAction::Audit {} => "audit",
@@ -294,6 +317,7 @@ impl PhaseAction {
             PhaseAction::Soak { .. } => f64::INFINITY,
             PhaseAction::Prepare {}
             | PhaseAction::Backup { .. }
+            | PhaseAction::Restore { .. }
             | PhaseAction::Recover {}
             | PhaseAction::Audit {}
             | PhaseAction::Stop {}
@@ -308,6 +332,7 @@ impl PhaseAction {
             PhaseAction::Measure { .. }
                 | PhaseAction::Search { .. }
                 | PhaseAction::Backup { .. }
+                | PhaseAction::Restore { .. }
                 | PhaseAction::Recover {}
                 | PhaseAction::Checksum { .. }
         )

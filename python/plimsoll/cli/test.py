@@ -185,21 +185,32 @@ def backup(
     under_load: Annotated[
         bool, typer.Option("--under-load", help="While transactions go on.")
     ] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the backup in this folder, absent or empty, and restore it there.",
+            metavar="DIR",
+        ),
+    ] = None,
 ) -> Options:
-    """Read every database front to back, all at once, and keep nothing.
+    """Read every database front to back, all at once: MiB/s of each and of the server.
 
-    MiB/s of each and of the server.
+    Nothing is kept, or copies with their log in DIR.
 
     Every page is verified. The published test read 256 KiB with two reads in flight; more show what
-    the storage can do.
+    the storage can do. A backup that is kept is restored before the run ends; what is found sound
+    is a saved set, which --restore-from of a later test takes.
 
-    Example: plimsoll test backup /mnt/array --databases 4 --size-mib 65536 --yes
+    Example: plimsoll test backup /mnt/array --databases 4 --size-mib 65536 --to /mnt/backups/one
     """
     reading = phase("backup", read_kib=read_kib, reads_in_flight=reads_in_flight)
+    if to is not None:
+        reading["to"] = str(to)
     warm = [phase("warm_up")] if under_load else []
     if under_load:
         reading["workloads"] = ["mix"]
-    return layout.plan("backup", [phase("prepare"), *warm, reading, phase("stop")])
+    restoring = [] if to is None else [phase("restore")]
+    return layout.plan("backup", [phase("prepare"), *warm, reading, phase("stop"), *restoring])
 
 
 @named_test(test, "recovery")

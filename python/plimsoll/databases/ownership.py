@@ -10,8 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from plimsoll.documents.document import ABSENT
+from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.files.folder import FolderError, read_json, write_json
 from plimsoll.files.paths import StrPath
+from plimsoll.workloads.families import identity_keys
 
 MARKER = "plimsoll-instance.json"
 MARKER_KIND = "plimsoll_instance"
@@ -40,6 +43,15 @@ class Identity:
     def with_logs_in(self, directory: str) -> Identity:
         """The same with the logs elsewhere."""
         return Identity({**self.instance, "log_directory": directory}, self.databases)
+
+
+def identity_of(instance: InstanceSpec) -> Identity:
+    """What a plan wants of the databases of an instance."""
+    same = ("name", "backend", "log_directory", *identity_keys(instance.backend))
+    databases = [
+        database.replace(existing_records=ABSENT).plain() for database in instance.databases
+    ]
+    return Identity({key: getattr(instance, key) for key in same}, databases)
 
 
 def identity_from(content: object) -> Identity | None:

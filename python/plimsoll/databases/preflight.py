@@ -16,11 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from plimsoll.databases import consent as consents
-from plimsoll.databases import holds, idle, ownership, saved_sets
+from plimsoll.databases import holds, idle, kept_backups, ownership, saved_sets
 from plimsoll.databases.consent import Consent
 from plimsoll.databases.deleting import delete_ours
-from plimsoll.databases.ownership import CLOSED, IN_USE, Identity, Marker, differences
-from plimsoll.documents.document import ABSENT
+from plimsoll.databases.ownership import CLOSED, IN_USE, Marker, differences, identity_of
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
 from plimsoll.documents.run_spec import (
@@ -38,7 +37,6 @@ from plimsoll.files.folder import FolderError
 from plimsoll.files.paths import StrPath
 from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
-from plimsoll.workloads.families import identity_keys
 
 #: Room for growth while measuring: the published test reserved a quarter of each database. A fast
 #: disk can outgrow it.
@@ -183,6 +181,8 @@ def inspect(
         ]
         forecast.recovered = []
     _count_logs(run, forecast)
+    problems += kept_backups.obstacles(run)
+    _count_backup(run, forecast)
     lacking = _too_little_space(run, forecast)
     forecast.warnings = list(dict.fromkeys(forecast.warnings))
     forecast.run = run.replace(instances=instances)
@@ -376,7 +376,7 @@ def _look_at_saved(instance: InstanceSpec, forecast: Preflight, directory: Path)
         )
     # A set may be restored to another place.
     there = saved_sets.identity_of(saved[name]).with_logs_in(instance.log_directory)
-    different = differences(there, _identity(instance))
+    different = differences(there, identity_of(instance))
     if different:
         raise FolderError(
             f"{name} in {directory} differs from the plan in {', '.join(different)}; save the set "
@@ -467,6 +467,22 @@ def _count_logs(run: RunSpec, forecast: Preflight) -> None:
         _need(forecast, Path(instance.log_directory), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
 
 
+def _count_backup(run: RunSpec, forecast: Preflight) -> None:
+    """A backup that is kept needs as much room again as its databases, grown, and their log."""
+    directory = kept_backups.folder_of(run)
+    if directory is None:
+        return
+    for instance in run.our_instances:
+        size = sum(item.size_bytes for item in instance.databases)
+        _need(forecast, directory, int(size * (1 + _growth_share(instance))) + LOG_RESERVE_BYTES)
+    ours = {forecast.storage_of(Path(target.path)).mount_point for target in run.targets}
+    if forecast.storage_of(directory).mount_point in ours:
+        forecast.warnings.append(
+            f"the backup is written to {directory}, on the storage that is tested: its writes "
+            f"slow the reads down, and it is lost with the databases"
+        )
+
+
 def _need(forecast: Preflight, directory: Path, size: int) -> None:
     storage = forecast.storage_of(directory)
     mount = storage.mount_point
@@ -513,6 +529,7 @@ def take(run: RunSpec) -> None:
     for instance in run.our_instances if _opens(run) else ():
         _make_directories(instance)
         _mark(instance, IN_USE, None)
+    kept_backups.make_folders(run)
 
 
 def _make_directories(instance: InstanceSpec) -> None:
@@ -648,7 +665,7 @@ def _existing(instance: InstanceSpec) -> Marker | None:
             f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links "
             f"are not followed"
         )
-    different = differences(marker.identity, _identity(instance))
+    different = differences(marker.identity, identity_of(instance))
     if different:
         raise FolderError(
             f"the databases in {directory} differ from the plan in {', '.join(different)}; "
@@ -668,14 +685,5 @@ def _existing(instance: InstanceSpec) -> Marker | None:
     return marker
 
 
-def _identity(instance: InstanceSpec) -> Identity:
-    """What must agree before a database is used again."""
-    same = ("name", "backend", "log_directory", *identity_keys(instance.backend))
-    databases = [
-        database.replace(existing_records=ABSENT).plain() for database in instance.databases
-    ]
-    return Identity({key: getattr(instance, key) for key in same}, databases)
-
-
 def _mark(instance: InstanceSpec, state: str, records: Sequence[int] | None) -> None:
-    Marker(Path(instance.directory), state, records, _identity(instance)).write()
+    Marker(Path(instance.directory), state, records, identity_of(instance)).write()

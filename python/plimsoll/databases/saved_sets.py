@@ -30,6 +30,7 @@ KIND = "plimsoll_saved_set"
 SCHEMA_VERSION = 1
 CHUNK_BYTES = 4 << 20
 Place = Literal["databases", "logs"]
+PLACES: tuple[Place, ...] = ("databases", "logs")
 
 Say = Callable[[str], None]
 
@@ -151,10 +152,51 @@ def _fill(
         found[instance.name] = SavedInstance(
             identity=said, records=marker.records or (), files=files
         )
+    _manifest_of(found).write(directory / MANIFEST)
+
+
+def declare(
+    directory: Path, identities: Mapping[str, Identity], records: Mapping[str, Sequence[int]]
+) -> None:
+    """Make a set of closed databases that already lie in a folder in its order.
+
+    Args:
+        directory: with `NAME/databases` and `NAME/logs` of every instance.
+        identities: what must agree before the databases of each instance are used.
+        records: those of each of its databases.
+
+    Raises:
+        FolderError: there is a manifest already.
+        OSError: it cannot be read, or written.
+    """
+    if (directory / MANIFEST).exists():
+        raise FolderError(f"{directory} holds a saved set already; nothing is overwritten")
+    found = {}
+    for name, identity in identities.items():
+        files = []
+        for place in PLACES:
+            for path in sorted(item for item in (directory / name / place).iterdir()):
+                if _belongs(path):
+                    size, digest = _digest(path)
+                    files.append(SavedFile(place=place, name=path.name, bytes=size, sha256=digest))
+        found[name] = SavedInstance(identity=identity.plain(), records=records[name], files=files)
+    _manifest_of(found).write(directory / MANIFEST)
+
+
+def _manifest_of(instances: Mapping[str, SavedInstance]) -> SavedSet:
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    SavedSet(kind=KIND, schema_version=SCHEMA_VERSION, saved_utc=when, instances=found).write(
-        directory / MANIFEST
-    )
+    return SavedSet(kind=KIND, schema_version=SCHEMA_VERSION, saved_utc=when, instances=instances)
+
+
+def _digest(path: Path) -> tuple[int, str]:
+    """The bytes of a file and their hash."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as reading:
+        while chunk := reading.read(CHUNK_BYTES):
+            digest.update(chunk)
+            size += len(chunk)
+        os.posix_fadvise(reading.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return size, digest.hexdigest()
 
 
 def restore(instance: InstanceSpec, directory: Path, say: Say) -> Sequence[int]:

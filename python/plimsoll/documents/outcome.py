@@ -79,6 +79,60 @@ class BackupResult(Document):
     generation_last: int
     seconds: float
     mib_per_s: float
+    kept_at: str | None = None
+
+
+class KeptLog(Document):
+    """The log that was kept beside the copies of an instance."""
+
+    instance: int
+    generation_first: int
+    generation_last: int
+    bytes: int
+    seconds: float
+
+
+class RestoredDatabase(Document):
+    """A database of a backup that was restored, and its pages."""
+
+    database: int
+    records_ever: int
+    path: str
+    pages_seen: int
+    bad: int
+    correctable: int
+    wrong_page_number: int
+    uninitialized: int
+    reasons: Sequence[str] = ()
+
+
+class AuditReport(Document):
+    """What an application says of what it holds."""
+
+    counts: Mapping[str, int]
+    findings: Sequence[str]
+
+
+class RestoreResult(Document):
+    """The copies of an instance, restored."""
+
+    instance: int
+    logs_count: int
+    rolled_back: int
+    recovery_seconds: float
+    seconds: float
+    databases: Sequence[RestoredDatabase]
+    audit: AuditReport | None = None
+
+    def findings(self) -> list[str]:
+        """What is wrong with the copies, in sentences."""
+        found = []
+        for item in self.databases:
+            bad = item.bad + item.correctable + item.wrong_page_number
+            if bad:
+                why = f": {'; '.join(item.reasons[:3])}" if item.reasons else ""
+                found.append(f"{item.path} has {bad} bad page{'' if bad == 1 else 's'}{why}")
+        return found + list(self.audit.findings if self.audit else ())
 
 
 class RecoveryResult(Document):
@@ -357,6 +411,8 @@ class PhaseOutcome(Document):
     databases: Sequence[Sequence[DatabaseState]]
     checksums: Sequence[ChecksumResult] = ()
     backups: Sequence[BackupResult] = ()
+    kept_logs: Sequence[KeptLog] = ()
+    restores: Sequence[RestoreResult] = ()
     audits: Sequence[AuditResult] = ()
     recoveries: Sequence[RecoveryResult] = ()
     calibrations: Sequence[Calibration] = ()

@@ -532,9 +532,21 @@ class Search(Document):
 
 
 class Backup(Document):
-    """Reads every page of the open databases front to back."""
+    """Reads every page of the open databases front to back, and keeps copies below `to`, where that
+    is named: `NAME/databases` and `NAME/logs` of each instance.
+    """
 
     kind: Literal["backup"]
+    read_bytes: int
+    reads_in_flight: int
+    to: str | None = None
+
+
+class Restore(Document):
+    """Opens the copies that a backup kept, recovers and closes them, and reads every page."""
+
+    kind: Literal["restore"]
+    from_: str
     read_bytes: int
     reads_in_flight: int
 
@@ -581,6 +593,7 @@ PhaseAction = (
     | Measure
     | Search
     | Backup
+    | Restore
     | GenerateLogs
     | Recover
     | Audit

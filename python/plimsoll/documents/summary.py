@@ -399,6 +399,21 @@ class BackupTotal(Document):
     mib_per_s_wall: float
 
 
+class RestoreFigures(Document):
+    """A backup of one instance that was kept, and restored."""
+
+    instance: str
+    kept_in: str
+    bytes: int
+    databases_count: int
+    logs_count: int
+    rolled_back: int
+    recovery_seconds: float
+    seconds: float
+    pages_count: int
+    findings: Sequence[str]
+
+
 class ReportedRecovery(Document):
     """The recovery of one instance, as far as it was reported."""
 
@@ -621,6 +636,7 @@ class AnySummary(Document):
     checksum_devices: Sequence[DeviceRates] = ()
     backups: Sequence[ReportedBackup] = ()
     backup_total: BackupTotal | None = None
+    restores: Sequence[RestoreFigures] = ()
     recoveries: Sequence[ReportedRecovery] = ()
     kernel_log: KernelLog | None = None
     device_errors: DeviceErrors | None = None

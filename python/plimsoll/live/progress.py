@@ -40,6 +40,7 @@ WORKED_THROUGH = {
     "prepare": "prepare",
     "checksum": "checksum",
     "backup": "backup",
+    "restore": "checksum",
     "recover": "log_read",
 }
 
@@ -62,6 +63,7 @@ class Figures:
             "prepare": bytes_to_prepare,
             "checksum": stored,
             "backup": stored,
+            "restore": stored,
             "recover": run.logs_count() * len(run.instances) * preflight.LOG_BYTES,
         }
         #: Log generation of each instance: when the phase began, and now.

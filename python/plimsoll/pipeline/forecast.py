@@ -17,7 +17,7 @@ from pathlib import Path
 
 from plimsoll import settings
 from plimsoll.arrays import text as words
-from plimsoll.databases import preflight
+from plimsoll.databases import kept_backups, preflight
 from plimsoll.databases.consent import Consent
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan, Source
@@ -88,7 +88,10 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
                 seconds, how = action.logs_count * settings.GENERATE_S_PER_LOG, "about"
             case spec.Recover():
                 seconds, how = run.logs_count() * settings.REPLAY_S_PER_LOG, "about"
-            case spec.Checksum() | spec.Backup():
+            case spec.Backup():
+                seconds, how = run.stored_bytes() / 2**20 / mib_per_s, "about"
+                written = run.stored_bytes() if action.to else 0
+            case spec.Checksum() | spec.Restore():
                 seconds, how, written = run.stored_bytes() / 2**20 / mib_per_s, "about", 0
             case spec.Stop() | spec.Audit():
                 seconds, how = STOP_S, "about"
@@ -228,6 +231,9 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
         if isinstance(instance, RecordsInstance):
             reserve = f"logs and checkpoint, about {preflight.LOG_RESERVE_BYTES >> 20} MiB"
             lines.append(f"  {instance.log_directory}/  {reserve}")
+    kept = kept_backups.folder_of(plan.run)
+    if kept is not None:
+        lines.append(f"  {kept}/  copies of all databases, and their log")
     lines += ["", "space"]
     lines += [
         f"  {mount}: {needed >> 20:,} MiB needed with room for growth, "
@@ -236,9 +242,10 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
         for mount, needed in expected.bytes_needed.items()
     ] or ["  nothing new"]
     lines += ["", "bytes written"]
+    certain = sum(phase.bytes_written or 0 for phase in phases(plan, expected))
+    by = "preparing" if kept is None else "preparing and by the backup"
     lines.append(
-        f"  {expected.bytes_to_prepare >> 20:,} MiB for certain, by preparing; the load writes "
-        f"what the storage lets it"
+        f"  {certain >> 20:,} MiB for certain, by {by}; the load writes what the storage lets it"
     )
     lines += bounds(plan)
     lines += ["", "threads", *(f"  {line}" for line in threads(plan))]

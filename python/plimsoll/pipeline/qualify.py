@@ -17,7 +17,7 @@ from pathlib import Path
 
 from plimsoll import __version__, verdict
 from plimsoll.arrays import text as words
-from plimsoll.databases import preflight
+from plimsoll.databases import kept_backups, preflight
 from plimsoll.documents.environment import read_environment
 from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome
@@ -323,6 +323,11 @@ def _measure(
             progress.remove()
             hears.ends()
     preflight.give_back(found.run, outcome)
+    kept = kept_backups.end(found.run, outcome)
+    if kept is not None:
+        hears.say(
+            f'the backup in {kept} was restored and is sound; restore_from = "{kept}" uses it'
+        )
     return outcome
 
 

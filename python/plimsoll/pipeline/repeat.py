@@ -19,7 +19,7 @@ from plimsoll.arrays.text import WARNING
 from plimsoll.compare.differences import is_modelled
 from plimsoll.compare.figures import FIGURES, value_of
 from plimsoll.compare.sides import ComparisonError, RunRead, read_run
-from plimsoll.databases import preflight
+from plimsoll.databases import kept_backups, preflight
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.repeats import CommandBefore, RepeatedFigure, RepeatedRun, Repeats
 from plimsoll.documents.verdict import Verdict
@@ -111,7 +111,7 @@ def repeat(
         stop: set it from another thread to stop the series.
 
     Raises:
-        RefusedError: `times` is no number of runs.
+        RefusedError: `times` is no number of runs, or the plan keeps a backup.
         PreflightError: a run cannot start.
         FolderError, EngineError: as in `qualify`.
     """
@@ -135,6 +135,10 @@ def repeat_into(
     stop: threading.Event | None = None,
 ) -> Series:
     """The same as `repeat`, into a folder that was made for it."""
+    if times > 1 and kept_backups.folder_of(plan.run) is not None:
+        raise RefusedError(
+            ["a plan that keeps a backup runs once, its folder is full then; leave `to` out"]
+        )
     hears, stopped = listener or Listener(), stop or threading.Event()
     series, results, interrupted = begin(parent, plan.name, times), list[qualify.Result](), False
     try:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
+from plimsoll.documents.document import ABSENT
+from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Text
 from plimsoll.workloads.families import family_of
 from plimsoll.workloads.store.fields import CLIENT_BACKENDS
@@ -20,7 +23,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "soak": ("duration_s", "workloads"),
     "search": ("duration_s", "workloads"),
     "measure": ("duration_s", "workloads"),
-    "backup": ("read_kib", "reads_in_flight", "workloads"),
+    "backup": ("read_kib", "reads_in_flight", "workloads", "to"),
+    "restore": ("read_kib", "reads_in_flight"),
     "generate_logs": ("logs", "timeout_s", "workloads"),
     "recover": (),
     "audit": (),
@@ -28,7 +32,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "checksum": ("read_kib", "reads_in_flight"),
 }
 #: Phases that need the engine: raw files have neither a log nor a backup of their own.
-_ENGINE_KINDS = ("backup", "generate_logs", "recover")
+_ENGINE_KINDS = ("backup", "restore", "generate_logs", "recover")
 #: Phases that workloads run in when nothing is said of them, and those they may run in.
 _LOADED_KINDS = ("warm_up", "precondition", "soak", "search", *settings.MEASURED_KINDS)
 
@@ -67,9 +71,17 @@ PHASE_FIELDS = {
         meaning="interval of the table of counters; as published if left out: 15, checksum and "
         "backup 30, recovery 2",
     ),
-    "read_kib": Field(Number(4, 4096, whole=True), meaning="length of backup or checksum reads"),
+    "read_kib": Field(
+        Number(4, 4096, whole=True), meaning="length of backup, restore or checksum reads"
+    ),
     "reads_in_flight": Field(
-        Number(1, 4096, whole=True), meaning="backup or checksum reads of each database at once"
+        Number(1, 4096, whole=True),
+        meaning="backup, restore or checksum reads of each database at once",
+    ),
+    "to": Field(
+        Text(),
+        meaning="folder, absent or empty, in which a backup is kept; a phase of kind restore after "
+        "it proves that it is one",
     ),
 }
 
@@ -78,7 +90,7 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
     """The phases of a checked plan, or the usual ones where it names none."""
     names = [workload["name"] for workload in plan["workload"]] or ["mix"]
     usual = _usual(any((workload["load"] or {}).get("search") for workload in plan["workload"]))
-    found = []
+    found: list[spec.PhaseSpec] = []
     families = {family_of(item["backend"]) for item in plan["instance"] or []}
     if families == {"mail"}:
         usual = _of_kinds(
@@ -155,14 +167,53 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
                 ("phase", index, "kind"),
                 f"{kind} needs files of ours, but an instance is a database of others",
             )
+        _check_kept(index, given, plan, collector)
         usual_loads = names if kind in _LOADED_KINDS else []
         workloads = given["workloads"] if given["workloads"] is not None else usual_loads
         found.append(
             spec.PhaseSpec(
-                name=given["name"] or kind, action=_action(kind, given), workloads=workloads
+                name=given["name"] or kind,
+                action=_action(kind, given, _kept_before(found)),
+                workloads=workloads,
             )
         )
     return found
+
+
+def _check_kept(index: int, given: Given, plan: Given, collector: Collector) -> None:
+    """A backup that is kept must be restored, and only a kept one can be."""
+    kind, phases = given["kind"], plan["phase"] or []
+    kept = [place for place, phase in enumerate(phases) if phase["to"] is not None]
+    if kind == "restore" and not any(place < index for place in kept):
+        hint = 'write to = "FOLDER" in a phase of kind backup before it, or leave it out'
+        collector.add(("phase", index, "kind"), "is restore, but no backup is kept", hint)
+    if kind != "backup" or given["to"] is None:
+        return
+    where = ("phase", index, "to")
+    if kept[0] < index:
+        collector.add(where, "keeps a second backup", "keep one in each plan")
+    if not any(phase["kind"] == "restore" for phase in phases[index:]):
+        hint = "add a phase of kind restore after it, or after stop"
+        collector.add(where, "keeps a backup that no phase restores", hint)
+    for instance in plan["instance"] or []:
+        if family_of(instance["backend"]) == "mail":
+            hint = "keep backups of records and stores, or leave to out"
+            text = "keeps a backup, but mailboxes and queue have logs of their own"
+            collector.add(where, text, hint)
+    hint = "leave to out, and the phase of kind restore"
+    if plan["repeat"] is not None:
+        collector.add(where, "keeps a backup in a plan that is repeated", hint)
+    for target in plan["target"] or []:
+        if target["modelled"] is not None:
+            collector.add(where, "keeps a backup of a modelled array, where nothing is real", hint)
+        elif target["path"] and is_device(Path(target["path"])):
+            collector.add(where, "keeps a backup of a block device, which has no files", hint)
+
+
+def _kept_before(phases: Sequence[spec.PhaseSpec]) -> str:
+    """Where the last backup was kept."""
+    kept = [phase.action.to for phase in phases if isinstance(phase.action, spec.Backup)]
+    return next((place for place in reversed(kept) if place is not None), "")
 
 
 def counter_intervals(plan: Given, collector: Collector) -> dict[str, int]:
@@ -206,7 +257,7 @@ def _of_kinds(kinds: Sequence[str], durations: Mapping[str, float]) -> list[Give
     ]
 
 
-def _action(kind: str, given: Given) -> spec.PhaseAction:
+def _action(kind: str, given: Given, kept: str) -> spec.PhaseAction:
     def value(key: str, default: Any) -> Any:
         return default if given[key] is None else given[key]
 
@@ -251,6 +302,16 @@ def _action(kind: str, given: Given) -> spec.PhaseAction:
                 kind=kind,
                 read_bytes=value("read_kib", settings.BACKUP_READ_KIB) * 1024,
                 reads_in_flight=value("reads_in_flight", settings.BACKUP_READS_IN_FLIGHT),
+                to=ABSENT
+                if given["to"] is None
+                else str(Path(given["to"]).expanduser().absolute()),
+            )
+        case "restore":
+            return spec.Restore(
+                kind=kind,
+                from_=kept,
+                read_bytes=value("read_kib", settings.CHECKSUM_READ_KIB) * 1024,
+                reads_in_flight=value("reads_in_flight", settings.CHECKSUM_READS_IN_FLIGHT),
             )
         case "recover":
             return spec.Recover(kind=kind)

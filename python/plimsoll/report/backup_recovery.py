@@ -51,14 +51,60 @@ def backup_sections(summary: Summary) -> list[Table]:
     note = (
         "Databases are read at the same time: the time of all is the longest, the rate of all, "
         "which is that of the server, "
-        "their sum. Every page was verified, nothing was kept."
+        f"their sum. Every page was verified, {_what_was_kept(summary)}."
     )
     tables = [
         Table(
             "Backup statistics", headings, rows, note, decimals=(0, 2, 0, 2, 3, 2), has_total=True
         )
     ]
-    return [*tables, *_host(summary.backup_machine, "Host system performance during the backup")]
+    return [
+        *tables,
+        *_restored(summary),
+        *_host(summary.backup_machine, "Host system performance during the backup"),
+    ]
+
+
+def _what_was_kept(summary: Summary) -> str:
+    places = list(dict.fromkeys(item.kept_in for item in summary.restores))
+    return f"and its copy kept in {', '.join(places)}" if places else "nothing was kept"
+
+
+def _restored(summary: Summary) -> list[Table]:
+    """What became of the copies; nothing where none were kept."""
+    rows: list[list[Any]] = [
+        [
+            item.instance,
+            item.databases_count,
+            item.bytes / MIB,
+            item.logs_count,
+            item.rolled_back,
+            item.recovery_seconds,
+            item.seconds,
+            item.pages_count,
+            len(item.findings),
+        ]
+        for item in summary.restores
+    ]
+    headings = [
+        "Instance",
+        "Databases",
+        "Size (MiB)",
+        "Logs replayed",
+        "Transactions taken back",
+        "Recovered in (s)",
+        "And verified in (s)",
+        "Pages read",
+        "Findings",
+    ]
+    note = (
+        "The copies were opened with the log kept beside them, recovered, closed, and every page "
+        "read."
+    )
+    title = "Backup restored"
+    return (
+        [Table(title, headings, rows, note, decimals=(0, 0, 2, 0, 0, 1, 1, 0, 0))] if rows else []
+    )
 
 
 def recovery_sections(summary: Summary) -> list[Table]:

@@ -16,6 +16,7 @@ TITLES = {
     "generate_logs": "Counters while logs were generated",
     "checksum": "Counters during the checksum",
     "backup": "Counters during the backup",
+    "restore": "Counters while the backup was restored",
     "recover": "Counters during recovery",
 }
 

@@ -12,7 +12,14 @@ from collections.abc import Sequence
 
 from plimsoll.documents.outcome import Outcome, RecoveryResult
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.summary import AnySummary, BackupFigures, BackupTotal, RecoveryFigures
+from plimsoll.documents.run_spec import Restore
+from plimsoll.documents.summary import (
+    AnySummary,
+    BackupFigures,
+    BackupTotal,
+    RecoveryFigures,
+    RestoreFigures,
+)
 from plimsoll.files.parquet import Query, Row
 
 MIB = 1048576
@@ -80,6 +87,38 @@ def backup_total(found: Sequence[BackupFigures]) -> BackupTotal | None:
     )
 
 
+def restores(plan: Plan, outcome: Outcome) -> list[RestoreFigures]:
+    """What became of the backups that were kept, by instance."""
+    actions = {phase.name: phase.action for phase in plan.run.phases}
+    found = []
+    for phase in outcome.phases:
+        action = actions.get(phase.name)
+        if not isinstance(action, Restore):
+            continue
+        for item in phase.restores:
+            kept = [
+                backup
+                for earlier in outcome.phases
+                for backup in earlier.backups
+                if backup.instance == item.instance and backup.kept_at is not None
+            ]
+            found.append(
+                RestoreFigures(
+                    instance=plan.run.instances[item.instance].name,
+                    kept_in=action.from_,
+                    bytes=sum(backup.bytes for backup in kept),
+                    databases_count=len(item.databases),
+                    logs_count=item.logs_count,
+                    rolled_back=item.rolled_back,
+                    recovery_seconds=item.recovery_seconds,
+                    seconds=item.seconds,
+                    pages_count=sum(database.pages_seen for database in item.databases),
+                    findings=item.findings(),
+                )
+            )
+    return found
+
+
 def recoveries(query: Query, plan: Plan, outcome: Outcome) -> list[RecoveryFigures]:
     """Logs, time, rate, reads and writes of each instance that was recovered."""
     rows = query(
@@ -102,11 +141,13 @@ def recoveries(query: Query, plan: Plan, outcome: Outcome) -> list[RecoveryFigur
         for item in phase.recoveries
     }
     generated = _seconds_per_log_generated(plan, outcome)
+    restoring = [phase.name for phase in plan.run.phases if isinstance(phase.action, Restore)]
     found = []
     for row in rows:
         exact = stated.get((row["phase"], row["instance"]))
-        # Log is also read for other reasons; only what was replayed is a recovery.
-        if exact or row["reads_count"]:
+        # Log is also read for other reasons, and the copies of a backup are recovered too; only
+        # what was replayed for the databases themselves is a recovery.
+        if exact or (row["reads_count"] and row["phase"] not in restoring):
             found.append(_recovery(plan, row, exact, generated))
     return found
 
@@ -179,6 +220,12 @@ def in_words(summary: AnySummary) -> list[str]:
         )
         lines.append(
             f"backup: {total.bytes / MIB:,.0f} MiB read at {total.mib_per_s_sum:.1f} MiB/s{each}"
+        )
+    for kept in summary.restores:
+        judged = f"{len(kept.findings)} findings" if kept.findings else "every page is sound"
+        lines.append(
+            f"backup of {kept.instance} restored from {kept.kept_in}: {kept.logs_count} logs "
+            f"replayed in {kept.recovery_seconds:.1f} s, {judged}"
         )
     for found in summary.recoveries:
         if found.seconds_per_log is None or found.pages_read_per_log is None:

@@ -45,7 +45,7 @@ from plimsoll.documents.summary import (
 from plimsoll.files import folder
 from plimsoll.plan.load import has_stages
 from plimsoll.results import counters
-from plimsoll.results.backup_recovery import backup_total
+from plimsoll.results.backup_recovery import backup_total, restores
 from plimsoll.results.homes import homes_audits
 from plimsoll.results.integrity import data_loss, hung_told
 from plimsoll.results.latency_breakdown import Place, split_run, split_stalls
@@ -144,6 +144,7 @@ def summarize(run_folder: Path) -> Summary:
             checksum_devices=measured.devices("checksum"),
             backups=backed_up,
             backup_total=backup_total(backed_up),
+            restores=restores(plan, outcome) or ABSENT,
             recoveries=measured.recoveries(plan),
             kernel_log=_kernel_log(run_folder),
             device_errors=_device_errors(run_folder),

@@ -18,7 +18,7 @@ from plimsoll.documents.run_spec import FilesInstance, HomesInstance
 from plimsoll.documents.summary import BackupFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
-from plimsoll.verdict import events, files, homes, mail, stages, store, together
+from plimsoll.verdict import events, files, homes, mail, restored, stages, store, together
 from plimsoll.verdict.digits import rates_apart, shown, shown_apart
 from plimsoll.verdict.summary_fields import values_of
 
@@ -47,6 +47,7 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
             required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent)
         )
     checks += stages.stage_checks(plan, summary)
+    checks += restored.restored_checks(plan, summary)
     checks += files.window_checks(plan, summary)
     checks += homes.homes_checks(plan, summary)
     checks += events.event_checks(summary)

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use plimsoll_io::{Buffer, Purpose};
+use plimsoll_io::{Buffer, Context, Purpose};
 
 use super::scan::{Chunk, read_chunk};
 use crate::PageNumber;
@@ -20,7 +20,7 @@ use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::instance::{Held, Instance};
 use crate::log::Lsn;
-use crate::{BackupMark, DatabaseHeader, DatabaseState, LogTime};
+use crate::{BackupMark, DatabaseHeader, DatabaseState, LogTime, PageSize};
 
 /// A run of pages.
 pub struct BackupChunk {
@@ -96,6 +96,34 @@ impl Backup {
     pub fn with_reads_outstanding(mut self, count: usize) -> Backup {
         self.reads_outstanding = count.max(1);
         self
+    }
+
+    /// The instance it reads.
+    pub fn instance(&self) -> &Rc<Instance> {
+        &self.instance
+    }
+
+    /// The size of its pages.
+    pub fn page_size(&self) -> PageSize {
+        self.database.size()
+    }
+
+    /// How long a file is that holds all that is read, and the headers.
+    pub fn file_bytes(&self) -> u64 {
+        self.database.size().file_bytes(self.last)
+    }
+
+    /// The label of its reads.
+    pub(super) fn context(&self) -> Context {
+        Context {
+            purpose: Purpose::Backup,
+            database: self.database.number(),
+            ..self.instance.store().context
+        }
+    }
+
+    pub(super) fn reads_outstanding(&self) -> usize {
+        self.reads_outstanding
     }
 
     /// The next run of pages, `None` at the end.

@@ -56,6 +56,8 @@ fn add_phase(known: &mut PhaseOutcome, other: PhaseOutcome) {
     }
     into.checksums.extend(from.checksums);
     into.backups.extend(from.backups);
+    into.kept_logs.extend(from.kept_logs);
+    into.restores.extend(from.restores);
     into.audits.extend(from.audits);
     into.recoveries.extend(from.recoveries);
     sort(into);
@@ -65,6 +67,8 @@ fn add_phase(known: &mut PhaseOutcome, other: PhaseOutcome) {
 fn sort(result: &mut PhaseResult) {
     result.checksums.sort_by_key(|found| (found.instance, found.database));
     result.backups.sort_by_key(|found| (found.instance, found.database));
+    result.kept_logs.sort_by_key(|found| found.instance);
+    result.restores.sort_by_key(|found| found.instance);
     result.audits.sort_by_key(|found| found.instance);
     result.recoveries.sort_by_key(|found| found.instance);
 }

@@ -1,6 +1,10 @@
 //! Backup and soft recovery as phases of a run: what they read, what they leave, and what they
 //! refuse.
 
+use std::path::Path;
+use std::rc::Rc;
+
+use plimsoll_io::{Context, MemoryDisk};
 use plimsoll_run::Ending;
 use serde_json::{Value, json};
 
@@ -64,6 +68,97 @@ fn a_backup_under_load_leaves_the_load_alone() {
     assert!(outcome.phases[1].result.backups[0].pages_count > 700);
     assert!(count(&rows, 1, "insert") > 5);
     assert_eq!(outcome.phases[3].result.checksums[0].report.bad, 0);
+}
+
+fn kept(disk: &Rc<MemoryDisk>) -> Value {
+    for place in ["databases", "logs"] {
+        disk.create_directory(format!("/kept/one/{place}"));
+    }
+    let more = json!({"read_bytes": 262144, "reads_in_flight": 2, "to": "/kept"});
+    phase("backup", more)
+}
+
+fn restore() -> Value {
+    phase("restore", json!({"from": "/kept", "read_bytes": 65536, "reads_in_flight": 8}))
+}
+
+const COPY: &str = "/kept/one/databases/database001.edb";
+
+/// A backup is one when it has been restored: opened with the log beside it, closed, every page
+/// read. The load that went on meanwhile is in the copy as far as it had come.
+#[test]
+fn a_backup_that_is_kept_is_restored() {
+    let disk = memory();
+    let phases = [
+        phase("prepare", json!({})),
+        under_load(kept(&disk)),
+        under_load(phase("measure", json!({"duration_s": 2.0}))),
+        phase("stop", json!({})),
+        restore(),
+    ];
+    let (outcome, rows) = run_on(&disk, &with_phases(&phases));
+    assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+    let backup = &outcome.phases[1].result.backups[0];
+    assert_eq!(backup.kept_at.as_deref(), Some(Path::new(COPY)));
+    let log = &outcome.phases[1].result.kept_logs[0];
+    assert_eq!(log.generation_first, backup.generation_first);
+    assert!(log.bytes >= u64::from(log.generation_last - log.generation_first + 1) * MIB);
+    let restored = &outcome.phases[4].result.restores[0];
+    assert_eq!(restored.bad(), 0, "{restored:?}");
+    assert!(restored.logs_count > 0, "{restored:?}");
+    assert!(restored.databases[0].report.pages_seen >= backup.pages_count, "{restored:?}");
+    let ever = |phase: usize| outcome.phases[phase].result.databases[0][0].records_ever;
+    let records = restored.databases[0].records_ever;
+    assert!((ever(0)..=ever(1)).contains(&records), "{records} of {} to {}", ever(0), ever(1));
+    assert!(records > ever(0), "something was inserted meanwhile");
+    // Pages, headers and log are counted as what they are.
+    let pages = backup.bytes.div_ceil(262_144);
+    assert!(count(&rows, 1, "backup_write") >= pages + log.bytes / 262_144 + 2);
+    assert_eq!(count(&rows, 1, "backup"), pages);
+    assert!(count(&rows, 4, "redo") > 0);
+}
+
+/// Why: a restore that made missing databases again would call nothing a backup. A copy without its
+/// header is refused, and one that went bad has its pages counted.
+#[test]
+fn a_copy_that_is_none_or_went_bad_is_found_out() {
+    let take = |disk: &Rc<MemoryDisk>| {
+        let phases = [phase("prepare", json!({})), kept(disk), phase("stop", json!({}))];
+        let (outcome, _) = run_on(disk, &with_phases(&phases));
+        assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+        disk.bytes(COPY).expect("it is there")
+    };
+    let try_it = |disk: &Rc<MemoryDisk>| run_on(disk, &with_phases(&[restore()])).0;
+
+    let disk = memory();
+    let sound = take(&disk);
+    let mut unfinished = sound.clone();
+    unfinished[..2 * 32768].fill(0);
+    disk.load(COPY, &unfinished);
+    let error = try_it(&disk).error.expect("a reason");
+    assert!(error.text.contains(COPY), "{}", error.text);
+    assert_eq!(disk.bytes(COPY).as_deref(), Some(&unfinished[..]), "nothing was made anew");
+
+    let disk = memory();
+    let mut bad = take(&disk);
+    bad[400 * 32768 + 5000..][..64].fill(0xA5);
+    disk.load(COPY, &bad);
+    let outcome = try_it(&disk);
+    assert_eq!(outcome.ending, Ending::Complete, "{:?}", outcome.error);
+    assert_eq!(outcome.phases[0].result.restores[0].bad(), 1);
+
+    let disk = memory();
+    take(&disk);
+    let logs = disk.snapshot().into_keys().filter(|path| path.starts_with("kept/one/logs"));
+    let logs: Vec<_> = logs.collect();
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    let files = plimsoll_io::Files::new(disk.clone());
+    let executor = plimsoll_io::Executor::new(disk.clock().clone(), disk.clone());
+    let gone = Path::new("/").join(&logs[0]);
+    let deleted = executor.run(async move { files.delete(&gone, Context::default()).await });
+    deleted.expect("nothing hangs").expect("it is there");
+    let error = try_it(&disk).error.expect("a reason");
+    assert!(error.text.contains("log"), "{}", error.text);
 }
 
 /// A copy of damage is no copy: the backup says which page, and the run has failed.

@@ -251,3 +251,31 @@ fn sessions_that_think_follow_the_formula_in_half_an_hour() {
         assert!(off.abs() < 0.011, "{count} sessions: {:.2} %", 100.0 * off);
     }
 }
+
+/// A store that is backed up while customers order is asked, restored, whether its orders add up.
+#[test]
+fn a_backup_of_a_store_adds_up_when_it_is_restored() {
+    let disk = disk();
+    for place in ["databases", "logs"] {
+        disk.create_directory(format!("/kept/one/{place}"));
+    }
+    let mut plan = plan(sessions(4), 2.0, 0.0);
+    let reads = json!({"read_bytes": 65536, "reads_in_flight": 2});
+    let (mut backup, mut restore) = (reads.clone(), reads);
+    backup["kind"] = json!("backup");
+    backup["to"] = json!("/kept");
+    restore["kind"] = json!("restore");
+    restore["from"] = json!("/kept");
+    let phases = plan["phases"].as_array_mut().expect("phases");
+    phases.insert(3, json!({"name": "backup", "action": backup, "workloads": ["mix"]}));
+    phases.push(json!({"name": "restore", "action": restore, "workloads": []}));
+    let ran = run_on(&disk, &plan);
+    assert_eq!(ran.outcome.ending, Ending::Complete, "{:?}", ran.outcome.error);
+    let [audit] = audits(&ran)[..] else { panic!("one audit") };
+    let last = ran.outcome.phases.last().expect("phases");
+    let restored = &last.result.restores[0];
+    assert_eq!(restored.bad(), 0, "{restored:?}");
+    let of_copy = restored.audit.as_ref().expect("a store can be asked");
+    let (then, now) = (of_copy.counts["orders"], audit.report.counts["orders"]);
+    assert!(then > 1200 && then < now, "{then} orders in the copy, {now} afterwards");
+}

@@ -2,6 +2,7 @@
 //! under their eyes, and what a backup and a replica get must be enough to rebuild the database.
 
 mod backups;
+mod copies;
 
 use std::cell::RefCell;
 use std::rc::Rc;
