@@ -20,7 +20,7 @@ use self::recent_writes::RecentWrites;
 use crate::error::{EngineError, PageDamage, Result};
 use crate::flushmap::{flush_map_path, flush_map_path_of_device, open_flush_map, save_flush_map};
 use crate::free_space::FreeSpace;
-use crate::header::DatabaseHeader;
+use crate::header::{DatabaseHeader, FORMAT_UPDATE, FORMAT_VERSION};
 use crate::page::PageView;
 use crate::{PageNumber, PageSize};
 
@@ -80,6 +80,7 @@ impl Database {
     ) -> Result<Database> {
         let header_context = Context { purpose: Purpose::Header, ..context };
         let (header, header_copy_damaged) = read_headers(&file, header_context).await?;
+        check_format(&header, file.path())?;
         let size = header.page_size().expect("a decoded header has a page size");
         let pages_owned =
             (file.opened().length_bytes / size.bytes() as u64).saturating_sub(2) as u32;
@@ -373,3 +374,19 @@ impl Database {
 
 /// A path and the pages found damaged in it.
 pub type DamageList = Vec<(PathBuf, PageNumber, PageDamage)>;
+
+/// Fails where the format is newer than what is written here: pages of ours among those of a newer
+/// engine are understood by neither.
+fn check_format(header: &DatabaseHeader, path: &Path) -> Result<()> {
+    if (header.version, header.update) <= (FORMAT_VERSION, FORMAT_UPDATE) {
+        return Ok(());
+    }
+    Err(EngineError::BadHeader {
+        path: path.to_owned(),
+        why: format!(
+            "its format {:#x},{:#x} is newer than {FORMAT_VERSION:#x},{FORMAT_UPDATE:#x}, which is \
+             written here; it can be read and verified, not opened for changes",
+            header.version, header.update
+        ),
+    })
+}

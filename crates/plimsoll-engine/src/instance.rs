@@ -3,6 +3,7 @@
 
 mod holding;
 mod holds;
+mod older;
 pub mod open;
 mod recovery;
 

@@ -21,7 +21,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use plimsoll_io::{Context, Files, Handle, JoinHandle, Permits, Purpose};
+use plimsoll_io::{Context, Handle, JoinHandle, Permits, Purpose};
 
 use self::ahead::ReadAhead;
 pub(crate) use self::whose::check_numbers;
@@ -111,7 +111,6 @@ impl Replayer {
     /// A replayer over open databases.
     pub fn new(
         handle: Handle,
-        _files: Files,
         databases: Vec<Rc<Database>>,
         limits: CacheLimits,
         depth_generations: u32,
@@ -202,17 +201,17 @@ impl Replayer {
         Ok(oldest.min(self.checkpoint_noted).min(position))
     }
 
-    /// Redoes the records of a generation from payload offset `from` on.
+    /// Redoes the records of a generation.
     ///
     /// # Errors
     /// After one in the middle of a generation, or when its future was dropped there, nothing is
     /// left but to begin again: [`EngineError::BrokenOff`].
-    pub async fn feed(&mut self, generation: Generation, from: u32) -> Result<()> {
+    pub async fn feed(&mut self, generation: Generation) -> Result<()> {
         self.check_whole()?;
         if let Some(last) = &self.last {
             LogReader::check_chain(last, &generation.header, &generation.path)?;
         }
-        let records: Vec<(Lsn, LogRecord)> = generation.records(from).collect::<Result<_>>()?;
+        let records: Vec<(Lsn, LogRecord)> = generation.records(0).collect::<Result<_>>()?;
         let changes = self.changes(&generation, &records)?;
         self.under_way = Some(generation.header.generation);
         let redone = self.redo_all(&records, &changes).await;

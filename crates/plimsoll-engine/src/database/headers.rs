@@ -14,12 +14,32 @@ use crate::log::GENERATION_BYTES;
 /// Every change of a page takes a database time and at least one byte of log.
 const DBTIMES_PER_GENERATION: u64 = GENERATION_BYTES;
 
+/// What a header promises of the log.
+#[derive(Clone, Copy)]
+struct Promised {
+    /// Pages may depend on the log up to this generation.
+    required: u32,
+    /// There is log up to this generation.
+    committed: u32,
+}
+
+impl Promised {
+    fn by(header: &DatabaseHeader) -> Promised {
+        Promised {
+            required: header.generation_max_required,
+            committed: header.generation_max_committed,
+        }
+    }
+}
+
 /// See the module text.
 pub(super) struct HeaderPair {
     file: File,
     handle: Handle,
     context: Context,
     header: RefCell<DatabaseHeader>,
+    /// What is in the file for certain: a header in memory may be on its way there.
+    durable: Cell<Promised>,
     /// One who changes the header at a time.
     turn: Permits,
     dbtime: Cell<u64>,
@@ -38,6 +58,7 @@ impl HeaderPair {
             handle,
             context: Context { purpose: Purpose::Header, ..context },
             dbtime: Cell::new(header.dbtime_max),
+            durable: Cell::new(Promised::by(&header)),
             header: RefCell::new(header),
             turn: Permits::new(1),
         }
@@ -77,9 +98,34 @@ impl HeaderPair {
         changed.await
     }
 
+    /// The same where what is in the file does not promise enough. Whoever asks meanwhile waits
+    /// until it does.
+    async fn promise(
+        self: &Rc<Self>,
+        is_enough: impl Fn(Promised) -> bool + 'static,
+        change: impl FnOnce(&mut DatabaseHeader) + 'static,
+    ) -> Result<()> {
+        if is_enough(self.durable.get()) {
+            return Ok(());
+        }
+        let this = self.clone();
+        let promised = self.handle.spawn(async move {
+            let _turn = this.turn.acquire().await;
+            match is_enough(this.durable.get()) {
+                true => Ok(()),
+                false => this.change_alone(change).await,
+            }
+        });
+        promised.await
+    }
+
     async fn change(&self, change: impl FnOnce(&mut DatabaseHeader)) -> Result<()> {
         let _turn = self.turn.acquire().await;
-        let bytes = {
+        self.change_alone(change).await
+    }
+
+    async fn change_alone(&self, change: impl FnOnce(&mut DatabaseHeader)) -> Result<()> {
+        let (bytes, promised) = {
             let mut header = self.header.borrow_mut();
             change(&mut header);
             // In a dirty header the time runs ahead by more changes than a generation can hold. The
@@ -92,9 +138,11 @@ impl HeaderPair {
                 }
                 _ => self.dbtime.get(),
             };
-            header.encode()
+            (header.encode(), Promised::by(&header))
         };
-        self.write(&bytes).await
+        self.write(&bytes).await?;
+        self.durable.set(promised);
+        Ok(())
     }
 
     async fn write(&self, bytes: &[u8]) -> Result<()> {
@@ -114,27 +162,21 @@ impl HeaderPair {
         required: u32,
         committed: u32,
     ) -> Result<()> {
-        if self.header.borrow().generation_max_required >= required {
-            return Ok(());
-        }
-        self.update(move |header| {
+        let raise = move |header: &mut DatabaseHeader| {
             header.generation_max_required = header.generation_max_required.max(required);
             header.generation_max_committed =
                 header.generation_max_committed.max(required.max(committed));
-        })
-        .await
+        };
+        self.promise(move |durable| durable.required >= required, raise).await
     }
 
     /// Makes the header say that there is log up to `generation`, before anything in it is
     /// acknowledged: without that nobody would miss it.
     pub(super) async fn note_generation(self: &Rc<Self>, generation: u32) -> Result<()> {
-        if self.header.borrow().generation_max_committed >= generation {
-            return Ok(());
-        }
-        self.update(move |header| {
+        let raise = move |header: &mut DatabaseHeader| {
             header.generation_max_committed = header.generation_max_committed.max(generation);
-        })
-        .await
+        };
+        self.promise(move |durable| durable.committed >= generation, raise).await
     }
 }
 

@@ -3,18 +3,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::rc::Rc;
 
 use plimsoll_io::{Files, Handle, Notify, Permits, Purpose, Random};
 
 use super::holds::Holds;
+use super::older::check_not_older;
 use super::{Instance, InstanceOptions, Recovery, RecoveryReport};
 use crate::PageSize;
 use crate::batch::PageImages;
 use crate::cache::Cache;
 use crate::cache::writeback::{WriteAhead, Writeback};
-use crate::checkpoint::read_checkpoint;
 use crate::database::Database;
 use crate::databases::Databases;
 use crate::error::{EngineError, Result};
@@ -137,11 +136,10 @@ pub(super) async fn close_all(databases: &[Rc<Database>]) {
     }
 }
 
-/// Where redo has to start: the checkpoint, or failing that the oldest generation a header asks
-/// for. A header is written before a checkpoint that lies in a later generation, so one that asks
-/// for more is older than the checkpoint beside it: an image that was put back.
-pub(super) async fn redo_start(
-    files: &Files,
+/// Where redo has to start: at the beginning of the oldest generation that a header asks for. The
+/// checkpoint file may lie further on in it, and may be of another image of the databases or of a
+/// history that was given up: it saves the redo of one generation at most, and is not asked.
+pub(super) fn redo_start(
     options: &InstanceOptions,
     databases: &[Rc<Database>],
     generations: &[GenerationFile],
@@ -157,26 +155,9 @@ pub(super) async fn redo_start(
     check_numbers(dirty())?;
     let oldest =
         dirty().map(|database| database.header().generation_min_required).min().unwrap_or(0);
-    // The pages of a backup copy are older than the checkpoint of the databases it was made of,
-    // which may lie beside it.
-    let has_copy = dirty().any(|database| database.header().is_backup_copy());
-    let checkpoint = match has_copy {
-        true => None,
-        false => read_checkpoint(files, &options.log.checkpoint(), options.context).await?,
-    };
-    let of_this_stream =
-        |signature: Signature| dirty().all(|database| database.header().log_signature == signature);
-    let start = match checkpoint {
-        Some((checkpoint, signature))
-            if of_this_stream(signature) && checkpoint.generation == oldest =>
-        {
-            checkpoint
-        }
-        _ => Lsn::new(oldest, 0),
-    };
     let newest =
         dirty().map(|database| database.header().generation_max_required).max().unwrap_or(0);
-    for generation in start.generation..=newest.max(start.generation) {
+    for generation in oldest..=newest.max(oldest) {
         if !generations.iter().any(|file| file.generation == generation) {
             return Err(EngineError::LogMissing {
                 generation,
@@ -184,21 +165,21 @@ pub(super) async fn redo_start(
             });
         }
     }
-    Ok(start)
+    Ok(Lsn::new(oldest, 0))
 }
 
-pub(super) fn check_stream(
-    signature: Signature,
-    generation: &Generation,
-    database: &Path,
-) -> Result<()> {
-    if generation.header.signature == signature {
-        return Ok(());
+/// Fails where one of the databases that are to be redone was written with another log.
+pub(super) fn check_stream(generation: &Generation, databases: &[Rc<Database>]) -> Result<()> {
+    let is_stranger = |database: &&Rc<Database>| {
+        needs_recovery(database) && database.header().log_signature != generation.header.signature
+    };
+    match databases.iter().find(is_stranger) {
+        None => Ok(()),
+        Some(database) => Err(EngineError::Diverged {
+            path: database.path().to_owned(),
+            why: format!("{} belongs to another log stream", generation.path.display()),
+        }),
     }
-    Err(EngineError::Diverged {
-        path: database.to_owned(),
-        why: format!("{} belongs to another log stream", generation.path.display()),
-    })
 }
 
 /// All databases are clean: only the end of the log matters, so that the stream goes on.
@@ -212,6 +193,9 @@ async fn nothing_to_replay(
         Some(file) => Some(reader.read_durably(&file.path).await?),
         None => None,
     };
+    if let Some(last) = &last {
+        check_not_older(reader, generations, last, &databases).await?;
+    }
     let limits = opening.options.cache_limits(databases[0].size().bytes());
     let open = Rc::new(Databases::default());
     databases.into_iter().for_each(|database| open.insert(database));
@@ -437,12 +421,6 @@ async fn begin_work(
 /// them.
 async fn attach(instance: &Rc<Instance>, generation: u32, recovered: bool) -> Result<()> {
     let store = &instance.store;
-    let mut databases = store.databases.all().into_iter();
-    if databases.any(|database| database.header().is_backup_copy()) {
-        // Before a header forgets that it is a backup's: from then on redo starts where this file
-        // says.
-        instance.write_checkpoint_file(store.checkpoint.get()).await?;
-    }
     for database in store.databases.all() {
         let signature = database.header().signature;
         let appended =

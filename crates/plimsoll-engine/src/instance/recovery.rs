@@ -77,15 +77,14 @@ impl Recovery {
         let reader =
             LogReader::new(files.clone(), options.log.clone(), replay_context(options.context));
         let generations = reader.generations().await?;
-        let start = redo_start(&files, &options, &databases, &generations).await?;
+        let start = redo_start(&options, &databases, &generations)?;
         make_found_durable(&files, &options, &databases).await?;
         let dirty = databases.iter().find(|database| needs_recovery(database));
         let signature =
             dirty.map_or_else(Signature::default, |database| database.header().log_signature);
         let limits = options.cache_limits(databases[0].size().bytes());
         let depth = options.checkpoint_depth_generations();
-        let replayer =
-            Replayer::new(handle.clone(), files.clone(), databases.clone(), limits, depth);
+        let replayer = Replayer::new(handle.clone(), databases.clone(), limits, depth);
         Ok(Recovery {
             next: start.generation,
             known: generations,
@@ -141,13 +140,12 @@ impl Recovery {
         mut generation: Generation,
         following: Option<&GenerationHeader>,
     ) -> Result<()> {
-        check_stream(self.signature, &generation, self.databases[0].path())?;
+        check_stream(&generation, &self.databases)?;
         if let Some(following) = following.filter(|following| generation.goes_beyond(following)) {
             self.check_history(&generation, following)?;
             generation.cut_at(following.previous_end);
         }
-        let from = if self.next == self.start.generation { self.start.offset } else { 0 };
-        self.replayer.feed(generation, from).await?;
+        self.replayer.feed(generation).await?;
         self.next += 1;
         Ok(())
     }

@@ -66,7 +66,15 @@ impl Whose {
                 Ok(Change::InFile)
             }
             given => {
-                let is = if given.is_some() { "another one here" } else { "not given" };
+                let is = match given {
+                    Some(Known::Clean { log: of, until })
+                        if *of == log && *until > LogPosition::NONE =>
+                    {
+                        "older here than the log, or another one"
+                    }
+                    Some(_) => "another one here",
+                    None => "not given",
+                };
                 Err(EngineError::BadOption {
                     name: "databases",
                     why: format!(

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::error::EngineError;
-use plimsoll_engine::instance::Instance;
+use plimsoll_engine::instance::{Instance, InstanceOptions, Recovery};
 use plimsoll_engine::log::Lsn;
 use plimsoll_engine::log::follower::LogFollower;
 use plimsoll_engine::log::names::LogNames;
@@ -14,7 +14,10 @@ use plimsoll_engine::log::reader::LogReader;
 use plimsoll_engine::log::record::LogRecord;
 use plimsoll_engine::log::tail::LogTail;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_io::{Context, Files, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
+use plimsoll_io::{
+    Context, Effect, FaultRule, Files, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND,
+    OperationKind, Random,
+};
 
 use crate::life::*;
 use crate::support::*;
@@ -185,5 +188,73 @@ fn who_has_followed_further_than_the_log_goes_is_told_so() {
         assert!(matches!(followed, Err(EngineError::ForeignLog { .. })), "{followed:?}");
         let told = told_by_tail(instance, &files, place).await;
         assert!(matches!(told, Err(EngineError::ForeignLog { .. })), "{told:?}");
+    });
+}
+
+/// Why it matters: the checkpoint file still names a place in the generation that was given up. In
+/// the new one of that number nothing lay before it, and durable commits were not redone.
+#[test]
+fn a_checkpoint_of_a_history_given_up_hides_nothing_of_the_new_one() {
+    let setup =
+        Setup { circular: false, checkpoint_generations: 1, cache_frames: 400, ..Setup::default() };
+    let disk = disk_with_databases(1, &setup, MemoryOptions::default());
+    let (imaged, of_life) = (disk.clone(), setup.clone());
+    let (tree, image) = live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&of_life)).await;
+        let tree = instance.create_tree(1, 1, 50, 0, 64).await.unwrap();
+        let other = instance.create_tree(1, 1, 51, 0, 64).await.unwrap();
+        insert(&instance, tree, 0..20).await;
+        let log = &instance.store().log;
+        for _ in 0..4 {
+            log.make_durable(log.begin_generation().end).await.unwrap();
+            handle.sleep(2 * NANOS_PER_SECOND).await;
+        }
+        instance.checkpoint().await.unwrap();
+        let image = [database_path(1), database_path(1).with_extension("jfm")]
+            .map(|path| (path.clone(), imaged.bytes(path).expect("it is there")));
+        for _ in 0..2 {
+            log.make_durable(log.begin_generation().end).await.unwrap();
+        }
+        // A transaction keeps the checkpoint in generation 7, behind some of it.
+        insert(&instance, tree, 100..160).await;
+        let long = instance.begin();
+        long.insert(other, &row_key(9_000), &[9; 200]).await.unwrap();
+        log.make_durable(log.begin_generation().end).await.unwrap();
+        insert(&instance, other, 0..200).await;
+        handle.sleep(5 * NANOS_PER_SECOND).await;
+        instance.checkpoint().await.unwrap();
+        assert_eq!(instance.store().checkpoint.get().generation, 7);
+        drop(handle.spawn(async move {
+            let _open = long;
+            std::future::pending::<()>().await;
+        }));
+        (tree, image)
+    });
+    for (path, bytes) in image {
+        disk.load(path, &bytes);
+    }
+    let (cutting, of_life) = (disk.clone(), setup.clone());
+    run_until_power_lost(&disk, move |files, handle| async move {
+        let options = InstanceOptions { checkpoint_depth_bytes: 100 << 20, ..options(&of_life) };
+        let mut recovery = Recovery::begin(files, handle, options).await.unwrap();
+        while recovery.next_generation() < 7 {
+            assert!(recovery.feed_next().await.unwrap());
+        }
+        recovery.give_up_commits();
+        let (instance, _) = recovery.activate(&mut Random::from_seed(1)).await.unwrap();
+        insert(&instance, tree, 500..520).await;
+        let file_of_checkpoint =
+            FaultRule::new(Effect::CutPowerWhenSubmitted).with_kind(OperationKind::Write);
+        cutting.inject(file_of_checkpoint.with_path_part(".chk"));
+        let _ = instance.checkpoint().await;
+        panic!("the checkpoint file was not written");
+    });
+    let found = disk.crash_image(Loss::Everything, &mut Random::from_seed(1));
+    live(&found, move |files, handle| async move {
+        let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
+        let rows = dump(&instance, tree).await.unwrap();
+        let lost = (500..520).filter(|number| !rows.contains_key(&row_key(*number)));
+        assert_eq!(lost.collect::<Vec<_>>(), Vec::<u64>::new());
+        instance.close().await.unwrap();
     });
 }

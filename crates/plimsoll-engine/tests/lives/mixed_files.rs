@@ -9,8 +9,11 @@ use plimsoll_engine::btree::Tree;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::jobs::backup::Backup;
+use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_engine::{LogTime, PageSize, Signature, create_database};
+use plimsoll_engine::{
+    DatabaseHeader, FORMAT_UPDATE, FORMAT_VERSION, LogTime, PageSize, Signature, create_database,
+};
 use plimsoll_io::{Context, Files, Handle, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, Random};
 
 use crate::life::*;
@@ -180,6 +183,183 @@ fn an_older_image_is_redone_from_where_its_header_says_and_not_from_the_checkpoi
             assert_eq!(rows_with(&instance, tree, 1).await, 2 * ROWS as usize, "{page_images}");
             instance.close().await.unwrap();
         });
+    }
+}
+
+/// Why it matters: a header is written when the checkpoint comes to another generation, and the
+/// checkpoint file whenever it moves. While a transaction keeps it in one generation both agree,
+/// whatever lies between the image and the file.
+#[test]
+fn an_older_image_of_the_same_generation_is_redone_from_its_beginning() {
+    for (page_images, with_map) in [(true, true), (true, false), (false, true), (false, false)] {
+        let what = format!("page images {page_images}, flush map put back {with_map}");
+        let setup = Setup { page_images, circular: false, databases: 1, ..two_databases() };
+        let memory = MemoryOptions { atomic_write_bytes: 4096, ..MemoryOptions::default() };
+        let disk = disk_with_databases(1, &setup, memory);
+        let (imaged, of_life) = (disk.clone(), setup.clone());
+        let (tree, late, image) = live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&of_life)).await;
+            let tree = instance.create_tree(1, 1, 50, 0, 64).await.unwrap();
+            let late = instance.create_tree(1, 1, 51, 0, 64).await.unwrap();
+            insert(&instance, tree, 0..ROWS, 1).await;
+            move_on(&instance, &handle).await;
+            insert(&instance, tree, ROWS..ROWS + 40, 1).await;
+            let long = instance.begin();
+            long.insert(late, &row_key(9_000), &[9; 200]).await.unwrap();
+            let map = database_path(1).with_extension("jfm");
+            let files_of_image =
+                [database_path(1), map].into_iter().take(1 + usize::from(with_map));
+            let image: Vec<_> = files_of_image
+                .map(|path| (path.clone(), imaged.bytes(path).expect("it is there")))
+                .collect();
+            let log = &instance.store().log;
+            log.make_durable(log.begin_generation().end).await.unwrap();
+            insert(&instance, late, 0..ROWS, 2).await;
+            handle.sleep(5 * NANOS_PER_SECOND).await;
+            instance.checkpoint().await.unwrap();
+            drop(handle.spawn(async move {
+                let _open = long;
+                std::future::pending::<()>().await;
+            }));
+            (tree, late, image)
+        });
+        for (path, bytes) in image {
+            disk.load(path, &bytes);
+        }
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&setup)).await;
+            let found = [rows_with(&instance, tree, 1).await, rows_with(&instance, late, 2).await];
+            assert_eq!(found, [ROWS as usize + 40, ROWS as usize], "{what}");
+            instance.close().await.unwrap();
+        });
+    }
+}
+
+/// Why it matters: last night's file looks clean, so nothing was redone, and the log of today was
+/// deleted: all of today's commits were gone without a word, and so was what would bring them back.
+#[test]
+fn an_older_file_that_was_shut_down_is_refused_beside_newer_log_and_nothing_is_deleted() {
+    for (circular, with_map, is_killed) in
+        [(true, true, true), (true, false, true), (false, true, false), (false, true, true)]
+    {
+        let what = format!("circular {circular}, flush map {with_map}, killed {is_killed}");
+        let setup = Setup { circular, ..two_databases() };
+        let disk = disk_with_databases(1, &setup, MemoryOptions::default());
+        let first_life = setup.clone();
+        let tree = live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&first_life)).await;
+            let tree = instance.create_tree(2, 1, 50, 0, 16).await.unwrap();
+            insert(&instance, tree, 0..ROWS, 1).await;
+            instance.close().await.unwrap();
+            tree
+        });
+        let image_of = |disk: &Rc<MemoryDisk>| {
+            let map = database_path(2).with_extension("jfm");
+            [database_path(2), map].map(|path| (path.clone(), disk.bytes(path).expect("there")))
+        };
+        let older = image_of(&disk);
+        let second_life = setup.clone();
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&second_life)).await;
+            insert(&instance, tree, ROWS..2 * ROWS, 1).await;
+            for _ in 0..4 {
+                move_on(&instance, &handle).await;
+            }
+            insert(&instance, tree, 2 * ROWS..3 * ROWS, 1).await;
+            if !is_killed {
+                instance.close().await.unwrap();
+            }
+        });
+        let (newer, log) = (image_of(&disk), disk.snapshot());
+        for (path, bytes) in older.iter().take(1 + usize::from(with_map)) {
+            disk.load(path, bytes);
+        }
+        let own = setup.clone();
+        live(&disk, move |files, handle| async move {
+            let refused = open(&files, &handle, &own, 1).await.err().expect(&what);
+            let is_option = matches!(refused, EngineError::BadOption { name: "databases", .. });
+            assert!(is_option, "{what}: {refused}");
+            assert!(refused.to_string().contains("older"), "{what}: {refused}");
+        });
+        let kept = disk.snapshot();
+        let gone = log.keys().find(|path| is_log(path) && !kept.contains_key(*path));
+        assert_eq!(gone, None, "log was deleted");
+        for (path, bytes) in &newer {
+            disk.load(path, bytes);
+        }
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&setup)).await;
+            assert_eq!(rows_with(&instance, tree, 1).await, 3 * ROWS as usize);
+            instance.close().await.unwrap();
+        });
+    }
+}
+
+/// Why it matters: the log says nothing of it, or changes of another were redone over it, and the
+/// log that it needs would never have been read.
+#[test]
+fn a_database_of_another_log_is_refused_beside_one_that_is_to_be_redone() {
+    for is_changed in [true, false] {
+        let setup = Setup { databases: 4, ..two_databases() };
+        let disk = disk_with_databases(1, &setup, MemoryOptions::default());
+        disk.create_directory("/other");
+        let of_life = setup.clone();
+        let theirs = InstanceOptions {
+            databases: vec![database_path(3), database_path(4)],
+            log: LogNames::new("/other", "E00"),
+            ..options(&setup)
+        };
+        let their_options = theirs.clone();
+        let tree = live(&disk, move |files, handle| async move {
+            let ours = vec![database_path(1), database_path(2)];
+            let ours = open_paths(&files, &handle, &of_life, ours).await.unwrap();
+            let theirs = open_with(&files, &handle, their_options).await;
+            let first = ours.create_tree(1, 1, 50, 0, 16).await.unwrap();
+            let second = ours.create_tree(2, 1, 50, 0, 16).await.unwrap();
+            let of_theirs = theirs.create_tree(2, 1, 50, 0, 16).await.unwrap();
+            insert(&theirs, of_theirs, 0..ROWS, 7).await;
+            move_on(&ours, &handle).await;
+            move_on(&theirs, &handle).await;
+            insert(&ours, first, 0..ROWS, 1).await;
+            if is_changed {
+                insert(&ours, second, 0..ROWS, 2).await;
+            }
+            insert(&theirs, of_theirs, ROWS..2 * ROWS, 7).await;
+            of_theirs
+        });
+        live(&disk, move |files, handle| async move {
+            let mixed = vec![database_path(1), database_path(4)];
+            let opened = open_paths(&files, &handle, &setup, mixed).await;
+            let refused = opened.err().expect("a database of another log was opened");
+            let named = |path: &Path| path == database_path(4);
+            let is_named = matches!(&refused, EngineError::Diverged { path, .. } if named(path));
+            assert!(is_named, "changed {is_changed}: {refused}");
+            let theirs = open_with(&files, &handle, theirs).await;
+            assert_eq!(rows_with(&theirs, tree, 7).await, 2 * ROWS as usize);
+            theirs.close().await.unwrap();
+        });
+    }
+}
+
+/// Why it matters: what a newer engine has laid out is misread by this one, and what this one
+/// writes among it by that.
+#[test]
+fn a_database_of_a_newer_format_is_not_opened_for_changes() {
+    let setup = Setup::default();
+    let disk = disk_with_databases(1, &setup, MemoryOptions::default());
+    let sound = disk.bytes(database_path(1)).expect("it is there");
+    for (version, update) in [(0x9999, 0x7777), (FORMAT_VERSION, FORMAT_UPDATE + 1)] {
+        let mut header = DatabaseHeader::decode(&sound).unwrap();
+        (header.version, header.update) = (version, update);
+        let copy = header.encode();
+        let newer = [&copy[..], &copy[..], &sound[2 * copy.len()..]].concat();
+        disk.load(database_path(1), &newer);
+        let own = setup.clone();
+        live(&disk, move |files, handle| async move {
+            let refused = open(&files, &handle, &own, 1).await.err().expect("it was opened");
+            assert!(refused.to_string().contains("is newer than 0x620,0x14"), "{refused}");
+        });
+        assert_eq!(disk.bytes(database_path(1)), Some(newer));
     }
 }
 

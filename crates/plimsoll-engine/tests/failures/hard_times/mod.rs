@@ -185,7 +185,7 @@ fn a_reduction_leaves_only_what_is_needed() {
 /// know: rows newer than the last serial number that was left were taken for invented ones.
 #[test]
 fn a_write_that_hits_the_flush_map_leaves_the_end_of_the_log_unknown() {
-    let mut script = Script::drawn(8_013_465);
+    let mut script = Script::drawn(8_013_469);
     // It was found before processes were killed.
     script.parts.retain(|part| !matches!(part, Part::Kill { .. }));
     let met = world::run(&script);
