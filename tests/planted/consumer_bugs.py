@@ -61,16 +61,16 @@ BUGS = (
     Bug(
         "the log is purged whatever clients hold",
         "instance/holds.rs",
-        "        let all = of_process.values().chain(durable.values());",
-        "        let all = of_process.values().chain(durable.values().filter(|_| !PLANTED));",
+        "let all = of_callers.values().chain(durable.values())",
+        "let all = of_callers.values().chain(durable.values().filter(|_| !PLANTED))",
         "logs",
         "holds::holds_of_clients_outlive_kills_and_power_cuts_with_the_log_that_they_name",
     ),
     Bug(
         "a hold counts only once it is written",
         "instance/holds.rs",
-        "        all.chain(coming.values()).min().copied()",
-        "        all.chain(coming.values().filter(|_| !PLANTED)).min().copied()",
+        ".chain(coming.values());",
+        ".chain(coming.values().filter(|_| !PLANTED));",
         "logs",
         "holds::a_hold_counts_from_the_moment_it_is_asked_for",
     ),
@@ -175,9 +175,28 @@ BUGS = (
     Bug(
         "who lists touched pages and is dropped holds the log for ever",
         "instance/holding.rs",
-        "self.instance.release_log(&self.holder);",
-        'if !(PLANTED && self.holder.starts_with("pages")) { self.instance.release_log(&self.holder); }',
+        "self.instance.holds.of_work.borrow_mut().remove(&self.number);",
+        "let name = self.instance.holds.of_work.borrow()[&self.number].name.clone();\n"
+        '        if !(PLANTED && name.starts_with("pages")) {\n'
+        "            self.instance.holds.of_work.borrow_mut().remove(&self.number);\n        }",
         "logs",
         "touched::every_page_that_differs_was_touched_and_few_others_were",
+    ),
+    Bug(
+        "a caller releases what a backup holds",
+        "instance/holding.rs",
+        "self.holds.of_callers.borrow_mut().remove(holder);",
+        "self.holds.of_callers.borrow_mut().remove(holder);\n"
+        "        if PLANTED { self.holds.of_work.borrow_mut().retain(|_, hold| hold.name != holder); }",
+        "lives",
+        "jobs::backups::no_caller_can_take_away_what_a_backup_holds",
+    ),
+    Bug(
+        "a backup ends well without its first log",
+        "jobs/backup.rs",
+        "if store.log.oldest_generation() > generation_first {",
+        "if !PLANTED && store.log.oldest_generation() > generation_first {",
+        "lives",
+        "jobs::backups::a_backup_whose_first_log_is_gone_all_the_same_does_not_end_well",
     ),
 )

@@ -43,8 +43,8 @@ BUGS = (
     Bug(
         "the largest hold counts",
         "instance/holds.rs",
-        "        let all = of_process.values()",
-        "        if PLANTED {\n            return of_process.values().max().copied();\n        }\n        let all = of_process.values()",
+        "        let all = of_callers.values()",
+        "        if PLANTED {\n            return of_callers.values().max().copied();\n        }\n        let all = of_callers.values()",
         *HOLD,
     ),
     Bug(
@@ -57,8 +57,8 @@ BUGS = (
     Bug(
         "a hold is never released",
         "instance/holding.rs",
-        "self.holds.of_process.borrow_mut().remove(holder);",
-        "if !PLANTED { self.holds.of_process.borrow_mut().remove(holder); }",
+        "self.holds.of_callers.borrow_mut().remove(holder);",
+        "if !PLANTED { self.holds.of_callers.borrow_mut().remove(holder); }",
         *HOLD,
     ),
     Bug(
@@ -104,8 +104,10 @@ BUGS = (
     Bug(
         "a backup that is dropped goes on holding the log",
         "instance/holding.rs",
-        "self.instance.release_log(&self.holder);",
-        'if !(PLANTED && self.holder.starts_with("backup")) { self.instance.release_log(&self.holder); }',
+        "self.instance.holds.of_work.borrow_mut().remove(&self.number);",
+        "let name = self.instance.holds.of_work.borrow()[&self.number].name.clone();\n"
+        '        if !(PLANTED && name.starts_with("backup")) {\n'
+        "            self.instance.holds.of_work.borrow_mut().remove(&self.number);\n        }",
         *BACKUP,
     ),
     Bug(
@@ -118,8 +120,8 @@ BUGS = (
     Bug(
         "a backup names one generation too few",
         "jobs/backup.rs",
-        "generation_first: self.started_at.generation,",
-        "generation_first: self.started_at.generation + u32::from(PLANTED),",
+        "let generation_first = self.started_at.generation;",
+        "let generation_first = self.started_at.generation + u32::from(PLANTED);",
         *BACKUP,
     ),
     Bug(
@@ -153,8 +155,8 @@ BUGS = (
     Bug(
         "a job that has ended goes on holding the log",
         "instance/holding.rs",
-        "self.instance.release_log(&self.holder);",
-        "if !PLANTED { self.instance.release_log(&self.holder); }",
+        "self.instance.holds.of_work.borrow_mut().remove(&self.number);",
+        "if !PLANTED { self.instance.holds.of_work.borrow_mut().remove(&self.number); }",
         *LAG,
     ),
     # Recovery in steps.

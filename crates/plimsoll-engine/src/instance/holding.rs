@@ -8,10 +8,11 @@ use crate::error::{EngineError, Result};
 use crate::log::holds::{NamedHolds, encode_holds, write_holds};
 
 /// A hold on the log for work of this process. It ends with the work, in whichever way that ends,
-/// and is nobody else's: two backups of one database hold their log each.
+/// and is nobody else's: two backups of one database hold their log each, and no caller can take
+/// it away by its name.
 pub(crate) struct Held {
     instance: Rc<Instance>,
-    holder: String,
+    number: u64,
 }
 
 impl Held {
@@ -19,34 +20,37 @@ impl Held {
     pub(crate) fn begin(instance: &Rc<Instance>, what: &str, generation: u32) -> Held {
         let number = instance.holders.get() + 1;
         instance.holders.set(number);
-        let held = Held { instance: instance.clone(), holder: format!("{what}, number {number}") };
-        held.raise(generation);
-        held
+        let name = format!("{what}, number {number}");
+        let hold = Hold { name, generation, is_durable: false };
+        instance.holds.of_work.borrow_mut().insert(number, hold);
+        Held { instance: instance.clone(), number }
     }
 
     /// From now on only those from `generation` on.
     pub(crate) fn raise(&self, generation: u32) {
-        self.instance.hold_log(&self.holder, generation);
+        if let Some(hold) = self.instance.holds.of_work.borrow_mut().get_mut(&self.number) {
+            hold.generation = generation;
+        }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.instance.release_log(&self.holder);
+        self.instance.holds.of_work.borrow_mut().remove(&self.number);
     }
 }
 
 impl Instance {
     /// Keeps generations from `generation` on until the hold is changed or released, or the process
-    /// ends; used by backups and by who reads along.
+    /// ends; used by who reads along.
     pub fn hold_log(&self, holder: &str, generation: u32) {
-        let mut holds = self.holds.of_process.borrow_mut();
+        let mut holds = self.holds.of_callers.borrow_mut();
         holds.insert(holder.to_owned(), generation);
     }
 
-    /// Ends a hold of this process.
+    /// Ends a hold of [`Instance::hold_log`].
     pub fn release_log(&self, holder: &str) {
-        self.holds.of_process.borrow_mut().remove(holder);
+        self.holds.of_callers.borrow_mut().remove(holder);
     }
 
     /// Keeps generations from `generation` on for a client, across restarts and crashes, until the
@@ -88,7 +92,8 @@ impl Instance {
         self.change_holds(ticket, change).await
     }
 
-    /// All holds, durable ones first, by name.
+    /// All holds: durable ones first, then those of callers, both by name, then those of backups and
+    /// other work.
     pub fn holds(&self) -> Vec<Hold> {
         let listed = |holds: &NamedHolds, is_durable| -> Vec<Hold> {
             let hold = |(name, generation): (&String, &u32)| Hold {
@@ -99,7 +104,8 @@ impl Instance {
             holds.iter().map(hold).collect()
         };
         let mut holds = listed(&self.holds.durable.borrow(), true);
-        holds.extend(listed(&self.holds.of_process.borrow(), false));
+        holds.extend(listed(&self.holds.of_callers.borrow(), false));
+        holds.extend(self.holds.of_work.borrow().values().cloned());
         holds
     }
 

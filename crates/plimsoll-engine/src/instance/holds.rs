@@ -31,7 +31,10 @@ pub struct Hold {
 pub(super) struct Holds {
     /// From here on no generation was missing when the instance was opened.
     pub(super) unbroken_from: u32,
-    pub(super) of_process: RefCell<NamedHolds>,
+    /// Of callers in this process, who release them by name.
+    pub(super) of_callers: RefCell<NamedHolds>,
+    /// Of the engine's own work, by number: nobody else can end them.
+    pub(super) of_work: RefCell<BTreeMap<u64, Hold>>,
     /// As the file says.
     pub(super) durable: RefCell<NamedHolds>,
     /// Generations that the file may say soon, by ticket.
@@ -56,7 +59,8 @@ impl Holds {
         }
         Holds {
             unbroken_from,
-            of_process: RefCell::default(),
+            of_callers: RefCell::default(),
+            of_work: RefCell::default(),
             durable: RefCell::new(durable),
             coming: RefCell::default(),
             tickets: Cell::new(0),
@@ -67,10 +71,10 @@ impl Holds {
 
     /// The first generation that somebody needs.
     pub(super) fn oldest(&self) -> Option<u32> {
-        let (of_process, durable, coming) =
-            (self.of_process.borrow(), self.durable.borrow(), self.coming.borrow());
-        let all = of_process.values().chain(durable.values());
-        all.chain(coming.values()).min().copied()
+        let (of_callers, of_work) = (self.of_callers.borrow(), self.of_work.borrow());
+        let (durable, coming) = (self.durable.borrow(), self.coming.borrow());
+        let all = of_callers.values().chain(durable.values()).chain(coming.values());
+        all.chain(of_work.values().map(|hold| &hold.generation)).min().copied()
     }
 
     /// A ticket of a change of the file, which may come to hold log from `generation` on.

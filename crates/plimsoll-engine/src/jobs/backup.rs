@@ -183,18 +183,23 @@ impl Backup {
     /// until the backup is dropped.
     ///
     /// # Errors
-    /// A file that ends before the last page the database owns has lost pages, which no copy holds
-    /// either.
+    /// [`EngineError::LogMissing`] when log was deleted that the copy needs. A file that ends before
+    /// the last page the database owns has lost pages, which no copy holds either.
     pub async fn finish(&self) -> Result<BackupReport> {
         let store = self.instance.store();
         store.check_length(&self.database).await?;
         store.log.make_durable(store.log.tip()).await?;
+        let generation_first = self.started_at.generation;
+        if store.log.oldest_generation() > generation_first {
+            let path = store.log.names().directory().to_owned();
+            return Err(EngineError::LogMissing { generation: generation_first, path });
+        }
         Ok(BackupReport {
             pages: self.pages_handed_out,
             bytes: u64::from(self.pages_handed_out) * self.database.size().bytes() as u64,
             corrected: self.corrected,
             header_copy_damaged: self.database.statistics().header_copy_damaged,
-            generation_first: self.started_at.generation,
+            generation_first,
             generation_last: store.log.durable().generation,
         })
     }

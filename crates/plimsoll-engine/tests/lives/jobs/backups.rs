@@ -385,3 +385,67 @@ fn backups_beside_each_other_recover_to_what_was_committed() {
         backups_at_random(seed);
     }
 }
+
+/// Why it matters: whoever tidies up the holds of this process, by the names in the list, makes a
+/// backup under way one that can never be opened, and its report says nothing of it.
+#[test]
+fn no_caller_can_take_away_what_a_backup_holds() {
+    let setup = Setup { checkpoint_generations: 1, ..Setup::default() };
+    let disk = new_disk(&Rc::new(Clock::simulated()), 5, MemoryOptions::default());
+    run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 5).await.unwrap();
+        let backup = Backup::start(&instance, 1, 64 * 1024).unwrap();
+        let name = only_hold(&instance);
+        // A caller may have a hold of that name, too.
+        instance.hold_log(&name, u32::MAX);
+        instance.release_log(&name);
+        assert_eq!(only_hold(&instance), name, "it is listed until the backup ends");
+        pass_generations(&instance, &handle, 5).await;
+        let log = &instance.store().log;
+        let report = backup.finish().await.unwrap();
+        assert!(report.generation_last > report.generation_first + 4);
+        assert_eq!(log.oldest_generation(), report.generation_first, "its log is there");
+        drop(backup);
+        pass_generations(&instance, &handle, 1).await;
+        assert!(log.oldest_generation() > report.generation_first, "it ends with the backup");
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+fn only_hold(instance: &Instance) -> String {
+    let holds = instance.holds();
+    assert_eq!(holds.len(), 1, "{holds:?}");
+    holds[0].name.clone()
+}
+
+async fn pass_generations(instance: &Rc<Instance>, handle: &Handle, generations: u32) {
+    let log = &instance.store().log;
+    for _ in 0..generations {
+        log.make_durable(log.begin_generation().end).await.unwrap();
+        handle.sleep(2 * NANOS_PER_SECOND).await;
+    }
+    instance.checkpoint().await.unwrap();
+}
+
+/// Why it matters: a copy without its first log is refused when it is needed, and not before.
+#[test]
+fn a_backup_whose_first_log_is_gone_all_the_same_does_not_end_well() {
+    let setup = Setup::default();
+    let disk = new_disk(&Rc::new(Clock::simulated()), 5, MemoryOptions::default());
+    run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 5).await.unwrap();
+        let backup = Backup::start(&instance, 1, 64 * 1024).unwrap();
+        let first = backup.finish().await.unwrap().generation_first;
+        let log = &instance.store().log;
+        log.make_durable(log.begin_generation().end).await.unwrap();
+        log.delete_before(|| first + 1).await.unwrap();
+        let failed = backup.finish().await.map(drop).unwrap_err();
+        let says_which =
+            matches!(&failed, EngineError::LogMissing { generation, .. } if *generation == first);
+        assert!(says_which, "{failed}");
+    })
+    .unwrap();
+}
