@@ -314,10 +314,9 @@ BUGS = (
     Bug(
         "an older current generation takes the place of a newer one",
         "log/writer.rs",
-        "let kept_as = name_of_found(&files, &names, context).await?;",
-        "let kept_as = if PLANTED {\n                names.closed(header.generation - 1)\n"
-        "            } else {\n                name_of_found(&files, &names, context).await?\n"
-        "            };",
+        "files.rename(&current, &kept_as, metadata).await?;",
+        "let kept_as = if PLANTED { names.closed(first - 1) } else { kept_as };\n"
+        "        files.rename(&current, &kept_as, metadata).await?;",
         "lives",
         "adversary::an_older_current_generation_takes_the_place_of_no_other",
     ),

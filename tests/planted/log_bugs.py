@@ -181,4 +181,37 @@ BUGS = (
         "failures",
         "write_order::a_generation_of_another_stream_does_not_chain",
     ),
+    Bug(
+        "an earlier copy hides the rest of the current generation",
+        "log/reader.rs",
+        "Some(closed) if self.current_has_all_of(generation).await? => *closed = file,",
+        "Some(closed) if self.current_has_all_of(generation).await? && !PLANTED => {\n"
+        "                    *closed = file;\n                }",
+        "lives",
+        "wrong_names::an_earlier_copy_of_the_current_generation_hides_nothing_of_it",
+    ),
+    Bug(
+        "two files of one generation that part are one",
+        "log/reader.rs",
+        "if current.is_beginning_of(&closed) {",
+        "if PLANTED || current.is_beginning_of(&closed) {",
+        "lives",
+        "wrong_names::two_files_of_one_generation_that_part_are_refused",
+    ),
+    Bug(
+        "a copy of a generation that is given up stays in the stream",
+        "log/writer.rs",
+        "stream.pop_if(|file| file.generation >= first)",
+        "stream.pop_if(|file| !PLANTED && file.generation >= first)",
+        "lives",
+        "wrong_names::a_generation_that_is_given_up_takes_its_copy_with_it",
+    ),
+    Bug(
+        "a generation lies under the number of another",
+        "log/reader.rs",
+        "Some(named) if named != header.generation =>",
+        "Some(named) if !PLANTED && named != header.generation =>",
+        "lives",
+        "wrong_names::who_meets_a_generation_under_the_number_of_another_is_told_which_file_it_is",
+    ),
 )

@@ -51,6 +51,11 @@ impl Generation {
             && next.previous_end < self.end()
     }
 
+    /// Whether both are one generation, of which the other can be read at least as far.
+    pub(super) fn is_beginning_of(&self, other: &Generation) -> bool {
+        self.header == other.header && other.payload.starts_with(&self.payload)
+    }
+
     /// Leaves out what lies behind `end`.
     pub(crate) fn cut_at(&mut self, end: Lsn) {
         self.payload.truncate(end.offset as usize);

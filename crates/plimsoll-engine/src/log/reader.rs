@@ -67,7 +67,7 @@ impl LogReader {
         let current = match self.read_header(&self.names.current()).await {
             Ok(header) => Some(header.generation),
             // There is none between the two renames of a rollover.
-            Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => None,
+            Err(error) if is_missing(&error) => None,
             Err(error) => return Err(error),
         };
         let entries = match self.files.list(self.names.directory(), metadata).await {
@@ -87,14 +87,48 @@ impl LogReader {
                 folder.set_aside.push(GenerationFile { generation, path });
             }
         }
-        let is_closed =
-            |wanted: &u32| folder.generations.iter().any(|file| file.generation == *wanted);
-        if let Some(generation) = current.filter(|current| !is_closed(current)) {
-            folder.generations.push(GenerationFile { generation, path: self.names.current() });
+        if let Some(generation) = current {
+            let file = GenerationFile { generation, path: self.names.current() };
+            let closed = folder.generations.iter_mut().find(|file| file.generation == generation);
+            match closed {
+                None => folder.generations.push(file),
+                Some(closed) if self.current_has_all_of(generation).await? => *closed = file,
+                Some(_) => {}
+            }
         }
         folder.generations.sort_by_key(|file| file.generation);
         folder.set_aside.sort_by_key(|file| file.generation);
         Ok(folder)
+    }
+
+    /// Of a generation that lies there twice, whether the current file has all that the closed one
+    /// has; otherwise that one has all. It lies there twice where a power cut came between its two
+    /// names, or where somebody put an earlier copy of it back.
+    ///
+    /// # Errors
+    /// [`EngineError::ForeignLog`] where neither is the beginning of the other.
+    async fn current_has_all_of(&self, generation: u32) -> Result<bool> {
+        let current = match self.read_live(&self.names.current()).await {
+            Ok(current) if current.header.generation == generation => current,
+            Err(error) if !is_missing(&error) => return Err(error),
+            // It was closed a moment ago.
+            _ => return Ok(false),
+        };
+        let closed = self.read_live(&self.names.closed(generation)).await?;
+        if closed.is_beginning_of(&current) {
+            return Ok(true);
+        }
+        if current.is_beginning_of(&closed) {
+            return Ok(false);
+        }
+        Err(EngineError::ForeignLog {
+            path: closed.path,
+            why: format!(
+                "it is generation {generation}, as {} is, and neither is the beginning of the \
+                 other: take the one away that is not of this history",
+                current.path.display()
+            ),
+        })
     }
 
     /// Reads only the header of a log file.
@@ -122,13 +156,19 @@ impl LogReader {
         {
             return Err(corrupt(length));
         }
-        decoded.map_err(|why| {
-            if why.contains("-514") {
-                EngineError::ForeignLog { path: file.path().to_owned(), why }
-            } else {
-                corrupt(why)
-            }
-        })
+        let foreign = |why| EngineError::ForeignLog { path: file.path().to_owned(), why };
+        let header = decoded
+            .map_err(|why| if why.contains("-514") { foreign(why) } else { corrupt(why) })?;
+        // Only the current one may come to be another while somebody reads.
+        let name = file.path().file_name().unwrap_or_default().to_string_lossy();
+        match self.names.generation_of(&name) {
+            Some(named) if named != header.generation => Err(foreign(format!(
+                "its name says that it is generation {named}, and its header that it is \
+                 generation {}: put generation {named} back",
+                header.generation
+            ))),
+            _ => Ok(header),
+        }
     }
 
     /// Reads and checks one generation.
@@ -182,10 +222,6 @@ impl LogReader {
             generation: found.generation,
             path: self.names.directory().to_owned(),
         };
-        let is_missing = |error: &EngineError| {
-            matches!(error,
-            EngineError::Disk(error) if error.kind == DiskErrorKind::NotFound)
-        };
         let may_be_renamed = found.path == self.names.current();
         match self.read_live(&found.path).await {
             Ok(generation) if generation.header.generation == found.generation => {
@@ -217,9 +253,7 @@ impl LogReader {
         };
         let (mut generation, next) = match read.await {
             Ok(found) => found,
-            Err(EngineError::Disk(error)) if error.kind == DiskErrorKind::NotFound => {
-                return Ok(None);
-            }
+            Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
         let is_other = |header: &GenerationHeader, number| header.generation != number;
@@ -351,6 +385,10 @@ impl LogReader {
         }
         Ok(())
     }
+}
+
+fn is_missing(error: &EngineError) -> bool {
+    matches!(error, EngineError::Disk(error) if error.kind == DiskErrorKind::NotFound)
 }
 
 fn same(one: &[Buffer], other: &[Buffer]) -> bool {

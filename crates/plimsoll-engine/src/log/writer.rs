@@ -15,7 +15,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -180,13 +179,8 @@ impl Log {
         let file = format_generation(&files, &names, context).await?;
         let metadata = Context { purpose: Purpose::Metadata, ..context };
         write_header(&file, &header, context).await?;
-        let current = names.current();
-        if files.exists(&current, metadata).await? {
-            let kept_as = name_of_found(&files, &names, context).await?;
-            files.rename(&current, &kept_as, metadata).await?;
-            files.sync_directory(names.directory(), metadata).await?;
-        }
-        files.rename(&names.prepared(), &current, metadata).await?;
+        make_room(&files, &names, context, header.generation).await?;
+        files.rename(&names.prepared(), &names.current(), metadata).await?;
         files.sync_directory(names.directory(), metadata).await?;
         let generation = header.generation;
         let state = State {
@@ -635,26 +629,36 @@ impl Log {
     }
 }
 
-/// The name that the current generation, as it was found, is kept under. It may be an older one
-/// that was put back: it must not take the place of another, nor of more of its own.
-async fn name_of_found(files: &Files, names: &LogNames, context: Context) -> Result<PathBuf> {
+/// Makes room for generation `first`, which begins: the current one, as it was found, gets the name
+/// that it is kept under, and what has no place in the stream is set aside.
+async fn make_room(files: &Files, names: &LogNames, context: Context, first: u32) -> Result<()> {
     let metadata = Context { purpose: Purpose::Metadata, ..context };
     let reader = LogReader::new(files.clone(), names.clone(), context);
-    let generation = reader.read_header(&names.current()).await?.generation;
-    let closed = names.closed(generation);
-    if !files.exists(&closed, metadata).await? {
-        return Ok(closed);
+    let (current, mut is_changed) = (names.current(), false);
+    let stream = loop {
+        let mut stream = reader.generations().await?;
+        // Of a generation that lay there twice, recovery has set aside one.
+        let Some(file) = stream.pop_if(|file| file.generation >= first) else { break stream };
+        let aside = reader.free_name_aside(file.generation).await?;
+        files.rename(&file.path, &aside, metadata).await?;
+        is_changed = true;
+    };
+    if files.exists(&current, metadata).await? {
+        let kept_as = match stream.iter().find(|file| file.path == current) {
+            Some(file) => names.closed(file.generation),
+            // There is more of it under its number: it is an older one that was put back.
+            None => {
+                let generation = reader.read_header(&current).await?.generation;
+                reader.free_name_aside(generation).await?
+            }
+        };
+        files.rename(&current, &kept_as, metadata).await?;
+        is_changed = true;
     }
-    let found = reader.read_generation(&names.current()).await;
-    let other = reader.read_generation(&closed).await;
-    if let (Ok(found), Ok(other)) = (found, other)
-        && found.header == other.header
-        && found.payload == other.payload
-    {
-        // A power cut came between its two names.
-        return Ok(closed);
+    if is_changed {
+        files.sync_directory(names.directory(), metadata).await?;
     }
-    reader.free_name_aside(generation).await
+    Ok(())
 }
 
 /// Pads the last unit when it is more than half full, so that the next flush need not write it

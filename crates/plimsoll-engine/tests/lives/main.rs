@@ -22,3 +22,4 @@ mod mixed_files;
 mod recovery_steps;
 mod savepoints;
 mod short;
+mod wrong_names;
