@@ -107,16 +107,16 @@ pub async fn verify(
     );
     assert!(options.reads_outstanding > 0, "at least one read must be in flight");
     let mut report = VerifyReport::default();
-    let mut links = Vec::new();
+    let mut said = Vec::new();
     let named = paths.iter().filter(|path| has_extension(path, "jfm")).cloned();
     let flush_maps = options.flush_maps.iter().cloned().chain(named).collect();
     let options = &VerifyOptions { flush_maps, ..options.clone() };
     for (number, path) in paths.iter().enumerate() {
-        let (file_report, link) = verify_file(files, handle, path, options, number).await;
+        let (file_report, of_stream) = verify_file(files, handle, path, options, number).await;
         report.files.push(file_report);
-        links.extend(link);
+        said.extend(of_stream);
     }
-    log::check_chains(&mut report, links);
+    log::check_chains(&mut report, said);
     report
 }
 
@@ -126,14 +126,15 @@ async fn verify_file(
     path: &Path,
     options: &VerifyOptions,
     number: usize,
-) -> (FileReport, Option<log::ChainLink>) {
+) -> (FileReport, Option<log::OfStream>) {
     let context = Context::of(Purpose::Checksum);
     let started = handle.now();
     let file = match files.open(path, OpenMode::Read, context).await {
         Ok(file) => file,
         Err(error) => return (FileReport::unusable(path, error.to_string()), None),
     };
-    let (mut report, link, blank) = match verify_open(files, &file, handle, options, number).await {
+    let checked = verify_open(files, &file, handle, options, number).await;
+    let (mut report, of_stream, blank) = match checked {
         Ok(checked) => checked,
         Err(error) => (FileReport::unusable(path, error.to_string()), None, None),
     };
@@ -162,11 +163,12 @@ async fn verify_file(
         }
     }
     report.finish(handle.now() - started);
-    (report, link)
+    (report, of_stream)
 }
 
-/// What was found in a file, its place in a stream of logs, and its pages that were never written.
-type Checked = (FileReport, Option<log::ChainLink>, database::BlankPages);
+/// What was found in a file, what it says of a stream of logs, and its pages that were never
+/// written.
+type Checked = (FileReport, Option<log::OfStream>, database::BlankPages);
 
 async fn verify_open(
     files: &Files,
@@ -184,10 +186,11 @@ async fn verify_open(
                 Ok(map) => (map, None),
                 Err(error) => (None, Some(format!("its flush map cannot be read: {error}"))),
             };
+            let of_stream = log::OfStream::of_database(&header);
             let (mut report, blank) =
                 database::verify_database(file, handle, options, &start, Some(header), map).await?;
             report.reasons.extend(unread);
-            return Ok((report, None, blank));
+            return Ok((report, of_stream, blank));
         }
         // What lies behind the last whole block was not read.
         Err(FormatError::HeaderShort { .. }) => {
@@ -206,10 +209,13 @@ async fn verify_open(
     }
     let report = match FileType::of_header(&start) {
         Some(FileType::Log) => {
-            let (report, link) = log::verify_log(files, handle, file, number).await;
-            return Ok((report, link, None));
+            let (report, of_stream) = log::verify_log(files, handle, file, number).await;
+            return Ok((report, of_stream, None));
         }
-        Some(FileType::Checkpoint) => log::verify_checkpoint(file).await?,
+        Some(FileType::Checkpoint) => {
+            let (report, of_stream) = log::verify_checkpoint(file).await?;
+            return Ok((report, of_stream, None));
+        }
         Some(FileType::FlushMap) => {
             log::verify_flush_map(file, handle, options.findings_max).await?
         }

@@ -88,6 +88,8 @@ def _show(file: plimsoll.VerifiedFile) -> None:
     )
     for reason in file["reasons"]:
         typer.echo(f"  {reason}")
+    if file.get("left_over"):
+        typer.echo("  left over: it was deleted, and a power cut brought it back; nothing needs it")
     if file["kind"] == "database" and file["state"] == "Clean" and not file["flush_map"]:
         typer.echo(
             "  not compared with a flush map, so a page whose last write was lost looks sound; "

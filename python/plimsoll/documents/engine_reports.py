@@ -50,6 +50,8 @@ class VerifiedFile(TypedDict):
     #: Pages whose last write was lost, and the first of them.
     lost: int
     lost_first: int
+    #: Log that was deleted and came back with a power cut: nothing verified with it needs it.
+    left_over: bool
     seconds: float
     mib_per_s: float
     findings: list[DamagedPage]

@@ -4,6 +4,11 @@
 //! one. Units of a flush that was under way when the log stopped are counted as torn, not as
 //! damage: nothing in them was ever acknowledged. Generations that are checked together must also
 //! chain: same stream, no gap, each beginning where the one before says it ended.
+//!
+//! One gap is no damage: where circular logging deletes several generations, a power cut brings back
+//! some of them. Log before a gap is left over if none of the databases and checkpoints that are
+//! verified with it needs any of what is gone. Log that a client's durable hold kept is not told
+//! apart from that: holds are not verified.
 
 use std::path::Path;
 
@@ -18,6 +23,7 @@ use crate::log::names::LogNames;
 use crate::log::reader::{Generation, LogReader};
 use crate::log::{GENERATION_BYTES, Lsn};
 use crate::reader::ReadError;
+use crate::{DatabaseHeader, Signature};
 
 /// Records decoded before other tasks may run.
 const RECORDS_PER_TURN: usize = 64;
@@ -25,12 +31,28 @@ const RECORDS_PER_TURN: usize = 64;
 const SEGMENT_BYTES: usize = 32 * 1024;
 const CHECKPOINT_BLOCK_BYTES: usize = 4096;
 
+/// What a file says of a stream of logs.
+pub(super) enum OfStream {
+    /// It is a generation of it.
+    Link(ChainLink),
+    /// From this generation on it needs the log.
+    NeedsFrom(Signature, u32),
+}
+
 /// What later generations are compared with.
 pub(super) struct ChainLink {
     /// Which report the generation has.
     file: usize,
     header: GenerationHeader,
     end: Lsn,
+}
+
+impl OfStream {
+    /// What a database says.
+    pub(super) fn of_database(header: &DatabaseHeader) -> Option<OfStream> {
+        let needs = OfStream::NeedsFrom(header.log_signature, header.generation_min_required);
+        header.needs_recovery().then_some(needs)
+    }
 }
 
 fn context() -> Context {
@@ -53,13 +75,13 @@ fn damaged_unit(index: u64, offset: u64) -> Finding {
     }
 }
 
-/// Checks one generation; the link is for [`check_chains`].
+/// Checks one generation; its link is for [`check_chains`].
 pub(super) async fn verify_log(
     files: &Files,
     handle: &Handle,
     file: &File,
     number: usize,
-) -> (FileReport, Option<ChainLink>) {
+) -> (FileReport, Option<OfStream>) {
     let path = file.path();
     let mut report = FileReport::new(path, "log", file.opened().length_bytes, 0);
     let names = LogNames::new(path.parent().unwrap_or(Path::new(".")), "");
@@ -74,7 +96,7 @@ pub(super) async fn verify_log(
     count_units(&mut report, &generation);
     check_records(handle, &generation, &mut report).await;
     let link = ChainLink { file: number, end: generation.end(), header: generation.header };
-    (report, Some(link))
+    (report, Some(OfStream::Link(link)))
 }
 
 fn note_log_error(report: &mut FileReport, error: EngineError) {
@@ -118,15 +140,54 @@ async fn check_records(handle: &Handle, generation: &Generation, report: &mut Fi
 }
 
 /// Checks that generations of one stream follow one another.
-pub(super) fn check_chains(report: &mut VerifyReport, mut links: Vec<ChainLink>) {
-    links.sort_by_key(|link| (link.header.signature.to_bytes(), link.header.generation));
-    for pair in links.windows(2) {
-        let [before, next] = pair else { continue };
-        if before.header.signature != next.header.signature {
-            continue;
+pub(super) fn check_chains(report: &mut VerifyReport, said: Vec<OfStream>) {
+    let (mut links, mut needs) = (Vec::new(), Vec::new());
+    for said in said {
+        match said {
+            OfStream::Link(link) => links.push(link),
+            OfStream::NeedsFrom(signature, generation) => needs.push((signature, generation)),
         }
+    }
+    links.sort_by_key(|link| (link.header.signature.to_bytes(), link.header.generation, link.end));
+    // A power cut between the two names of a generation leaves both.
+    links.dedup_by(|further, link| {
+        let is_twin = further.header == link.header;
+        if is_twin {
+            std::mem::swap(further, link);
+        }
+        is_twin
+    });
+    for stream in links.chunk_by(|one, other| one.header.signature == other.header.signature) {
+        let of_stream = needs.iter().filter(|(of, _)| *of == stream[0].header.signature);
+        let needed_from = of_stream.map(|(_, generation)| *generation).min();
+        let first = first_not_left_over(stream, needed_from);
+        for link in &stream[..first] {
+            report.files[link.file].left_over = true;
+        }
+        check_chain(report, &stream[first..]);
+    }
+}
+
+/// Where the log begins that was not brought back by a power cut: behind the last gap that lies
+/// wholly before all that is needed, and that circular logging may have made.
+fn first_not_left_over(stream: &[ChainLink], needed_from: Option<u32>) -> usize {
+    let begins = |index: &usize| {
+        let (before, next) = (&stream[index - 1].header, &stream[*index].header);
+        next.generation > before.generation + 1
+            && needed_from.is_some_and(|needed| next.generation <= needed)
+            && stream[*index..].iter().any(|link| link.header.circular)
+    };
+    (1..stream.len()).rev().find(begins).unwrap_or(0)
+}
+
+fn check_chain(report: &mut VerifyReport, stream: &[ChainLink]) {
+    for pair in stream.windows(2) {
+        let [before, next] = pair else { continue };
         let generation = next.header.generation;
-        let problem = if generation != before.header.generation + 1 {
+        let problem = if generation == before.header.generation {
+            let other = report.files[before.file].path.display();
+            Some(format!("it is generation {generation}, as {other} is, and of another history"))
+        } else if generation != before.header.generation + 1 {
             Some(format!(
                 "generation {} is missing before this one (-528)",
                 before.header.generation + 1
@@ -231,27 +292,35 @@ async fn read_whole(file: &File, bytes: usize) -> Result<Vec<u8>, ReadError> {
 
 /// Checks a checkpoint file: two blocks, each with its own checksum. One sound block is enough to
 /// recover, but both should be.
-pub(super) async fn verify_checkpoint(file: &File) -> Result<FileReport, ReadError> {
+pub(super) async fn verify_checkpoint(
+    file: &File,
+) -> Result<(FileReport, Option<OfStream>), ReadError> {
     let length_bytes = file.opened().length_bytes;
     let mut report =
         FileReport::new(file.path(), "checkpoint", length_bytes, CHECKPOINT_BLOCK_BYTES as u32);
     if length_bytes != 2 * CHECKPOINT_BLOCK_BYTES as u64 {
         report.trailing_bytes = length_bytes.abs_diff(2 * CHECKPOINT_BLOCK_BYTES as u64);
         report.error = Some("a checkpoint file has 8192 bytes".to_owned());
-        return Ok(report);
+        return Ok((report, None));
     }
+    let mut needs = None;
     let bytes = read_whole(file, length_bytes as usize).await?;
     for (index, block) in bytes.chunks_exact(CHECKPOINT_BLOCK_BYTES).enumerate() {
         report.pages_seen += 1;
-        if decode_checkpoint(block).is_none() {
-            report.bad += 1;
-            report
-                .findings
-                .push(damaged_unit(index as u64, (index * CHECKPOINT_BLOCK_BYTES) as u64));
+        match decode_checkpoint(block) {
+            // The first block is the newer one where they differ.
+            Some((place, signature)) => {
+                needs.get_or_insert(OfStream::NeedsFrom(signature, place.generation));
+            }
+            None => {
+                report.bad += 1;
+                let offset = (index * CHECKPOINT_BLOCK_BYTES) as u64;
+                report.findings.push(damaged_unit(index as u64, offset));
+            }
         }
     }
     (report.reads, report.bytes_read) = (1, length_bytes);
-    Ok(report)
+    Ok((report, needs))
 }
 
 /// Checks a flush map: its header and every page. That of another program has the file type, but

@@ -82,6 +82,9 @@ pub struct FileReport {
     /// Log units of a flush that was under way when the log stopped; nothing in them was
     /// acknowledged.
     pub torn: u64,
+    /// Whether it is log that was deleted and came back with a power cut, without the log that
+    /// followed it: nothing that was verified with it needs it.
+    pub left_over: bool,
     /// Pages the medium could not read.
     pub unreadable: u64,
     /// Highest database time of any sound page.
@@ -229,6 +232,7 @@ impl FileReport {
             wrong_page_number: 0,
             uninitialized: 0,
             torn: 0,
+            left_over: false,
             unreadable: 0,
             dbtime_max: 0,
             dbtime_max_page: 0,

@@ -17,5 +17,6 @@ mod deep_sound;
 mod engine_leaves;
 mod files;
 mod foreign;
+mod left_over;
 mod lost;
 mod patient;
