@@ -116,6 +116,7 @@ pub async fn verify(
         report.files.push(file_report);
         said.extend(of_stream);
     }
+    said.extend(log::held_by_clients(files, paths).await);
     log::check_chains(&mut report, said);
     report
 }

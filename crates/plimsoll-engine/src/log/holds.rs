@@ -85,6 +85,11 @@ pub fn decode_holds(block: &[u8]) -> Option<(NamedHolds, Signature)> {
     Some((holds, Signature::from_bytes(signature)))
 }
 
+/// The holds of a file of them and the log they are of; `None` if neither block can be read.
+pub fn decode_file(blocks: &[u8]) -> Option<(NamedHolds, Signature)> {
+    decode_holds(blocks).or_else(|| decode_holds(blocks.get(BLOCK_BYTES..)?))
+}
+
 fn checksum_of(block: &[u8]) -> u32 {
     let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
     digest.update(&block[4..]);
@@ -175,8 +180,7 @@ async fn read_blocks(
     }
     let blocks = file.read(0, file.allocate(2 * BLOCK_BYTES), header).await?;
     let (first, second) = blocks.split_at(BLOCK_BYTES);
-    let found = decode_holds(first).or_else(|| decode_holds(second));
-    let (holds, of_log) = match found {
+    let (holds, of_log) = match decode_file(&blocks) {
         Some(found) => found,
         // The first write of the file tears, and nobody was told that anything is held; a second
         // block that is not blank was acknowledged.

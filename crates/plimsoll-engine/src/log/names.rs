@@ -17,6 +17,17 @@ impl LogNames {
         Self { directory: directory.as_ref().to_owned(), base: base.to_owned() }
     }
 
+    /// The stream that a file belongs to by its name, if that is one of a generation.
+    pub fn of_generation(path: &Path) -> Option<Self> {
+        let stem = path.file_name()?.to_str()?.strip_suffix(".log")?;
+        let digits_at = stem.len().checked_sub(8).filter(|at| stem.is_char_boundary(*at));
+        let base = match digits_at.map(|at| stem.split_at(at)) {
+            Some((base, digits)) if u32::from_str_radix(digits, 16).is_ok() => base,
+            _ => stem,
+        };
+        Some(Self::new(path.parent()?, base))
+    }
+
     /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory

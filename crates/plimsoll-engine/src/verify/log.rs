@@ -7,18 +7,19 @@
 //!
 //! One gap is no damage: where circular logging deletes several generations, a power cut brings back
 //! some of them. Log before a gap is left over if none of the databases and checkpoints that are
-//! verified with it needs any of what is gone. Log that a client's durable hold kept is not told
-//! apart from that: holds are not verified.
+//! verified with it needs any of what is gone, and no client that has a durable hold.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use plimsoll_io::{Context, File, Files, Handle, Purpose, is_zero};
+use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose, is_zero};
 
 use super::report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, VerifyReport};
 use crate::checkpoint::decode_checkpoint;
 use crate::error::EngineError;
 use crate::flushmap::{MAP_PAGE_BYTES, decode_map_header, is_our_map, map_page_is_whole};
 use crate::log::header::GenerationHeader;
+use crate::log::holds::decode_file;
 use crate::log::names::LogNames;
 use crate::log::reader::{Generation, LogReader};
 use crate::log::{GENERATION_BYTES, Lsn};
@@ -30,6 +31,7 @@ const RECORDS_PER_TURN: usize = 64;
 /// Prepared logs are read in pieces of this size; a generation has only a few.
 const SEGMENT_BYTES: usize = 32 * 1024;
 const CHECKPOINT_BLOCK_BYTES: usize = 4096;
+const HOLDS_BYTES: u64 = 8192;
 
 /// What a file says of a stream of logs.
 pub(super) enum OfStream {
@@ -53,6 +55,23 @@ impl OfStream {
         let needs = OfStream::NeedsFrom(header.log_signature, header.generation_min_required);
         header.needs_recovery().then_some(needs)
     }
+}
+
+/// What clients hold of the streams that these files are of. The files of the holds lie beside the
+/// logs; those that cannot be read say nothing.
+pub(super) async fn held_by_clients(files: &Files, paths: &[PathBuf]) -> Vec<OfStream> {
+    let of_stream = |path: &PathBuf| LogNames::of_generation(path).map(|names| names.holds());
+    let mut said = Vec::new();
+    for path in paths.iter().filter_map(of_stream).collect::<BTreeSet<_>>() {
+        let Ok(file) = files.open(&path, OpenMode::Read, context()).await else { continue };
+        let length_bytes = file.opened().length_bytes.min(HOLDS_BYTES) as usize;
+        let bytes = read_whole(&file, length_bytes).await.unwrap_or_default();
+        // A close that fails has nothing to do with what was read.
+        let _ = file.close(context()).await;
+        let Some((holds, signature)) = decode_file(&bytes) else { continue };
+        said.extend(holds.into_values().map(|held| OfStream::NeedsFrom(signature, held)));
+    }
+    said
 }
 
 fn context() -> Context {

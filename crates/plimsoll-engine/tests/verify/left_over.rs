@@ -18,12 +18,15 @@ fn setup(circular: bool, checkpoint_generations: u64) -> Setup {
 }
 
 /// A commit in each of several generations; then the process dies.
-fn busy_disk(setup: Setup) -> Rc<MemoryDisk> {
+fn busy_disk(setup: Setup, held: Option<u32>) -> Rc<MemoryDisk> {
     let disk = new_disk(&Rc::new(Clock::simulated()), 1, MemoryOptions::default());
     run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
         let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
+        if let Some(generation) = held {
+            instance.hold_log_durably("client", generation).await.unwrap();
+        }
         for number in 0..6 {
             let transaction = instance.begin();
             transaction.insert(tree, &row_key(number), &[1; 200]).await.unwrap();
@@ -66,7 +69,7 @@ fn closed(report: &VerifyReport, holds: fn(&FileReport) -> bool) -> Vec<u32> {
 /// Why it matters: who is told that sound log is damaged restores what needs no restoring.
 #[test]
 fn log_of_which_a_power_cut_brings_back_a_part_is_not_accused() {
-    let disk = busy_disk(setup(true, 2));
+    let disk = busy_disk(setup(true, 2), None);
     let mut random = Random::from_seed(4);
     let mut with_gaps = 0;
     for round in 0..40 {
@@ -87,12 +90,17 @@ fn log_of_which_a_power_cut_brings_back_a_part_is_not_accused() {
     assert!(with_gaps > 10, "{with_gaps} with gaps");
 }
 
-/// Why it matters: the same gap is a loss where all log is kept, or where what is gone is needed.
+/// Why it matters: the same gap is a loss where all log is kept, or where what is gone is needed by a
+/// database or by a client.
 #[test]
 fn a_gap_in_log_that_is_kept_or_is_needed_is_damage() {
-    for (story, setup) in [("kept", setup(false, 2)), ("needed", setup(true, 100))] {
-        let disk = busy_disk(setup);
-        let report = verified(&disk, files_of(&disk, &["E0000000002."]));
+    for (story, setup, held) in [
+        ("kept", setup(false, 2), None),
+        ("needed", setup(true, 100), None),
+        ("held", setup(true, 2), Some(1)),
+    ] {
+        let disk = busy_disk(setup, held);
+        let report = verified(&disk, files_of(&disk, &["E0000000002.", ".holds"]));
         assert!(closed(&report, |file| file.left_over).is_empty(), "{story}");
         let error = report.files.iter().find_map(|file| file.error.clone()).expect(story);
         assert!(error.contains("generation 2 is missing"), "{story}: {error}");
@@ -104,7 +112,7 @@ fn a_gap_in_log_that_is_kept_or_is_needed_is_damage() {
 #[test]
 fn a_generation_that_lies_there_twice_is_no_gap() {
     let names = LogNames::new(LOG, "E00");
-    let disk = busy_disk(setup(false, 2));
+    let disk = busy_disk(setup(false, 2), None);
     let [one, other] = [1, 2].map(|life| {
         let image = disk.crash_image(Loss::Nothing, &mut Random::from_seed(life));
         run_on(&image.clock().clone(), &image, move |files, handle| async move {
