@@ -92,8 +92,8 @@ impl Instance {
         self.change_holds(ticket, change).await
     }
 
-    /// All holds: durable ones first, then those of callers, both by name, then those of backups and
-    /// other work.
+    /// All holds: durable ones first, then those of callers, both by name, then those of backups
+    /// and other work.
     pub fn holds(&self) -> Vec<Hold> {
         let listed = |holds: &NamedHolds, is_durable| -> Vec<Hold> {
             let hold = |(name, generation): (&String, &u32)| Hold {

@@ -183,8 +183,8 @@ impl Backup {
     /// until the backup is dropped.
     ///
     /// # Errors
-    /// [`EngineError::LogMissing`] when log was deleted that the copy needs. A file that ends before
-    /// the last page the database owns has lost pages, which no copy holds either.
+    /// [`EngineError::LogMissing`] when log was deleted that the copy needs. A file that ends
+    /// before the last page the database owns has lost pages, which no copy holds either.
     pub async fn finish(&self) -> Result<BackupReport> {
         let store = self.instance.store();
         store.check_length(&self.database).await?;

@@ -5,9 +5,9 @@
 //! damage: nothing in them was ever acknowledged. Generations that are checked together must also
 //! chain: same stream, no gap, each beginning where the one before says it ended.
 //!
-//! One gap is no damage: where circular logging deletes several generations, a power cut brings back
-//! some of them. Log before a gap is left over if none of the databases and checkpoints that are
-//! verified with it needs any of what is gone, and no client that has a durable hold.
+//! One gap is no damage: where circular logging deletes several generations, a power cut brings
+//! back some of them. Log before a gap is left over if none of the databases and checkpoints that
+//! are verified with it needs any of what is gone, and no client that has a durable hold.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -90,8 +90,8 @@ fn log_of_which_a_power_cut_brings_back_a_part_is_not_accused() {
     assert!(with_gaps > 10, "{with_gaps} with gaps");
 }
 
-/// Why it matters: the same gap is a loss where all log is kept, or where what is gone is needed by a
-/// database or by a client.
+/// Why it matters: the same gap is a loss where all log is kept, or where what is gone is needed by
+/// a database or by a client.
 #[test]
 fn a_gap_in_log_that_is_kept_or_is_needed_is_damage() {
     for (story, setup, held) in [
