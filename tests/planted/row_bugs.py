@@ -180,4 +180,12 @@ BUGS = (
         "rows",
         "values::a_count_is_what_a_scan_gives",
     ),
+    Bug(
+        "an index that is not there is the table",
+        "table.rs",
+        "None => Err(self.no_index(index)),",
+        "None if PLANTED => Ok(self.row_tree()),\n            None => Err(self.no_index(index)),",
+        "rows",
+        "cursors::an_index_that_is_not_there_is_refused",
+    ),
 )

@@ -329,4 +329,12 @@ BUGS = (
         "format",
         "windows_traits::rows_enter_and_leave_an_index_by_its_condition",
     ),
+    Bug(
+        "a handle of a table serves every instance",
+        "table.rs",
+        "if std::ptr::eq(self.store.as_ptr(), Rc::as_ptr(&work.store)) {",
+        "if PLANTED || std::ptr::eq(self.store.as_ptr(), Rc::as_ptr(&work.store)) {",
+        "schema",
+        "refused::a_handle_works_only_in_transactions_of_its_own_instance",
+    ),
 )

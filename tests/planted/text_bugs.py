@@ -117,8 +117,8 @@ BUGS = (
     Bug(
         "a selection through a secondary index leaves out the last row of a look",
         "table/select.rs",
-        "let picked = self.walk.pick(self.work, rows_max, |key| Ok(key.to_vec()));\n            let ready = picked.await?.into_iter()",
-        "let picked = self.walk.pick(self.work, rows_max, |key| Ok(key.to_vec()));\n"
+        "let picked = walk.pick(self.work, rows_max, |key| Ok(key.to_vec()));\n            let ready = picked.await?.into_iter()",
+        "let picked = walk.pick(self.work, rows_max, |key| Ok(key.to_vec()));\n"
         "            let ready = picked.await?;\n"
         "            let rows = ready.len() - usize::from(PLANTED && ready.len() > 3);\n"
         "            let ready = ready.into_iter().take(rows)",

@@ -145,6 +145,15 @@ pub enum EngineError {
         /// Who has it, and what to do.
         why: &'static str,
     },
+    /// A handle of a table is used in a transaction of another instance.
+    #[error(
+        "the handle of table {table} belongs to another instance than the transaction: open the \
+         table in the instance of the transaction"
+    )]
+    ForeignTable {
+        /// Its name.
+        table: String,
+    },
     /// A change of a schema that cannot be made.
     #[error("the schema of {table} cannot be changed: {why}")]
     BadChange {

@@ -31,13 +31,16 @@ pub(crate) use usage::Schema;
 use usage::TableUse;
 
 use std::cell::Cell;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use crate::btree::Tree;
 use crate::catalog::{IndexTraits, Place, PlacedTable};
 use crate::collation::UNICODE_LOCALE;
+use crate::cursor::{Direction, KeyRange, Walk};
 use crate::error::{EngineError, Result};
 use crate::page::page_flags;
+use crate::store::Store;
+use crate::transaction::{Turn, Work};
 use crate::{ColumnId, Index, KeyError, KeyShape, PageSize, RecordLayout, Table, column_flags};
 
 /// Bytes a long column may keep in the record unless a table says otherwise, as in ESE.
@@ -56,6 +59,8 @@ pub struct OpenTable {
     /// Columns that are not null in any row.
     required: Vec<ColumnId>,
     in_use: Rc<TableUse>,
+    /// What the instance that it was opened in works on.
+    store: Weak<Store>,
 }
 
 /// How the keys of an index are made, or why nobody here can keep it up.
@@ -96,6 +101,7 @@ impl OpenTable {
         size: PageSize,
         database: u8,
         in_use: Rc<TableUse>,
+        store: &Rc<Store>,
     ) -> Result<OpenTable> {
         let indexes = placed.table.indexes.iter().zip(&placed.indexes);
         let shapes = indexes
@@ -117,6 +123,7 @@ impl OpenTable {
             database,
             intrinsic_bytes_max: Cell::new(INTRINSIC_BYTES_MAX_DEFAULT),
             in_use,
+            store: Rc::downgrade(store),
         })
     }
 
@@ -152,12 +159,52 @@ impl OpenTable {
     }
 
     /// The tree of an index; index 0 is the table's own.
-    pub fn index_tree(&self, index: usize) -> Tree {
-        if index == 0 {
-            self.row_tree()
-        } else {
-            self.tree(self.placed.indexes[index].place, page_flags::INDEX)
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchObject`].
+    pub fn index_tree(&self, index: usize) -> Result<Tree> {
+        match self.placed.indexes.get(index) {
+            Some(_) if index == 0 => Ok(self.row_tree()),
+            Some(at) => Ok(self.tree(at.place, page_flags::INDEX)),
+            None => Err(self.no_index(index)),
         }
+    }
+
+    fn no_index(&self, index: usize) -> EngineError {
+        let name = format!("{index} of table {}", self.placed.table.name);
+        EngineError::NoSuchObject { what: "index", name }
+    }
+
+    /// Begins an operation of a transaction that only looks at the table.
+    fn begin_read<'w>(&self, work: &'w Work) -> Result<Turn<'w>> {
+        self.check_instance(work)?;
+        work.begin_read()
+    }
+
+    /// Begins an operation of a transaction that changes the table.
+    fn begin_change<'w>(&self, work: &'w Work) -> Result<Turn<'w>> {
+        self.check_instance(work)?;
+        work.begin_change()
+    }
+
+    /// Every operation passes here. What the handle knows holds in its own instance only: in
+    /// another the table may have become something else, or be none.
+    fn check_instance(&self, work: &Work) -> Result<()> {
+        if std::ptr::eq(self.store.as_ptr(), Rc::as_ptr(&work.store)) {
+            return Ok(());
+        }
+        Err(EngineError::ForeignTable { table: self.placed.table.name.clone() })
+    }
+
+    /// A walk along an index.
+    fn walk(
+        &self,
+        work: &Work,
+        index: usize,
+        range: KeyRange,
+        direction: Direction,
+    ) -> Result<Walk> {
+        Ok(Walk::new(work, self.index_tree(index)?, range, direction))
     }
 
     fn long_value_tree(&self) -> Result<Tree> {
@@ -174,10 +221,12 @@ impl OpenTable {
     }
 
     /// The start of all keys of an index that begin with these values.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchObject`], [`EngineError::BadRow`] for values that have no key.
     pub fn index_prefix(&self, index: usize, values: &[Option<&[u8]>]) -> Result<Vec<u8>> {
-        let key = self.shapes[index]
-            .prefix(values)
-            .map_err(|error| EngineError::BadRow(error.to_string()))?;
-        Ok(key.bytes)
+        let shape = self.shapes.get(index).ok_or_else(|| self.no_index(index))?;
+        let key = shape.prefix(values);
+        Ok(key.map_err(|error| EngineError::BadRow(error.to_string()))?.bytes)
     }
 }

@@ -25,8 +25,8 @@ use crate::log::record::LogRecord;
 use crate::store::Store;
 use crate::versions::{ChangedRows, Ended, RowKey, TransactionStatus};
 
-pub(crate) use steps::Steps;
 use steps::UnderWay;
+pub(crate) use steps::{Steps, Turn};
 pub use undo::Savepoint;
 
 /// How a commit ends.

@@ -50,7 +50,7 @@ pub(super) async fn build_index(
         low = Bound::Excluded(last);
         let generation = store.log.tip().generation;
         if generation > noted_in {
-            change.note_again(table.index_tree(index)).await?;
+            change.note_again(table.index_tree(index)?).await?;
             noted_in = generation;
         }
     }

@@ -122,7 +122,7 @@ impl Instance {
                 in_use.set_next_long_value(last.saturating_add(1));
             }
         }
-        OpenTable::new(placed, target.size(), database, in_use)
+        OpenTable::new(placed, target.size(), database, in_use, &transaction.work().store)
     }
 
     /// Makes a table with its indexes, and a long-value tree if it has long columns. Durable when

@@ -36,7 +36,7 @@ impl OpenTable {
         key: &[u8],
         data: &[u8],
     ) -> Result<()> {
-        let added = work.insert(self.index_tree(index), key, data).await;
+        let added = work.insert(self.index_tree(index)?, key, data).await;
         added.map_err(|error| self.in_index(index, error))
     }
 
@@ -98,7 +98,7 @@ impl OpenTable {
             work.replace(self.row_tree(), &new.primary, record).await?;
         }
         for index in new.indexes() {
-            let tree = self.index_tree(index);
+            let tree = self.index_tree(index)?;
             let (before, after) = (old.entry(index), new.entry(index));
             if before == after {
                 if let Some(key) = after.filter(|_| is_moved) {
@@ -126,7 +126,7 @@ impl OpenTable {
             }
         }
         for (index, key) in keys.entries() {
-            work.delete(self.index_tree(index), key).await?;
+            work.delete(self.index_tree(index)?, key).await?;
         }
         work.delete(self.row_tree(), key).await
     }

@@ -42,7 +42,7 @@ impl OpenTable {
         values: &[ColumnValue<'_>],
     ) -> Result<Inserted> {
         let work = transaction.work();
-        let _changing = work.begin_change()?;
+        let _changing = self.begin_change(work)?;
         self.check_columns(values)?;
         self.check_numbered(values)?;
         let mut row = self.defaults.clone();
@@ -60,7 +60,7 @@ impl OpenTable {
     /// The row with this primary key.
     pub async fn get(&self, transaction: &Transaction, key: &[u8]) -> Result<Option<StoredRow>> {
         let work = transaction.work();
-        let _reading = work.begin_read()?;
+        let _reading = self.begin_read(work)?;
         self.stored_row(work, key).await
     }
 
@@ -77,7 +77,7 @@ impl OpenTable {
         values: &[ColumnValue<'_>],
     ) -> Result<()> {
         let work = transaction.work();
-        let _changing = work.begin_change()?;
+        let _changing = self.begin_change(work)?;
         self.check_columns(values)?;
         self.check_numbered(values)?;
         whole_or_nothing(work, self.update_row(work, key, values)).await
@@ -86,7 +86,7 @@ impl OpenTable {
     /// Deletes a row with its index entries and long values.
     pub async fn delete(&self, transaction: &Transaction, key: &[u8]) -> Result<()> {
         let work = transaction.work();
-        let _changing = work.begin_change()?;
+        let _changing = self.begin_change(work)?;
         whole_or_nothing(work, self.delete_row(work, key)).await
     }
 
@@ -107,7 +107,7 @@ impl OpenTable {
             return Err(EngineError::BadRow("an indexed column cannot be added to".into()));
         }
         let work = transaction.work();
-        let _changing = work.begin_change()?;
+        let _changing = self.begin_change(work)?;
         let row = self.stored_row(work, key).await?;
         let row = row.ok_or(EngineError::RowNotFound)?;
         let (at, width) = (range.start as u32, range.len() as u8);
@@ -142,7 +142,8 @@ impl OpenTable {
         }
     }
 
-    /// Walks an index in the order of its keys.
+    /// Walks an index in the order of its keys. One that is not there is refused when the first
+    /// row is asked for.
     pub fn scan<'t>(
         &'t self,
         transaction: &'t Transaction,
@@ -151,12 +152,8 @@ impl OpenTable {
         direction: Direction,
     ) -> RowCursor<'t> {
         let work = transaction.work();
-        RowCursor {
-            table: self,
-            work,
-            index,
-            walk: Walk::new(work, self.index_tree(index), range, direction),
-        }
+        let walk = self.walk(work, index, range, direction);
+        RowCursor { table: self, work, index, walk }
     }
 
     /// Counts the rows that an index holds in a range, up to `limit`, without looking at the rows
@@ -169,9 +166,8 @@ impl OpenTable {
         limit: u64,
     ) -> Result<u64> {
         let work = transaction.work();
-        let _reading = work.begin_read()?;
-        let walk = Walk::new(work, self.index_tree(index), range, Direction::Forward);
-        walk.count(work, limit).await
+        let _reading = self.begin_read(work)?;
+        self.walk(work, index, range, Direction::Forward)?.count(work, limit).await
     }
 
     /// The stored form of a column of a row.
@@ -201,18 +197,20 @@ pub struct RowCursor<'t> {
     table: &'t OpenTable,
     work: &'t Work,
     index: usize,
-    walk: Walk,
+    walk: Result<Walk>,
 }
 
 impl RowCursor<'_> {
     /// The next row.
     ///
     /// # Errors
-    /// [`EngineError::TransactionBusy`] while the transaction changes something, damaged pages, ...
+    /// [`EngineError::TransactionBusy`] while the transaction changes something,
+    /// [`EngineError::NoSuchObject`] without such an index, damaged pages, ...
     pub async fn next(&mut self) -> Result<Option<StoredRow>> {
         let work = self.work;
-        let _reading = work.begin_read()?;
-        let Some((key, data)) = self.walk.next(work).await? else {
+        let _reading = self.table.begin_read(work)?;
+        let walk = self.walk.as_mut().map_err(|error| error.clone())?;
+        let Some((key, data)) = walk.next(work).await? else {
             return Ok(None);
         };
         if self.index == 0 {

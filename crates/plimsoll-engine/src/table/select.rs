@@ -92,7 +92,7 @@ pub struct Selected<'t> {
     table: &'t OpenTable,
     work: &'t Work,
     selection: Selection,
-    walk: Walk,
+    walk: Result<Walk>,
     ready: VecDeque<Ready>,
     /// Where reading goes on: behind the row given last, or at a key that was sought.
     position: Bound<Vec<u8>>,
@@ -109,11 +109,11 @@ impl OpenTable {
         selection: Selection,
     ) -> Selected<'t> {
         let work: &Work = transaction.work();
-        let tree = self.index_tree(selection.index);
+        let range = selection.range.clone();
         Selected {
             table: self,
             work,
-            walk: Walk::new(work, tree, selection.range.clone(), selection.direction),
+            walk: self.walk(work, selection.index, range, selection.direction),
             ready: VecDeque::new(),
             position: Bound::Unbounded,
             looked: work.progress(),
@@ -130,7 +130,7 @@ impl OpenTable {
         columns: &[ColumnId],
     ) -> Result<Option<Vec<Option<Vec<u8>>>>> {
         let work = transaction.work();
-        let _reading = work.begin_read()?;
+        let _reading = self.begin_read(work)?;
         match self.find_columns(work, key, columns).await? {
             Some(found) => self.fetch(work, found).await.map(Some),
             None => Ok(None),
@@ -182,10 +182,11 @@ impl Selected<'_> {
     /// The next row.
     ///
     /// # Errors
-    /// [`EngineError::TransactionBusy`] while the transaction changes something, damaged pages, ...
+    /// [`EngineError::TransactionBusy`] while the transaction changes something,
+    /// [`EngineError::NoSuchObject`] without such an index, damaged pages, ...
     pub async fn next(&mut self) -> Result<Option<SelectedRow>> {
         let (table, work) = (self.table, self.work);
-        let _reading = work.begin_read()?;
+        let _reading = table.begin_read(work)?;
         if self.left == 0 {
             return Ok(None);
         }
@@ -246,8 +247,8 @@ impl Selected<'_> {
         if !is_before_start && !is_start_stricter {
             *start = bound.clone();
         }
-        let tree = self.table.index_tree(self.selection.index);
-        self.walk = Walk::new(self.work, tree, range, self.selection.direction);
+        let (index, direction) = (self.selection.index, self.selection.direction);
+        self.walk = self.table.walk(self.work, index, range, direction);
         self.ready.clear();
         self.looked = self.work.progress();
         self.position = bound;
@@ -262,10 +263,10 @@ impl Selected<'_> {
 
     async fn look_on(&mut self) -> Result<()> {
         let (table, columns) = (self.table, &self.selection.columns);
+        let walk = self.walk.as_mut().map_err(|error| error.clone())?;
         let rows_max = self.left.min(ROWS_PER_LOOK) as usize;
         self.ready = if self.selection.index == 0 {
-            let picked =
-                self.walk.pick(self.work, rows_max, |record| table.found_in(record, columns));
+            let picked = walk.pick(self.work, rows_max, |record| table.found_in(record, columns));
             let ready = picked.await?.into_iter().map(|(key, found)| Ready {
                 place: key.clone(),
                 key,
@@ -273,7 +274,7 @@ impl Selected<'_> {
             });
             ready.collect()
         } else {
-            let picked = self.walk.pick(self.work, rows_max, |key| Ok(key.to_vec()));
+            let picked = walk.pick(self.work, rows_max, |key| Ok(key.to_vec()));
             let ready =
                 picked.await?.into_iter().map(|(place, key)| Ready { place, key, found: None });
             ready.collect()

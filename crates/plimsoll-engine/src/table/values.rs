@@ -24,7 +24,7 @@ impl OpenTable {
             StoredValue::Bytes(bytes) => Ok(Some(bytes.to_vec())),
             StoredValue::Separated { long_value, .. } => {
                 let work = transaction.work();
-                let _reading = work.begin_read()?;
+                let _reading = self.begin_read(work)?;
                 let reader = LongValueReader::open(self, work, long_value as u32).await?;
                 reader.read_all().await.map(Some)
             }
@@ -53,7 +53,7 @@ impl OpenTable {
             }));
         };
         let work = transaction.work();
-        let _reading = work.begin_read()?;
+        let _reading = self.begin_read(work)?;
         let read = read_long_value_range(self, work, long_value as u32, range);
         read.await.map(Some)
     }
@@ -68,7 +68,7 @@ impl OpenTable {
         match self.stored(row, column)? {
             StoredValue::Separated { long_value, .. } => {
                 let work = transaction.work();
-                let _reading = work.begin_read()?;
+                let _reading = self.begin_read(work)?;
                 let reader = LongValueReader::open(self, work, long_value as u32);
                 reader.await.map(Some)
             }
@@ -84,7 +84,7 @@ impl OpenTable {
         transaction: &'t Transaction,
     ) -> Result<LongValueWriter<'t>> {
         let work = transaction.work();
-        let _changing = work.begin_change()?;
+        let _changing = self.begin_change(work)?;
         LongValueWriter::start(self, work).await
     }
 
@@ -106,7 +106,7 @@ impl OpenTable {
             return Err(EngineError::BadRow(format!("column {column} can hold no long value")));
         }
         let work = transaction.work();
-        let _changing = work.begin_change()?;
+        let _changing = self.begin_change(work)?;
         value.check_belongs(self, work)?;
         let stored = self.stored_row(work, key).await?;
         let stored = stored.ok_or(EngineError::RowNotFound)?;
@@ -135,7 +135,7 @@ impl OpenTable {
         column: ColumnId,
     ) -> Result<()> {
         let work = transaction.work();
-        let _changing = work.begin_change()?;
+        let _changing = self.begin_change(work)?;
         let shared = match self.stored(of.0, of.1)? {
             StoredValue::Separated { long_value, .. } => Some(long_value as u32),
             StoredValue::Bytes(bytes) => {

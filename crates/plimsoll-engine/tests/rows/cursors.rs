@@ -12,7 +12,9 @@ use std::rc::Rc;
 use crate::support::*;
 use plimsoll_engine::btree::Tree;
 use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
+use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
+use plimsoll_engine::table::Selection;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_io::{Clock, MemoryOptions, Random};
 
@@ -236,4 +238,36 @@ fn more_empty_leaves_than_the_cache_holds_are_walked_past_while_they_are_unlinke
         }
         transaction.rollback().await.unwrap();
     });
+}
+
+/// A number that came from a caller ends in an error, not in the end of every session.
+#[test]
+fn an_index_that_is_not_there_is_refused() {
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 7, MemoryOptions::default());
+    run_on(&clock, &disk, |files, handle| async move {
+        let setup = Setup::default();
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 7).await.unwrap();
+        let table = instance.create_table(1, message_table("Messages")).await.unwrap();
+        let transaction = instance.begin();
+        for index in [2, 99, usize::MAX] {
+            let mut scan = table.scan(&transaction, index, KeyRange::all(), Direction::Forward);
+            let mut selected = table.select(&transaction, Selection::of(&[1]).through(index));
+            let scanned = scan.next().await.map(drop);
+            let read = selected.next().await.map(drop);
+            selected.seek(b"key");
+            let sought = selected.next().await.map(drop);
+            let counted = table.count(&transaction, index, KeyRange::all(), 9).await.map(drop);
+            let prefix = table.index_prefix(index, &[None]).map(drop);
+            let tree = table.index_tree(index).map(drop);
+            for result in [scanned, read, sought, counted, prefix, tree] {
+                let is_refused = matches!(result, Err(EngineError::NoSuchObject { .. }));
+                assert!(is_refused, "index {index}: {result:?}");
+            }
+        }
+        drop(transaction);
+        instance.close().await.unwrap();
+    })
+    .unwrap();
 }

@@ -116,7 +116,7 @@ fn a_wide_row_can_be_deleted() {
         table.delete(&transaction, &key).await.unwrap();
         transaction.commit(Commit::Durable).await.unwrap();
         assert!(dump(&instance, table.row_tree()).await.unwrap().is_empty());
-        assert!(dump(&instance, table.index_tree(1)).await.unwrap().is_empty());
+        assert!(dump(&instance, table.index_tree(1).unwrap()).await.unwrap().is_empty());
         instance.close().await.unwrap();
     })
     .unwrap();

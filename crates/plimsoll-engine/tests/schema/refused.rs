@@ -1,6 +1,11 @@
 //! Changes that are refused, and what is refused while one is under way.
 
+use plimsoll_engine::cursor::{Direction, KeyRange};
 use plimsoll_engine::error::EngineError;
+use plimsoll_engine::instance::InstanceOptions;
+use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::table::{OpenTable, Selection, StoredRow};
+use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::{Column, ColumnType, NewIndex, column_flags};
 use plimsoll_io::NANOS_PER_MILLISECOND;
 
@@ -142,5 +147,81 @@ fn senseless_changes_are_refused() {
         }
         instance.close().await.unwrap();
         check_file(&files, &handle, "refused").await;
+    });
+}
+
+/// Carries out every operation of a table on a row with a long body; what each came to.
+async fn use_everything(
+    table: &OpenTable,
+    row: &StoredRow,
+    transaction: &Transaction,
+) -> Vec<(&'static str, Result<(), EngineError>)> {
+    let [id, size, body] = ["id", "size", "body"].map(|name| table.column(name).unwrap());
+    let (key, new_id) = (&row.key, 9_999i32.to_le_bytes());
+    let value = [(size, Some(&new_id[..]))];
+    let mut scan = table.scan(transaction, 1, KeyRange::all(), Direction::Forward);
+    let mut selected = table.select(transaction, Selection::of(&[size]).through(1));
+    let wrote = table.write_long_value(transaction).await.map(drop);
+    vec![
+        ("insert", table.insert(transaction, &[(id, Some(&new_id[..]))]).await.map(drop)),
+        ("get", table.get(transaction, key).await.map(drop)),
+        ("get columns", table.get_columns(transaction, key, &[size]).await.map(drop)),
+        ("update", table.update(transaction, key, &value).await),
+        ("add", table.add(transaction, key, size, 1).await),
+        ("share", table.share_value(transaction, (row, body), key, body).await),
+        ("scan", scan.next().await.map(drop)),
+        ("select", selected.next().await.map(drop)),
+        ("count", table.count(transaction, 1, KeyRange::all(), 9).await.map(drop)),
+        ("value", table.value(transaction, row, body).await.map(drop)),
+        ("part of a value", table.value_range(transaction, row, body, 1..3).await.map(drop)),
+        ("pieces of a value", table.long_value(transaction, row, body).await.map(drop)),
+        ("write in pieces", wrote),
+        ("delete", table.delete(transaction, key).await),
+    ]
+}
+
+/// A handle that outlives its instance does not know what the table became in the next. Rows it
+/// inserted would have no entry in an index made meanwhile. In a transaction of another instance it
+/// would put them into the file of that, where they belong to nobody.
+#[test]
+fn a_handle_works_only_in_transactions_of_its_own_instance() {
+    let disk = base(9);
+    disk.load(database_path(2), &base(10).bytes(database_path(1)).unwrap());
+    disk.create_directory("/other log");
+    live(&disk, |files, handle| async move {
+        let first = open_with(&files, &handle, options(&setup())).await;
+        let table = first.open_table(1, "Messages").await.unwrap();
+        let key = table.key(&[Some(&4i32.to_le_bytes())]).unwrap();
+        let own = first.begin();
+        let row = table.get(&own, &key).await.unwrap().unwrap();
+        let others = InstanceOptions {
+            databases: vec![database_path(2)],
+            log: LogNames::new("/other log", "E00"),
+            ..options(&setup())
+        };
+        let other = open_with(&files, &handle, others).await;
+        let refuses = async |transaction: Transaction| {
+            for (what, result) in use_everything(&table, &row, &transaction).await {
+                let is_refused = matches!(result, Err(EngineError::ForeignTable { .. }));
+                assert!(is_refused, "{what}: {result:?}");
+            }
+            transaction.commit(Commit::Durable).await.unwrap();
+        };
+        refuses(other.begin()).await;
+        own.rollback().await.unwrap();
+        let own = first.begin();
+        for (what, result) in use_everything(&table, &row, &own).await {
+            assert!(result.is_ok(), "{what}: {result:?}");
+        }
+        own.rollback().await.unwrap();
+        first.close().await.unwrap();
+        let second = open_with(&files, &handle, options(&setup())).await;
+        carry_out(&second, Change::AddIndex).await.unwrap();
+        refuses(second.begin()).await;
+        for instance in [second, other] {
+            check_messages(&instance).await;
+            instance.close().await.unwrap();
+        }
+        check_file(&files, &handle, "used by an old handle").await;
     });
 }

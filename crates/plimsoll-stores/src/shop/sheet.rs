@@ -160,7 +160,7 @@ impl Sheet {
         value: Value<'_>,
     ) -> Result<Option<StoredRow>> {
         let key = self.prefix(index, &[value])?;
-        match transaction.get(self.table.index_tree(index), &key).await? {
+        match transaction.get(self.table.index_tree(index)?, &key).await? {
             Some(primary) => self.get(transaction, &primary).await,
             None => Ok(None),
         }
