@@ -188,4 +188,20 @@ BUGS = (
         "rows",
         "cursors::an_index_that_is_not_there_is_refused",
     ),
+    Bug(
+        "numbers are given without a mark",
+        "catalog/numbers.rs",
+        "let record = Record::parse(row, &layout, page_size).map_err(|fault| fault.to_string())?;",
+        "let record = match Record::parse(row, &layout, page_size) {\n        Err(_) if PLANTED => return Ok(row.to_vec()),\n        parsed => parsed.map_err(|fault| fault.to_string())?,\n    };",
+        "rows",
+        "numbers::no_number_is_given_that_the_catalog_cannot_tell_of",
+    ),
+    Bug(
+        "the mark takes away what lies apart",
+        "catalog/numbers.rs",
+        "StoredValue::Absent => continue,",
+        "StoredValue::Absent => continue,\n            StoredValue::Separated { .. } if PLANTED => continue,",
+        "rows",
+        "numbers::the_mark_leaves_the_rest_of_the_catalog_row_as_it_was",
+    ),
 )

@@ -29,24 +29,35 @@ pub(crate) fn numbers_taken(row: &[u8], page_size: PageSize) -> Option<u64> {
 }
 
 /// The catalog row of a column, saying that numbers were taken up to `last`.
-pub(crate) fn with_numbers_taken(row: &[u8], page_size: PageSize, last: u64) -> Vec<u8> {
+///
+/// # Errors
+/// Why the row cannot say so, or not without losing what else it says.
+pub(crate) fn with_numbers_taken(
+    row: &[u8],
+    page_size: PageSize,
+    last: u64,
+) -> Result<Vec<u8>, String> {
     let [catalog, ..] = system_tables();
     let layout = RecordLayout::of(&catalog.table);
     let last = last.to_le_bytes();
-    let Ok(record) = Record::parse(row, &layout, page_size) else {
-        return row.to_vec();
-    };
-    let columns = catalog.table.columns.iter().map(|column| column.id);
-    let values: Vec<(ColumnId, NewValue<'_>)> = columns
-        .filter_map(|id| match record.value(id) {
-            _ if id == column::STATISTICS => Some((id, NewValue::Bytes(&last))),
-            Ok(StoredValue::Bytes(bytes)) => Some((id, NewValue::Bytes(bytes))),
-            _ => None,
-        })
-        .collect();
-    let mut changed = Vec::new();
-    match encode_record(&catalog.table, &layout, page_size, &values, &mut changed) {
-        Ok(()) => changed,
-        Err(_) => row.to_vec(),
+    let record = Record::parse(row, &layout, page_size).map_err(|fault| fault.to_string())?;
+    let mut values: Vec<(ColumnId, NewValue<'_>)> = Vec::new();
+    for column in &catalog.table.columns {
+        let value = record.value(column.id).map_err(|fault| fault.to_string())?;
+        let kept = match value {
+            _ if column.id == column::STATISTICS => NewValue::Bytes(&last),
+            StoredValue::Absent => continue,
+            StoredValue::Null => NewValue::Null,
+            StoredValue::Bytes(bytes) => NewValue::Bytes(bytes),
+            StoredValue::Separated { long_value } => {
+                NewValue::Separated { long_value: long_value as u32 }
+            }
+            other => return Err(format!("its column {} holds {other:?}", column.name)),
+        };
+        values.push((column.id, kept));
     }
+    let mut changed = Vec::new();
+    encode_record(&catalog.table, &layout, page_size, &values, &mut changed)
+        .map_err(|error| error.to_string())?;
+    Ok(changed)
 }

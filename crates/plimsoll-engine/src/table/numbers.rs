@@ -173,7 +173,8 @@ impl Block {
     }
 
     async fn take_in(&self, transaction: &Transaction) -> Result<(u64, u64)> {
-        let size = self.store.database(self.database)?.size();
+        let database = self.store.database(self.database)?;
+        let size = database.size();
         let catalog = system_tree(self.database, system::CATALOG_OBJECT, system::CATALOG_ROOT, 0);
         let shadow = system_tree(self.database, system::SHADOW_OBJECT, system::SHADOW_ROOT, 0);
         let row = transaction.get(catalog, &self.key).await?;
@@ -187,7 +188,11 @@ impl Block {
             let why = format!("column {column} has been given every number there is for it");
             return Err(EngineError::BadRow(why));
         }
-        let row = with_numbers_taken(&row, size, last);
+        // Without a mark that lasts, the numbers would be given again after a restart.
+        let row = with_numbers_taken(&row, size, last).map_err(|why| EngineError::BadHeader {
+            path: database.path().to_owned(),
+            why: format!("its catalog cannot say which numbers {} was given: {why}", self.column),
+        })?;
         transaction.replace(catalog, &self.key, &row).await?;
         transaction.replace(shadow, &self.key, &row).await?;
         Ok((first, last + 1))

@@ -4,11 +4,16 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use plimsoll_engine::btree::Tree;
+use plimsoll_engine::catalog::{system, system_tables};
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_engine::{Column, ColumnType, SchemaError, Table, column_flags};
+use plimsoll_engine::{
+    Column, ColumnType, NewValue, PageSize, Record, RecordLayout, SchemaError, StoredValue, Table,
+    column_flags, encode_record,
+};
 use plimsoll_io::{Clock, Loss, MemoryDisk, MemoryOptions, NANOS_PER_MILLISECOND, Random};
 
 use crate::support::*;
@@ -172,4 +177,94 @@ fn a_number_cannot_be_chosen() {
     let counted = |column_type| Column::new("n", column_type).flagged(column_flags::AUTO_INCREMENT);
     let short = Table::builder("t").column(counted(ColumnType::Short)).primary("p", &["n"]).build();
     assert!(matches!(short, Err(SchemaError::AutoIncrement { .. })), "{short:?}");
+}
+
+const CATALOG: Tree =
+    Tree { database: 1, root: system::CATALOG_ROOT, object: system::CATALOG_OBJECT, kind: 0 };
+
+/// The catalog row of the numbered column: its key and its record.
+async fn row_of_number(instance: &Instance) -> (Vec<u8>, Vec<u8>) {
+    let [catalog, ..] = system_tables();
+    let layout = RecordLayout::of(&catalog.table);
+    let name = catalog.table.column_named("Name").unwrap().id;
+    let rows = dump(instance, CATALOG).await.unwrap().into_iter();
+    let mut found = rows.filter(|(_, record)| {
+        let record = Record::parse(record, &layout, PageSize::KIB_4).unwrap();
+        record.value(name) == Ok(StoredValue::Bytes(b"number"))
+    });
+    found.next().expect("the column is in the catalog")
+}
+
+async fn replace_row_of_number(instance: &Instance, key: &[u8], record: &[u8]) {
+    let transaction = instance.begin();
+    transaction.replace(CATALOG, key, record).await.unwrap();
+    transaction.commit(Commit::Lazy).await.unwrap();
+}
+
+fn with_numbers<F: Future<Output = ()> + 'static>(
+    story: impl FnOnce(Rc<Instance>, OpenTable) -> F + 'static,
+) {
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 4, MemoryOptions::default());
+    run_on(&clock, &disk, |files, handle| async move {
+        let setup = Setup::default();
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
+        let table = instance.create_table(1, numbered(ColumnType::Long)).await.unwrap();
+        story(instance.clone(), table).await;
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+/// Numbers that no mark tells of would be given again after a restart.
+#[test]
+fn no_number_is_given_that_the_catalog_cannot_tell_of() {
+    with_numbers(|instance, table| async move {
+        let (key, sound) = row_of_number(&instance).await;
+        replace_row_of_number(&instance, &key, &sound[..6]).await;
+        let transaction = instance.begin();
+        let refused = table.insert_numbered(&transaction, &[]).await;
+        assert!(matches!(refused, Err(EngineError::BadHeader { .. })), "{refused:?}");
+        transaction.rollback().await.unwrap();
+        replace_row_of_number(&instance, &key, &sound).await;
+        let transaction = instance.begin();
+        let inserted = table.insert_numbered(&transaction, &[]).await.unwrap();
+        assert_eq!(inserted.number, Some(1));
+        transaction.commit(Commit::Lazy).await.unwrap();
+    });
+}
+
+/// Other engines keep more about a column than this one does: the mark takes nothing of it away.
+#[test]
+fn the_mark_leaves_the_rest_of_the_catalog_row_as_it_was() {
+    with_numbers(|instance, table| async move {
+        let [catalog, ..] = system_tables();
+        let layout = RecordLayout::of(&catalog.table);
+        let (key, sound) = row_of_number(&instance).await;
+        let mut values = Vec::new();
+        let record = Record::parse(&sound, &layout, PageSize::KIB_4).unwrap();
+        for column in &catalog.table.columns {
+            values.push(match record.value(column.id).unwrap() {
+                _ if column.column_type.is_long() => {
+                    (column.id, NewValue::Separated { long_value: 7 })
+                }
+                StoredValue::Bytes(bytes) => (column.id, NewValue::Bytes(bytes)),
+                _ => (column.id, NewValue::Null),
+            });
+        }
+        let mut full = Vec::new();
+        encode_record(&catalog.table, &layout, PageSize::KIB_4, &values, &mut full).unwrap();
+        replace_row_of_number(&instance, &key, &full).await;
+        let transaction = instance.begin();
+        table.insert_numbered(&transaction, &[]).await.unwrap();
+        transaction.commit(Commit::Lazy).await.unwrap();
+        let (_, marked) = row_of_number(&instance).await;
+        let before = Record::parse(&full, &layout, PageSize::KIB_4).unwrap();
+        let after = Record::parse(&marked, &layout, PageSize::KIB_4).unwrap();
+        for column in catalog.table.columns.iter().filter(|column| column.name != "Stats") {
+            assert_eq!(before.value(column.id), after.value(column.id), "{}", column.name);
+        }
+        assert_ne!(full, marked);
+    });
 }
