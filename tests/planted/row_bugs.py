@@ -204,4 +204,12 @@ BUGS = (
         "rows",
         "numbers::the_mark_leaves_the_rest_of_the_catalog_row_as_it_was",
     ),
+    Bug(
+        "what was read goes before the page that was made meanwhile",
+        "cache.rs",
+        "if loading.is_overtaken() {",
+        "if !PLANTED && loading.is_overtaken() {",
+        "rows",
+        "cache_habits::a_page_made_while_it_is_read_is_not_what_was_read",
+    ),
 )

@@ -287,23 +287,34 @@ impl Cache {
             let loading = self.loading.borrow().get(&key).cloned();
             match loading {
                 Some(loading) => loading.notified().await,
-                None => return self.load_first(database, key, purpose).await,
+                None => {
+                    if let Some(frame) = self.load_first(database, key, purpose).await? {
+                        return Ok(frame);
+                    }
+                }
             }
         }
     }
 
+    /// Reads a page and installs it; `None` if somebody else has installed it meanwhile.
     async fn load_first(
         &self,
         database: &Database,
         key: PageKey,
         purpose: Purpose,
-    ) -> Result<Rc<Frame>> {
-        let _loading = LoadGuard::new(self, key);
+    ) -> Result<Option<Rc<Frame>>> {
+        let loading = LoadGuard::new(self, key);
         self.count(|statistics| statistics.misses += 1);
         let _reserved = self.reserve().await?;
-        let buffer = database.read_page(key.page, purpose, purpose != Purpose::Redo).await?;
-        // A page made anew meanwhile is newer than what was read.
-        Ok(self.peek(key).unwrap_or_else(|| self.install(key, buffer)))
+        let read = database.read_run(key.page, 1, purpose).await;
+        // A page that was made meanwhile is newer than what was read. It may have been written and
+        // dropped again, too: what was read does not even say that it is damaged.
+        if loading.is_overtaken() {
+            return Ok(None);
+        }
+        let mut buffer = read?;
+        database.accept_page(key.page, &mut buffer, purpose != Purpose::Redo)?;
+        Ok(Some(self.install(key, buffer)))
     }
 
     /// Waits for a free frame and holds it until the guard is dropped.
@@ -350,6 +361,9 @@ impl Cache {
         });
         self.replacement.borrow_mut().push(Reverse((frame.rank.get(), key)));
         self.frames.borrow_mut().insert(key, frame.clone());
+        if let Some(overtaken) = self.loading.borrow_mut().remove(&key) {
+            overtaken.notify_all();
+        }
         self.frames_highest.set(self.frames_highest.get().max(self.frames_used()));
         frame
     }
@@ -463,11 +477,19 @@ impl<'a> LoadGuard<'a> {
         cache.loading.borrow_mut().insert(key, loaded.clone());
         Self { cache, key, loaded }
     }
+
+    /// Whether somebody else has installed the page since the load began.
+    fn is_overtaken(&self) -> bool {
+        let loading = self.cache.loading.borrow();
+        !loading.get(&self.key).is_some_and(|loading| Rc::ptr_eq(loading, &self.loaded))
+    }
 }
 
 impl Drop for LoadGuard<'_> {
     fn drop(&mut self) {
-        self.cache.loading.borrow_mut().remove(&self.key);
+        if !self.is_overtaken() {
+            self.cache.loading.borrow_mut().remove(&self.key);
+        }
         self.loaded.notify_all();
     }
 }

@@ -234,21 +234,21 @@ impl Database {
         self.headers.note_generation(generation).await
     }
 
-    /// Reads a page and checks it. `check_flush_type` is off during redo, where the map may be
-    /// older than the file.
-    pub async fn read_page(
+    /// Accepts a page as it was read, if it passes every check. `check_flush_type` is off during
+    /// redo, where the map may be older than the file.
+    ///
+    /// # Errors
+    /// [`EngineError::DamagedPage`], which is counted.
+    pub fn accept_page(
         &self,
         page: PageNumber,
-        purpose: Purpose,
+        buffer: &mut Buffer,
         check_flush_type: bool,
-    ) -> Result<Buffer> {
-        let buffer = self.file.allocate(self.size.bytes());
-        let mut buffer =
-            self.file.read(self.size.offset_of(page), buffer, self.label(purpose)).await?;
-        match self.checks.check_buffer(page, &mut buffer, 0, check_flush_type) {
+    ) -> Result<()> {
+        match self.checks.check_buffer(page, buffer, 0, check_flush_type) {
             Ok(()) => {
                 self.checks.count(|statistics| statistics.pages_read += 1);
-                Ok(buffer)
+                Ok(())
             }
             Err(damage) => {
                 self.checks.count(|statistics| statistics.refused += 1);

@@ -192,3 +192,28 @@ fn a_page_that_somebody_holds_is_not_dropped() {
         },
     );
 }
+
+/// Whoever reads a page of a tree that is gone may be slow. If its space is another tree's by then,
+/// what was read says nothing about the page: least of all that it is damaged.
+#[test]
+fn a_page_made_while_it_is_read_is_not_what_was_read() {
+    with_instance(
+        |_| {},
+        NANOS_PER_MILLISECOND,
+        |instance, _, handle| async move {
+            let (cache, database) = (instance.store().cache.clone(), instance.database(1).unwrap());
+            let before = instance.create_tree(1, 1, 51, 0, 16).await.unwrap();
+            let page = before.root + 16;
+            let (reader, file) = (cache.clone(), database.clone());
+            let reading =
+                handle.spawn(async move { reader.load(&file, page, Purpose::DatabaseRead).await });
+            handle.yield_now().await;
+            let made = instance.create_tree(1, 1, 52, 0, 16).await.unwrap();
+            assert_eq!((made.root, reading.is_finished()), (page, false), "nobody was slow");
+            let read = reading.await.unwrap_or_else(|error| panic!("{error}"));
+            let there = cache.peek(read.key()).expect("it was just made");
+            assert!(Rc::ptr_eq(&read, &there), "there are two of the page");
+            assert_eq!(database.statistics().refused, 0);
+        },
+    );
+}
