@@ -25,6 +25,7 @@ use crate::log::record::LogRecord;
 use crate::store::Store;
 use crate::versions::{ChangedRows, Ended, RowKey, TransactionStatus};
 
+pub(crate) use rows::Counter;
 use steps::UnderWay;
 pub(crate) use steps::{Steps, Turn};
 pub use undo::Savepoint;
@@ -127,10 +128,10 @@ impl Transaction {
     }
 
     /// Adds to a little-endian counter of `width` bytes at offset `at` of a row's data. Concurrent
-    /// transactions may do so together.
+    /// transactions may do so together. A tree does not know what a counter holds: it wraps around.
     pub async fn add(&self, tree: Tree, key: &[u8], at: u32, width: u8, amount: i64) -> Result<()> {
         let _changing = self.work().begin_change()?;
-        self.work().add(tree, key, at, width, amount).await
+        self.work().add(tree, key, &Counter { at, width, holds: None }, amount).await
     }
 
     /// A place to go back to.

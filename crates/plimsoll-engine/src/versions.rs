@@ -217,6 +217,29 @@ impl VersionStore {
         Ok(())
     }
 
+    /// What transactions other than `status` may still take back of a counter of the row: how much
+    /// of what they have added, and of what they have taken away.
+    pub fn may_be_taken_back(
+        &self,
+        row: &RowKey,
+        status: &TransactionStatus,
+        counter_at: u32,
+    ) -> (i128, i128) {
+        let (mut added, mut taken_away) = (0, 0);
+        let chain = self.chains.get(row).map_or(&[][..], Vec::as_slice);
+        let is_open = |of: &TransactionStatus| of.id != status.id && of.committed.get().is_none();
+        for version in chain.iter().filter(|version| is_open(&version.status)) {
+            match version.before {
+                Before::Delta(RowChange::Delta { at, amount, .. }) if at == counter_at => {
+                    added += i128::from(amount.max(0));
+                    taken_away -= i128::from(amount.min(0));
+                }
+                _ => {}
+            }
+        }
+        (added, taken_away)
+    }
+
     /// Refuses more versions when the store is full, and before that to a transaction that has had
     /// its share: half of the store. So it is told, and not the others that it leaves no room.
     pub fn check_room(&self, status: &TransactionStatus) -> Result<()> {

@@ -1,12 +1,25 @@
 //! Row operations.
 
+use std::ops::RangeInclusive;
+
 use super::held::{Held, StoredRow};
 use super::row_change::{apply_values, whole_or_nothing};
 use super::{ColumnValue, OpenTable};
 use crate::cursor::{Direction, KeyRange, Walk};
 use crate::error::{EngineError, Result};
-use crate::transaction::{Transaction, Work};
-use crate::{ColumnId, Record, StoredValue};
+use crate::transaction::{Counter, Transaction, Work};
+use crate::{ColumnId, ColumnType, Record, StoredValue};
+
+/// The numbers that a column of this type holds, if it can be added to.
+fn counted(column_type: ColumnType) -> Option<RangeInclusive<i128>> {
+    match column_type {
+        ColumnType::Long => Some(i32::MIN.into()..=i32::MAX.into()),
+        ColumnType::UnsignedLong => Some(0..=u32::MAX.into()),
+        ColumnType::LongLong | ColumnType::Currency => Some(i64::MIN.into()..=i64::MAX.into()),
+        ColumnType::UnsignedLongLong => Some(0..=u64::MAX.into()),
+        _ => None,
+    }
+}
 
 /// What came of inserting a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,8 +103,13 @@ impl OpenTable {
         whole_or_nothing(work, self.delete_row(work, key)).await
     }
 
-    /// Adds to a 4- or 8-byte integer column that belongs to no index. Concurrent transactions may
-    /// add to one row.
+    /// Adds to a 4- or 8-byte integer column that belongs to no index and is filled from no
+    /// counter. Concurrent transactions may add to one row.
+    ///
+    /// # Errors
+    /// [`EngineError::BadRow`] for another column, for null, and for a sum that the column cannot
+    /// hold; [`EngineError::WriteConflict`] where it could not once others have rolled back;
+    /// [`EngineError::RowNotFound`], ...
     pub async fn add(
         &self,
         transaction: &Transaction,
@@ -99,29 +117,40 @@ impl OpenTable {
         column: ColumnId,
         amount: i64,
     ) -> Result<()> {
-        let range = self.layout.fixed_range(column).filter(|range| matches!(range.len(), 4 | 8));
-        let range = range.ok_or_else(|| {
-            EngineError::BadRow("only 4- and 8-byte columns can be added to".into())
-        })?;
-        if self.is_indexed(column) {
-            return Err(EngineError::BadRow("an indexed column cannot be added to".into()));
-        }
         let work = transaction.work();
         let _changing = self.begin_change(work)?;
+        let counter = self.counter(column)?;
         let row = self.stored_row(work, key).await?;
         let row = row.ok_or(EngineError::RowNotFound)?;
-        let (at, width) = (range.start as u32, range.len() as u8);
         match self.parse(&row.record)?.value(column) {
-            Ok(StoredValue::Bytes(_)) => work.add(self.row_tree(), key, at, width, amount).await,
+            Ok(StoredValue::Bytes(_)) => work.add(self.row_tree(), key, &counter, amount).await,
             // The record of before the column was added has no place for it.
             Ok(StoredValue::Absent) if self.defaults.contains_key(&column) => {
                 let added = async {
                     self.update_row(work, key, &[]).await?;
-                    work.add(self.row_tree(), key, at, width, amount).await
+                    work.add(self.row_tree(), key, &counter, amount).await
                 };
                 whole_or_nothing(work, added).await
             }
             _ => Err(EngineError::BadRow("a null column cannot be added to".into())),
+        }
+    }
+
+    /// Where a column that can be added to lies in a record, and what it holds.
+    fn counter(&self, column: ColumnId) -> Result<Counter> {
+        self.check_columns(&[(column, None)])?;
+        self.check_numbered(&[(column, None)])?;
+        let refused = |why: &str| Err(EngineError::BadRow(format!("column {column} {why}")));
+        if self.is_indexed(column) {
+            return refused("belongs to an index: give it a new value instead of adding to it");
+        }
+        let holds = self.placed.table.column(column).and_then(|found| counted(found.column_type));
+        match (holds, self.layout.fixed_range(column)) {
+            (Some(holds), Some(range)) => {
+                let (at, width) = (range.start as u32, range.len() as u8);
+                Ok(Counter { at, width, holds: Some(holds) })
+            }
+            _ => refused("is no integer of 4 or 8 bytes, and only such a column is added to"),
         }
     }
 

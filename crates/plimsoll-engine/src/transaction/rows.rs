@@ -1,6 +1,8 @@
 //! What a transaction does to rows of a tree, each in one atomic step. Nothing here asks whether
 //! another operation of the transaction is under way: the callers have, see [`super::steps`].
 
+use std::ops::RangeInclusive;
+
 // Circle: what a transaction does to rows is methods of its work, in a file of their own.
 use super::{UndoEntry, Work};
 use crate::PageSize;
@@ -14,6 +16,49 @@ use crate::page::{KEY_BYTES_MAX, Node, PageMut};
 use crate::space::allocate;
 use crate::store::Progress;
 use crate::versions::{Before, RowKey};
+
+/// A little-endian counter in the data of a row.
+pub(crate) struct Counter {
+    /// Where it begins.
+    pub(crate) at: u32,
+    /// Bytes: 4 or 8.
+    pub(crate) width: u8,
+    /// The numbers it may be; it wraps around where nobody says.
+    pub(crate) holds: Option<RangeInclusive<i128>>,
+}
+
+impl Counter {
+    /// Refuses a sum that the counter cannot hold. Others may take back so much that they added,
+    /// and so much that they took away: it must hold what is left then, too.
+    fn check_sum(&self, data: &[u8], amount: i64, taken_back: (i128, i128)) -> Result<()> {
+        let (start, width) = (self.at as usize, usize::from(self.width));
+        let bytes = data.get(start..start + width).filter(|_| matches!(width, 4 | 8));
+        let bytes = bytes.ok_or_else(|| {
+            let why = "a counter lies outside the row or is not 4 or 8 bytes wide";
+            EngineError::BadRow(why.into())
+        })?;
+        let Some(holds) = &self.holds else {
+            return Ok(());
+        };
+        let is_negative = *holds.start() < 0 && bytes[width - 1] & 0x80 != 0;
+        let mut number = [if is_negative { 0xFF } else { 0 }; 16];
+        number[..width].copy_from_slice(bytes);
+        let number = i128::from_le_bytes(number);
+        let sum = number + i128::from(amount);
+        if !holds.contains(&sum) {
+            return Err(EngineError::BadRow(format!(
+                "a counter of {number} cannot be given {amount} more: it holds {} to {}",
+                holds.start(),
+                holds.end()
+            )));
+        }
+        let (added, taken_away) = taken_back;
+        match holds.contains(&(sum - added)) && holds.contains(&(sum + taken_away)) {
+            true => Ok(()),
+            false => Err(EngineError::WriteConflict),
+        }
+    }
+}
 
 /// Refuses what no page of this size can hold.
 fn check_fits(size: PageSize, key: &[u8], data: &[u8]) -> Result<()> {
@@ -140,20 +185,17 @@ impl Work {
         self.store.change(&database, |batch| self.replace_step(batch, &row, data)).await
     }
 
-    /// Adds to a little-endian counter of `width` bytes at offset `at` of a row's data. Concurrent
-    /// transactions may do so together.
+    /// Adds to a counter of a row. Concurrent transactions may do so together.
     pub(crate) async fn add(
         &self,
         tree: Tree,
         key: &[u8],
-        at: u32,
-        width: u8,
+        counter: &Counter,
         amount: i64,
     ) -> Result<()> {
         let database = self.store.database(tree.database)?;
         let row = RowKey { tree, key: key.to_vec() };
-        let delta = RowChange::Delta { at, width, amount };
-        self.store.change(&database, |batch| self.delta_step(batch, &row, &delta)).await
+        self.store.change(&database, |batch| self.delta_step(batch, &row, counter, amount)).await
     }
 
     pub(crate) fn visible(&self, row: &RowKey, current: Option<&[u8]>) -> Option<Vec<u8>> {
@@ -344,23 +386,19 @@ impl Work {
         &self,
         batch: &mut Batch<'_>,
         row: &RowKey,
-        delta: &RowChange,
+        counter: &Counter,
+        amount: i64,
     ) -> Step<Progress<()>> {
         let (path, line) = find(batch, &row.tree, &row.key)?;
         self.check(row, true)?;
         let (Some(before), Ok(line)) = (current_data(batch, &path, line)?, line) else {
             return Err(EngineError::RowNotFound.into());
         };
-        let fits = matches!(delta, RowChange::Delta { at, width, .. }
-            if (*at as usize + usize::from(*width)) <= before.len() && (*width == 4 ||
-                *width == 8));
-        if !fits {
-            return Err(EngineError::BadRow(
-                "a counter lies outside the row or is not 4 or 8 bytes wide".into(),
-            )
-            .into());
-        }
-        self.apply(batch, row, path.leaf, line, delta.clone(), Before::Delta(delta.clone()))?;
+        let taken_back =
+            self.store.versions.borrow().may_be_taken_back(row, &self.status, counter.at);
+        counter.check_sum(&before, amount, taken_back)?;
+        let delta = RowChange::Delta { at: counter.at, width: counter.width, amount };
+        self.apply(batch, row, path.leaf, line, delta.clone(), Before::Delta(delta))?;
         Ok(Progress::Done(()))
     }
 

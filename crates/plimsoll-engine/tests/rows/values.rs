@@ -7,8 +7,10 @@ use std::rc::Rc;
 use plimsoll_engine::cursor::{Direction, KeyRange};
 use plimsoll_engine::deep::{DeepOptions, verify_deep};
 use plimsoll_engine::error::EngineError;
+use plimsoll_engine::instance::Instance;
+use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_engine::{Column, ColumnType, PageSize, Table};
+use plimsoll_engine::{Column, ColumnType, PageSize, Table, column_flags};
 use plimsoll_io::{Clock, MemoryOptions, Random};
 
 use crate::people::*;
@@ -220,4 +222,155 @@ fn a_count_is_what_a_scan_gives() {
             mine.rollback().await.unwrap();
         },
     );
+}
+
+/// Columns whose values have 4 or 8 bytes, by their names.
+const COUNTERS: [(&str, ColumnType); 5] = [
+    ("long", ColumnType::Long),
+    ("unsigned", ColumnType::UnsignedLong),
+    ("large", ColumnType::LongLong),
+    ("large unsigned", ColumnType::UnsignedLongLong),
+    ("money", ColumnType::Currency),
+];
+const NO_COUNTERS: [(&str, ColumnType); 5] = [
+    ("double", ColumnType::Double),
+    ("single", ColumnType::Single),
+    ("time", ColumnType::DateTime),
+    ("short", ColumnType::Short),
+    ("text", ColumnType::Text),
+];
+
+/// Tells a story on a table of counters and its one row, which is full of zeros.
+fn with_counters<F: Future<Output = ()> + 'static>(
+    story: impl FnOnce(Rc<Instance>, Rc<OpenTable>, Vec<u8>) -> F + 'static,
+) {
+    let mut table = Table::builder("Counters")
+        .column(Column::new("id", ColumnType::Long))
+        .column(Column::new("number", ColumnType::Long).flagged(column_flags::AUTO_INCREMENT))
+        .column(Column::new("spare", ColumnType::Long))
+        .primary("primary", &["id"]);
+    for (name, column_type) in COUNTERS.into_iter().chain(NO_COUNTERS) {
+        table = table.column(Column::new(name, column_type));
+    }
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 5, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        let setup = Setup::default();
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 5).await.unwrap();
+        let table = instance.create_table(1, table.build().unwrap()).await.unwrap();
+        let transaction = instance.begin();
+        let zeros = [0; 8];
+        let columns = table.placed().table.columns.iter();
+        let given = columns.filter(|column| column.name != "number");
+        let value = |column: &Column| &zeros[..column.column_type.fixed_bytes().unwrap_or(4)];
+        let values: Vec<_> = given.map(|column| (column.id, Some(value(column)))).collect();
+        let key = table.insert(&transaction, &values).await.unwrap();
+        transaction.commit(Commit::Lazy).await.unwrap();
+        drop(table);
+        instance.drop_column(1, "Counters", "spare").await.unwrap();
+        let table = Rc::new(instance.open_table(1, "Counters").await.unwrap());
+        story(instance.clone(), table, key).await;
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
+/// After an addition to the column that is filled from a counter, two rows of a table had one
+/// number. An addition to a real number made 1.5 a little more.
+#[test]
+fn only_counters_are_added_to() {
+    with_counters(|instance, table, key| async move {
+        let transaction = instance.begin();
+        let all = table.placed().table.columns.clone();
+        let is_counter = |column: &Column| COUNTERS.iter().any(|(name, _)| *name == column.name);
+        for column in &all {
+            let added = table.add(&transaction, &key, column.id, 1).await;
+            match is_counter(column) {
+                true => added.unwrap(),
+                false => assert!(
+                    matches!(added, Err(EngineError::BadRow(_))),
+                    "{}: {added:?}",
+                    column.name
+                ),
+            }
+        }
+        let added = table.add(&transaction, &key, 99, 1).await;
+        assert!(matches!(added, Err(EngineError::BadRow(_))), "no such column: {added:?}");
+        let row = table.get(&transaction, &key).await.unwrap().unwrap();
+        for column in all.iter().filter(|column| !column.is_dropped() && column.name != "text") {
+            let value = table.value(&transaction, &row, column.id).await.unwrap().unwrap();
+            let expected = u8::from(is_counter(column) || column.name == "number");
+            assert!(value[0] == expected && value[1..].iter().all(|byte| *byte == 0));
+        }
+        transaction.commit(Commit::Lazy).await.unwrap();
+    });
+}
+
+/// A counter that wraps around says that a folder with one message too many has less than none.
+#[test]
+fn a_sum_that_a_counter_cannot_hold_is_refused() {
+    with_counters(|instance, table, key| async move {
+        let transaction = instance.begin();
+        for (name, column_type) in COUNTERS {
+            let column = table.column(name).unwrap();
+            let (lowest, highest): (i128, i128) = match column_type {
+                ColumnType::Long => (i32::MIN.into(), i32::MAX.into()),
+                ColumnType::UnsignedLong => (0, u32::MAX.into()),
+                ColumnType::UnsignedLongLong => (0, u64::MAX.into()),
+                _ => (i64::MIN.into(), i64::MAX.into()),
+            };
+            for (bound, step) in [(lowest, -1), (highest, 1)] {
+                // One short of the bound, which takes up to two steps from 0.
+                let mut left = bound - i128::from(step);
+                while left != 0 {
+                    let amount = left.clamp(i64::MIN.into(), i64::MAX.into());
+                    table.add(&transaction, &key, column, amount as i64).await.unwrap();
+                    left -= amount;
+                }
+                table.add(&transaction, &key, column, step).await.unwrap();
+                for amount in [step, step * 5, step * i64::MAX] {
+                    let added = table.add(&transaction, &key, column, amount).await;
+                    let is_refused = matches!(added, Err(EngineError::BadRow(_)));
+                    assert!(is_refused, "{name}, {amount}: {added:?}");
+                }
+                let row = table.get(&transaction, &key).await.unwrap().unwrap();
+                let value = table.value(&transaction, &row, column).await.unwrap().unwrap();
+                assert_eq!(value, bound.to_le_bytes()[..value.len()], "{name}");
+                let zeros = vec![0; value.len()];
+                let values = [(column, Some(&zeros[..]))];
+                table.update(&transaction, &key, &values).await.unwrap();
+            }
+        }
+        transaction.commit(Commit::Lazy).await.unwrap();
+    });
+}
+
+/// What one transaction adds, another may not build on before it is committed: a rollback would
+/// leave less than none.
+#[test]
+fn whatever_others_take_back_a_counter_holds_its_sum() {
+    with_counters(|instance, table, key| async move {
+        let column = table.column("unsigned").unwrap();
+        let (one, other) = (instance.begin(), instance.begin());
+        table.add(&one, &key, column, 10).await.unwrap();
+        table.add(&other, &key, column, 3).await.unwrap();
+        for (who, amount) in [(&one, -12), (&other, -5)] {
+            let added = table.add(who, &key, column, amount).await;
+            assert!(matches!(added, Err(EngineError::WriteConflict)), "{amount}: {added:?}");
+        }
+        table.add(&one, &key, column, -10).await.unwrap();
+        table.add(&one, &key, column, 10).await.unwrap();
+        one.commit(Commit::Lazy).await.unwrap();
+        table.add(&other, &key, column, -5).await.unwrap();
+        let above = instance.begin();
+        let full = i64::from(u32::MAX) - 9;
+        let added = table.add(&above, &key, column, full).await;
+        assert!(matches!(added, Err(EngineError::WriteConflict)), "{added:?}");
+        other.rollback().await.unwrap();
+        let added = table.add(&above, &key, column, full).await;
+        assert!(matches!(added, Err(EngineError::BadRow(_))), "{added:?}");
+        table.add(&above, &key, column, full - 1).await.unwrap();
+        above.commit(Commit::Lazy).await.unwrap();
+    });
 }
