@@ -10,7 +10,8 @@
 //!
 //! Limits: the cache grows to its maximum on demand. A reader that finds no free frame waits for
 //! the cleaner: a page fault stall. Making a brand-new page never waits and may exceed the maximum
-//! by the few pages of one structural change.
+//! by the few pages of one structural change. Nor does a change wait for frames that holds half of
+//! them already: it would wait for itself.
 
 pub mod writeback;
 
@@ -137,12 +138,21 @@ impl Frame {
     }
 }
 
+/// Where a page that is read finds room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// In a free frame, which is waited for.
+    Free,
+    /// Beyond the maximum, where there is no free frame.
+    Beyond,
+}
+
 /// Sizes of the cache, in frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheLimits {
     /// Kept even when idle; only reported, as the cache never shrinks below what it uses.
     pub frames_min: usize,
-    /// Never exceeded but by the pages of one structural change.
+    /// Never exceeded but by the pages of one structural change, new or needed at once.
     pub frames_max: usize,
     /// The cleaner starts when fewer frames than this are available.
     pub available_start: usize,
@@ -279,6 +289,17 @@ impl Cache {
         page: PageNumber,
         purpose: Purpose,
     ) -> Result<Rc<Frame>> {
+        self.load_into(database, page, purpose, Room::Free).await
+    }
+
+    /// The same, and where the page finds room if it has to be read.
+    pub(crate) async fn load_into(
+        &self,
+        database: &Database,
+        page: PageNumber,
+        purpose: Purpose,
+        room: Room,
+    ) -> Result<Rc<Frame>> {
         let key = PageKey { database: database.number(), page };
         loop {
             if let Some(frame) = self.resident(key) {
@@ -288,7 +309,7 @@ impl Cache {
             match loading {
                 Some(loading) => loading.notified().await,
                 None => {
-                    if let Some(frame) = self.load_first(database, key, purpose).await? {
+                    if let Some(frame) = self.load_first(database, key, purpose, room).await? {
                         return Ok(frame);
                     }
                 }
@@ -302,10 +323,11 @@ impl Cache {
         database: &Database,
         key: PageKey,
         purpose: Purpose,
+        room: Room,
     ) -> Result<Option<Rc<Frame>>> {
         let loading = LoadGuard::new(self, key);
         self.count(|statistics| statistics.misses += 1);
-        let _reserved = self.reserve().await?;
+        let _reserved = self.reserve(room).await?;
         let read = database.read_run(key.page, 1, purpose).await;
         // A page that was made meanwhile is newer than what was read. It may have been written and
         // dropped again, too: what was read does not even say that it is damaged.
@@ -318,8 +340,8 @@ impl Cache {
     }
 
     /// Waits for a free frame and holds it until the guard is dropped.
-    async fn reserve(&self) -> Result<Reservation<'_>> {
-        if self.available() == 0 {
+    async fn reserve(&self, room: Room) -> Result<Reservation<'_>> {
+        if room == Room::Free && self.available() == 0 {
             self.count(|statistics| statistics.page_fault_stalls += 1);
             while self.available() == 0 {
                 if let Some(error) = &*self.abandoned.borrow() {

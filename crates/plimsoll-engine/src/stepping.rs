@@ -11,7 +11,7 @@ use plimsoll_io::{Handle, Notify, Purpose};
 use crate::PageNumber;
 use crate::batch::{Batch, PageImages, Step, Stop};
 use crate::btree::{Tree, descend_last};
-use crate::cache::{Cache, Frame};
+use crate::cache::{Cache, Frame, Room};
 use crate::database::Database;
 use crate::error::{EngineError, PageDamage, Result};
 use crate::log::writer::Log;
@@ -72,7 +72,7 @@ impl Stepper {
         database: &Rc<Database>,
         mut step: impl FnMut(&mut Batch<'_>) -> Step<Progress<R>>,
     ) -> Result<R> {
-        let mut pins = Pins::new(usize::MAX);
+        let mut pins = Pins::new(self.cache.limits().frames_max, usize::MAX);
         loop {
             // Callers may loop over rows in memory without ever waiting.
             self.handle.breathe().await;
@@ -102,7 +102,8 @@ impl Stepper {
         database: &Rc<Database>,
         mut step: impl FnMut(&Batch<'_>) -> Step<R>,
     ) -> Result<R> {
-        let mut pins = Pins::new(self.cache.limits().frames_max / 2);
+        let frames_max = self.cache.limits().frames_max;
+        let mut pins = Pins::new(frames_max, frames_max / 2);
         loop {
             self.handle.breathe().await;
             self.life.check_open()?;
@@ -120,7 +121,8 @@ impl Stepper {
     async fn resume(&self, database: &Rc<Database>, stop: Stop, pins: &mut Pins) -> Result<()> {
         match stop {
             Stop::Fault(page) => {
-                pins.add(self.cache.load(database, page, Purpose::DatabaseRead).await?);
+                let (purpose, room) = (Purpose::DatabaseRead, pins.room());
+                pins.add(self.cache.load_into(database, page, purpose, room).await?);
                 Ok(())
             }
             Stop::Grow { pages } => {
@@ -214,12 +216,23 @@ struct Pins {
     /// Let go when there are so many, which then doubles, in case that the step needs them.
     let_go_at: usize,
     let_go_at_most_at: usize,
+    /// Frames that the cache has.
+    frames_max: usize,
 }
 
 impl Pins {
-    fn new(at_most: usize) -> Pins {
+    fn new(frames_max: usize, at_most: usize) -> Pins {
         let let_go_at_most_at = at_most.max(PINS_MIN);
-        Pins { frames: Vec::new(), let_go_at: PINS_MIN, let_go_at_most_at }
+        Pins { frames: Vec::new(), let_go_at: PINS_MIN, let_go_at_most_at, frames_max }
+    }
+
+    /// A step may need most of the cache at once, as the release of a tree in very many extents
+    /// does. It would wait for frames that it holds itself.
+    fn room(&self) -> Room {
+        match self.frames.len() > self.frames_max / 2 {
+            true => Room::Beyond,
+            false => Room::Free,
+        }
     }
 
     fn add(&mut self, frame: Rc<Frame>) {

@@ -267,3 +267,39 @@ fn the_checkpoint_does_not_pass_a_release_that_is_not_durable() {
     });
     check_right_is_released(&cut_power(&disk), "the power cut took the release");
 }
+
+/// What a tree owns is looked at as a whole before it is given back. The pages that tell of it may
+/// be more than the cache has frames.
+#[test]
+#[ignore = "slow: a tree in 20,000 extents; `make slow`"]
+fn a_table_in_more_extents_than_the_cache_can_list_is_released() {
+    let large = Setup { cache_frames: 2_000, extension_pages: 4_096, ..setup() };
+    let disk = disk_with_databases(7, &large, MemoryOptions::default());
+    // Trees within the table make it grow, and trees beside it keep its extents apart.
+    let extents = async |instance: &Rc<Instance>, root: u32, count: u32| {
+        for object in 0..count {
+            instance.create_tree(1, root, 1_000 + object, 0, 16).await.unwrap();
+            instance.create_tree(1, 1, 100_000 + object, 0, 3).await.unwrap();
+        }
+    };
+    live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&large)).await;
+        let table = instance.create_table(1, wide("left")).await.unwrap();
+        extents(&instance, table.placed().place.root, 20_000).await;
+        drop(table);
+        instance.close().await.unwrap();
+    });
+    live(&disk, move |files, handle| async move {
+        let small = Setup { cache_frames: 64, ..setup() };
+        let instance = open_with(&files, &handle, options(&small)).await;
+        instance.drop_table(1, "left").await.unwrap();
+        instance.close().await.unwrap();
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        let before = instance.database(1).unwrap().pages_owned();
+        let table = instance.create_table(1, wide("right")).await.unwrap();
+        extents(&instance, table.placed().place.root, 1_000).await;
+        assert_eq!(instance.database(1).unwrap().pages_owned(), before, "the space is not free");
+        drop(table);
+        instance.close().await.unwrap();
+    });
+}
