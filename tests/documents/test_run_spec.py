@@ -11,7 +11,8 @@ import pytest
 from plimsoll import _native
 from plimsoll.documents.document import Document, DocumentError, hints_of
 from plimsoll.documents.outcome import Outcome
-from plimsoll.documents.run_spec import LoadSpec, PhaseAction, RunSpec
+from plimsoll.documents.phase_actions import PhaseAction
+from plimsoll.documents.run_spec import LoadSpec, RunSpec
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 

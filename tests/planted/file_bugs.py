@@ -122,14 +122,6 @@ BUGS = (
         "jobs::backups::a_backup_copy_demands_all_of_its_log",
     ),
     Bug(
-        "a backup copy is redone from the checkpoint of what it was made of",
-        "instance/open.rs",
-        "let checkpoint = match has_copy {",
-        "let checkpoint = match has_copy && !PLANTED {",
-        "lives",
-        "jobs::backups::a_copy_is_redone_from_its_own_checkpoint_within_its_first_generation",
-    ),
-    Bug(
         "log that a power cut brought back is accused",
         "verify/log.rs",
         "(1..stream.len()).rev().find(begins).unwrap_or(0)",

@@ -112,8 +112,8 @@ BUGS = (
     Bug(
         "the header does not say how much log a page needs",
         "database/headers.rs",
-        "if self.header.borrow().generation_max_required >= required {",
-        "if PLANTED || self.header.borrow().generation_max_required >= required {",
+        "self.promise(move |durable| durable.required >= required, raise).await",
+        "self.promise(move |durable| PLANTED || durable.required >= required, raise).await",
         "lives",
         "recovery_steps::missing_log_is_named",
     ),

@@ -11,6 +11,22 @@ STRANGERS = "shared::long_values_of_strangers_are_refused"
 
 BUGS = (
     Bug(
+        "a column that is not there is null",
+        "table/rows.rs",
+        "        if known.is_none_or(|known| known.is_dropped()) {",
+        "        if !PLANTED && known.is_none_or(|known| known.is_dropped()) {",
+        "schema",
+        "refused::columns_that_are_not_there_and_values_too_many_are_refused",
+    ),
+    Bug(
+        "values beyond the columns of a key are left out",
+        "table.rs",
+        "        if values.len() > shape.columns().count() {",
+        "        if !PLANTED && values.len() > shape.columns().count() {",
+        "schema",
+        "refused::columns_that_are_not_there_and_values_too_many_are_refused",
+    ),
+    Bug(
         "the log does not say who makes a tree",
         "table/change.rs",
         "            batch.edit(root, note.clone())?;\n            Ok(Progress::Done((root,",

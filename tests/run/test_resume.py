@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.documents.run_spec import Measure
+from plimsoll.documents.phase_actions import Measure
 from plimsoll.documents.summary import Gap
 from plimsoll.files import folder
 from plimsoll.host.error_counters import first_of

@@ -1,7 +1,8 @@
-//! The checkpoint file: where redo has to start. Two identical 4 KiB blocks, each with its own
-//! checksum, written one after the other.
+//! The checkpoint file: up to where no log is needed any more. Two identical 4 KiB blocks, each
+//! with its own checksum, written one after the other.
 //!
-//! Losing it costs time, not data: the database headers say which generation is needed at least.
+//! It is for people and other readers: redo begins where the database headers say, which belong to
+//! their files, as this one may not.
 //!
 //! ```text
 //! block: u32 XOR checksum | 12: checkpoint as LGPOS (for people) | 20: log signature | 48: our exact record position, u32 generation, u32 payload offset

@@ -119,6 +119,12 @@ impl InstanceOptions {
                 "log buffer and outstanding writes must be above zero".into(),
             );
         }
+        if self.version_store_bytes_max == 0 {
+            return bad(
+                "version_store_bytes_max",
+                "without room for old versions no row can be changed".into(),
+            );
+        }
         if self.extension_pages > EXTENSION_PAGES_MAX {
             return bad("extension_pages", format!("at most {EXTENSION_PAGES_MAX} at a time"));
         }
@@ -336,6 +342,10 @@ impl Instance {
 
     /// Shuts down cleanly: no transaction is begun any more, those under way end, pages are written
     /// and synced, headers say clean. It goes on to the end when nobody waits for it any longer.
+    ///
+    /// It waits for every transaction that was begun, however long that stays open; these go on and
+    /// may commit. Who holds one and waits for the close waits for ever: commit or drop it first,
+    /// or [`Instance::abandon`] the instance and let the next opening recover.
     ///
     /// # Errors
     /// When anything cannot be written: the databases are then left to be recovered.

@@ -216,17 +216,33 @@ impl OpenTable {
     }
 
     /// The primary key of a row with these key column values, in the order of the key.
+    ///
+    /// # Errors
+    /// [`EngineError::BadRow`] for values that have no key, or for more or fewer than the key has
+    /// columns.
     pub fn key(&self, values: &[Option<&[u8]>]) -> Result<Vec<u8>> {
+        let columns = self.shapes[0].columns().count();
+        if values.len() != columns {
+            return Err(wrong_values(columns, values.len()));
+        }
         self.index_prefix(0, values)
     }
 
     /// The start of all keys of an index that begin with these values.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchObject`], [`EngineError::BadRow`] for values that have no key.
+    /// [`EngineError::NoSuchObject`], [`EngineError::BadRow`] for values that have no key, or for
+    /// more than the index has columns.
     pub fn index_prefix(&self, index: usize, values: &[Option<&[u8]>]) -> Result<Vec<u8>> {
         let shape = self.shapes.get(index).ok_or_else(|| self.no_index(index))?;
+        if values.len() > shape.columns().count() {
+            return Err(wrong_values(shape.columns().count(), values.len()));
+        }
         let key = shape.prefix(values);
         Ok(key.map_err(|error| EngineError::BadRow(error.to_string()))?.bytes)
     }
+}
+
+fn wrong_values(columns: usize, values: usize) -> EngineError {
+    EngineError::BadRow(format!("its key has {columns} columns, and {values} values are given"))
 }

@@ -13,7 +13,8 @@ from pathlib import Path
 from plimsoll.databases import saved_sets
 from plimsoll.databases.ownership import identity_of
 from plimsoll.documents.outcome import Outcome, PhaseOutcome
-from plimsoll.documents.run_spec import Backup, InstanceSpec, Restore, RunSpec
+from plimsoll.documents.phase_actions import Backup, Restore
+from plimsoll.documents.run_spec import InstanceSpec, RunSpec
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.folder import FolderError
 from plimsoll.host.probe import nearest_existing

@@ -13,6 +13,7 @@ from typing import Literal
 from plimsoll.documents.array_spec import ArraySpec, TimedFault
 from plimsoll.documents.document import Document
 from plimsoll.documents.home_scenarios import HomeFileSize, HomeScenario
+from plimsoll.documents.phase_actions import GenerateLogs, PhaseSpec
 
 Spacing = Literal["poisson", "regular"]
 
@@ -480,134 +481,6 @@ class MailWorkload(WorkloadSpec):
     probe_poll_ms: int
     probe_timeout_s: float
     unfinished_max_per_user: float
-
-
-class Prepare(Document):
-    """Makes the databases that do not exist yet and opens all of them."""
-
-    kind: Literal["prepare"]
-
-
-class WarmUp(Document):
-    """Waits until every cache holds this share of its limit."""
-
-    kind: Literal["warm_up"]
-    cache_percent: int
-    timeout_s: float
-
-
-class Precondition(Document):
-    """Loads in rounds until the database IOPS keep steady."""
-
-    kind: Literal["precondition"]
-    range_percent: float
-    slope_percent: float
-    round_s: float
-    rounds_max: int
-    window_rounds: int
-
-
-class Soak(Document):
-    """Loads without being measured, for so long and then until a moment in UTC, where one is
-    given.
-    """
-
-    kind: Literal["soak"]
-    duration_s: float
-    until_utc_s: float | None = None
-
-
-class Measure(Document):
-    """Loads and measures."""
-
-    kind: Literal["measure"]
-    duration_s: float
-
-
-class Search(Document):
-    """Looks for the highest rate that keeps the limits of its workload."""
-
-    kind: Literal["search"]
-    duration_s: float
-
-
-class Backup(Document):
-    """Reads every page of the open databases front to back, and keeps copies below `to`, where that
-    is named: `NAME/databases` and `NAME/logs` of each instance.
-    """
-
-    kind: Literal["backup"]
-    read_bytes: int
-    reads_in_flight: int
-    to: str | None = None
-
-
-class Restore(Document):
-    """Opens the copies that a backup kept, recovers and closes them, and reads every page."""
-
-    kind: Literal["restore"]
-    from_: str
-    read_bytes: int
-    reads_in_flight: int
-
-
-class GenerateLogs(Document):
-    """Loads until every instance has written so many generations of its log."""
-
-    kind: Literal["generate_logs"]
-    logs_count: int
-    timeout_s: float
-
-
-class Recover(Document):
-    """Drops the open instances as a crash would and opens them again."""
-
-    kind: Literal["recover"]
-
-
-class Audit(Document):
-    """Asks what holds more than pages whether it holds what was done to it."""
-
-    kind: Literal["audit"]
-
-
-class Stop(Document):
-    """Closes the databases cleanly."""
-
-    kind: Literal["stop"]
-
-
-class Checksum(Document):
-    """Reads every page and verifies its checksum."""
-
-    kind: Literal["checksum"]
-    read_bytes: int
-    reads_in_flight: int
-
-
-PhaseAction = (
-    Prepare
-    | WarmUp
-    | Precondition
-    | Soak
-    | Measure
-    | Search
-    | Backup
-    | Restore
-    | GenerateLogs
-    | Recover
-    | Audit
-    | Stop
-    | Checksum
-)
-
-
-class PhaseSpec(Document):
-    """One step of the run, and the workloads that run during it."""
-
-    name: str
-    action: PhaseAction
-    workloads: Sequence[str]
 
 
 class PlaceSpec(Document):

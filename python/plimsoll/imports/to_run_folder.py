@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plimsoll import __version__, settings
+from plimsoll.documents.backup_figures import ReportedBackup, ReportedRecovery
 from plimsoll.documents.document import plain
 from plimsoll.documents.environment import Environment
 from plimsoll.documents.figures import (
@@ -39,15 +40,7 @@ from plimsoll.documents.reported import (
     ReportedTest,
     read_reported,
 )
-from plimsoll.documents.summary import (
-    NO_LOAD,
-    AnySummary,
-    Generator,
-    ReportedBackup,
-    ReportedChecksum,
-    ReportedIo,
-    ReportedRecovery,
-)
+from plimsoll.documents.summary import NO_LOAD, AnySummary, Generator, ReportedChecksum, ReportedIo
 from plimsoll.documents.verdict import Verdict
 from plimsoll.files import folder
 from plimsoll.imports.consistency_checks import as_data, check, events_of, window_s

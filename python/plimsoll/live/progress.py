@@ -14,16 +14,16 @@ from typing import Any
 from plimsoll import settings
 from plimsoll.databases import preflight
 from plimsoll.documents.event import Event
-from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import (
+from plimsoll.documents.phase_actions import (
     GenerateLogs,
     Measure,
     PhaseAction,
     Search,
     Soak,
-    TargetIopsLoad,
     WarmUp,
 )
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import TargetIopsLoad
 from plimsoll.files.folder import Content
 from plimsoll.files.parquet import Columns
 from plimsoll.live.json_lines import JsonLines

@@ -19,6 +19,7 @@ from plimsoll import settings
 from plimsoll.arrays import text as words
 from plimsoll.databases import kept_backups, preflight
 from plimsoll.databases.consent import Consent
+from plimsoll.documents import phase_actions
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan, Source
 from plimsoll.documents.run_spec import MailInstance, RecordsInstance
@@ -73,32 +74,32 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
         seconds: float
         written: int | None = None
         match action:
-            case spec.Prepare():
+            case phase_actions.Prepare():
                 written = expected.bytes_to_prepare
                 filled = sum(messages_filled(server) for server in run.mail_instances)
                 seconds, how = written / 2**20 / mib_per_s + filled / ASSUMED_MAILS_PER_S, "about"
-            case spec.WarmUp():
+            case phase_actions.WarmUp():
                 seconds, how = (
                     action.timeout_s + CALIBRATION_WINDOWS_MAX * calibrate_s(run),
                     "at most",
                 )
-            case spec.Precondition():
+            case phase_actions.Precondition():
                 seconds, how = action.round_s * action.rounds_max, "at most"
-            case spec.GenerateLogs():
+            case phase_actions.GenerateLogs():
                 seconds, how = action.logs_count * settings.GENERATE_S_PER_LOG, "about"
-            case spec.Recover():
+            case phase_actions.Recover():
                 seconds, how = run.logs_count() * settings.REPLAY_S_PER_LOG, "about"
-            case spec.Backup():
+            case phase_actions.Backup():
                 seconds, how = run.stored_bytes() / 2**20 / mib_per_s, "about"
                 written = run.stored_bytes() if action.to else 0
-            case spec.Checksum() | spec.Restore():
+            case phase_actions.Checksum() | phase_actions.Restore():
                 seconds, how, written = run.stored_bytes() / 2**20 / mib_per_s, "about", 0
-            case spec.Stop() | spec.Audit():
+            case phase_actions.Stop() | phase_actions.Audit():
                 seconds, how = STOP_S, "about"
-            case spec.Soak() if action.until_utc_s:
+            case phase_actions.Soak() if action.until_utc_s:
                 # However long the phases before it take, it ends at its moment.
                 seconds, how = max(0.0, action.until_utc_s - time.time()), "at most"
-            case spec.Soak() | spec.Measure() | spec.Search():
+            case phase_actions.Soak() | phase_actions.Measure() | phase_actions.Search():
                 seconds, how = action.duration_s, "exactly"
         found.append(PhaseForecast(phase.name, float(seconds), how, written))
     return found

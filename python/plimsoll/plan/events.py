@@ -22,7 +22,7 @@ from pathlib import Path
 
 from plimsoll import settings
 from plimsoll.arrays.faults import KINDS, impossible_faults
-from plimsoll.documents import run_spec as spec
+from plimsoll.documents import phase_actions
 from plimsoll.documents.array_sheet import ArraySheet, FaultSheet
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.ready_actions import ReadyAction
@@ -136,7 +136,7 @@ def _faults_of(given: Given) -> list[FaultSheet]:
 
 
 def completed(
-    plan: Given, phases: Sequence[spec.PhaseSpec], collector: Collector, *, modelled: bool
+    plan: Given, phases: Sequence[phase_actions.PhaseSpec], collector: Collector, *, modelled: bool
 ) -> list[EventPlan]:
     """The events of a checked plan; every mistake goes to the collector."""
     names = [phase.name for phase in phases]
@@ -201,7 +201,9 @@ def _limits(given: Given) -> EventLimits:
     return EventLimits(**{key: ABSENT if value is None else value for key, value in given.items()})
 
 
-def _times(given: Given, phase: spec.PhaseSpec | None, index: int, collector: Collector) -> None:
+def _times(
+    given: Given, phase: phase_actions.PhaseSpec | None, index: int, collector: Collector
+) -> None:
     undo_after_s, lasts_s = (
         given["undo_after_s"],
         getattr(phase and phase.action, "duration_s", None),

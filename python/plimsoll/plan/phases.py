@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import settings
-from plimsoll.documents import run_spec as spec
+from plimsoll.documents import phase_actions
 from plimsoll.documents.document import ABSENT
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Text
@@ -86,11 +86,11 @@ PHASE_FIELDS = {
 }
 
 
-def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
+def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec]:
     """The phases of a checked plan, or the usual ones where it names none."""
     names = [workload["name"] for workload in plan["workload"]] or ["mix"]
     usual = _usual(any((workload["load"] or {}).get("search") for workload in plan["workload"]))
-    found: list[spec.PhaseSpec] = []
+    found: list[phase_actions.PhaseSpec] = []
     families = {family_of(item["backend"]) for item in plan["instance"] or []}
     if families == {"mail"}:
         usual = _of_kinds(
@@ -171,7 +171,7 @@ def completed(plan: Given, collector: Collector) -> list[spec.PhaseSpec]:
         usual_loads = names if kind in _LOADED_KINDS else []
         workloads = given["workloads"] if given["workloads"] is not None else usual_loads
         found.append(
-            spec.PhaseSpec(
+            phase_actions.PhaseSpec(
                 name=given["name"] or kind,
                 action=_action(kind, given, _kept_before(found)),
                 workloads=workloads,
@@ -210,9 +210,9 @@ def _check_kept(index: int, given: Given, plan: Given, collector: Collector) -> 
             collector.add(where, "keeps a backup of a block device, which has no files", hint)
 
 
-def _kept_before(phases: Sequence[spec.PhaseSpec]) -> str:
+def _kept_before(phases: Sequence[phase_actions.PhaseSpec]) -> str:
     """Where the last backup was kept."""
-    kept = [phase.action.to for phase in phases if isinstance(phase.action, spec.Backup)]
+    kept = [phase.action.to for phase in phases if isinstance(phase.action, phase_actions.Backup)]
     return next((place for place in reversed(kept) if place is not None), "")
 
 
@@ -257,7 +257,7 @@ def _of_kinds(kinds: Sequence[str], durations: Mapping[str, float]) -> list[Give
     ]
 
 
-def _action(kind: str, given: Given, kept: str) -> spec.PhaseAction:
+def _action(kind: str, given: Given, kept: str) -> phase_actions.PhaseAction:
     def value(key: str, default: Any) -> Any:
         return default if given[key] is None else given[key]
 
@@ -265,14 +265,14 @@ def _action(kind: str, given: Given, kept: str) -> spec.PhaseAction:
     match kind:
         case "warm_up":
             percent = value("cache_percent", settings.CACHE_WARM_PERCENT)
-            return spec.WarmUp(
+            return phase_actions.WarmUp(
                 kind=kind,
                 cache_percent=percent,
                 timeout_s=float(value("timeout_s", settings.WARM_UP_TIMEOUT_S)),
             )
         case "precondition":
             wanted = {key: value(key, default) for key, default in settings.PRECONDITION.items()}
-            return spec.Precondition(
+            return phase_actions.Precondition(
                 kind=kind,
                 range_percent=float(wanted["range_percent"]),
                 slope_percent=float(wanted["slope_percent"]),
@@ -281,24 +281,24 @@ def _action(kind: str, given: Given, kept: str) -> spec.PhaseAction:
                 window_rounds=int(wanted["window_rounds"]),
             )
         case "measure":
-            return spec.Measure(kind=kind, duration_s=duration_s)
+            return phase_actions.Measure(kind=kind, duration_s=duration_s)
         case "search":
-            return spec.Search(kind=kind, duration_s=duration_s)
+            return phase_actions.Search(kind=kind, duration_s=duration_s)
         case "soak":
-            return spec.Soak(kind=kind, duration_s=duration_s)
+            return phase_actions.Soak(kind=kind, duration_s=duration_s)
         case "generate_logs":
             timeout_s = float(value("timeout_s", settings.GENERATE_TIMEOUT_S))
-            return spec.GenerateLogs(
+            return phase_actions.GenerateLogs(
                 kind=kind, logs_count=value("logs", settings.RECOVERY_LOGS), timeout_s=timeout_s
             )
         case "checksum":
-            return spec.Checksum(
+            return phase_actions.Checksum(
                 kind=kind,
                 read_bytes=value("read_kib", settings.CHECKSUM_READ_KIB) * 1024,
                 reads_in_flight=value("reads_in_flight", settings.CHECKSUM_READS_IN_FLIGHT),
             )
         case "backup":
-            return spec.Backup(
+            return phase_actions.Backup(
                 kind=kind,
                 read_bytes=value("read_kib", settings.BACKUP_READ_KIB) * 1024,
                 reads_in_flight=value("reads_in_flight", settings.BACKUP_READS_IN_FLIGHT),
@@ -307,16 +307,16 @@ def _action(kind: str, given: Given, kept: str) -> spec.PhaseAction:
                 else str(Path(given["to"]).expanduser().absolute()),
             )
         case "restore":
-            return spec.Restore(
+            return phase_actions.Restore(
                 kind=kind,
                 from_=kept,
                 read_bytes=value("read_kib", settings.CHECKSUM_READ_KIB) * 1024,
                 reads_in_flight=value("reads_in_flight", settings.CHECKSUM_READS_IN_FLIGHT),
             )
         case "recover":
-            return spec.Recover(kind=kind)
+            return phase_actions.Recover(kind=kind)
         case "audit":
-            return spec.Audit(kind=kind)
+            return phase_actions.Audit(kind=kind)
         case "stop":
-            return spec.Stop(kind=kind)
-    return spec.Prepare(kind="prepare")
+            return phase_actions.Stop(kind=kind)
+    return phase_actions.Prepare(kind="prepare")

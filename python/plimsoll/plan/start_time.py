@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from plimsoll.documents.phase_actions import PhaseSpec, Soak
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import PhaseSpec, Soak
 from plimsoll.errors import InvalidValueError
 
 PHASE_NAME = "start together"

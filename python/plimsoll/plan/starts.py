@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from plimsoll.documents import run_spec as spec
+from plimsoll.documents import phase_actions
 
 
 def one_after_the_other(
-    run_phases: Sequence[spec.PhaseSpec], start_after_s: Mapping[str, float]
-) -> list[spec.PhaseSpec]:
+    run_phases: Sequence[phase_actions.PhaseSpec], start_after_s: Mapping[str, float]
+) -> list[phase_actions.PhaseSpec]:
     """Phases that let loads begin one after the other, before the first phase that any of them runs
     in.
 
@@ -35,6 +35,6 @@ def one_after_the_other(
         while name in names:
             name += " of loads"
         running = [load for load in loads if (start_after_s.get(load) or 0.0) <= begin_s]
-        action = spec.Soak(kind="soak", duration_s=end_s - begin_s, until_utc_s=None)
-        soaks.append(spec.PhaseSpec(name=name, action=action, workloads=running))
+        action = phase_actions.Soak(kind="soak", duration_s=end_s - begin_s, until_utc_s=None)
+        soaks.append(phase_actions.PhaseSpec(name=name, action=action, workloads=running))
     return [*run_phases[:first], *soaks, *run_phases[first:]]

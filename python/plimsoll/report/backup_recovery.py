@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plimsoll.documents.backup_figures import RecoveryFigures
 from plimsoll.documents.figures import Level
-from plimsoll.documents.summary import RecoveryFigures, Summary
+from plimsoll.documents.summary import Summary
 from plimsoll.pages.tables import Table
 from plimsoll.report.sections import host_table
 from plimsoll.results.backup_recovery import MIB, backup_total

@@ -17,8 +17,9 @@ from pathlib import Path
 from plimsoll import settings
 from plimsoll.documents.event import read_events
 from plimsoll.documents.outcome import Outcome, PhaseOutcome
+from plimsoll.documents.phase_actions import WarmUp
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import RecordsInstance, WarmUp
+from plimsoll.documents.run_spec import RecordsInstance
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Verdict, read_verdict
 from plimsoll.files import folder

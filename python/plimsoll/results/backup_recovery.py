@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plimsoll.documents.outcome import Outcome, RecoveryResult
-from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import Restore
-from plimsoll.documents.summary import (
-    AnySummary,
+from plimsoll.documents.backup_figures import (
     BackupFigures,
     BackupTotal,
     RecoveryFigures,
     RestoreFigures,
 )
+from plimsoll.documents.outcome import Outcome, RecoveryResult
+from plimsoll.documents.phase_actions import Restore
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import AnySummary
 from plimsoll.files.parquet import Query, Row
 
 MIB = 1048576

@@ -18,10 +18,10 @@ import duckdb
 from plimsoll import settings
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome
+from plimsoll.documents.phase_actions import PhaseSpec
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import (
     LoadSpec,
-    PhaseSpec,
     SearchedLoad,
     SearchLoad,
     SessionsLoad,

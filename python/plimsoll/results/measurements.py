@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from plimsoll import settings
+from plimsoll.documents.backup_figures import BackupFigures, RecoveryFigures
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.evenness import RisingLatency, UnfinishedIo
 from plimsoll.documents.event_figures import EventFigures
@@ -40,7 +41,6 @@ from plimsoll.documents.outcome import ArrayReport, Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import WorkloadSpec
 from plimsoll.documents.summary import (
-    BackupFigures,
     ChecksumReads,
     ClockGaps,
     DeviceRates,
@@ -48,7 +48,6 @@ from plimsoll.documents.summary import (
     FilesFigures,
     Generator,
     GeneratorThread,
-    RecoveryFigures,
     StageFigures,
     StoreFigures,
 )

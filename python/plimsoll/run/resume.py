@@ -24,8 +24,9 @@ from plimsoll import settings
 from plimsoll.databases import preflight
 from plimsoll.documents.environment import Environment, KernelLogMark, read_environment
 from plimsoll.documents.event import Event, read_events
+from plimsoll.documents.phase_actions import Measure, PhaseSpec
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import Measure, PhaseSpec, RunSpec, TargetSpec
+from plimsoll.documents.run_spec import RunSpec, TargetSpec
 from plimsoll.documents.summary import Gap, Gaps
 from plimsoll.files import folder
 from plimsoll.host.identity import Identity, identity_from, identity_of, mount_points

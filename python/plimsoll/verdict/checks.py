@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from plimsoll import settings
+from plimsoll.documents.backup_figures import BackupFigures
 from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
 from plimsoll.documents.log_check import LogCheckFigures
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import FilesInstance, HomesInstance
-from plimsoll.documents.summary import BackupFigures, Summary
+from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
 from plimsoll.verdict import events, files, homes, mail, restored, stages, store, together

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from plimsoll import settings
+from plimsoll.documents.backup_figures import RestoreFigures
+from plimsoll.documents.phase_actions import Restore
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import Restore
-from plimsoll.documents.summary import RestoreFigures, Summary
+from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from plimsoll.documents.backup_figures import ReportedBackup, ReportedRecovery
 from plimsoll.documents.figures import Level, ReportedDatabaseFigures, ReportedInstanceFigures
-from plimsoll.documents.summary import AnySummary, ReportedBackup, ReportedRecovery
+from plimsoll.documents.summary import AnySummary
 from plimsoll.plan.limits import (
     BACKUP_FIGURES,
     DATABASE_METRICS,

@@ -129,7 +129,7 @@ impl Instance {
     /// this returns; if it fails, nothing is left of it.
     ///
     /// # Errors
-    /// When a table of this name exists, or a tree cannot be made.
+    /// [`EngineError::BadChange`] when a table of this name exists, or a tree cannot be made.
     pub async fn create_table(self: &Rc<Self>, database: u8, table: Table) -> Result<OpenTable> {
         self.change_schema(database, async move |change| change.create_table(table).await).await
     }
@@ -140,10 +140,8 @@ impl SchemaChange {
         let database = self.database;
         let tables = self.instance.tables(database).await?;
         if tables.iter().any(|placed| placed.table.name == table.name) {
-            return Err(EngineError::BadRow(format!(
-                "a table named {} exists already",
-                table.name
-            )));
+            let why = "there is one of this name already: open it, or take another name".into();
+            return Err(EngineError::BadChange { table: table.name, why });
         }
         self.check_key_lengths(&table)?;
         let object = self.next_object(&tables)?;

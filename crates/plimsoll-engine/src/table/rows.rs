@@ -205,11 +205,19 @@ impl OpenTable {
     }
 
     /// What a record holds of a column: its default value where the record does not reach it.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchObject`] for a column that the table does not have any more, or never
+    /// had: nothing would pass for null.
     pub(super) fn value_in<'r>(
         &'r self,
         record: &Record<'r>,
         column: ColumnId,
     ) -> Result<StoredValue<'r>> {
+        let known = self.placed.table.column(column);
+        if known.is_none_or(|known| known.is_dropped()) {
+            return Err(EngineError::NoSuchObject { what: "column", name: column.to_string() });
+        }
         match record.value(column) {
             Ok(StoredValue::Absent) => Ok(match self.defaults.get(&column) {
                 Some(Held::Bytes(default)) => StoredValue::Bytes(default),

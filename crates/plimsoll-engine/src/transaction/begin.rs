@@ -10,8 +10,8 @@ use crate::store::Store;
 use crate::versions::{Before, TransactionStatus};
 
 impl Transaction {
-    /// Begins a transaction that sees everything committed so far. Where the instance is closing,
-    /// every operation of it says so.
+    /// Begins a transaction that sees everything committed so far. Where the instance is closing
+    /// already, every operation of it says so; one that was begun before goes on.
     pub fn begin(store: &Rc<Store>) -> Transaction {
         if store.is_closing() {
             return Self::refused(store);

@@ -225,3 +225,48 @@ fn a_handle_works_only_in_transactions_of_its_own_instance() {
         check_file(&files, &handle, "used by an old handle").await;
     });
 }
+
+/// Why: null was read from a column that never was, and the old value from one that was dropped;
+/// values beyond the columns of a key were left out without a word.
+#[test]
+fn columns_that_are_not_there_and_values_too_many_are_refused() {
+    let disk = base(6);
+    live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        let short = Column::new("short", ColumnType::Long);
+        instance.add_column(1, "Messages", short).await.unwrap();
+        let table = instance.open_table(1, "Messages").await.unwrap();
+        let (id, short) = (table.column("id").unwrap(), table.column("short").unwrap());
+        let number = |number: i32| number.to_le_bytes();
+        let transaction = instance.begin();
+        let values = [(id, Some(&number(77_000)[..])), (short, Some(&number(7)[..]))];
+        table.insert(&transaction, &values).await.unwrap();
+        transaction.commit(Commit::Durable).await.unwrap();
+        drop(table);
+        instance.drop_column(1, "Messages", "short").await.unwrap();
+        let table = instance.open_table(1, "Messages").await.unwrap();
+        let transaction = instance.begin();
+        let key = table.key(&[Some(&number(77_000))]).unwrap();
+        let row = table.get(&transaction, &key).await.unwrap().expect("it is there");
+        let is_refused = |result: Result<(), EngineError>| {
+            assert!(
+                matches!(result, Err(EngineError::NoSuchObject { what: "column", .. })),
+                "{result:?}"
+            );
+        };
+        for column in [short, 999, 77] {
+            is_refused(table.value(&transaction, &row, column).await.map(drop));
+            is_refused(table.get_columns(&transaction, &key, &[id, column]).await.map(drop));
+        }
+        for values in [&[][..], &[Some(&number(1)[..]), None]] {
+            let key = table.key(values);
+            assert!(matches!(key, Err(EngineError::BadRow(_))), "{key:?}");
+        }
+        let too_many = table.index_prefix(0, &[None, None]).map(drop);
+        assert!(matches!(too_many, Err(EngineError::BadRow(_))), "{too_many:?}");
+        let again = instance.create_table(1, message_table("Messages")).await.map(drop);
+        assert!(matches!(again, Err(EngineError::BadChange { .. })), "{again:?}");
+        drop((transaction, table));
+        instance.close().await.unwrap();
+    });
+}

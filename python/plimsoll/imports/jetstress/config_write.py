@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plimsoll import settings
+from plimsoll.documents import phase_actions
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan
 from plimsoll.imports.jetstress.config_fields import Fields, parse_field_lines, to_xml
@@ -162,11 +163,11 @@ def _design(plan: Plan, kept: Fields) -> Fields:
     found: Fields = {}
     for phase in run.phases:
         match phase.action:
-            case spec.Measure():
+            case phase_actions.Measure():
                 duration_s = phase.action.duration_s
-            case spec.WarmUp():
+            case phase_actions.WarmUp():
                 cache_percent = phase.action.cache_percent
-            case spec.GenerateLogs():
+            case phase_actions.GenerateLogs():
                 found[f"{DESIGN}/LogFilesToReplay"] = str(phase.action.logs_count)
     found[f"{DESIGN}/Duration"] = duration_text(duration_s)
     found[f"{DESIGN}/Description"] = plan.description or ""
