@@ -80,6 +80,7 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	schema::worlds::many_worlds_of_changing_schemas_agree_with_their_model \
 	lives::chains::many_chains_of_lives_and_restores_leave_what_was_committed \
 	rows::swarm::a_swarm_of_impolite_transactions_leaves_what_the_model_says \
+	lives::jobs::copies::many_copies_are_whole_when_they_were_sealed_and_refused_when_not \
 	lives::jobs::backups::backups_beside_each_other_recover_to_what_was_committed \
 	failures::abandoned::an_abandoned_operation_has_happened_or_not_and_nobody_hangs \
 	failures::torn_pages::with_images_no_tear_loses_anything_even_on_the_largest_pages \

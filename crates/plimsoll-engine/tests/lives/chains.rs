@@ -583,6 +583,8 @@ fn world(seed: u64) -> BTreeMap<&'static str, u64> {
     let books = SharedBooks::default();
     books.borrow_mut().states.push(State::default());
     let mut random = Random::from_seed(seed).child("chain");
+    // The file as the last close left it, and what it held.
+    let mut shut_down: Option<(Vec<u8>, State)> = None;
     for life in 0..LIVES {
         let ends = [End::Close, End::Kill, End::PowerCut, End::RolledForward, End::PutBack];
         let end = ends[random.below(ends.len() as u64) as usize];
@@ -595,12 +597,43 @@ fn world(seed: u64) -> BTreeMap<&'static str, u64> {
             let loss = [Loss::Everything, Loss::Drawn][random.below(2) as usize];
             disk = disk.crash_image(loss, &mut random);
         }
-        if matches!(end, End::RolledForward | End::PutBack) {
-            put_back(&disk, end, &mut books.borrow_mut());
+        match end {
+            End::Close => {
+                let bytes = disk.bytes(database_path(1)).expect("it is there");
+                shut_down = Some((bytes, books.borrow().last()));
+            }
+            End::Kill | End::PowerCut => {
+                if let Some(older) = &shut_down {
+                    try_older(&disk, older, &books, seed);
+                }
+            }
+            End::RolledForward | End::PutBack => {
+                put_back(&disk, end, &mut books.borrow_mut());
+                shut_down = None;
+            }
         }
     }
     one_life(&disk, (seed, LIVES), End::Close, &books);
     books.take().met
+}
+
+/// A file that was shut down earlier is put in the place of one that was not. It is refused, or
+/// nothing that is promised has been committed since.
+fn try_older(disk: &Rc<MemoryDisk>, older: &(Vec<u8>, State), books: &SharedBooks, seed: u64) {
+    let image = disk.crash_image(Loss::Nothing, &mut Random::from_seed(seed));
+    image.load(database_path(1), &older.0);
+    let opened = live(&image, move |files, handle| async move {
+        open(&files, &handle, &setup_of(seed), 1).await.map(drop)
+    });
+    let mut books = books.borrow_mut();
+    match opened {
+        Err(EngineError::BadOption { name: "databases", .. }) => books.meet("older files refused"),
+        Err(error) => panic!("seed {seed}, an older file: {error}"),
+        Ok(()) => {
+            let may_be = &books.states[books.durable..];
+            assert!(may_be.contains(&older.1), "seed {seed}: an older file was opened");
+        }
+    }
 }
 
 fn worlds(count: u64) {
@@ -619,6 +652,7 @@ fn worlds(count: u64) {
         "backups rolled forward",
         "indexes changed",
         "looks of an elder",
+        "older files refused",
         "tables dropped",
         "values shared",
     ] {

@@ -170,9 +170,19 @@ fn copies_after_a_power_cut(seed: u64) -> (bool, bool) {
 /// Why it matters: a copy that looks like a database and is none is found out when it is needed.
 #[test]
 fn a_copy_is_whole_when_it_was_sealed_and_refused_when_not() {
+    cut_copies(24);
+}
+
+/// The same for as many worlds as told.
+#[test]
+#[ignore = "slow: make simulate runs it"]
+fn many_copies_are_whole_when_they_were_sealed_and_refused_when_not() {
+    cut_copies(wanted("PLIMSOLL_WORLDS").map_or(400, |count| count as u64));
+}
+
+fn cut_copies(count: u64) {
     let first = first_seed(44_000);
     let (mut sealed, mut opened) = (0, 0);
-    let count = wanted("PLIMSOLL_WORLDS").map_or(24, |count| count as u64);
     for seed in first..first + count {
         println!("seed {seed}");
         let (is_sealed, is_opened) = copies_after_a_power_cut(seed);
