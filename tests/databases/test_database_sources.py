@@ -192,6 +192,35 @@ def test_a_damaged_set_is_refused_before_anything_is_measured(saved: Path) -> No
     assert "is not what was saved" in result.stderr
 
 
+def test_a_damaged_set_costs_no_database(saved: Path, tmp_path: Path) -> None:
+    """Whoever restores a damaged set keeps the databases that he has.
+
+    What is seen without reading, a missing file and another length, is refused by the dry run.
+    """
+    sets, disk = shutil.copytree(saved / "set", tmp_path / "set"), tmp_path / "disk"
+    plan = plan_file(tmp_path, disk, f'restore_from = "{sets}"')
+    made = plimsoll("prepare", plan, "--yes", "--out", tmp_path / "made", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    before = digest(disk / "one/database001.edb")
+    file = sets / "one/databases/database001.edb"
+    sound = file.read_bytes()
+    for content, dry_run, words in (
+        (sound[:100_000] + bytes([sound[100_000] ^ 1]) + sound[100_001:], 0, "its bytes have"),
+        (sound[:-1], 2, f"it has {len(sound) - 1} bytes and had {len(sound)}"),
+        (None, 2, "is missing from the saved set"),
+    ):
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+        looked = plimsoll("run", plan, "--dry-run", cwd=tmp_path)
+        assert looked.returncode == dry_run, looked.stderr
+        result = plimsoll("run", plan, "--yes", cwd=tmp_path)
+        assert result.returncode == 2
+        assert words in result.stderr
+        assert digest(disk / "one/database001.edb") == before
+        file.touch()
+
+
 def test_nothing_is_overwritten_by_saving(saved: Path) -> None:
     """A set is not replaced, and neither is a folder of somebody else.
 

@@ -362,7 +362,7 @@ def _look_at_saved(instance: InstanceSpec, forecast: Preflight, directory: Path)
     """Compare an instance with that of a saved set; answers it with the records of the set.
 
     Raises:
-        FolderError: there is no such set, or other databases are in it.
+        FolderError: there is no such set, it lacks a file, or other databases are in it.
     """
     saved, name = saved_sets.read_set(directory).instances, instance.name
     if directory.resolve().is_relative_to(Path(instance.directory).resolve()):
@@ -382,6 +382,7 @@ def _look_at_saved(instance: InstanceSpec, forecast: Preflight, directory: Path)
             f"{name} in {directory} differs from the plan in {', '.join(different)}; save the set "
             f"from this plan"
         )
+    saved_sets.require_whole(directory, name)
     size = sum(file.bytes for file in saved[name].files)
     forecast.restored.append(name)
     forecast.bytes_to_restore += size
@@ -419,8 +420,10 @@ def begin_with(expected: Preflight, source: Source | None, say: saved_sets.Say) 
     """Delete and restore what `inspect` has foreseen.
 
     Raises:
-        FolderError: the saved set is damaged.
+        FolderError: the saved set is damaged; nothing was deleted.
     """
+    if expected.deleted and expected.restored and source is not None:
+        saved_sets.require_sound(Path(str(source.from_)), expected.restored, say)
     for directory in expected.deleted:
         delete_databases(Path(directory))
     for instance in expected.run.instances:

@@ -2,11 +2,11 @@
 
 A published series of tests began each run from databases of the same size by restoring them. A set
 is a folder with a manifest that names every file with its length and hash, and the identity of
-every instance. What is restored is compared with the hashes while it is copied, so a damaged set is
-noticed before it is measured. A set may be restored to another place than it was saved from. Holds
-on the log stay with the log they were asked for and are no part of a set. Files are copied byte by
-byte and share nothing with their source: a storage that shares blocks between copies would place
-them unlike databases.
+every instance. Where databases are deleted for a set, all of it is read and compared with the
+hashes first; it is compared again while it is copied. A set may be restored to another place than
+it was saved from. Holds on the log stay with the log they were asked for and are no part of a set.
+Files are copied byte by byte and share nothing with their source: a storage that shares blocks
+between copies would place them unlike databases.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ SCHEMA_VERSION = 1
 CHUNK_BYTES = 4 << 20
 Place = Literal["databases", "logs"]
 PLACES: tuple[Place, ...] = ("databases", "logs")
+_MISSING = "is missing from the saved set; save the set again"
+_CHANGED = "is not what was saved: its bytes have changed since; save the set again"
 
 Say = Callable[[str], None]
 
@@ -199,31 +201,73 @@ def _digest(path: Path) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
+def require_whole(directory: Path, name: str) -> None:
+    """Refuse an instance of a set that lacks a file, or has one of another length.
+
+    Raises:
+        FolderError: with the first such file.
+    """
+    for file, path in _files_of(directory, name):
+        if not path.is_file():
+            raise FolderError(f"{path} {_MISSING}")
+        size = path.stat().st_size
+        if size != file.bytes:
+            raise FolderError(
+                f"{path} is not what was saved: it has {size} bytes and had {file.bytes}; save the "
+                f"set again"
+            )
+
+
+def require_sound(directory: Path, names: Sequence[str], say: Say) -> None:
+    """Read instances of a set whole, and refuse what is not what was saved.
+
+    Args:
+        directory: of the set.
+        names: of the instances.
+        say: told of each file.
+
+    Raises:
+        FolderError: with the first file that is missing or has changed.
+    """
+    for name in names:
+        require_whole(directory, name)
+    for name in names:
+        for file, path in _files_of(directory, name):
+            say(f"checking {path} before databases are deleted; it is read again to be restored")
+            if _digest(path) != (file.bytes, file.sha256):
+                raise FolderError(f"{path} {_CHANGED}")
+
+
 def restore(instance: InstanceSpec, directory: Path, say: Say) -> Sequence[int]:
     """Copy an instance of a set to where a run wants it; answers the records of each database.
 
     Raises:
         FolderError: a file of the set is missing or not what was saved.
     """
-    saved = read_set(directory).instances[instance.name]
-    for file in saved.files:
-        if is_holds(file.name):
-            # A set of an earlier version. Nobody would release it here, and all log would be kept
-            # for ever.
-            continue
-        path = directory / instance.name / file.place / file.name
+    for file, path in _files_of(directory, instance.name):
         say(f"restoring {path}")
         target = _places(instance)[file.place] / file.name
         try:
             copied = _copy(path, target)
         except FileNotFoundError as error:
-            raise FolderError(f"{path} is missing from the saved set; save it again") from error
+            raise FolderError(f"{path} {_MISSING}") from error
         if copied != (file.bytes, file.sha256):
             target.unlink()
-            raise FolderError(
-                f"{path} is not what was saved: its bytes have changed since; save the set again"
-            )
-    return saved.records
+            raise FolderError(f"{path} {_CHANGED}")
+    return read_set(directory).instances[instance.name].records
+
+
+def _files_of(directory: Path, name: str) -> list[tuple[SavedFile, Path]]:
+    """The files of an instance that are restored, and where each lies in the set.
+
+    A set of an earlier version has holds on the log. Nobody would release them here, and all log
+    would be kept for ever.
+    """
+    return [
+        (file, directory / name / file.place / file.name)
+        for file in read_set(directory).instances[name].files
+        if not is_holds(file.name)
+    ]
 
 
 def _belongs(item: Path) -> bool:
