@@ -6,14 +6,23 @@ And what bounds a run on shared storage, end to end.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from plimsoll.files import folder
+from plimsoll.live.listener import Listener
+from plimsoll.pipeline.background import state_of
+from plimsoll.pipeline.catalogue import list_runs
+from plimsoll.pipeline.resume import left_to_do
+from plimsoll.run.resume import ResumeError
 from tests.support.places import PLIMSOLL, plimsoll
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 SMALL = ["--databases", "1", "--size-mib", "64", "--cache-mib", "4", "--yes"]
 
 
@@ -83,6 +92,82 @@ def test_a_killed_run_is_told_from_a_running_one(tmp_path: Path) -> None:
     assert words in plimsoll("report", tmp_path / "run", cwd=tmp_path).stderr
     assert words in plimsoll("runs", tmp_path, cwd=tmp_path).stdout
     assert words in plimsoll("compare", tmp_path / "run", tmp_path / "run", cwd=tmp_path).stderr
+
+
+def test_a_run_whose_process_is_gone_is_never_said_to_start(tmp_path: Path) -> None:
+    """After a second Ctrl-C `status` said "starting" for 30 s, and `resume` that the run goes on.
+
+    Nothing but a process that lives tells that a run goes on, however new its files are.
+    """
+    one, series = tmp_path / "one", tmp_path / "series"
+    for home in (one, series / "run-1"):
+        home.mkdir(parents=True)
+        for file in (folder.PLAN, folder.ENVIRONMENT, folder.EVENTS):
+            shutil.copy(GOLDEN / file, home)
+    folder.write_json(series / folder.REPEATS, {"finished": False, "runs": [{"folder": "run-1"}]})
+    words = f"{one} was killed; `plimsoll resume {one}` goes on"
+    assert [state_of(home)["state"] for home in (one, series)] == ["killed", "killed"]
+    assert words in plimsoll("status", one, cwd=tmp_path).stdout
+    assert words in plimsoll("runs", tmp_path, cwd=tmp_path).stdout
+    assert left_to_do(one, again=False, listener=Listener())[1].completed
+    with folder.kept([one, series]):
+        assert [state_of(home)["state"] for home in (one, series)] == ["starting", "starting"]
+        with pytest.raises(ResumeError, match="goes on; see"):
+            left_to_do(one, again=False, listener=Listener())
+        # What a run before left there says nothing of the one that is about to go on.
+        folder.write_json(one / folder.PROGRESS, {"process_id": 2**22 + 1})
+        assert state_of(one)["state"] == "starting"
+
+
+def test_a_run_that_was_just_left_to_the_background_is_waited_for(tmp_path: Path) -> None:
+    """It has a folder before it has claimed it; half a minute later nobody believes that."""
+    log = tmp_path / folder.TERMINAL
+    log.touch()
+    assert state_of(tmp_path)["state"] == "starting"
+    os.utime(log, (0, 0))
+    assert state_of(tmp_path)["state"] == "killed"
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        ("complete", "prepared databases, complete; nothing was measured"),
+        ("interrupted", "was to prepare databases and ended interrupted: stopped; see to that"),
+    ],
+)
+def test_databases_that_were_prepared_are_no_killed_run(
+    tmp_path: Path, ending: str, words: str
+) -> None:
+    """`runs` called every `prepare` killed, and `report` found it inconclusive.
+
+    It has nothing to judge, and nothing to resume.
+    """
+    run = tmp_path / "made"
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'kind = "plan"\nschema_version = 1\nname = "p"\n[[target]]\nname = "t"\n'
+        f'path = "{tmp_path / "disk"}"\n[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
+        f'[[phase]]\nkind = "prepare"\n[[phase]]\nkind = "stop"\n'
+    )
+    made = plimsoll("prepare", plan, "--yes", "--out", run, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    outcome = folder.read_json(run / folder.OUTCOME)
+    if ending != outcome["ending"]:
+        error = {"family": "stopped", "text": "stopped"}
+        folder.write_json(run / folder.OUTCOME, outcome | {"ending": ending, "error": error})
+    state = plimsoll("status", run, cwd=tmp_path)
+    assert (state.returncode, state.stdout.startswith(f"{run} {words}")) == (0, True), state
+    [entry] = list_runs(tmp_path)
+    assert entry.state == "prepared"
+    assert plimsoll("watch", run, cwd=tmp_path).stdout == state.stdout
+    for verb, refused in (
+        ("report", "nothing to report"),
+        ("resume", "nothing to resume"),
+        ("compare", words),
+    ):
+        result = plimsoll(verb, run, *([run] if verb == "compare" else []), cwd=tmp_path)
+        assert (result.returncode, refused in result.stderr) == (2, True), (verb, result.stderr)
+    assert not (run / folder.VERDICT).exists()
 
 
 def test_asking_after_nothing(tmp_path: Path) -> None:

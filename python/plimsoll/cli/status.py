@@ -72,6 +72,9 @@ def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
                 replace(plimsoll.read_result(run_folder), folder=run_folder.absolute()),
                 verbose=verbose,
             )
+        if found["state"] == "prepared":
+            typer.echo(found["headline"])
+            raise typer.Exit(exit_codes.PASS)
         if found["state"] == "killed":
             stop_with(exit_codes.INCONCLUSIVE, _in_words(run_folder, found))
         if found["state"] == "running" and time.monotonic() - said >= FIGURES_EVERY_S:
@@ -98,6 +101,8 @@ def _in_words(run_folder: Path, found: plimsoll.Content) -> str:
     match found["state"]:
         case "ended":
             return f"ended: {found['headline']}; see `plimsoll report {run_folder}`"
+        case "prepared":
+            return str(found["headline"])
         case "running":
             return f"running as process {found['process_id']}\n{plimsoll.figures_line(found)}"
         case "starting":

@@ -242,7 +242,9 @@ def read_run(path: Path) -> RunRead:
         raise ComparisonError([f"{path} {problem}"])
     problems: list[str] = []
     if not (path / folder.SUMMARY).exists():
-        if (path / folder.SAMPLES).exists() and (path / folder.OUTCOME).exists():
+        if (prepared := folder.prepared_in_words(path)) is not None:
+            problems.append(prepared)
+        elif (path / folder.SAMPLES).exists() and (path / folder.OUTCOME).exists():
             problems.append(
                 f"{path / folder.SUMMARY} is missing; `plimsoll report {path}` computes it from "
                 f"the samples"

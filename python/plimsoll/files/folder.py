@@ -103,6 +103,8 @@ FILES_OF_A_RUN = frozenset(
         CONSISTENCY,
     }
 )
+#: Phases of a run that makes databases and measures nothing.
+PREPARING = frozenset({"prepare", "stop"})
 #: Where run folders go unless the user names one.
 DEFAULT_PARENT = Path("runs")
 #: What of a plan's name goes into that of its folder.
@@ -326,10 +328,34 @@ def killed_in_words(home: Path) -> str:
     >>> killed_in_words(Path("runs/night"))
     'runs/night was killed before it began; start it again'
     """
+    prepared = prepared_in_words(home)
+    if prepared is not None:
+        return prepared
     if (home / OUTCOME).exists():
         return f"{home} was measured and not judged; `plimsoll report {home}` judges it"
     refusal = why_not_resumed(home)
     return f"{home} was killed{refusal or f'; `plimsoll resume {home}` goes on'}"
+
+
+def prepared_in_words(home: Path) -> str | None:
+    """What became of a run that only made databases and was not judged; None where it is none.
+
+    Raises:
+        FolderError: its files are damaged.
+    """
+    if (home / VERDICT).exists() or not all((home / name).exists() for name in (PLAN, OUTCOME)):
+        return None
+    phases = read_json(home / PLAN)["run"]["phases"]
+    if not phases or not {phase["action"]["kind"] for phase in phases} <= PREPARING:
+        return None
+    outcome = read_json(home / OUTCOME)
+    if outcome["ending"] == "complete":
+        return f"{home} prepared databases, complete; nothing was measured"
+    why = (outcome.get("error") or {}).get("text", "nobody knows why")
+    return (
+        f"{home} was to prepare databases and ended {outcome['ending']}: {why}; see to that, and "
+        f"begin `plimsoll prepare` again"
+    )
 
 
 def is_before_gap(home: Path) -> bool:

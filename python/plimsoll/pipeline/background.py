@@ -4,7 +4,8 @@ The run folder is all that the two sides share.
 
 The run goes on in a session of its own, so that closing the terminal does not reach it; `kill PID`
 stops it cleanly. A folder whose run has ended has an outcome; one whose process is gone without an
-outcome was killed, and its databases are recovered by the next run.
+outcome was killed, and its databases are recovered by the next run. Whether a process lives is
+never guessed from the age of a file: a run claims its folder before it writes there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from plimsoll.files import folder
 from plimsoll.files.paths import StrPath
 
 RUNNING, ENDED, KILLED, STARTING = "running", "ended", "killed", "starting"
-#: A process that was just started has this long to write its first file.
+#: Databases were made and nothing was measured.
+PREPARED = "prepared"
+#: A process that was just left to the background has this long to claim its folder.
 STARTING_S = 30.0
 
 
@@ -54,16 +57,24 @@ def state_of(run_folder: StrPath) -> folder.Content:
         found = folder.read_json(run_folder / folder.VERDICT)
         return {"state": ENDED, "result": found["result"], "headline": found["headline"]}
     progress = run_folder / folder.PROGRESS
-    if progress.exists():
-        shown: folder.Content = folder.read_json(progress)
-        return {"state": RUNNING if folder.lives(shown) else KILLED, **shown}
-    if folder.goes_on(run_folder):
+    shown: folder.Content = folder.read_json(progress) if progress.exists() else {}
+    if shown and folder.lives(shown):
+        return {"state": RUNNING, **shown}
+    if folder.goes_on(run_folder) or _is_just_begun(run_folder):
         judges = (run_folder / folder.OUTCOME).exists()
         return {"state": STARTING, "doing": "judging" if judges else "starting"}
-    if (run_folder / folder.OUTCOME).exists():
-        return {"state": KILLED}
-    age_s = time.time() - max(path.stat().st_mtime for path in run_folder.iterdir())
-    return {"state": STARTING if age_s < STARTING_S else KILLED}
+    prepared = folder.prepared_in_words(run_folder)
+    if prepared is not None:
+        return {"state": PREPARED, "headline": prepared}
+    return {"state": KILLED, **shown}
+
+
+def _is_just_begun(run_folder: Path) -> bool:
+    """Whether a process that was left to the background has not written anything yet."""
+    files = list(run_folder.iterdir())
+    if [path.name for path in files] != [folder.TERMINAL]:
+        return False
+    return time.time() - files[0].stat().st_mtime < STARTING_S
 
 
 def no_result_in_words(run_folder: Path) -> str:
@@ -75,6 +86,9 @@ def no_result_in_words(run_folder: Path) -> str:
             if runs
             else f"{run_folder} was killed"
         )
+    prepared = folder.prepared_in_words(run_folder)
+    if prepared is not None:
+        return prepared
     last = last_words(run_folder)
     if last is not None and last.startswith(("error:", "internal error:")):
         return f"{run_folder} ended without a result: {last}"
@@ -103,11 +117,9 @@ def _state_of_series(parent: Path) -> folder.Content:
     if content["finished"]:
         return {"state": ENDED, "result": content["result"], "headline": content["headline"]}
     runs = content["runs"]
-    if not runs:
-        return {"state": STARTING}
-    last = state_of(folder.inner(parent, runs[-1]["folder"]))
-    # Between two runs of a series that lives there are only moments.
-    age_s = time.time() - (parent / folder.REPEATS).stat().st_mtime
-    return last | (
-        {"state": STARTING if age_s < STARTING_S else KILLED} if last["state"] == ENDED else {}
-    )
+    home = folder.inner(parent, runs[-1]["folder"]) if runs else parent / "run-1"
+    last = state_of(home) if folder.why_no_run(home) is None else {"state": KILLED}
+    if last["state"] in (RUNNING, STARTING):
+        return last
+    # Between two runs of a series that lives none of them does.
+    return last | {"state": STARTING if folder.goes_on(parent) else KILLED}

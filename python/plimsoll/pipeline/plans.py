@@ -13,13 +13,11 @@ from numbers import Integral, Real
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.plan import Plan
 from plimsoll.errors import RefusedError
+from plimsoll.files import folder
 from plimsoll.inputs.toml_lines import parse_located
 from plimsoll.plan import stop_conditions
 from plimsoll.plan.complete import complete_plan, plan_of_options
 from plimsoll.plan.threads import thread_count, threads_stated, unshared
-
-#: Kinds of phases that make databases and close them.
-PREPARING = ("prepare", "stop")
 
 
 def build_plan(tables: Mapping[str, object]) -> Plan:
@@ -73,7 +71,7 @@ def preparing(plan: Plan) -> Plan:
     """A plan with the phases of another that make its databases and close them, and nothing
     else.
     """
-    phases = [phase for phase in plan.run.phases if phase.action.kind in PREPARING]
+    phases = [phase for phase in plan.run.phases if phase.action.kind in folder.PREPARING]
     return plan.replace(
         name=f"{plan.name} prepare", run=plan.run.replace(phases=phases), events=ABSENT
     )

@@ -347,6 +347,9 @@ def judge(run_folder: StrPath, *, listener: Listener | None = None) -> Result:
     with reading(run_folder):
         if not (run_folder / folder.OUTCOME).exists():
             _refuse_unfinished(run_folder)
+        prepared = folder.prepared_in_words(run_folder)
+        if prepared is not None:
+            raise folder.FolderError(f"{prepared}, so there is nothing to report")
         found = judge_files(run_folder, listener or Listener())
         return Result(run_folder, found, Outcome.read(run_folder / folder.OUTCOME))
 

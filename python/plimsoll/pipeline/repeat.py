@@ -139,7 +139,20 @@ def repeat_into(
         raise RefusedError(
             ["a plan that keeps a backup runs once, its folder is full then; leave `to` out"]
         )
-    hears, stopped = listener or Listener(), stop or threading.Event()
+    with folder.kept([parent]):
+        return _repeated(plan, times, parent, found, listener or Listener(), stop)
+
+
+def _repeated(
+    plan: Plan,
+    times: int,
+    parent: Path,
+    found: preflight.Preflight,
+    hears: Listener,
+    stop: threading.Event | None,
+) -> Series:
+    """All runs of a series, and its page."""
+    stopped = stop or threading.Event()
     series, results, interrupted = begin(parent, plan.name, times), list[qualify.Result](), False
     try:
         for number in range(1, times + 1):

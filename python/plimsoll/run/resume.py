@@ -53,6 +53,9 @@ def gap_of(run_folder: Path) -> Gap:
     Raises:
         ResumeError: it was not cut off, or not even begun.
     """
+    prepared = folder.prepared_in_words(run_folder)
+    if prepared is not None:
+        raise ResumeError(f"{prepared}, so there is nothing to resume")
     if (run_folder / folder.OUTCOME).exists():
         raise ResumeError(
             f"{run_folder} came to its end; see `plimsoll report {run_folder}`, or begin a new run"
