@@ -4,6 +4,7 @@ On the same storage only, with its gap on record, and with what it may still cla
 """
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -253,6 +254,46 @@ def test_what_is_locked_or_full_before_a_gap_is_no_error_of_the_storage(tmp_path
     PLAN.write(tmp_path / folder.PLAN)
     folder.write_json(tmp_path / folder.ENVIRONMENT, {})
     assert resume.gap_of(tmp_path).errors_before == 2
+
+
+@pytest.mark.parametrize(
+    ("story", "elapsed_s", "copied_after_s", "before_s"),
+    [
+        ("killed, and resumed where it lies", 128.0, 0.5, 28.5),
+        ("a copy made much later: its files are of the copying", 128.0, 76.0, 28.0),
+        ("files with the time of an archive", 128.0, -10_000.0, 28.0),
+        ("a second Ctrl-C: nothing tells of its progress", None, 76.0, 0.0),
+        ("a measurement cannot last longer than it was to", 500.0, 0.0, 100.0),
+    ],
+)
+def test_what_the_files_hold_says_when_a_run_was_cut_off(
+    tmp_path: Path, story: str, elapsed_s: float | None, copied_after_s: float, before_s: float
+) -> None:
+    """`cp -r` of a killed run gave its files a new time: the rest of the measurement was left out.
+
+    The copy was said to have measured 104 of 60 s, and was finished for good.
+    """
+    begun_utc_ns, second = 1_700_000_000 * 10**9, 10**9
+    line = {
+        "time_ns": 100 * second,
+        "utc_ns": begun_utc_ns + 100 * second,
+        "level": "info",
+        "kind": "phase_started",
+        "phase": "morning",
+        "text": "",
+    }
+    (tmp_path / folder.EVENTS).write_text(json.dumps(line) + "\n")
+    PLAN.write(tmp_path / folder.PLAN)
+    folder.write_json(tmp_path / folder.ENVIRONMENT, {})
+    if elapsed_s is not None:
+        folder.write_json(tmp_path / folder.PROGRESS, {"elapsed_s": elapsed_s})
+    last_utc_ns = begun_utc_ns + int(1e9 * (elapsed_s or 128.0))
+    for path in tmp_path.iterdir():
+        os.utime(path, ns=(0, last_utc_ns + int(1e9 * copied_after_s)))
+    gap = resume.gap_of(tmp_path)
+    assert gap.phase_seconds_before == pytest.approx(before_s), story
+    names = [item.name for item in resume.remaining_phases(PLAN, gap, again=False)]
+    assert ("morning" in names) == (before_s < 100), story
 
 
 def told(kind: str) -> str:

@@ -30,6 +30,7 @@ from plimsoll.documents.run_spec import RunSpec, TargetSpec
 from plimsoll.documents.summary import Gap, Gaps
 from plimsoll.files import folder
 from plimsoll.host.identity import Identity, identity_from, identity_of, mount_points
+from plimsoll.live.progress_file import EVERY_S
 
 SCHEMA_VERSION: Literal[1] = 1
 #: What belongs to the part before a gap. The plan stays too, as it was.
@@ -41,6 +42,8 @@ ALWAYS = ("prepare", "warm_up", "search", "stop")
 ERRORS = ("io_error", "hung_io", "bad_pages")
 #: A remainder shorter than this says nothing.
 REMAINDER_S_MIN = 1.0
+#: A process that lives writes figures of itself at least once in so many of their intervals.
+BEATS_MAX = 3
 
 
 class ResumeError(folder.FolderError):
@@ -70,15 +73,25 @@ def gap_of(run_folder: Path) -> Gap:
     started = [
         event for event in events if event.kind == "phase_started" and event.phase not in ended
     ]
-    last_ns = max(_last_sign_ns(run_folder), *(event.utc_ns for event in events))
     phase = started[-1] if started else None
+    plan = Plan.read(run_folder / folder.PLAN)
+    last_ns, last_utc_ns = _last_sign(run_folder, plan.run.sample_interval_ms * 10**6)
+    before_s = (last_ns - phase.time_ns) / 1e9 if phase else 0.0
+    longest_s = next(
+        (
+            item.action.duration_s
+            for item in plan.run.phases
+            if phase and item.name == phase.phase and isinstance(item.action, Measure)
+        ),
+        before_s,
+    )
     return Gap(
         phase=phase.phase if phase else None,
         completed=[event.phase for event in events if event.kind == "phase_ended" and event.phase],
-        cut_off_utc=_utc(last_ns),
+        cut_off_utc=_utc(last_utc_ns),
         resumed_utc=_utc(time.time_ns()),
-        seconds=(time.time_ns() - last_ns) / 1e9,
-        phase_seconds_before=(last_ns - phase.utc_ns) / 1e9 if phase else 0.0,
+        seconds=(time.time_ns() - last_utc_ns) / 1e9,
+        phase_seconds_before=min(before_s, longest_s),
         errors_before=sum(event.kind in ERRORS for event in events),
     )
 
@@ -97,10 +110,22 @@ def measured_lost(plan: Plan, gap: Gap, left: Sequence[PhaseSpec]) -> bool:
     )
 
 
-def _last_sign_ns(run_folder: Path) -> int:
-    """The last time the run wrote of its progress."""
-    signs = [run_folder / folder.PROGRESS, run_folder / folder.EVENTS]
-    return max(path.stat().st_mtime_ns for path in signs if path.exists())
+def _last_sign(run_folder: Path, sample_interval_ns: int) -> tuple[int, int]:
+    """The last that a run wrote of itself, on its clock and in UTC.
+
+    What its files hold counts. The time of a file may be that of a copy: it is believed only where
+    it is no later than the next few figures would have come.
+    """
+    last = max(read_events(run_folder), key=lambda event: event.time_ns)
+    path = run_folder / folder.PROGRESS
+    told_s = folder.read_json(path).get("elapsed_s", 0.0) if path.exists() else 0.0
+    last_ns = max(last.time_ns, int(told_s * 1e9))
+    last_utc_ns = last.utc_ns + last_ns - last.time_ns
+    signs = [item for item in (path, run_folder / folder.EVENTS) if item.exists()]
+    later_ns = max(item.stat().st_mtime_ns for item in signs) - last_utc_ns
+    if 0 < later_ns <= BEATS_MAX * max(sample_interval_ns, int(EVERY_S * 1e9)):
+        return last_ns + later_ns, last_utc_ns + later_ns
+    return last_ns, last_utc_ns
 
 
 def _utc(time_ns: int) -> str:
