@@ -18,6 +18,7 @@ import typer
 from plimsoll import Result, cli, exit_codes, verdict
 from plimsoll.cli import run_program
 from plimsoll.databases.ownership import CLOSED, MARKER, MARKER_KIND
+from plimsoll.documents.outcome import PhaseOutcome
 from plimsoll.documents.verdict import Verdict
 from plimsoll.files import folder
 from tests.support.plain_stages import filled, outcome_of
@@ -71,26 +72,47 @@ def test_an_internal_error_says_whose_fault_it_is(
     assert "Traceback" in errors
 
 
+DISK = {"family": "disk", "text": "gone"}
+CONFIG = {"family": "config", "text": "other database"}
+OTHER = {"family": "other", "text": "cache not warm"}
+STOPPED = {"family": "stopped", "text": "stopped"}
+
+
 @pytest.mark.parametrize(
-    ("ending", "error", "result", "code"),
+    ("ending", "error", "phases", "result", "code"),
     [
-        ("complete", None, verdict.PASS, 0),
-        ("complete", None, verdict.FAIL, 1),
-        ("failed", {"family": "disk", "text": "gone"}, verdict.FAIL, 1),
-        ("failed", {"family": "config", "text": "other database"}, verdict.INCONCLUSIVE, 2),
-        ("failed", {"family": "other", "text": "cache not warm"}, verdict.INCONCLUSIVE, 3),
-        ("interrupted", {"family": "stopped", "text": "stopped"}, verdict.INCONCLUSIVE, 4),
-        ("interrupted", {"family": "stopped", "text": "stopped"}, verdict.FAIL, 4),
+        ("complete", None, {"prepare": True}, verdict.PASS, 0),
+        ("complete", None, {"prepare": True}, verdict.FAIL, 1),
+        ("failed", DISK, {"prepare": False}, verdict.FAIL, 1),
+        ("failed", CONFIG, {}, verdict.INCONCLUSIVE, 2),
+        ("failed", CONFIG, {"prepare": False, "stop": True}, verdict.INCONCLUSIVE, 2),
+        # The disk under test became full while it was measured.
+        ("failed", CONFIG, {"prepare": True, "measure": False}, verdict.INCONCLUSIVE, 3),
+        ("failed", CONFIG, {"prepare": True, "measure": False}, verdict.FAIL, 1),
+        ("failed", OTHER, {"prepare": True}, verdict.INCONCLUSIVE, 3),
+        ("interrupted", STOPPED, {"prepare": True}, verdict.INCONCLUSIVE, 4),
+        ("interrupted", STOPPED, {"prepare": True}, verdict.FAIL, 4),
     ],
 )
 def test_the_ending_of_a_run_has_its_code(
-    tmp_path: Path, ending: str, error: dict[str, Any] | None, result: str, code: int
+    tmp_path: Path,
+    ending: str,
+    error: dict[str, Any] | None,
+    phases: dict[str, bool],
+    result: str,
+    code: int,
 ) -> None:
-    """The mapping as documented, each line of it."""
+    """The mapping as documented, each line of it.
+
+    A run that was measured and judged ended as if its plan had been wrong.
+    """
     judged = Verdict.from_plain(filled(Verdict, {"result": result}))
-    assert (
-        Result(tmp_path, judged, outcome_of({"ending": ending, "error": error})).exit_code == code
-    )
+    carried_out = [
+        filled(PhaseOutcome, {"name": kind, "kind": kind, "complete": complete})
+        for kind, complete in phases.items()
+    ]
+    outcome = outcome_of({"ending": ending, "error": error, "phases": carried_out})
+    assert Result(tmp_path, judged, outcome).exit_code == code
 
 
 def test_mistakes_in_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -223,7 +223,7 @@ def test_a_file_system_that_fills_up_in_the_middle(tmp_path: Path) -> None:
             free = os.statvfs(disk)
             os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - (1 << 20))
         output, errors = process.communicate(timeout=150)
-        assert process.returncode == 2, errors
+        assert process.returncode == 3, errors
         assert "no space" in errors.lower()
         assert output.strip().startswith("Inconclusive"), output
         assert "faulty" not in output

@@ -80,12 +80,20 @@ class Result:
 
     @property
     def exit_code(self) -> int:
-        """How a program that did nothing else would end: one of `plimsoll.exit_codes`."""
+        """How a program that did nothing else would end: one of `plimsoll.exit_codes`.
+
+        Usage is what could not be carried out at all; what was begun ends as it was judged.
+        """
         if self.ending == "interrupted":
             return exit_codes.INTERRUPTED
-        if self.outcome.error and self.outcome.error.family == "config":
+        if self.could_not_be_run and not was_begun(self.outcome):
             return exit_codes.USAGE
         return exit_codes.BY_RESULT[self.result]
+
+    @property
+    def could_not_be_run(self) -> bool:
+        """Whether it ended by what no storage is to blame for, such as a full or locked one."""
+        return self.outcome.error is not None and self.outcome.error.family == "config"
 
     @property
     def summary(self) -> AnySummary:
@@ -143,6 +151,11 @@ class Result:
             return []
         array = folder.read_json(self.folder / folder.PLAN)["judgement"]["modelled"]
         return words.lines_of(array, summary, self.verdict.prediction)
+
+
+def was_begun(outcome: Outcome) -> bool:
+    """Whether any phase came to its end; closing what was opened is none."""
+    return any(phase.complete for phase in outcome.phases if phase.kind != "stop")
 
 
 def qualify(

@@ -194,7 +194,7 @@ def another_run(plan: Plan, number: int) -> Plan:
 
 def ends_series(result: qualify.Result) -> bool:
     """Whether the runs after it would end the same way."""
-    return result.exit_code in (exit_codes.INTERRUPTED, exit_codes.USAGE)
+    return result.ending == "interrupted" or result.could_not_be_run
 
 
 def _found_again(plan: Plan, found: preflight.Preflight, series: SeriesFile) -> preflight.Preflight:
