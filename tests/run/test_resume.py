@@ -37,6 +37,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kill_when(command, home, "measure started", 2.5)
     assert not (home / "killed" / folder.OUTCOME).exists()
     shutil.copytree(home / "killed", home / "other")
+    shutil.copytree(home / "killed", home / "early")
+    shutil.copytree(home / "disk", home / "disk-early")
     return home
 
 
@@ -105,6 +107,35 @@ def test_a_run_that_ended_is_not_resumed(
     assert "came to its end" in again.stderr
     (killed / "empty").mkdir()
     assert plimsoll("resume", killed / "empty", cwd=killed).returncode == 2
+
+
+def test_what_could_not_be_opened_goes_on_when_that_is_put_right(
+    killed: Path, tmp_path: Path
+) -> None:
+    """A log that was moved away ended the run for good, as a fault of the storage."""
+    run, disk = tmp_path / "run", tmp_path / "disk"
+    shutil.copytree(killed / "early", run)
+    shutil.copytree(killed / "disk-early", disk)
+    for path in (run / folder.PLAN, disk / "instance1/plimsoll-instance.json"):
+        path.write_text(path.read_text().replace(str(killed / "disk"), str(disk)))
+    log = disk / "instance1/E00.log"
+    log.rename(tmp_path / "kept")
+    for again in ([], ["--again"]):
+        refused = plimsoll("resume", run, *again, cwd=tmp_path)
+        assert refused.returncode == 2, refused.stderr
+        assert f"{run} could not go on: " in refused.stderr
+        assert f"put that right, and `plimsoll resume {run}` goes on" in refused.stderr
+        state = plimsoll("status", run, cwd=tmp_path)
+        assert f"`plimsoll resume {run}` goes on" in state.stdout
+    (tmp_path / "kept").rename(log)
+    done = plimsoll("resume", run, cwd=tmp_path)
+    assert done.returncode in (0, 1, 3), done.stderr
+    summary = json.loads((run / folder.SUMMARY).read_text())
+    assert summary["ending"] == "complete", summary["error"]
+    assert [gap["phase"] for gap in summary["gaps"]] == ["measure", None, None]
+    assert summary["window"]["seconds"] > 1
+    kinds = [event["kind"] for event in folder.read_events(run / "before-gap-2")]
+    assert "run_ended_early" in kinds, "what was found stays on record"
 
 
 PLAN = plan_of_options(

@@ -197,13 +197,16 @@ def qualify_into(
     stop: threading.Event | None = None,
     metrics: MetricsServer | None = None,
     begin: Beginning | None = None,
+    require: Callable[[Outcome], None] | None = None,
 ) -> Result:
     """The same as `qualify`, into a folder that was made for it.
 
-    The arguments are those of `measure`.
+    The arguments are those of `measure`; `require` raises where an outcome is not to be judged.
     """
     with folder.kept([run_folder]):
         outcome = _measure(plan, run_folder, found, listener, stop, metrics, begin)
+        if require is not None:
+            require(outcome)
         return Result(run_folder, judge_files(run_folder, listener or Listener()), outcome)
 
 

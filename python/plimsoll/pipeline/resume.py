@@ -14,6 +14,7 @@ from pathlib import Path
 
 from plimsoll.databases import preflight
 from plimsoll.documents.event import Event
+from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Gap
 from plimsoll.files import folder
@@ -47,7 +48,8 @@ class Resumption:
         """Put what was measured before aside, do what is left, and judge the whole.
 
         Raises:
-            ResumeError: another process has done so.
+            ResumeError: another process has done so, or the databases could not be opened; the run
+                can be resumed when that is put right.
             FolderError, EngineError: as in `qualify`.
         """
 
@@ -67,7 +69,27 @@ class Resumption:
             listener=listener,
             stop=stop,
             begin=begin,
+            require=self._require_begun,
         )
+
+    def _require_begun(self, outcome: Outcome) -> None:
+        """Leave a run as cut off that did not get as far as its load.
+
+        A log that is missing or a full disk can be put right. What a disk itself has reported is
+        judged.
+
+        Raises:
+            ResumeError: no phase came to its end.
+        """
+        error = outcome.error
+        if outcome.ending != "failed" or error is None or error.family == "disk":
+            return
+        if not qualify.was_begun(outcome):
+            (self.run_folder / folder.OUTCOME).unlink()
+            raise gaps.ResumeError(
+                f"{self.run_folder} could not go on: {error.text}; put that right, and `plimsoll "
+                f"resume {self.run_folder}` goes on"
+            )
 
 
 def resume(
