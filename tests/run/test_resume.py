@@ -132,7 +132,7 @@ def test_what_could_not_be_opened_goes_on_when_that_is_put_right(
     assert done.returncode in (0, 1, 3), done.stderr
     summary = json.loads((run / folder.SUMMARY).read_text())
     assert summary["ending"] == "complete", summary["error"]
-    assert [gap["phase"] for gap in summary["gaps"]] == ["measure", None, None]
+    assert [gap["phase"] for gap in summary["gaps"]] == ["measure", "prepare", "prepare"]
     assert summary["window"]["seconds"] > 1
     kinds = [event["kind"] for event in folder.read_events(run / "before-gap-2")]
     assert "run_ended_early" in kinds, "what was found stays on record"
@@ -325,6 +325,31 @@ def test_what_the_files_hold_says_when_a_run_was_cut_off(
     assert gap.phase_seconds_before == pytest.approx(before_s), story
     names = [item.name for item in resume.remaining_phases(PLAN, gap, again=False)]
     assert ("morning" in names) == (before_s < 100), story
+
+
+def test_a_phase_that_was_stopped_is_not_complete(tmp_path: Path) -> None:
+    """A second Ctrl-C while the first closed the databases: the rest was never measured."""
+    PLAN.write(tmp_path / folder.PLAN)
+    folder.write_json(tmp_path / folder.ENVIRONMENT, {})
+    lines = [
+        {"time_ns": int(at_s * 1e9), "utc_ns": int(at_s * 1e9), "level": "info", "kind": kind}
+        | {"phase": phase, "text": ""}
+        for at_s, kind, phase in (
+            (0, "phase_started", "warm_up"),
+            (5, "phase_ended", "warm_up"),
+            (5, "phase_started", "morning"),
+            (35, "phase_ended", "morning"),
+            (35, "run_ended_early", None),
+            (35, "phase_started", "stop after early end"),
+            (40, "closing", "stop after early end"),
+        )
+    ]
+    (tmp_path / folder.EVENTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    gap = resume.gap_of(tmp_path)
+    assert (gap.phase, gap.completed, gap.phase_seconds_before) == ("morning", ("warm_up",), 30.0)
+    left = {item.name: item.action for item in resume.remaining_phases(PLAN, gap, again=False)}
+    assert left["morning"].duration_s == 70  # type: ignore[union-attr]
+    assert not resume.measured_lost(PLAN, gap, resume.remaining_phases(PLAN, gap, again=False))
 
 
 def told(kind: str) -> str:

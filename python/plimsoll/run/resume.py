@@ -69,14 +69,10 @@ def gap_of(run_folder: Path) -> Gap:
     if refusal is not None:
         raise ResumeError(f"{run_folder} was cut off{refusal}")
     events = read_events(run_folder)
-    ended = {event.phase for event in events if event.kind == "phase_ended"}
-    started = [
-        event for event in events if event.kind == "phase_started" and event.phase not in ended
-    ]
-    phase = started[-1] if started else None
     plan = Plan.read(run_folder / folder.PLAN)
     last_ns, last_utc_ns = _last_sign(run_folder, plan.run.sample_interval_ms * 10**6)
-    before_s = (last_ns - phase.time_ns) / 1e9 if phase else 0.0
+    completed, phase, ended_early_ns = _phases_of(events)
+    before_s = (min(last_ns, ended_early_ns or last_ns) - phase.time_ns) / 1e9 if phase else 0.0
     longest_s = next(
         (
             item.action.duration_s
@@ -87,13 +83,32 @@ def gap_of(run_folder: Path) -> Gap:
     )
     return Gap(
         phase=phase.phase if phase else None,
-        completed=[event.phase for event in events if event.kind == "phase_ended" and event.phase],
+        completed=completed,
         cut_off_utc=_utc(last_utc_ns),
         resumed_utc=_utc(time.time_ns()),
         seconds=(time.time_ns() - last_utc_ns) / 1e9,
         phase_seconds_before=min(before_s, longest_s),
         errors_before=sum(event.kind in ERRORS for event in events),
     )
+
+
+def _phases_of(events: Sequence[Event]) -> tuple[list[str], Event | None, int | None]:
+    """The phases that a run completed, and the beginning of the one that was cut off.
+
+    One that was stopped is said to end, too: the run tells afterwards that this was before its
+    time, which is answered last. What is closed then is no phase of the plan.
+    """
+    completed: list[str] = []
+    begun: Event | None = None
+    for event in events:
+        if event.kind == "run_ended_early":
+            cut = begun is not None and completed[-1:] == [begun.phase]
+            return (completed[:-1] if cut else completed), begun, event.time_ns
+        if event.kind == "phase_started":
+            begun = event
+        elif event.kind == "phase_ended" and event.phase:
+            completed.append(event.phase)
+    return completed, (begun if begun and begun.phase not in completed else None), None
 
 
 def measured_lost(plan: Plan, gap: Gap, left: Sequence[PhaseSpec]) -> bool:
