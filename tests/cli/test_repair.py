@@ -87,6 +87,18 @@ def test_what_cannot_be_mended_stays_and_is_named(tmp_path: Path) -> None:
     assert (tmp_path / "copy.edb").read_bytes() == damaged
 
 
+def test_no_copy_is_left_that_is_no_better(tmp_path: Path) -> None:
+    """A copy of a terabyte stayed, although nothing in it was repaired."""
+    for bits, code in ((range(2), 1), ((), 0)):
+        path = golden("syn4k.edb", tmp_path)
+        for bit in bits:
+            flip(path, page_at(31) + 1000 + bit)
+        result = edb("repair", path)
+        assert result.returncode == code, result.stdout + result.stderr
+        assert "nothing was repaired, so the copy was deleted" in result.stdout
+        assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
 def test_either_header_is_mended_from_the_other(tmp_path: Path) -> None:
     """A database with one sound header is one more flip from being lost."""
     for copy in (0, 1):

@@ -268,7 +268,10 @@ def repair(
     file: Database,
     out: Annotated[
         Path | None,
-        typer.Option(help="The copy to repair; it must not exist. FILE with .repaired otherwise."),
+        typer.Option(
+            help="The copy to repair; it must not exist. FILE with .repaired otherwise, which is "
+            "deleted where nothing could be repaired."
+        ),
     ] = None,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Repair the database itself and make no copy.")
@@ -314,7 +317,16 @@ def repair(
     lost = _lost(report)
     for line in lost:
         typer.echo(f"  {line}")
+    if target != file and out is None and not _changed(report):
+        # It would be as large as the database, and no better.
+        target.unlink()
+        typer.echo("  nothing was repaired, so the copy was deleted")
     raise typer.Exit(exit_codes.FAIL if report["pages_beyond_repair"] or lost else exit_codes.PASS)
+
+
+def _changed(report: plimsoll.EdbRepair) -> bool:
+    """Whether a repair changed anything."""
+    return bool(report["pages_mended"]) or report["header_copy_mended"] is not None
 
 
 def _lost(report: plimsoll.EdbRepair) -> list[str]:
