@@ -59,6 +59,29 @@ def test_a_prepared_database_is_sound_as_a_whole(database: Path) -> None:
     assert "0 findings" in result.stdout
 
 
+def test_a_flush_map_of_another_database_is_called_so(database: Path, tmp_path: Path) -> None:
+    """It lay beside the database and was named, too; the advice was to name it."""
+    other = tmp_path / "other"
+    other.mkdir()
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'kind = "plan"\nschema_version = 1\nseed = 2\n'
+        f'[[target]]\nname = "disk"\npath = "{other}"\n'
+        '[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
+    )
+    command = [*PLIMSOLL, "prepare", str(plan), "--yes", "--quiet", "--out", str(tmp_path / "run")]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    shutil.copy(database, mixed)
+    assert "name its .jfm, too" in verify(mixed).stdout
+    shutil.copy(other / "one/database001.jfm", mixed)
+    words = "database001.jfm beside it belongs to another database; name its own"
+    assert words in verify(mixed).stdout
+    words = "database001.jfm beside it is damaged or belongs to another database; name its own"
+    assert words in verify(mixed / database.name).stdout
+
+
 def test_damage_is_classified_and_named(database: Path, tmp_path: Path) -> None:
     """JST-07: One flipped bit, one destroyed page, one page in another's place.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -51,8 +52,13 @@ def verify(
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
+        maps = {
+            file["path"]
+            for file in report["files"]
+            if file["kind"] == "flush_map" and file["verdict"] == "sound"
+        }
         for file in report["files"]:
-            _show(file)
+            _show(file, maps)
     verdicts = {file["verdict"] for file in report["files"]}
     unseen = found.unseen + [
         file["path"]
@@ -67,7 +73,22 @@ def verify(
     raise typer.Exit(exit_codes.FAIL)
 
 
-def _show(file: plimsoll.VerifiedFile) -> None:
+def _no_map(database: Path, maps: Collection[str]) -> str:
+    """Why a database was compared with no flush map, and what to do.
+
+    Args:
+        database: whose map it would be.
+        maps: those that were found sound.
+    """
+    beside = database.with_suffix(".jfm")
+    if str(beside) in maps:
+        return f"{beside.name} beside it belongs to another database; name its own"
+    if beside != database and beside.exists():
+        return f"{beside.name} beside it is damaged or belongs to another database; name its own"
+    return "name its .jfm, too"
+
+
+def _show(file: plimsoll.VerifiedFile, maps: Collection[str]) -> None:
     if file["error"]:
         typer.echo(f"{file['path']}: {file['verdict'].replace('_', ' ')}: {plain(file['error'])}")
         return
@@ -92,8 +113,8 @@ def _show(file: plimsoll.VerifiedFile) -> None:
         typer.echo("  left over: it was deleted, and a power cut brought it back; nothing needs it")
     if file["kind"] == "database" and file["state"] == "Clean" and not file["flush_map"]:
         typer.echo(
-            "  not compared with a flush map, so a page whose last write was lost looks sound; "
-            "name its .jfm, too"
+            f"  not compared with a flush map, so a page whose last write was lost looks sound; "
+            f"{_no_map(Path(file['path']), maps)}"
         )
     if deep := file.get("deep"):
         typer.echo(
