@@ -4,6 +4,7 @@ Every table of every database, whoever made it, and clear words where there is n
 """
 
 import csv
+import fcntl
 import hashlib
 import io
 import json
@@ -233,6 +234,10 @@ def test_a_database_in_use_is_read_only_on_request(tmp_path: Path) -> None:
         set_state(path, offset, 2)
     refused(edb("ls", path), "was not shut down cleanly (-550)")
     assert edb("ls", path, "--dirty").returncode == 0
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for command in (("ls",), ("export", "--all", "--out", tmp_path / "all")):
+            refused(edb(command[0], path, *command[1:]), "another process has it open")
 
 
 def set_state(path: Path, offset: int, state: int) -> None:

@@ -21,13 +21,13 @@ def must_be_idle(marker: Marker) -> None:
         FolderError: somebody has.
     """
     for path in (marker.directory / name for name in marker.file_names):
-        if _is_held(path):
+        if is_held(path):
             raise FolderError(
                 f"{path} is in use; stop the run that works with it first, nothing was changed"
             )
 
 
-def _is_held(path: Path) -> bool:
+def is_held(path: Path) -> bool:
     """Whether somebody has a file locked, and keeps it.
 
     The kernel takes a while to let go of the files of a killed process.

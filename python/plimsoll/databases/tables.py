@@ -8,16 +8,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from plimsoll.databases.idle import is_held
 from plimsoll.documents.engine_reports import EdbListing, EdbRepair
-from plimsoll.errors import of_the_engine
+from plimsoll.errors import EngineError, of_the_engine
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.folder import FolderError
 from plimsoll.files.paths import StrPath
 from plimsoll.files.sanitize import parse_json, printable
 
 _COPY_BYTES = 1 << 20
+#: What the engine says of a database that is open, or was when its process died.
+_NOT_CLEAN = "(-550)"
 
 
 def list_tables(file: StrPath, *, dirty: bool = False, count: bool = False) -> EdbListing:
@@ -36,9 +40,28 @@ def list_tables(file: StrPath, *, dirty: bool = False, count: bool = False) -> E
     file = Path(file)
     from plimsoll import _native
 
-    with of_the_engine():
+    with _reading(file):
         found: EdbListing = parse_json(_native.edb_tables(file, dirty, count))
     return found
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Errors of the native part, in words that fit a database that somebody works with.
+
+    Raises:
+        EngineError: as `of_the_engine` has it.
+    """
+    try:
+        with of_the_engine():
+            yield
+    except EngineError as error:
+        if _NOT_CLEAN not in str(error) or not is_held(file):
+            raise
+        raise type(error)(
+            f"{printable(file)}: another process has it open; read it when that has ended, or with "
+            f"--dirty as it is"
+        ) from error
 
 
 class TableExport:
@@ -54,6 +77,7 @@ class TableExport:
         """
         from plimsoll import _native
 
+        self._file = file
         self._text = _native.TableText(file, table, form, dirty)
 
     def pieces(self) -> Iterator[bytes]:
@@ -66,7 +90,7 @@ class TableExport:
             yield piece
 
     def _next(self) -> bytes | None:
-        with of_the_engine():
+        with _reading(self._file):
             return self._text.next_piece()
 
     def counts(self) -> tuple[int, int]:
