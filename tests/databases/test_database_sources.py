@@ -364,6 +364,17 @@ def test_a_manifest_leads_nowhere_else(wrong: dict[str, Any], tmp_path: Path) ->
         saved_sets.read_set(tmp_path)
 
 
+def test_a_performance_test_restores_as_every_other(tmp_path: Path) -> None:
+    """The test that most people run had no --restore-from; an array has no use for it."""
+    wanted = ("--restore-from", tmp_path / "set")
+    place = plimsoll("test", "performance", tmp_path / "disk", *wanted, "--dry-run", cwd=tmp_path)
+    assert place.returncode == 2
+    assert f"{tmp_path / 'set'} holds no saved set" in place.stderr
+    array = plimsoll("test", "performance", "--modelled", "emc-vnxe3300", *wanted, cwd=tmp_path)
+    assert array.returncode == 2
+    assert "leave out --restore-from" in array.stderr
+
+
 def test_a_set_within_what_is_made_anew_is_refused(saved: Path, tmp_path: Path) -> None:
     """Restoring would delete what it restores from."""
     shutil.copytree(saved / "set", tmp_path / "disk" / "one" / "set")

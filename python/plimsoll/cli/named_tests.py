@@ -37,6 +37,11 @@ DATABASES, CARRIED_OUT = "What is tested", "How the run is carried out"
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
+RestoreFrom = Annotated[
+    Path | None, typer.Option(help="A saved set to restore before the run.", metavar="DIR")
+]
+
+
 @dataclass(frozen=True)
 class Layout:
     """The databases of a test: one instance for each, as the published tool laid them out."""
@@ -64,9 +69,7 @@ class Layout:
             "is."
         ),
     ] = "any"
-    restore_from: Annotated[
-        Path | None, typer.Option(help="A saved set to restore before the run.", metavar="DIR")
-    ] = None
+    restore_from: RestoreFrom = None
     stated_limits: Annotated[
         list[str] | None,
         typer.Option(

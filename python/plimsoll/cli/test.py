@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 
 import plimsoll
-from plimsoll import settings
+from plimsoll import exit_codes, settings
 from plimsoll.cli.named_tests import (
     HELP_NAMES,
     RUN_HEADINGS,
     Layout,
     Options,
+    RestoreFrom,
     named_test,
     phase,
     planned_test,
@@ -23,6 +24,7 @@ from plimsoll.cli.named_tests import (
     storage_options,
 )
 from plimsoll.cli.panels import in_panels
+from plimsoll.cli.terminal import stop_with
 from plimsoll.cli.test_files import files_test
 from plimsoll.cli.test_io import io_test
 from plimsoll.cli.test_mail import mail_test
@@ -120,6 +122,7 @@ def performance(
     log_path: Annotated[
         Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")
     ] = None,
+    restore_from: RestoreFrom = None,
     limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
     required_iops: Annotated[
         float | None, typer.Option(help="Database IOPS that must be reached.")
@@ -145,6 +148,8 @@ def performance(
     Example: plimsoll test performance --modelled emc-vnxe3300 --sessions 3
     """
     target = storage_options(path, modelled, change, log_path, "a directory on the storage")
+    if modelled and restore_from is not None:
+        stop_with(exit_codes.USAGE, "nothing is restored to an array; leave out --restore-from")
     if size_mib is None:
         size_mib = plimsoll.filling_size_mib(target, databases) if modelled else 1024
     workload = stated(load=None if sessions is None else {"sessions": sessions}, sluggish=sluggish)
@@ -164,6 +169,7 @@ def performance(
             stated_limits=stated_limits or None,
             required_iops=required_iops,
             margin_percent=margin_percent or None,
+            restore_from=None if restore_from is None else str(restore_from),
         ),
     }
 
