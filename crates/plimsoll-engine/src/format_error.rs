@@ -51,7 +51,7 @@ pub enum FormatError {
         found: FileType,
     },
     /// A page's checksum does not fit, or the page is not the one that belongs here.
-    #[error("page {page} is damaged ({class:?}); run `plimsoll verify` on the file")]
+    #[error("page {page} is damaged ({class}); run `plimsoll verify` on the file")]
     PageDamaged {
         /// Its number.
         page: PageNumber,

@@ -16,6 +16,8 @@
 //! | what went wrong | [`EngineError`] |
 //! | whether a file makes sense | [`deep::verify_deep`], [`verify`] |
 //! | backup, recovery in steps, maintenance | [`jobs`], [`instance::Recovery`] |
+//! | a backup as files that can be opened | [`jobs::copy::Copy`], [`jobs::copy::seal`] |
+//! | the log as it becomes durable | [`log::tap::Subscription`], by `instance.store().log` |
 //!
 //! Tables are made, changed and dropped while the instance is open: [`Instance::create_table`],
 //! [`Instance::add_index`], [`Instance::drop_index`], [`Instance::add_column`],
@@ -98,6 +100,25 @@
 //! executor.run(work).expect("nobody waits for ever")?;
 //! # Ok::<(), plimsoll_engine::EngineError>(())
 //! ```
+
+//! On a real disk the first of these lines are:
+//!
+//! ```no_run
+//! use std::rc::Rc;
+//!
+//! use plimsoll_io::{Clock, Executor, Files, RealDisk, RealDiskOptions};
+//!
+//! let clock = Rc::new(Clock::real());
+//! let disk = RealDisk::open(RealDiskOptions::default(), clock.clone())?;
+//! let executor = Executor::new(clock, disk.clone());
+//! let (files, handle) = (Files::new(disk), executor.handle());
+//! # drop((files, handle));
+//! # Ok::<(), plimsoll_io::DiskError>(())
+//! ```
+//!
+//! Text in a column of type [`ColumnType::Text`] is one byte for each character, as in code page
+//! 1252; [`Column::unicode`] columns hold UTF-16. An index orders Unicode text as people do, and a
+//! unique one takes letters of either case for the same.
 
 // Users of the engine call these.
 pub mod create;

@@ -9,6 +9,8 @@
 //! and about one torn page in 65,000 looks misplaced, so callers compare the number found with the
 //! length of the file.
 
+use std::fmt;
+
 use plimsoll_io::is_zero;
 
 use crate::checksum::{SLOTS, header_checksum, page_checksums, stored_checksums};
@@ -72,6 +74,20 @@ pub enum PageClass {
     Bad { damage: BlockDamage },
     /// Sound, but it is page `found` and does not belong here.
     WrongPageNumber { found: PageNumber, damage: BlockDamage },
+}
+
+impl fmt::Display for PageClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PageClass::Ok => formatter.write_str("it is sound"),
+            PageClass::Uninitialized => formatter.write_str("it was never written"),
+            PageClass::Correctable { .. } => formatter.write_str("a flipped bit can be put right"),
+            PageClass::Bad { damage } => {
+                write!(formatter, "the checksum of its block {} does not fit", damage.block)
+            }
+            PageClass::WrongPageNumber { found, .. } => write!(formatter, "it is page {found}"),
+        }
+    }
 }
 
 /// Classifies the page read from the place of page `page_number`.

@@ -391,8 +391,11 @@ impl Table {
 
     /// The column with this number.
     pub fn column(&self, id: ColumnId) -> Option<&Column> {
-        let at = self.columns.binary_search_by_key(&id, |column| column.id).ok()?;
-        Some(&self.columns[at])
+        // In the order of their numbers when read, and in that of their making before.
+        match self.columns.binary_search_by_key(&id, |column| column.id) {
+            Ok(at) => self.columns.get(at),
+            Err(_) => self.columns.iter().find(|column| column.id == id),
+        }
     }
 
     /// The column with this name.

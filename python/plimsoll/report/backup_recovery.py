@@ -89,18 +89,18 @@ def _restored(summary: Summary) -> list[Table]:
     ]
     headings = [
         "Instance",
-        "Databases",
+        "Files",
         "Size (MiB)",
         "Logs replayed",
-        "Transactions taken back",
-        "Recovered in (s)",
-        "And verified in (s)",
+        "Taken back",
+        "Recovered (s)",
+        "Verified (s)",
         "Pages read",
-        "Findings",
+        "Bad",
     ]
     note = (
-        "The copies were opened with the log kept beside them, recovered, closed, and every page "
-        "read."
+        "The copies were opened with the log kept next to them, recovered, closed, and every page "
+        "read. Taken back are transactions that were under way; both times begin with the opening."
     )
     title = "Backup restored"
     return (

@@ -207,6 +207,21 @@ def _seconds_per_log_generated(plan: Plan, outcome: Outcome) -> float | None:
     return sum(span for span, _ in spans) / 1e9 / logs if logs else None
 
 
+def _restored_in_words(restored: Sequence[RestoreFigures]) -> list[str]:
+    """One sentence for all copies that were restored."""
+    if not restored:
+        return []
+    findings = sum(len(item.findings) for item in restored)
+    judged = f"{findings} findings" if findings else "every page is sound"
+    databases = sum(item.databases_count for item in restored)
+    copies = "1 database" if databases == 1 else f"{databases} databases"
+    longest_s = max(item.recovery_seconds for item in restored)
+    return [
+        f"backup of {copies} restored from {restored[0].kept_in}: "
+        f"{sum(item.logs_count for item in restored)} logs replayed in {longest_s:.1f} s, {judged}"
+    ]
+
+
 def in_words(summary: AnySummary) -> list[str]:
     """One sentence for the backup of all databases and one for each recovery."""
     lines = []
@@ -221,12 +236,7 @@ def in_words(summary: AnySummary) -> list[str]:
         lines.append(
             f"backup: {total.bytes / MIB:,.0f} MiB read at {total.mib_per_s_sum:.1f} MiB/s{each}"
         )
-    for kept in summary.restores:
-        judged = f"{len(kept.findings)} findings" if kept.findings else "every page is sound"
-        lines.append(
-            f"backup of {kept.instance} restored from {kept.kept_in}: {kept.logs_count} logs "
-            f"replayed in {kept.recovery_seconds:.1f} s, {judged}"
-        )
+    lines += _restored_in_words(summary.restores)
     for found in summary.recoveries:
         if found.seconds_per_log is None or found.pages_read_per_log is None:
             continue

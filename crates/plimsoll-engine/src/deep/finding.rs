@@ -11,7 +11,7 @@ use crate::{PageClass, PageNumber, RecordFault};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Finding {
     /// A page's checksum does not fit, or an empty page is in use.
-    #[error("page {page} of object {object} is damaged ({class:?})")]
+    #[error("page {page} of object {object} is damaged ({class})")]
     PageDamaged {
         /// Its number.
         page: PageNumber,

@@ -200,24 +200,28 @@ impl OpenTable {
     }
 
     /// The stored form of a column of a row.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchObject`] for a column that the table does not have, or not any more.
     pub fn stored<'r>(&'r self, row: &'r StoredRow, column: ColumnId) -> Result<StoredValue<'r>> {
+        self.check_known(column)?;
         self.value_in(&self.parse(&row.record)?, column)
     }
 
+    /// Fails for a column that was dropped or never was: nothing would pass for null.
+    pub(super) fn check_known(&self, column: ColumnId) -> Result<()> {
+        match self.placed.table.column(column) {
+            Some(known) if !known.is_dropped() => Ok(()),
+            _ => Err(EngineError::NoSuchObject { what: "column", name: column.to_string() }),
+        }
+    }
+
     /// What a record holds of a column: its default value where the record does not reach it.
-    ///
-    /// # Errors
-    /// [`EngineError::NoSuchObject`] for a column that the table does not have any more, or never
-    /// had: nothing would pass for null.
     pub(super) fn value_in<'r>(
         &'r self,
         record: &Record<'r>,
         column: ColumnId,
     ) -> Result<StoredValue<'r>> {
-        let known = self.placed.table.column(column);
-        if known.is_none_or(|known| known.is_dropped()) {
-            return Err(EngineError::NoSuchObject { what: "column", name: column.to_string() });
-        }
         match record.value(column) {
             Ok(StoredValue::Absent) => Ok(match self.defaults.get(&column) {
                 Some(Held::Bytes(default)) => StoredValue::Bytes(default),

@@ -110,10 +110,13 @@ impl OpenTable {
     ) -> Selected<'t> {
         let work: &Work = transaction.work();
         let range = selection.range.clone();
+        let known = selection.columns.iter().try_for_each(|column| self.check_known(*column));
+        let walk =
+            known.and_then(|()| self.walk(work, selection.index, range, selection.direction));
         Selected {
             table: self,
             work,
-            walk: self.walk(work, selection.index, range, selection.direction),
+            walk,
             ready: VecDeque::new(),
             position: Bound::Unbounded,
             looked: work.progress(),
@@ -129,6 +132,7 @@ impl OpenTable {
         key: &[u8],
         columns: &[ColumnId],
     ) -> Result<Option<Vec<Option<Vec<u8>>>>> {
+        columns.iter().try_for_each(|column| self.check_known(*column))?;
         let work = transaction.work();
         let _reading = self.begin_read(work)?;
         match self.find_columns(work, key, columns).await? {
@@ -183,7 +187,7 @@ impl Selected<'_> {
     ///
     /// # Errors
     /// [`EngineError::TransactionBusy`] while the transaction changes something,
-    /// [`EngineError::NoSuchObject`] without such an index, damaged pages, ...
+    /// [`EngineError::NoSuchObject`] without such an index or column, damaged pages, ...
     pub async fn next(&mut self) -> Result<Option<SelectedRow>> {
         let (table, work) = (self.table, self.work);
         let _reading = table.begin_read(work)?;

@@ -52,6 +52,15 @@ async fn read_all(mut history: HistoryReader) -> Records {
     }
 }
 
+/// The same, as far as there is no gap.
+async fn read_before_a_gap(mut history: HistoryReader) -> Records {
+    let mut records = Records::new();
+    while let Ok(Some(generation)) = history.next().await {
+        records.extend(generation.records(0).map(Result::unwrap));
+    }
+    records
+}
+
 /// The databases as they were early: with the whole log they can be opened at any generation.
 struct Early(Vec<(PathBuf, Vec<u8>)>);
 
@@ -134,7 +143,7 @@ async fn lead(
     // A power cut while log was set aside may leave a gap: what lies behind it was given up.
     while recovery.next_generation() <= upto && recovery.feed_next().await.unwrap() {}
     let parted_at = recovery.position();
-    let mut records = read_all(reader(&files).read_history(1).await.unwrap()).await;
+    let mut records = read_before_a_gap(reader(&files).read_history(1).await.unwrap()).await;
     records.retain(|(at, _)| *at < parted_at);
     recovery.give_up_commits();
     let (instance, _) = recovery.activate(&mut random).await.unwrap();

@@ -257,6 +257,8 @@ fn columns_that_are_not_there_and_values_too_many_are_refused() {
         for column in [short, 999, 77] {
             is_refused(table.value(&transaction, &row, column).await.map(drop));
             is_refused(table.get_columns(&transaction, &key, &[id, column]).await.map(drop));
+            let mut selected = table.select(&transaction, Selection::of(&[column]));
+            is_refused(selected.next().await.map(drop));
         }
         for values in [&[][..], &[Some(&number(1)[..]), None]] {
             let key = table.key(values);
