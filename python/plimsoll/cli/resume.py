@@ -52,5 +52,8 @@ def resume(
     if detach_it:
         options.leave_to_background(run_folder)
     with refusing():
-        found = left.go_on(listener=listener)
+        try:
+            found = left.go_on(listener=listener)
+        except plimsoll.ResumeError as error:
+            stop_with(exit_codes.FAIL if error.is_damage else exit_codes.USAGE, str(error))
     options.show_result(found, as_json=as_json, verbose=verbose, told=listener.warnings)

@@ -86,9 +86,13 @@ class Resumption:
             return
         if not qualify.was_begun(outcome):
             (self.run_folder / folder.OUTCOME).unlink()
+            is_damage = error.family == "corruption"
+            failed = "the storage has failed, unless somebody changed its files; "
             raise gaps.ResumeError(
-                f"{self.run_folder} could not go on: {error.text}; put that right, and `plimsoll "
-                f"resume {self.run_folder}` goes on"
+                f"{self.run_folder} could not go on: {error.text}; "
+                f"{failed if is_damage else ''}put that right, and "
+                f"`plimsoll resume {self.run_folder}` goes on",
+                is_damage=is_damage,
             )
 
 

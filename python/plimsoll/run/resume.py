@@ -47,7 +47,15 @@ BEATS_MAX = 3
 
 
 class ResumeError(folder.FolderError):
-    """Why a run cannot go on; the message says what to do."""
+    """Why a run cannot go on; the message says what to do.
+
+    Attributes:
+        is_damage: whether something in its databases is missing or damaged.
+    """
+
+    def __init__(self, message: str, *, is_damage: bool = False) -> None:
+        self.is_damage = is_damage
+        super().__init__(message)
 
 
 def gap_of(run_folder: Path) -> Gap:
