@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from plimsoll import _native
-from plimsoll.documents.document import Document, DocumentError, hints_of
+from plimsoll.documents.document import Document, DocumentError, hints_of, key_of
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.phase_actions import PhaseAction
 from plimsoll.documents.run_spec import LoadSpec, RunSpec
@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 def maximal(kind: Any, depth: int = 0) -> Any:
     """Plain data of a type with every key that it can have."""
     if isinstance(kind, type) and issubclass(kind, Document):
-        return {name: maximal(hint, depth + 1) for name, hint in hints_of(kind).items()}
+        return {key_of(name): maximal(hint, depth + 1) for name, hint in hints_of(kind).items()}
     arguments = get_args(kind)
     if kind in (str, int, float, bool):
         return {str: "x", int: 4, float: 4.0, bool: True}[kind]

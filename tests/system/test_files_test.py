@@ -32,7 +32,8 @@ def test_a_depth_is_kept_and_the_files_are_used_again_and_cleaned(tmp_path: Path
     assert done.returncode in (0, 1, 3), done.stderr
     found = summary_of(tmp_path / "run")
     figures = found["files"][0]
-    assert figures["outstanding_asked"] == 4 and 3 < figures["outstanding_mean"] <= 4.01
+    # What was under way when the measured time began counts whole.
+    assert figures["outstanding_asked"] == 4 and 3 < figures["outstanding_mean"] <= 4.1
     assert figures["read_percent"] == pytest.approx(80, abs=5)
     assert found["total"]["pages_damaged"] == 0 and found["total"]["pages_verified"] == 2 * 65536
     paths = sorted((tmp_path / "disk" / "files").glob("*.dat"))

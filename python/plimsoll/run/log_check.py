@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from plimsoll import _native
@@ -39,6 +40,7 @@ class FileVerified(Document):
     bad: int
     correctable: int
     unreadable: int
+    left_over: bool
     reasons: Sequence[str]
 
     def finding(self) -> str | None:
@@ -129,6 +131,19 @@ def _missing(instance: InstanceSpec, files: Sequence[Path]) -> list[str]:
     ]
 
 
+def _gaps(generations: Sequence[FileVerified]) -> list[str]:
+    """Where generations are missing that no recovery needs.
+
+    After a power cut that is no fault: what was deleted comes back in part. A run that came to its
+    end has deleted all of that again.
+    """
+    return [
+        f"{following.path} is not sound: the generation before it is missing"
+        for before, following in pairwise(generations)
+        if before.left_over and not following.left_over
+    ]
+
+
 def _figures(
     instance: InstanceSpec,
     files: Sequence[FileVerified],
@@ -146,6 +161,10 @@ def _figures(
         checkpoints_count=sum(Path(item.path).name == CHECKPOINT for item in files),
         flush_maps_count=len(maps),
         flush_map_pages=sum(item.pages_seen for item in maps),
-        findings=[*(text for item in files if (text := item.finding()) is not None), *missing],
+        findings=[
+            *(text for item in files if (text := item.finding()) is not None),
+            *_gaps(generations),
+            *missing,
+        ],
         unread=unread,
     )
