@@ -179,9 +179,9 @@ BUGS = (
         "redo begins behind the generation that the headers ask for",
         "instance/open.rs",
         "    Ok(Lsn::new(oldest, 0))\n",
-        "    Ok(Lsn::new(if PLANTED { newest.max(oldest) } else { oldest }, 0))\n",
+        "    Ok(Lsn::new(oldest + u32::from(PLANTED), 0))\n",
         "lives",
-        "mixed_files::an_older_image_is_redone_from_where_its_header_says_and_not_from_the_checkpoint",
+        "mixed_files::an_older_image_of_the_same_generation_is_redone_from_its_beginning",
     ),
     Bug(
         "redo passes over the beginning of its first generation",

@@ -239,23 +239,31 @@ fn an_older_image_of_the_same_generation_is_redone_from_its_beginning() {
 /// deleted: all of today's commits were gone without a word, and so was what would bring them back.
 #[test]
 fn an_older_file_that_was_shut_down_is_refused_beside_newer_log_and_nothing_is_deleted() {
-    for (circular, with_map, is_killed) in
-        [(true, true, true), (true, false, true), (false, true, false), (false, true, true)]
-    {
-        let what = format!("circular {circular}, flush map {with_map}, killed {is_killed}");
-        let setup = Setup { circular, ..two_databases() };
+    let cases = [
+        (1, true, true, true),
+        (1, true, false, true),
+        (2, true, true, true),
+        (2, false, true, false),
+        (1, false, true, true),
+    ];
+    for (databases, circular, with_map, is_killed) in cases {
+        let what = format!(
+            "{databases} databases, circular {circular}, flush map {with_map}, killed {is_killed}"
+        );
+        let setup = Setup { circular, databases, ..two_databases() };
         let disk = disk_with_databases(1, &setup, MemoryOptions::default());
         let first_life = setup.clone();
         let tree = live(&disk, move |files, handle| async move {
             let instance = open_with(&files, &handle, options(&first_life)).await;
-            let tree = instance.create_tree(2, 1, 50, 0, 16).await.unwrap();
+            let tree = instance.create_tree(databases, 1, 50, 0, 16).await.unwrap();
             insert(&instance, tree, 0..ROWS, 1).await;
             instance.close().await.unwrap();
             tree
         });
         let image_of = |disk: &Rc<MemoryDisk>| {
-            let map = database_path(2).with_extension("jfm");
-            [database_path(2), map].map(|path| (path.clone(), disk.bytes(path).expect("there")))
+            let map = database_path(databases).with_extension("jfm");
+            [database_path(databases), map]
+                .map(|path| (path.clone(), disk.bytes(path).expect("there")))
         };
         let older = image_of(&disk);
         let second_life = setup.clone();

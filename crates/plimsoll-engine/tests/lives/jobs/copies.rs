@@ -138,6 +138,11 @@ fn judge(disk: &Rc<MemoryDisk>, setup: Setup, done: Done, what: String) -> bool 
 fn in_the_copies(random: &mut Random) -> FaultRule {
     let effects = [Effect::CutPowerWhenSubmitted, Effect::CutPowerWhenDone];
     let rule = FaultRule::new(effects[random.below(2) as usize]).with_path_part(KEPT);
+    if random.chance(0.4) {
+        // Pages and headers of both copies are made stable one after the other.
+        let rule = rule.with_path_part("/kept/").with_kind(OperationKind::SyncFile);
+        return rule.nth(1 + random.below(4));
+    }
     rule.nth(1 + random.below(COPYING_OPERATIONS_MAX))
 }
 
