@@ -253,7 +253,7 @@ BUGS = (
         "        self.file.sync(self.context).await?;\n        let report",
         "        if !PLANTED {\n            self.file.sync(self.context).await?;\n        }\n        let report",
         "lives",
-        "jobs::copies::a_copy_is_whole_when_it_was_sealed_and_refused_when_not",
+        "jobs::copies::a_copy_gets_its_header_when_its_pages_are_stable",
     ),
     Bug(
         "a copy gets its header before the names of its log are stable",

@@ -12,7 +12,7 @@ use plimsoll_engine::jobs::copy::{Copied, Copy, seal};
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_io::{
     Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions,
-    NANOS_PER_SECOND, OperationKind, Purpose, Random,
+    NANOS_PER_SECOND, OperationKind, Purpose, Random, Stage,
 };
 
 use super::{slow_disk, work};
@@ -212,6 +212,32 @@ fn copies_of_two_databases_hold_what_was_committed_before_their_backup_began() {
     }
     let log_of_copy = disk.snapshot().into_keys().filter(|path| path.starts_with("keptlog"));
     assert!(log_of_copy.count() > 1, "its log lies beside it");
+}
+
+/// A header may reach the medium with what was written before it, or without: pages are stable
+/// first.
+#[test]
+fn a_copy_gets_its_header_when_its_pages_are_stable() {
+    let setup = two_databases();
+    let memory = MemoryOptions { trace_operations: 1_000_000, ..slow_disk() };
+    let disk = disk_for_copies(4, &setup, memory);
+    let done = Done::default();
+    let world = (setup, 4);
+    live(&disk, move |files, handle| busy_world(files, handle, world, done, Random::from_seed(4)));
+    let (mut volatile, mut headers) = (0, 0);
+    for entry in disk.trace().into_iter().filter(|entry| *entry.path == *copy_path(1)) {
+        let is_asked = entry.stage == Stage::Submitted;
+        match (entry.kind, entry.range) {
+            (OperationKind::Write, Some((offset, _))) if offset < 2 * 4096 => {
+                assert!(!is_asked || volatile == 0, "{volatile} pages are not stable yet");
+                headers += u32::from(is_asked);
+            }
+            (OperationKind::Write, _) => volatile += u32::from(is_asked),
+            (OperationKind::SyncFile, _) if !is_asked => volatile = 0,
+            _ => {}
+        }
+    }
+    assert_eq!(headers, 2, "two copies of the header are written");
 }
 
 /// Nothing is written over, whatever stands in the way of a copy stays, and sessions do not notice.
