@@ -29,10 +29,14 @@ def verify(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A prepared database of 64 MiB."""
-    home = tmp_path_factory.mktemp("verify")
+    return prepared(tmp_path_factory.mktemp("verify"))
+
+
+def prepared(home: Path, seed: int = 1) -> Path:
+    """A database of 64 MiB in a folder of its own."""
     plan = home / "plan.toml"
     plan.write_text(
-        'kind = "plan"\nschema_version = 1\n'
+        f'kind = "plan"\nschema_version = 1\nseed = {seed}\n'
         f'[[target]]\nname = "disk"\npath = "{home}"\n'
         '[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
     )
@@ -63,19 +67,12 @@ def test_a_flush_map_of_another_database_is_called_so(database: Path, tmp_path: 
     """It lay beside the database and was named, too; the advice was to name it."""
     other = tmp_path / "other"
     other.mkdir()
-    plan = tmp_path / "plan.toml"
-    plan.write_text(
-        'kind = "plan"\nschema_version = 1\nseed = 2\n'
-        f'[[target]]\nname = "disk"\npath = "{other}"\n'
-        '[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
-    )
-    command = [*PLIMSOLL, "prepare", str(plan), "--yes", "--quiet", "--out", str(tmp_path / "run")]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    map_of_other = prepared(other, seed=2).with_suffix(".jfm")
     mixed = tmp_path / "mixed"
     mixed.mkdir()
     shutil.copy(database, mixed)
     assert "name its .jfm, too" in verify(mixed).stdout
-    shutil.copy(other / "one/database001.jfm", mixed)
+    shutil.copy(map_of_other, mixed)
     words = "database001.jfm beside it belongs to another database; name its own"
     assert words in verify(mixed).stdout
     words = "database001.jfm beside it is damaged or belongs to another database; name its own"

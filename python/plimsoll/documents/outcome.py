@@ -49,10 +49,9 @@ class DatabaseState(Document):
     records_ever: int
 
 
-class ChecksumResult(Document):
-    """A checksum pass over one database."""
+class ChecksumReport(Document):
+    """What reading every page of a database found."""
 
-    instance: int
     database: int
     path: str
     pages_seen: int
@@ -61,6 +60,12 @@ class ChecksumResult(Document):
     wrong_page_number: int
     uninitialized: int
     reasons: Sequence[str] = ()
+
+
+class ChecksumResult(ChecksumReport):
+    """A checksum pass over one database."""
+
+    instance: int
     seconds: float
     mib_per_s: float
 
@@ -92,18 +97,10 @@ class KeptLog(Document):
     seconds: float
 
 
-class RestoredDatabase(Document):
+class RestoredDatabase(ChecksumReport):
     """A database of a backup that was restored, and its pages."""
 
-    database: int
     records_ever: int
-    path: str
-    pages_seen: int
-    bad: int
-    correctable: int
-    wrong_page_number: int
-    uninitialized: int
-    reasons: Sequence[str] = ()
 
 
 class AuditReport(Document):
@@ -380,13 +377,11 @@ class ArrayReport(Document):
     stages: Sequence[StageUse] = ()
 
 
-class AuditResult(Document):
+class AuditResult(AuditReport):
     """Whether an instance holds what was done to it."""
 
     instance: int
     seconds: float
-    counts: Mapping[str, int]
-    findings: Sequence[str]
 
 
 class LoadStageOutcome(Document):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from plimsoll import settings
 from plimsoll.documents.backup_figures import RestoreFigures
 from plimsoll.documents.phase_actions import Restore
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
-from plimsoll.documents.verdict import Check, Status
+from plimsoll.documents.verdict import Check
+from plimsoll.verdict.audits import findings_check
 
 
 def restored_checks(plan: Plan, summary: Summary) -> list[Check]:
@@ -19,28 +19,17 @@ def restored_checks(plan: Plan, summary: Summary) -> list[Check]:
 
 
 def _check(instance: str, found: RestoreFigures | None) -> Check:
-    rule = settings.single_rule("backup_restored")
-    status: Status
-    if found is None:
-        status, reason = "not_evaluated", "its backup was not restored"
-    elif found.findings:
-        status, reason = "fail", "; ".join(found.findings)
-    else:
-        status = "pass"
-        reason = (
-            f"{found.logs_count} logs were replayed in {found.recovery_seconds:.1f} s, and all "
-            f"{found.pages_count:,} pages are sound"
-        )
-    return Check(
-        name="backup_restored",
-        title=rule["title"],
-        scope=instance,
+    told = (
+        "its backup was not restored"
+        if found is None
+        else f"{found.logs_count} logs were replayed in {found.recovery_seconds:.1f} s, and all "
+        f"{found.pages_count:,} pages are sound"
+    )
+    return findings_check(
+        "backup_restored",
         metric="restore",
         statistic="findings",
-        measured=None if found is None else len(found.findings),
-        limit=0,
-        unit="findings",
-        status=status,
-        reason=reason,
-        source=rule["source"],
+        scope=instance,
+        findings=None if found is None else found.findings,
+        otherwise=told,
     )

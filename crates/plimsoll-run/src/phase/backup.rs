@@ -2,6 +2,7 @@
 //! verified, because a copy of damage is no copy. Transactions may go on meanwhile. Without a place
 //! for copies nothing is kept: that is the rate at which a backup could be taken.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_engine::jobs::backup::{Backup, BackupReport};
@@ -66,16 +67,13 @@ pub async fn act(
         }
     }
     let mut result = PhaseResult::default();
-    let mut copies: Vec<(usize, Vec<Copied>)> = Vec::new();
+    let mut copies: BTreeMap<usize, Vec<Copied>> = BTreeMap::new();
     let mut first_error: Option<RunError> = None;
     for (number, task) in tasks {
         match task.await {
             Ok((backup, copied)) => {
                 result.backups.push(backup);
-                match copies.last_mut() {
-                    Some((last, of_instance)) if *last == number => of_instance.extend(copied),
-                    _ => copies.push((number, copied.into_iter().collect())),
-                }
+                copies.entry(number).or_default().extend(copied);
             }
             Err(error) => {
                 first_error.get_or_insert(error);
