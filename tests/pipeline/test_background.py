@@ -80,7 +80,7 @@ def test_a_killed_run_is_told_from_a_running_one(tmp_path: Path) -> None:
     started = performance(tmp_path, "--minutes", "5", "--detach")
     process = int(re.findall(r"process (\d+)", started.stdout)[0])
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (tmp_path / "run" / folder.PROGRESS).exists():
+    while time.monotonic() < deadline and not folder.read_events(tmp_path / "run"):
         time.sleep(0.1)
     os.kill(process, signal.SIGKILL)
     time.sleep(0.5)
