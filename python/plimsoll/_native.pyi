@@ -34,6 +34,15 @@ class Run:
     def stop(self) -> None:
         """Ask for a clean stop; returns at once."""
 
+    def hold_writes(self, longest_s: float) -> None:
+        """Hold all writes of a run that can, at most so long; returns at once."""
+
+    def holds_writes(self) -> bool:
+        """Whether all writes are held and none is under way."""
+
+    def release_writes(self) -> bool:
+        """Let the writes go on; whether they were held up to now."""
+
     def outcome(self) -> str:
         """How the run ended, as JSON; waits for the end."""
 

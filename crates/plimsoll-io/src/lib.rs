@@ -17,6 +17,7 @@ mod disk;
 mod error;
 mod executor;
 mod file;
+mod held;
 mod host;
 mod kind;
 mod libaio;
@@ -51,6 +52,7 @@ pub use executor::{
     Executor, ExecutorStatistics, Handle, Inbox, InboxSender, JoinHandle, Stalled, inbox,
 };
 pub use file::{File, Files};
+pub use held::{Held, WriteHold};
 pub use host::{
     BlockDevice, CpuTicks, DeviceTotals, HostFiles, HostTotals, MemoryState, NetworkTotals,
     PagingTotals, PressureTotals, ProcessTotals, SystemTotals, read_text,

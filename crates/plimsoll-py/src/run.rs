@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use plimsoll_measure::{Row, column_buffers};
 use plimsoll_run::{
-    Event, Output, RunError, RunOutcome, RunSpec, RunWatch, StopSignal, execute_live,
+    Event, Output, RunError, RunOutcome, RunSpec, RunWatch, StopSignal, WriteHold, execute_held,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -29,6 +29,7 @@ pub(crate) const WAKE_EVERY: Duration = Duration::from_millis(50);
 #[pyclass(frozen)]
 pub struct Run {
     stop: StopSignal,
+    hold: WriteHold,
     samples: Mutex<Receiver<Vec<Row>>>,
     events: Mutex<Receiver<Event>>,
     state: Mutex<State>,
@@ -51,20 +52,22 @@ impl Run {
         let (events, event_lines) = channel();
         let stop = StopSignal::default();
         let output = Output { samples, events };
-        let signal = stop.clone();
+        let hold = WriteHold::default();
+        let (signal, held) = (stop.clone(), hold.clone());
         let watch = RunWatch::of(&spec, stop.clone());
         let (ending, ended) = sync_channel(1);
         std::thread::Builder::new()
             .name("plimsoll-run".into())
             .spawn(move || {
                 // The receiver is gone when the interpreter has dropped the run.
-                let _ = ending.send(execute_live(spec, output, signal));
+                let _ = ending.send(execute_held(spec, output, signal, held));
             })
             .map_err(|error| {
                 PlimsollError::new_err(format!("no thread could be started for the run: {error}"))
             })?;
         Ok(Run {
             stop,
+            hold,
             samples: Mutex::new(sample_rows),
             events: Mutex::new(event_lines),
             state: Mutex::new(State { ended, watch, reported: Vec::new(), result: None }),
@@ -113,6 +116,23 @@ impl Run {
     /// Asks for a clean stop; returns at once.
     fn stop(&self) {
         self.stop.stop();
+    }
+
+    /// Holds all writes of a run whose spec says that they can be held, for `longest_s` at most;
+    /// returns at once.
+    fn hold_writes(&self, longest_s: f64) {
+        let longest = Duration::try_from_secs_f64(longest_s.max(0.0)).unwrap_or(Duration::MAX);
+        self.hold.hold(longest);
+    }
+
+    /// Whether all writes are held now and none is under way.
+    fn holds_writes(&self) -> bool {
+        self.hold.holds()
+    }
+
+    /// Lets the writes go on; whether they were held up to now.
+    fn release_writes(&self) -> bool {
+        self.hold.release()
     }
 
     /// How the run ended, as JSON; waits for the end.

@@ -45,7 +45,7 @@ pub use events::{Event, Level};
 pub use families::built_in;
 pub use family::{BackendSchemas, ChecksumReads, Families, Family};
 pub use host::InstanceDevices;
-pub use live::execute_live;
+pub use live::{execute_held, execute_live};
 pub use load::{Book, Drive, Label, LoadInstance, LoadStart, Pair, RunningLoad, Service};
 pub use mail::MailFamily;
 pub use modelled::execute_modelled;
@@ -55,7 +55,7 @@ pub use outcome::{
     RunOutcome, SearchEnd, SearchResult, SearchStep, ThreadOutcome,
 };
 pub use phase::steadiness;
-pub use plimsoll_io::StopSignal;
+pub use plimsoll_io::{StopSignal, WriteHold};
 pub use recorder::{Key, PhaseFigures, Recorder};
 pub use records::{Records, prepared_database};
 pub use run::{execute, execute_for};

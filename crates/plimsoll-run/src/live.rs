@@ -3,7 +3,9 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Caching, Clock, DurableBy, MethodChoice, RealDisk, RealDiskOptions, StopSignal};
+use plimsoll_io::{
+    Caching, Clock, DurableBy, MethodChoice, RealDisk, RealDiskOptions, StopSignal, WriteHold,
+};
 
 use crate::RunError;
 use crate::context::Output;
@@ -34,11 +36,27 @@ fn durable_by(name: Option<&str>) -> Result<DurableBy, RunError> {
 /// When the way of doing I/O that was asked for does not exist here. All later errors are part of
 /// the outcome.
 pub fn execute_live(
-    mut spec: RunSpec,
+    spec: RunSpec,
     output: Output,
     stop: StopSignal,
 ) -> Result<RunOutcome, RunError> {
+    execute_held(spec, output, stop, WriteHold::default())
+}
+
+/// The same with a hold on all writes, where the spec says that they can be held.
+///
+/// # Errors
+/// As [`execute_live`].
+pub fn execute_held(
+    mut spec: RunSpec,
+    output: Output,
+    stop: StopSignal,
+    hold: WriteHold,
+) -> Result<RunOutcome, RunError> {
     if let Some(modelled) = spec.modelled.take() {
+        if spec.can_hold_writes == Some(true) {
+            return Err(RunError::Spec("a modelled array has no writes to hold".into()));
+        }
         return execute_modelled(&built_in(), spec, &modelled, output, stop);
     }
     let options = RealDiskOptions {
@@ -50,8 +68,10 @@ pub fn execute_live(
         destroy_serials: spec.destroy_serials.clone(),
         ..RealDiskOptions::default()
     };
+    let hold = spec.can_hold_writes.unwrap_or(false).then_some(hold);
     let open = move |_: usize, clock: Rc<Clock>| -> Result<Storage, RunError> {
-        Ok(Storage::on_ring(RealDisk::open(options.clone(), clock)?))
+        let disk = RealDisk::open(options.clone(), clock)?;
+        Ok(Storage { hold: hold.clone(), ..Storage::on_ring(disk) })
     };
     if spec.threads_count() > 1 {
         return execute_on_threads(built_in, spec, open, output, &stop);

@@ -72,6 +72,7 @@ pub fn execute_modelled(
         faults: RefCell::new(modelled.faults_while_measuring.clone()),
     };
     let storage = Storage {
+        hold: None,
         ring: None,
         watch: Some(Rc::new(watched)),
         processors: Processors::new(modelled.processor_count, modelled.transaction_processor_ns),

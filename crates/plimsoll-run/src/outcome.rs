@@ -163,13 +163,31 @@ pub struct RestoreResult {
     /// What the application says of them; absent where it cannot be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditReport>,
+    /// Why a clone could not be opened; absent where it could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_opened: Option<String>,
 }
 
 impl RestoreResult {
+    /// Of copies that could not be opened.
+    pub(crate) fn not_opened(instance: usize, why: String) -> RestoreResult {
+        RestoreResult {
+            instance: instance as u32,
+            logs_count: 0,
+            rolled_back: 0,
+            recovery_seconds: 0.0,
+            seconds: 0.0,
+            databases: Vec::new(),
+            audit: None,
+            not_opened: Some(why),
+        }
+    }
+
     /// Pages that are bad, and findings of the application.
     pub fn bad(&self) -> u64 {
         let pages: u64 = self.databases.iter().map(|found| found.report.bad).sum();
-        pages + self.audit.as_ref().map_or(0, |audit| audit.findings.len() as u64)
+        let findings = self.audit.as_ref().map_or(0, |audit| audit.findings.len() as u64);
+        pages + findings + u64::from(self.not_opened.is_some())
     }
 }
 

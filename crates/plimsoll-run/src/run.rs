@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use plimsoll_io::{
-    Clock, CompletedIo, Disk, Executor, Files, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos,
-    Observer, Recorded, StopSignal, ThrottleLimits, Throttled,
+    Clock, CompletedIo, Disk, Executor, Files, Held, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
+    Nanos, Observer, Recorded, StopSignal, ThrottleLimits, Throttled,
 };
 
 use crate::RunError;
@@ -74,7 +74,7 @@ pub fn execute_shard(
     (output, stop): (Output, StopSignal),
     shard: Shard,
 ) -> RunOutcome {
-    let Storage { disk, ring, watch: array, processors } = storage;
+    let Storage { disk, ring, watch: array, hold, processors } = storage;
     let recorder = Rc::new(Recorder::with_metrics(families.metrics()));
     let watch = Rc::new(ErrorWatch::new(clock.clone(), recorder.clone(), output.clone()));
     let stalls = Rc::new(StallLog::new(waits_for_writes(&families, &spec)));
@@ -83,10 +83,15 @@ pub fn execute_shard(
     let host = (!clock.is_virtual()).then(|| Rc::new(HostWatch::start(&spec, shard.thread())));
     let devices = host.as_ref().map_or(Vec::new(), |host| host.devices(&spec));
     let throttled = throttle_to_plan_limits(&spec, &shard, recorded.clone(), &clock);
-    let executor = Executor::new(clock.clone(), throttled.clone());
+    let top: Rc<dyn Disk> = match hold {
+        // The wait lies above the recorder, too.
+        Some(hold) => Rc::new(Held::new(throttled, clock.clone(), hold, stop.clone())),
+        None => throttled,
+    };
+    let executor = Executor::new(clock.clone(), top.clone());
     let (record, hung_after_ms) = (recorded.clone(), spec.hung_after_ms);
     let run = RunContext {
-        files: Files::new(throttled.clone()),
+        files: Files::new(top.clone()),
         disk: recorded,
         network: Rc::new(RunNetwork::new(ring)),
         handle: executor.handle(),
@@ -107,7 +112,7 @@ pub fn execute_shard(
     };
     progress.anchors.push(clock.anchor().into());
     // Asked at the end, because a disk learns of fallbacks when files are opened.
-    let facts = throttled.facts();
+    let facts = top.facts();
     if is_stuck(&record, &clock, hung_after_ms) {
         // Taking a disk down waits for what is under way. This one is left to the end of the
         // process, and its I/O to the kernel.

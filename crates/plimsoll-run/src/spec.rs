@@ -46,6 +46,8 @@ pub struct RunSpec {
     pub max_iops: Option<f64>,
     /// MiB the run reads and writes at most in a second.
     pub max_mib_per_s: Option<f64>,
+    /// Whether writes can be held, for snapshots; absent: no.
+    pub can_hold_writes: Option<bool>,
     /// Threads that carry the instances, each with its own executor; absent: one.
     #[schemars(range(min = 1, max = 1024))]
     pub threads: Option<u32>,
@@ -254,8 +256,14 @@ pub enum PhaseAction {
     /// Reads every page of the open databases front to back, and keeps copies where a directory is
     /// named: those of an instance in `NAME/databases` there, their log in `NAME/logs`.
     Backup { read_bytes: u32, reads_in_flight: u32, to: Option<PathBuf> },
-    /// Opens the copies that a backup kept, which recovers them, closes them, and reads every page.
-    Restore { from: PathBuf, read_bytes: u32, reads_in_flight: u32 },
+    /// Opens copies of the databases, which recovers them, closes them, and reads every page: those
+    /// that a backup kept in `from`, or clones of the storage.
+    Restore {
+        from: Option<PathBuf>,
+        clones: Option<Vec<CloneSpec>>,
+        read_bytes: u32,
+        reads_in_flight: u32,
+    },
     /// Lets the workloads run until every instance has written so many generations of its log.
     GenerateLogs { logs_count: u32, timeout_s: f64 },
     /// Drops the open instances as a crash would and opens them again, which replays their log.
@@ -266,6 +274,24 @@ pub enum PhaseAction {
     Stop {},
     /// Reads every page and verifies its checksum.
     Checksum { read_bytes: u32, reads_in_flight: u32 },
+}
+
+/// Where a clone of some storage is.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CloneSpec {
+    /// The directory that was cloned.
+    pub of: PathBuf,
+    /// Where the clone of it is.
+    pub at: PathBuf,
+}
+
+impl CloneSpec {
+    /// Where the clone of a path is; nothing where the path was not cloned.
+    pub fn place_of(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.strip_prefix(&self.of).ok()?;
+        Some(if below.as_os_str().is_empty() { self.at.clone() } else { self.at.join(below) })
+    }
 }
 
 /// When a storage counts as steady.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use plimsoll_array::ArrayReport;
-use plimsoll_io::{Disk, RealDisk};
+use plimsoll_io::{Disk, RealDisk, WriteHold};
 
 use crate::processors::Processors;
 use crate::spec::PhaseAction;
@@ -16,6 +16,8 @@ pub struct Storage {
     pub ring: Option<Rc<RealDisk>>,
     /// Counts by phase, if the storage is modelled.
     pub watch: Option<Rc<dyn PhaseWatch>>,
+    /// What may hold its writes, if anything may.
+    pub hold: Option<WriteHold>,
     /// What the host charges for transactions.
     pub processors: Processors,
 }
@@ -23,7 +25,8 @@ pub struct Storage {
 impl Storage {
     /// A disk that cannot watch sockets and that nobody models.
     pub fn of(disk: Rc<dyn Disk>) -> Storage {
-        Storage { disk, ring: None, watch: None, processors: Processors::new(1, 0) }
+        let processors = Processors::new(1, 0);
+        Storage { disk, ring: None, watch: None, hold: None, processors }
     }
 
     /// A disk of this machine, whose ring watches sockets too.

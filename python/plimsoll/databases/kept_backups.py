@@ -34,6 +34,7 @@ def obstacles(run: RunSpec) -> list[str]:
             f"{place} is not there, so the backup in it cannot be restored; begin the run again"
             for phase in run.phases
             if isinstance(phase.action, Restore)
+            and phase.action.from_ is not None
             and not (place := Path(phase.action.from_)).is_dir()
         ]
     found = []
@@ -81,7 +82,11 @@ def end(run: RunSpec, outcome: Outcome) -> Path | None:
     actions = {phase.name: phase.action for phase in run.phases}
     for phase in outcome.phases:
         action = actions.get(phase.name)
-        if isinstance(action, Restore) and _is_sound(phase, run.our_instances):
+        if (
+            isinstance(action, Restore)
+            and action.from_ is not None
+            and _is_sound(phase, run.our_instances)
+        ):
             records = {
                 run.instances[found.instance].name: [item.records_ever for item in found.databases]
                 for found in phase.restores

@@ -46,7 +46,7 @@ class BackupTotal(Document):
 
 
 class RestoreFigures(Document):
-    """A backup of one instance that was kept, and restored."""
+    """A backup of one instance that was kept, or a clone of it, and restored."""
 
     instance: str
     kept_in: str

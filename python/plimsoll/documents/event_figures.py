@@ -66,7 +66,7 @@ class EventFigures(Document):
     """An event of a run as it was judged; seconds on the axis of the run's samples.
 
     `degraded` holds the latencies from `degraded_from_s` to `degraded_until_s`, where the plan
-    states limits for that time.
+    states limits for that time; `held_s` is how long all writes were held for it.
     """
 
     name: str
@@ -83,3 +83,4 @@ class EventFigures(Document):
     degraded_from_s: float | None = None
     degraded_until_s: float | None = None
     degraded: Sequence[DegradedFigures] = ()
+    held_s: float | None = None

@@ -120,10 +120,11 @@ class RestoreResult(Document):
     seconds: float
     databases: Sequence[RestoredDatabase]
     audit: AuditReport | None = None
+    not_opened: str | None = None
 
     def findings(self) -> list[str]:
         """What is wrong with the copies, in sentences."""
-        found = []
+        found = [] if self.not_opened is None else [self.not_opened]
         for item in self.databases:
             bad = item.bad + item.correctable + item.wrong_page_number
             if bad:

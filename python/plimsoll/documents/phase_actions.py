@@ -68,11 +68,21 @@ class Backup(Document):
     to: str | None = None
 
 
+class CloneOf(Document):
+    """Where a clone of a directory is, made by a snapshot of the storage."""
+
+    of: str
+    at: str
+
+
 class Restore(Document):
-    """Opens the copies that a backup kept, recovers and closes them, and reads every page."""
+    """Opens copies of the databases, recovers and closes them, and reads every page: those that a
+    backup kept in `from`, or clones of the storage.
+    """
 
     kind: Literal["restore"]
-    from_: str
+    from_: str | None = None
+    clones: Sequence[CloneOf] | None = None
     read_bytes: int
     reads_in_flight: int
 

@@ -511,6 +511,7 @@ class RunSpec(Document):
     durable_writes: str | None = None
     max_iops: float | None = None
     max_mib_per_s: float | None = None
+    can_hold_writes: bool | None = None
     threads: int | None = None
     pin: bool | None = None
     destroy_serials: Sequence[str] = ()

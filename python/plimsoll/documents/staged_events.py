@@ -53,6 +53,8 @@ class EventPlan(Document):
         confirm_file: who touches this file has done it; a file in the run folder, or Enter, if
             null.
         action: the ready action.
+        hold_s_max: how long all writes are held at most while its command runs; not at all if null.
+        undo_in: the later phase at whose end it is undone; its own if null.
     """
 
     name: str
@@ -70,6 +72,8 @@ class EventPlan(Document):
     manual_undo: str | None = None
     confirm_file: str | None = None
     action: ReadyAction | None = None
+    hold_s_max: float | None = None
+    undo_in: str | None = None
 
     @property
     def is_undone(self) -> bool:
@@ -101,6 +105,7 @@ class StagedEvent(Document):
         undo_output: what the undo wrote, at most 64 KiB.
         error: what went wrong, in a sentence; null if nothing did.
         judge: what it is judged by.
+        held_s: how long all writes were held for it; null where they were not.
     """
 
     name: str
@@ -118,6 +123,7 @@ class StagedEvent(Document):
     undo_output: str | None
     error: str | None
     judge: EventLimits
+    held_s: float | None = None
 
 
 class StagedEventsFile(Document):

@@ -147,6 +147,8 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         mistakes_of_threads(run, collector)
     staged = events.completed(plan, run.phases, collector, modelled=array is not None)
     array = None if array is None else events.with_faults(array, plan, collector)
+    if any(event.hold_s_max is not None for event in staged):
+        run = run.replace(can_hold_writes=True)
     loads.mistakes_of_phases(plan, run.workloads, collector)
     run = run.replace(instances=shared_pages.share_leaves(plan, run.instances, collector))
     names = [str(item["name"]) for item in plan["host"]]

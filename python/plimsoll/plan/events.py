@@ -27,12 +27,16 @@ from plimsoll.documents.array_sheet import ArraySheet, FaultSheet
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.ready_actions import ReadyAction
 from plimsoll.documents.staged_events import EventLimits, EventPlan
-from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Table, Text
+from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Text
 from plimsoll.plan.actions import ACTION_FIELDS, action_of
+from plimsoll.workloads.mail.fields import SERVER_BACKENDS
+from plimsoll.workloads.store.fields import CLIENT_BACKENDS
 
 TIMEOUT_S = 60.0
 #: Somebody has to walk to the rack.
 MANUAL_TIMEOUT_S = 600.0
+#: As long as a Volume Shadow Copy provider may keep writes waiting.
+HOLD_S_MAX = 10.0
 #: Each has a thread of its own.
 EVENTS_MAX = 64
 #: What mends a modelled fault; the others mend themselves or stay.
@@ -87,6 +91,15 @@ EVENT_FIELDS = {
         "a terminal needs it",
     ),
     **ACTION_FIELDS,
+    "hold_writes": Field(
+        Flag(),
+        meaning="hold all writes of the run while `command` takes a snapshot; `undo` removes it, "
+        "at the end of a phase of kind restore that names clones, where there is one",
+    ),
+    "hold_s_max": Field(
+        Number(0.1, 60),
+        meaning=f"how long they are held at most; {HOLD_S_MAX:g} if left out",
+    ),
     "do": Field(
         Text(tuple(KINDS)), meaning="on a modelled array, in the place of `command`: what breaks"
     ),
@@ -165,8 +178,57 @@ def completed(
             _of_real(given, index, collector)
         targets = [str(target["name"]) for target in plan["target"] or []]
         action = action_of(given, targets, ("event", index), collector)
-        found.append(_completed(given, wanted, None if modelled else action, modelled=modelled))
+        event = _completed(given, wanted, None if modelled else action, modelled=modelled)
+        found.append(_with_hold(event, given, plan, phases, index, collector))
     return found
+
+
+def _with_hold(
+    event: EventPlan,
+    given: Given,
+    plan: Given,
+    phases: Sequence[phase_actions.PhaseSpec],
+    index: int,
+    collector: Collector,
+) -> EventPlan:
+    """An event that holds writes, and keeps what it makes for the phase that opens clones."""
+    if not given["hold_writes"]:
+        if given["hold_s_max"] is not None:
+            hint = "write hold_writes = true"
+            collector.add(
+                ("event", index, "hold_s_max"), "means nothing without `hold_writes`", hint
+            )
+        return event
+    where = ("event", index, "hold_writes")
+    if event.kind != "command" or not event.command:
+        hint = "write the program that takes the snapshot, or leave hold_writes out"
+        collector.add(where, "means nothing without `command`", hint)
+    for instance in plan["instance"] or []:
+        if instance["backend"] in (*CLIENT_BACKENDS, *SERVER_BACKENDS):
+            text = "holds writes, but those of a server are not ours to hold"
+            collector.add(where, text, "leave it out, and let the command freeze the server")
+    if len([host["name"] for host in plan["host"] or []]) > 1:
+        text = "holds writes, but those of other hosts go on"
+        collector.add(where, text, "take the snapshot in a plan of one host")
+    names = [phase.name for phase in phases]
+    own = names.index(event.phase) if event.phase in names else 0
+    opening = [phase.name for phase in phases[own + 1 :] if opens_clones(phase)]
+    if opening and event.undo_after_s is not None:
+        collector.add(
+            ("event", index, "undo_after_s"),
+            f"removes the snapshot before {opening[0]} has opened the clones",
+            "leave it out: it is undone at the end of that phase",
+        )
+    return event.replace(
+        hold_s_max=float(given["hold_s_max"] or HOLD_S_MAX),
+        undo_in=opening[0] if opening else ABSENT,
+    )
+
+
+def opens_clones(phase: phase_actions.PhaseSpec) -> bool:
+    """Whether a phase opens what a snapshot made."""
+    action = phase.action
+    return isinstance(action, phase_actions.Restore) and action.clones is not None
 
 
 def _completed(

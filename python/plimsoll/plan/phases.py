@@ -11,7 +11,7 @@ from plimsoll import settings
 from plimsoll.documents import phase_actions
 from plimsoll.documents.document import ABSENT
 from plimsoll.host.block_devices import is_device
-from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Text
+from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Tables, Text
 from plimsoll.workloads.families import family_of
 from plimsoll.workloads.store.fields import CLIENT_BACKENDS
 
@@ -24,7 +24,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "search": ("duration_s", "workloads"),
     "measure": ("duration_s", "workloads"),
     "backup": ("read_kib", "reads_in_flight", "workloads", "to"),
-    "restore": ("read_kib", "reads_in_flight"),
+    "restore": ("read_kib", "reads_in_flight", "clones"),
     "generate_logs": ("logs", "timeout_s", "workloads"),
     "recover": (),
     "audit": (),
@@ -35,6 +35,11 @@ KEYS: dict[str, tuple[str, ...]] = {
 _ENGINE_KINDS = ("backup", "restore", "generate_logs", "recover")
 #: Phases that workloads run in when nothing is said of them, and those they may run in.
 _LOADED_KINDS = ("warm_up", "precondition", "soak", "search", *settings.MEASURED_KINDS)
+
+CLONE_FIELDS = {
+    "of": Field(Text(), required=True, meaning="the directory that was cloned, as /data"),
+    "at": Field(Text(), required=True, meaning="where its clone is, as /mnt/snapshot"),
+}
 
 PHASE_FIELDS = {
     "name": Field(Text(), meaning="what to call the phase; its kind if left out"),
@@ -82,6 +87,11 @@ PHASE_FIELDS = {
         Text(),
         meaning="folder, absent or empty, in which a backup is kept; a phase of kind restore after "
         "it proves that it is one",
+    ),
+    "clones": Field(
+        Tables(CLONE_FIELDS),
+        meaning="in a phase of kind restore: where an event that holds writes has put clones of "
+        'the storage: [{ of = "/data", at = "/mnt/snapshot" }]',
     ),
 }
 
@@ -184,15 +194,17 @@ def _check_kept(index: int, given: Given, plan: Given, collector: Collector) -> 
     """A backup that is kept must be restored, and only a kept one can be."""
     kind, phases = given["kind"], plan["phase"] or []
     kept = [place for place, phase in enumerate(phases) if phase["to"] is not None]
-    if kind == "restore" and not any(place < index for place in kept):
-        hint = 'write to = "FOLDER" in a phase of kind backup before it, or leave it out'
+    if kind == "restore" and given["clones"] is not None:
+        _check_clones(index, given["clones"], plan, collector)
+    elif kind == "restore" and not any(place < index for place in kept):
+        hint = 'write to = "FOLDER" in a phase of kind backup before it, or clones, or leave it out'
         collector.add(("phase", index, "kind"), "is restore, but no backup is kept", hint)
     if kind != "backup" or given["to"] is None:
         return
     where = ("phase", index, "to")
     if kept[0] < index:
         collector.add(where, "keeps a second backup", "keep one in each plan")
-    if not any(phase["kind"] == "restore" for phase in phases[index:]):
+    if not any(phase["kind"] == "restore" and phase["clones"] is None for phase in phases[index:]):
         hint = "add a phase of kind restore after it, or after stop"
         collector.add(where, "keeps a backup that no phase restores", hint)
     for instance in plan["instance"] or []:
@@ -208,6 +220,57 @@ def _check_kept(index: int, given: Given, plan: Given, collector: Collector) -> 
             collector.add(where, "keeps a backup of a modelled array, where nothing is real", hint)
         elif target["path"] and is_device(Path(target["path"])):
             collector.add(where, "keeps a backup of a block device, which has no files", hint)
+
+
+def _check_clones(index: int, clones: Sequence[Given], plan: Given, collector: Collector) -> None:
+    """Clones are of what a target holds, lie elsewhere, and are made by an event of the plan."""
+    where = ("phase", index, "clones")
+    holding = [event for event in plan["event"] or [] if event["hold_writes"]]
+    if not holding:
+        hint = "add an [[event]] with hold_writes = true and the command that takes the snapshot"
+        collector.add(where, "are opened, but no event takes a snapshot", hint)
+    names = [phase["name"] or phase["kind"] for phase in plan["phase"] or []]
+    for event in holding:
+        if event["phase"] in names[index:]:
+            hint = "stage it in a phase before this one"
+            collector.add(where, "are opened before their snapshot is taken", hint)
+    for instance in plan["instance"] or []:
+        if family_of(instance["backend"]) == "mail":
+            hint = "open clones of records and stores"
+            collector.add(where, "are opened, but mailboxes and queue have logs of their own", hint)
+    for place, clone in enumerate(clones):
+        _check_clone((*where, place), clone, plan, collector)
+    for target in plan["target"] or []:
+        if target["modelled"] is not None:
+            collector.add(where, "are of a modelled array, where nothing is real", "leave them out")
+        elif target["path"] and is_device(Path(target["path"])):
+            collector.add(where, "are of a block device, which has no files", "leave them out")
+        elif target["path"] and not any(
+            _inside(target["path"], clone["of"]) for clone in clones if clone["of"]
+        ):
+            hint = f'name the mount point that holds it: {{ of = "{target["path"]}", at = "..." }}'
+            collector.add(where, f"hold no clone of target {target['name']}", hint)
+
+
+def _check_clone(
+    where: tuple[str | int, ...], clone: Given, plan: Given, collector: Collector
+) -> None:
+    if not clone["of"] or not clone["at"]:
+        return
+    for target in plan["target"] or []:
+        if not target["path"]:
+            continue
+        if _inside(clone["at"], target["path"]) or _inside(target["path"], clone["at"]):
+            collector.add(
+                (*where, "at"),
+                f"overlaps target {target['name']}: {target['path']}",
+                "let the snapshot be mounted elsewhere: what lies there is opened and recovered",
+            )
+
+
+def _inside(path: str, folder: str) -> bool:
+    inner, outer = (Path(item).expanduser().absolute().resolve() for item in (path, folder))
+    return inner.is_relative_to(outer)
 
 
 def _kept_before(phases: Sequence[phase_actions.PhaseSpec]) -> str:
@@ -257,6 +320,10 @@ def _of_kinds(kinds: Sequence[str], durations: Mapping[str, float]) -> list[Give
     ]
 
 
+def _whole_path(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
+
+
 def _action(kind: str, given: Given, kept: str) -> phase_actions.PhaseAction:
     def value(key: str, default: Any) -> Any:
         return default if given[key] is None else given[key]
@@ -302,14 +369,20 @@ def _action(kind: str, given: Given, kept: str) -> phase_actions.PhaseAction:
                 kind=kind,
                 read_bytes=value("read_kib", settings.BACKUP_READ_KIB) * 1024,
                 reads_in_flight=value("reads_in_flight", settings.BACKUP_READS_IN_FLIGHT),
-                to=ABSENT
-                if given["to"] is None
-                else str(Path(given["to"]).expanduser().absolute()),
+                to=ABSENT if given["to"] is None else _whole_path(given["to"]),
             )
         case "restore":
             return phase_actions.Restore(
                 kind=kind,
-                from_=kept,
+                from_=ABSENT if given["clones"] is not None else kept,
+                clones=ABSENT
+                if given["clones"] is None
+                else [
+                    phase_actions.CloneOf(
+                        of=_whole_path(clone["of"] or "/"), at=_whole_path(clone["at"] or "/")
+                    )
+                    for clone in given["clones"]
+                ],
                 read_bytes=value("read_kib", settings.CHECKSUM_READ_KIB) * 1024,
                 reads_in_flight=value("reads_in_flight", settings.CHECKSUM_READS_IN_FLIGHT),
             )

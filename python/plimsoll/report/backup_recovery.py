@@ -99,7 +99,7 @@ def _restored(summary: Summary) -> list[Table]:
         "Bad",
     ]
     note = (
-        "The copies were opened with the log kept next to them, recovered, closed, and every page "
+        "The copies were opened with the log next to them, recovered, closed, and every page "
         "read. Taken back are transactions that were under way; both times begin with the opening."
     )
     title = "Backup restored"

@@ -110,6 +110,7 @@ def _servers(summary: Summary) -> Table:
 
 
 def _events(events: Sequence[EventFigures]) -> Table:
+    any_held = any(event.held_s is not None for event in events)
     rows: list[list[Any]] = [
         [
             event.name,
@@ -118,11 +119,16 @@ def _events(events: Sequence[EventFigures]) -> Table:
             event.undone_s,
             {True: "yes", False: "no", None: "not asked"}[event.is_proved],
             event.io_errors,
+            *([event.held_s] if any_held else []),
             event.problem,
         ]
         for event in events
     ]
-    headings = ["Event", "Kind", "Began, s", "Undone, s", "Proved", "I/O errors", "Problem"]
+    headings = [
+        *("Event", "Kind", "Began, s", "Undone, s", "Proved", "I/O errors"),
+        *(["Writes held, s"] if any_held else []),
+        "Problem",
+    ]
     return Table(
         "Events", headings, rows, "Seconds since the run began, on the axis of samples and charts."
     )

@@ -9,6 +9,7 @@ has been seen to disagree with its bytes by a factor of two.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from plimsoll.documents.backup_figures import (
     BackupFigures,
@@ -19,6 +20,7 @@ from plimsoll.documents.backup_figures import (
 from plimsoll.documents.outcome import Outcome, RecoveryResult
 from plimsoll.documents.phase_actions import Restore
 from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import EngineInstance
 from plimsoll.documents.summary import AnySummary
 from plimsoll.files.parquet import Query, Row
 
@@ -102,21 +104,39 @@ def restores(plan: Plan, outcome: Outcome) -> list[RestoreFigures]:
                 for backup in earlier.backups
                 if backup.instance == item.instance and backup.kept_at is not None
             ]
+            instance = plan.run.instances[item.instance]
+            pages_count = sum(database.pages_seen for database in item.databases)
             found.append(
                 RestoreFigures(
-                    instance=plan.run.instances[item.instance].name,
-                    kept_in=action.from_,
-                    bytes=sum(backup.bytes for backup in kept),
+                    instance=instance.name,
+                    kept_in=_place_of(action, instance.directory),
+                    bytes=sum(backup.bytes for backup in kept)
+                    or pages_count
+                    * (instance.page_bytes if isinstance(instance, EngineInstance) else 0),
                     databases_count=len(item.databases),
                     logs_count=item.logs_count,
                     rolled_back=item.rolled_back,
                     recovery_seconds=item.recovery_seconds,
                     seconds=item.seconds,
-                    pages_count=sum(database.pages_seen for database in item.databases),
+                    pages_count=pages_count,
                     findings=item.findings(),
                 )
             )
     return found
+
+
+def _place_of(action: Restore, directory: str) -> str:
+    """Where the copies are: the folder of the backup, or the clone of a directory."""
+    if action.clones is None:
+        return action.from_ or ""
+    nearest = max(
+        (clone for clone in action.clones if Path(directory).is_relative_to(clone.of)),
+        key=lambda clone: len(Path(clone.of).parts),
+        default=None,
+    )
+    if nearest is None:
+        return ""
+    return str(Path(nearest.at) / Path(directory).relative_to(nearest.of))
 
 
 def recoveries(query: Query, plan: Plan, outcome: Outcome) -> list[RecoveryFigures]:
@@ -217,7 +237,7 @@ def _restored_in_words(restored: Sequence[RestoreFigures]) -> list[str]:
     copies = "1 database" if databases == 1 else f"{databases} databases"
     longest_s = max(item.recovery_seconds for item in restored)
     return [
-        f"backup of {copies} restored from {restored[0].kept_in}: "
+        f"copy of {copies} restored from {restored[0].kept_in}: "
         f"{sum(item.logs_count for item in restored)} logs replayed in {longest_s:.1f} s, {judged}"
     ]
 

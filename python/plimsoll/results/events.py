@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from plimsoll.documents.document import ABSENT
 from plimsoll.documents.event import read_events
 from plimsoll.documents.event_figures import EventFigures, LoadResponse, SeenResponse
 from plimsoll.documents.outcome import Outcome
@@ -470,6 +471,7 @@ def _figures(event: StagedEvent) -> EventFigures:
         io_errors=0,
         judge=event.judge,
         loads=(),
+        held_s=ABSENT if event.held_s is None else event.held_s,
     )
 
 
@@ -479,6 +481,8 @@ def in_words(figures: Sequence[EventFigures]) -> list[str]:
     for event in figures:
         if event.problem is not None:
             lines.append(f"event {event.name}: {event.problem}")
+        if event.held_s is not None:
+            lines.append(f"event {event.name}: all writes were held for {event.held_s:.2f} s")
         lines += [
             f"event {event.name}, {load.workload}: {response_in_words(load)}"
             for load in event.loads

@@ -132,7 +132,7 @@ def run_plan(
                     drives.look()
                     return hearing.sample(table)
 
-                stage = Stage(plan.events, run_folder, targets_of(plan))
+                stage = Stage(plan.events, run_folder, targets_of(plan), run)
                 _follow(
                     plan,
                     run,

@@ -21,8 +21,25 @@ from plimsoll.run.pending_undo import PendingUndo, pending_of
 from plimsoll.run.steps import carry_out_steps
 
 _LOOK_EVERY_S = 0.1
+_HOLD_LOOK_EVERY_S = 0.002
 #: File systems stamp with a clock that stands still between two ticks.
 _CLOCK_STEP_NS = 20_000_000
+
+
+class HoldableWrites(Protocol):
+    """The writes of a run, as `plimsoll._native.Run` lets them be held."""
+
+    def hold_writes(self, longest_s: float) -> None:
+        """Hold them, at most so long."""
+        ...
+
+    def holds_writes(self) -> bool:
+        """Whether all are held."""
+        ...
+
+    def release_writes(self) -> bool:
+        """Let them go on; whether all were held up to now."""
+        ...
 
 
 class ActStage(Protocol):
@@ -51,6 +68,11 @@ class ActStage(Protocol):
 
     def surroundings(self, event: EventPlan) -> Surroundings:
         """This machine and this run, as a ready action sees them."""
+        ...
+
+    @property
+    def writes(self) -> HoldableWrites:
+        """The writes of the run, which can be held."""
         ...
 
 
@@ -200,9 +222,47 @@ class Act:
     def _applies(self, steps: Prepared | None) -> bool:
         if self.plan.manual is not None:
             return self._asks(self.plan.manual, "")
+        if self.plan.hold_s_max is not None:
+            return self._applies_with_writes_held(self.plan.hold_s_max)
         if steps is None:
             return self._noted(self._carry_out(self.plan.command), "")
         return self._noted(self._step_by_step(steps.apply), "")
+
+    def _applies_with_writes_held(self, longest_s: float) -> bool:
+        """Carry out the command while nothing is written: what it copies is of one moment."""
+        writes, plan = self._stage.writes, self.plan
+        asked = time.monotonic()
+        writes.hold_writes(longest_s)
+        try:
+            while not writes.holds_writes():
+                if time.monotonic() - asked > longest_s or self._over.is_set():
+                    self._found["exit_code"] = None
+                    self._fails(
+                        "event_failed",
+                        f"was not applied: what was being written did not end within "
+                        f"{longest_s:g} s, so the writes could not be held; nothing was started",
+                    )
+                    return False
+                time.sleep(_HOLD_LOOK_EVERY_S)
+            begun = time.monotonic()
+            self._stage.say("info", "writes_held", plan.phase, f"event {plan.name}: writes held")
+            took = self._noted(self._carry_out(plan.command), "")
+            held_s = time.monotonic() - begun
+        finally:
+            was_held = writes.release_writes()
+        self._found["held_s"] = held_s
+        text = f"event {plan.name}: writes go on after {held_s:.2f} s"
+        self._stage.say("info", "writes_released", plan.phase, text)
+        if took and not was_held:
+            self._fails(
+                "event_failed",
+                f"is of no one moment: its command took {held_s:.1f} s, and writes are held at "
+                f"most {longest_s:g} s and only while the run goes on; let it be faster, or raise "
+                f"hold_s_max",
+            )
+        elif took and not plan.prove:
+            self._found["proved"] = True
+        return took and was_held
 
     def _prove(self, steps: Prepared | None) -> None:
         proofs = [] if steps is None else [self._step_by_step(steps.prove)]

@@ -20,7 +20,7 @@ from plimsoll.plan.actions import in_words
 from plimsoll.run.actions import ActionError, Surroundings, prepared
 from plimsoll.run.event_command import shown
 from plimsoll.run.pending_undo import PendingUndo, PendingUndos
-from plimsoll.run.staged_act import Act
+from plimsoll.run.staged_act import Act, HoldableWrites
 from plimsoll.run.steps import step_in_words
 from plimsoll.units import NS_PER_S
 from plimsoll.workloads.mail.fields import is_storage
@@ -34,12 +34,15 @@ class Stage:
         events: Sequence[EventPlan],
         run_folder: Path,
         targets: Mapping[str, str] | None = None,
+        writes: HoldableWrites | None = None,
     ) -> None:
+        self._writes = writes
         self._folder = run_folder
         self._targets = targets or {}
         self._undos = PendingUndos(run_folder)
         self._news: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._acts = [Act(event, self) for event in events]
+        self._phase: str | None = None
         self._last_s = 0.0
         self._offset_s = 0.0
 
@@ -72,8 +75,9 @@ class Stage:
         for act in self._acts:
             if act.plan.phase == event.phase:
                 act.begin(at_s)
-            else:
+            elif act.plan.undo_in in (None, self._phase):
                 act.end(at_s)
+        self._phase = event.phase
 
     def news(self) -> Iterator[Event]:
         """What there is to be said, for the log of the run."""
@@ -117,6 +121,12 @@ class Stage:
         return Surroundings(event=event.name, run_folder=self._folder, targets=self._targets)
 
     @property
+    def writes(self) -> HoldableWrites:
+        """The writes of the run, which can be held."""
+        assert self._writes is not None, "an event that holds writes is staged on a run"
+        return self._writes
+
+    @property
     def waits_for_person(self) -> bool:
         """Whether somebody is asked to do something."""
         return any(act.waits_for_person for act in self._acts)
@@ -156,8 +166,9 @@ def commands_in_words(
         if event.action is not None:
             lines.append(f"  {when}: {in_words(event.action)}")
             lines += [f"    {line}" for line in _steps_in_words(event, targets or {})]
+        held = f", with all writes held, at most {event.hold_s_max:g} s" if event.hold_s_max else ""
         for label, argv in (
-            ("runs", event.command),
+            (f"runs{held}", event.command),
             ("proves with", event.prove),
             ("undoes with", event.undo),
         ):

@@ -28,7 +28,7 @@ FAMILY_FACTS = {
     "homes_response": "For every workload on home folders that plans a rate.",
     "homes_achieved": "For every workload on home folders that plans a rate.",
     "mail_audit": "After the load, for every instance that is a mail server: phase audit.",
-    "backup_restored": "For every instance whose backup a plan keeps.",
+    "backup_restored": "For every instance whose backup a plan keeps, or whose clone it opens.",
     "stage_carried": "For every load whose rate goes through stages.",
     "store_audit": "After the load, for every instance that is a store: phase audit.",
     "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or "

@@ -1,4 +1,4 @@
-"""The check of a backup that was kept: whether it could be restored."""
+"""The check of a backup that was kept, or of a clone: whether it could be restored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plimsoll.verdict.audits import findings_check
 
 
 def restored_checks(plan: Plan, summary: Summary) -> list[Check]:
-    """One check for each instance whose backup was to be restored."""
+    """One check for each instance whose backup or clone was to be restored."""
     if not any(isinstance(phase.action, Restore) for phase in plan.run.phases):
         return []
     found = {item.instance: item for item in summary.restores}
@@ -20,7 +20,7 @@ def restored_checks(plan: Plan, summary: Summary) -> list[Check]:
 
 def _check(instance: str, found: RestoreFigures | None) -> Check:
     told = (
-        "its backup was not restored"
+        "no copy of it was restored"
         if found is None
         else f"{found.logs_count} logs were replayed in {found.recovery_seconds:.1f} s, and all "
         f"{found.pages_count:,} pages are sound"

@@ -4,6 +4,7 @@
 mod devices;
 mod executor_time;
 mod files;
+mod held;
 mod left_over;
 mod methods;
 mod place;

@@ -1,6 +1,7 @@
 //! The decorators of a disk: what they count and hold back, and that they keep the contract of the
 //! disk below.
 
+mod held;
 mod recorded;
 mod throttled;
 
