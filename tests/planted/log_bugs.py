@@ -48,8 +48,8 @@ BUGS = (
     Bug(
         "the reader takes lost log for the end of the log",
         "log/generation.rs",
-        "if flush > generation.flush + 1 && !is_shadow_of_end {",
-        "if !PLANTED && flush > generation.flush + 1 && !is_shadow_of_end {",
+        "if flushes_between(generation.flush, flush) > 1 && !is_shadow_of_end {",
+        "if !PLANTED && flushes_between(generation.flush, flush) > 1 && !is_shadow_of_end {",
         "logs",
         "log_stream::damage_before_a_later_flush_is_an_error_and_never_a_shorter_log",
     ),
@@ -213,5 +213,22 @@ BUGS = (
         "Some(named) if !PLANTED && named != header.generation =>",
         "lives",
         "wrong_names::who_meets_a_generation_under_the_number_of_another_is_told_which_file_it_is",
+    ),
+    Bug(
+        "a generation does not say what was attached when it began",
+        "log/attached.rs",
+        "&[IS_THERE, attached.len() as u8]",
+        "&[if PLANTED { 0 } else { IS_THERE }, attached.len() as u8]",
+        "lives",
+        "mixed_files::an_older_file_that_was_shut_down_is_refused_beside_newer_log_and_nothing_is_deleted",
+    ),
+    Bug(
+        "flushes are ordered as if their numbers never began again",
+        "log/generation.rs",
+        "    other.wrapping_sub(one).cast_signed()\n",
+        "    if PLANTED {\n        return (i64::from(other) - i64::from(one)).clamp(-9, 9) as i32;\n    }\n"
+        "    other.wrapping_sub(one).cast_signed()\n",
+        "lives",
+        "killed::the_numbers_of_flushes_begin_again_and_every_torn_flush_is_told_from_lost_log",
     ),
 )

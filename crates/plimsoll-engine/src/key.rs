@@ -48,6 +48,9 @@ pub enum KeyError {
     /// Text outside ASCII, whose order depends on Windows' tables.
     #[error("text in a key must be ASCII")]
     NotAscii,
+    /// Text with a zero byte, which is where text ends in a key: other text would have its key.
+    #[error("text in a key must not hold a zero byte; leave it out, or use a binary column")]
+    ZeroByte,
     /// The column cannot be part of a key.
     #[error("a {column_type:?} column with code page {code_page} cannot be part of a key")]
     Unsortable {
@@ -262,6 +265,9 @@ fn append_text(key: &mut Vec<u8>, text: &[u8], bytes_max: usize) -> Result<(), K
     let text = &text[..text.len().min(bytes_max)];
     if !text.is_ascii() {
         return Err(KeyError::NotAscii);
+    }
+    if text.contains(&0) {
+        return Err(KeyError::ZeroByte);
     }
     key.extend(text.iter().map(u8::to_ascii_uppercase));
     key.push(0);

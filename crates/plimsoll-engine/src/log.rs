@@ -4,6 +4,7 @@
 //! [`reader::LogReader`] reads the files back with no database attached. Replication, verification,
 //! recovery and shipping are all made of the reader.
 
+pub mod attached;
 pub mod follower;
 pub mod framing;
 mod generation;

@@ -5,7 +5,8 @@
 //! The log ends with the close of its last life, or that life was cut short: then what it changed
 //! is to be redone, in a database that is not here or is older here. Of lives that were closed,
 //! the log says by a database's signature whose number it is, and changes it by that. An opening
-//! that came no further than to name databases has changed nothing.
+//! that came no further than to name databases has changed nothing. Each generation names what
+//! was open when it began, so that this can be told after circular logging has deleted older log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,8 +14,10 @@ use std::rc::Rc;
 
 use crate::database::Database;
 use crate::error::{EngineError, Result};
+use crate::log::Lsn;
 use crate::log::reader::{Generation, GenerationFile, LogReader};
 use crate::log::record::LogRecord;
+use crate::logtime::{LogPosition, Signature};
 
 /// Fails where the log holds changes that none of these knows of. `last` is the newest generation.
 ///
@@ -42,7 +45,9 @@ pub(super) async fn check_not_older(
     let databases: Vec<&Rc<Database>> = databases.iter().filter(of_this_log).collect();
     let shut_down_in = |database: &&Rc<Database>| database.header().detach_position.generation;
     let Some(oldest) = databases.iter().map(shut_down_in).min() else { return Ok(()) };
-    let mut look = Look { databases, named: BTreeMap::new() };
+    let first_generation =
+        generations.first().map_or(last.header.generation, |file| file.generation);
+    let mut look = Look { databases, first_generation, named: BTreeMap::new() };
     for file in generations.iter().filter(|file| file.generation >= oldest) {
         if file.generation < last.header.generation {
             look.through(&reader.read_generation(&file.path).await?)?;
@@ -108,21 +113,60 @@ impl Life {
 
 struct Look<'a> {
     databases: Vec<&'a Rc<Database>>,
+    /// The oldest that is there.
+    first_generation: u32,
     /// Whose number the log says it is, once it has said so after the shutdown.
     named: BTreeMap<u8, &'a Rc<Database>>,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    /// The database of a signature, if it was shut down before a place of the log.
+    fn shut_down_before(&self, at: LogPosition, signature: Signature) -> Option<&'a Rc<Database>> {
+        let mut databases = self.databases.iter().copied();
+        databases.find(|database| {
+            let header = database.header();
+            header.signature == signature && header.detach_position <= at
+        })
+    }
+
+    /// Fails where one was open when a generation began, and log since its shutdown is gone: of a
+    /// life that filled whole generations nobody can say that it has changed nothing.
+    fn check_deleted(&self, generation: &Generation) -> Result<()> {
+        let is_gone = |database: &&&Rc<Database>| {
+            self.first_generation > database.header().detach_position.generation + 1
+        };
+        match self.named.values().find(is_gone) {
+            None => Ok(()),
+            Some(database) => Err(EngineError::BadOption {
+                name: "databases",
+                why: format!(
+                    "{} was shut down at {}, and was open again when generation {} began; log in \
+                     between has been deleted: the file is older than its log; put back the \
+                     newest one, or keep this one with an empty log directory",
+                    database.path().display(),
+                    database.header().detach_position,
+                    generation.header.generation
+                ),
+            }),
+        }
+    }
+
     fn through(&mut self, generation: &Generation) -> Result<()> {
+        // The record that attached one may have been deleted since.
+        if let Some(attached) = generation.header.attached.known() {
+            let begin = Lsn::new(generation.header.generation, 0);
+            let begin = generation.header.framing.position(begin);
+            let named = attached.filter_map(|(number, signature)| {
+                Some((number, self.shut_down_before(begin, signature)?))
+            });
+            self.named = named.collect();
+            self.check_deleted(generation)?;
+        }
         for record in generation.records(0) {
             let (start, record) = record?;
             if let LogRecord::Attach { database: number, signature } = record {
                 let at = generation.header.framing.position(start);
-                let is_it = |database: &&&Rc<Database>| {
-                    let header = database.header();
-                    header.signature == signature && header.detach_position <= at
-                };
-                match self.databases.iter().find(is_it) {
+                match self.shut_down_before(at, signature) {
                     Some(database) => self.named.insert(number, database),
                     None => self.named.remove(&number),
                 };

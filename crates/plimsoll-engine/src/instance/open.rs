@@ -19,6 +19,7 @@ use crate::databases::Databases;
 use crate::error::{EngineError, Result};
 use crate::header::{BackupMark, DatabaseState};
 use crate::log::Lsn;
+use crate::log::attached::Attached;
 use crate::log::header::GenerationHeader;
 use crate::log::holds::{NamedHolds, read_holds};
 use crate::log::reader::{Generation, GenerationFile, LogFolder, LogReader};
@@ -211,6 +212,10 @@ async fn nothing_to_replay(
     })
 }
 
+/// The numbers of flushes begin again at their end, after days of a busy stream. They begin shortly
+/// before it, so that every stream and every test gets there.
+const FLUSH_FIRST: u32 = u32::MAX - 300;
+
 /// The header of the generation that an instance begins with.
 fn next_header(
     opening: &Opening,
@@ -226,8 +231,9 @@ fn next_header(
             previous_created: last.header.created,
             previous_end: last.end(),
             framing: options.framing,
-            flush: last.flush.max(last.header.flush) + 1,
+            flush: last.flush.wrapping_add(1),
             circular: options.circular,
+            attached: Attached::default(),
             ..last.header.clone()
         },
         None => GenerationHeader {
@@ -238,8 +244,9 @@ fn next_header(
             signature: Signature::new(random.next_u64() as u32, created),
             framing: options.framing,
             page_size: size,
-            flush: 0,
+            flush: FLUSH_FIRST,
             circular: options.circular,
+            attached: Attached::nothing(),
         },
     }
 }

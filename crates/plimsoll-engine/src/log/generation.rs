@@ -169,7 +169,9 @@ pub(super) fn check_units(
         };
         // On devices with larger blocks a flush rewrites older sectors, so the numbers need not
         // rise from unit to unit.
-        generation.flush = generation.flush.max(flush);
+        if flushes_between(generation.flush, flush) > 0 {
+            generation.flush = flush;
+        }
         generation.shadows_used += u32::from(from != index);
         generation.payload.extend_from_slice(&framing.payload(unit_at(from))[..used_bytes]);
         index += 1;
@@ -208,6 +210,12 @@ fn readable<'a>(
     }
 }
 
+/// How many flushes one is after another; negative where it is before. The numbers begin again at
+/// their end, and in one generation there are never as many as half of them.
+fn flushes_between(one: u32, other: u32) -> i32 {
+    other.wrapping_sub(one).cast_signed()
+}
+
 /// Units behind the readable end may only come from the flush that was under way when the log
 /// stopped.
 fn check_beyond<'a>(
@@ -222,7 +230,7 @@ fn check_beyond<'a>(
             UnitState::Bad => generation.torn_units += 1,
             UnitState::Good { flush, stands_for, .. } => {
                 let is_shadow_of_end = stands_for + 1 == index && stands_for < end;
-                if flush > generation.flush + 1 && !is_shadow_of_end {
+                if flushes_between(generation.flush, flush) > 1 && !is_shadow_of_end {
                     return Err(EngineError::LogCorrupt {
                         path: generation.path.clone(),
                         offset: u64::from(end) * framing.unit_bytes() as u64,

@@ -6,6 +6,7 @@
 //! log: the framing, where the previous generation ended (so that a lost tail of a closed
 //! generation is seen), and the flush number at creation.
 
+use super::attached::Attached;
 use super::framing::Framing;
 use super::{GENERATION_BYTES, HEADER_BYTES, Lsn};
 use crate::PageSize;
@@ -43,6 +44,8 @@ pub struct GenerationHeader {
     pub flush: u32,
     /// Whether old generations are deleted as the checkpoint moves on.
     pub circular: bool,
+    /// What was attached when it began.
+    pub attached: Attached,
 }
 
 mod at {
@@ -61,6 +64,7 @@ mod at {
     pub const FLUSH: usize = 608;
     pub const FLAGS: usize = 639;
     pub const FILE_TYPE: usize = 667;
+    pub const ATTACHED: usize = 671;
 }
 
 fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
@@ -99,6 +103,7 @@ impl GenerationHeader {
         put(&mut bytes, at::FLUSH, &self.flush.to_le_bytes());
         bytes[at::FLAGS] = if self.circular { 2 } else { 0 };
         put(&mut bytes, at::FILE_TYPE, &FILE_TYPE_LOG.to_le_bytes());
+        self.attached.encode(&mut bytes[at::ATTACHED..]);
         let checksum = header_checksum(&bytes);
         put(&mut bytes, 0, &checksum.to_le_bytes());
         bytes
@@ -165,6 +170,7 @@ impl GenerationHeader {
             page_size,
             flush: u32_at(bytes, at::FLUSH),
             circular: bytes[at::FLAGS] & 2 != 0,
+            attached: Attached::decode(&bytes[at::ATTACHED..]),
         })
     }
 }

@@ -23,6 +23,7 @@ use plimsoll_io::{
 };
 
 use super::Lsn;
+use super::attached::Attached;
 use super::framing::Framing;
 use super::generation_file::{format_generation, write_header};
 use super::header::GenerationHeader;
@@ -75,6 +76,8 @@ pub type NoteGeneration = Box<dyn Fn(u32) -> Pin<Box<dyn Future<Output = Result<
 struct GenerationBuffer {
     generation: u32,
     payload: Vec<u8>,
+    /// What was attached when it began.
+    attached: Attached,
 }
 
 struct State {
@@ -92,6 +95,8 @@ struct State {
     /// What was found of the stream and is older than this life: not every number has a file.
     found: VecDeque<u32>,
     first_generation: u32,
+    /// What is attached behind everything appended.
+    attached: Attached,
 }
 
 impl State {
@@ -122,7 +127,8 @@ impl State {
     fn add_generation(&mut self) {
         let generation = self.last().generation + 1;
         let payload = std::mem::take(&mut self.spare);
-        self.buffers.push_back(GenerationBuffer { generation, payload });
+        let attached = self.attached.clone();
+        self.buffers.push_back(GenerationBuffer { generation, payload, attached });
     }
 
     fn drop_first_generation(&mut self) {
@@ -182,12 +188,14 @@ impl Log {
         make_room(&files, &names, context, header.generation).await?;
         files.rename(&names.prepared(), &names.current(), metadata).await?;
         files.sync_directory(names.directory(), metadata).await?;
-        let generation = header.generation;
+        let (generation, attached) = (header.generation, header.attached.clone());
+        let first = GenerationBuffer { generation, payload: vec![], attached: attached.clone() };
         let state = State {
             flush: header.flush,
             header,
             file,
-            buffers: VecDeque::from([GenerationBuffer { generation, payload: Vec::new() }]),
+            buffers: VecDeque::from([first]),
+            attached,
             spare: Vec::new(),
             durable: Lsn::new(generation, 0),
             prepared: None,
@@ -341,7 +349,9 @@ impl Log {
             let last = state.last_mut();
             let start = Lsn::new(last.generation, last.payload.len() as u32);
             last.payload.extend_from_slice(&bytes);
-            Appended { start, end: Lsn::new(last.generation, last.payload.len() as u32) }
+            let end = Lsn::new(last.generation, last.payload.len() as u32);
+            state.attached.note(record);
+            Appended { start, end }
         };
         self.count(|statistics| statistics.appended_bytes += bytes.len() as u64);
         if self.unflushed_bytes() * 2 >= self.buffer_bytes {
@@ -488,7 +498,7 @@ impl Log {
     async fn write_units(&self, target: Lsn) -> Result<Vec<UnitWrite>> {
         let (framing, from_offset, file) = {
             let mut state = self.state.borrow_mut();
-            state.flush += 1;
+            state.flush = state.flush.wrapping_add(1);
             (state.header.framing, state.durable.offset, state.file.clone())
         };
         let payload_bytes = framing.payload_bytes() as u32;
@@ -565,6 +575,7 @@ impl Log {
             header.previous_end = state.durable;
             header.generation += 1;
             header.flush = state.flush;
+            header.attached = state.buffers[1].attached.clone();
             header.created = LogTime::from_utc_ns(self.handle.clock().anchor().utc_ns);
             (state.file.clone(), header)
         };

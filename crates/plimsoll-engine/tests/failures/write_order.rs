@@ -10,6 +10,7 @@ use std::rc::Rc;
 use crate::support::*;
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::log::Lsn;
+use plimsoll_engine::log::attached::Attached;
 use plimsoll_engine::log::framing::{Framing, UnitState};
 use plimsoll_engine::log::header::GenerationHeader;
 use plimsoll_engine::log::reader::{Generation, LogReader};
@@ -160,6 +161,7 @@ fn a_generation_of_another_stream_does_not_chain() {
             page_size: PageSize::KIB_4,
             flush: 0,
             circular: false,
+            attached: Attached::nothing(),
         },
         payload: vec![1; 100],
         flush: 1,

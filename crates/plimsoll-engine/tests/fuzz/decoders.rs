@@ -10,6 +10,7 @@ use plimsoll_engine::checkpoint::{decode_checkpoint, encode_checkpoint};
 use plimsoll_engine::edit::{Edit, NewNode, RowChange};
 use plimsoll_engine::flushmap::{MAP_PAGE_BYTES, decode_map_header, map_page_is_whole};
 use plimsoll_engine::log::Lsn;
+use plimsoll_engine::log::attached::Attached;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::header::GenerationHeader;
 use plimsoll_engine::log::record::{ImageRecord, LogRecord, PageEdits, RowRecord, StructureRecord};
@@ -188,6 +189,7 @@ fn log_header(framing: Framing, signature: Signature) -> GenerationHeader {
         page_size: PageSize::KIB_4,
         flush: 9,
         circular: true,
+        attached: Attached::nothing(),
     }
 }
 

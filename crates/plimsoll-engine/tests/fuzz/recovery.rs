@@ -121,7 +121,7 @@ impl Recoveries {
                 unit,
                 header.generation,
                 index,
-                header.flush + 1,
+                header.flush.wrapping_add(1),
                 piece,
                 LogTime::default(),
             );

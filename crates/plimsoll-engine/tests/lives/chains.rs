@@ -599,6 +599,9 @@ fn world(seed: u64) -> BTreeMap<&'static str, u64> {
         }
         match end {
             End::Close => {
+                if let Some(older) = &shut_down {
+                    try_older(&disk, older, &books, seed);
+                }
                 let bytes = disk.bytes(database_path(1)).expect("it is there");
                 shut_down = Some((bytes, books.borrow().last()));
             }

@@ -9,7 +9,8 @@ use plimsoll_engine::btree::Tree;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
-    Effect, FaultRule, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, OperationKind, Purpose,
+    Effect, FaultRule, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, OperationKind, Purpose,
+    Random,
 };
 
 use crate::life::*;
@@ -103,6 +104,48 @@ fn what_a_killed_process_had_written_is_synced_before_the_checkpoint_passes_it()
         let contents = contents(&instance, tree).await;
         assert_eq!(contents, BTreeMap::from([(7, ROWS as usize)]));
     });
+}
+
+/// Why it matters: after 50 days of a thousand flushes a second, an ordinary power cut would be
+/// called the loss of acknowledged log, and the databases would not open.
+#[test]
+fn the_numbers_of_flushes_begin_again_and_every_torn_flush_is_told_from_lost_log() {
+    for seed in 0..60 {
+        let setup = Setup::default();
+        let disk = disk_with_databases(seed, &setup, MemoryOptions::default());
+        let of_life = setup.clone();
+        let tree = live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&of_life)).await;
+            let tree = instance.create_tree(1, 1, 5000, 0, 3).await.unwrap();
+            instance.close().await.unwrap();
+            tree
+        });
+        let (of_life, cut) = (setup.clone(), disk.clone());
+        let before = 260 + seed;
+        run_until_power_lost(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&of_life)).await;
+            for number in 0..before {
+                let transaction = instance.begin();
+                transaction.insert(tree, &row_key(number), &[1; 20]).await.unwrap();
+                transaction.commit(Commit::Durable).await.unwrap();
+            }
+            let transaction = instance.begin();
+            for number in before..before + 20 {
+                transaction.insert(tree, &row_key(number), &[1; 1000]).await.unwrap();
+            }
+            cut.power_cut_at(handle.now() + 1 + seed * 2_000);
+            let _ = transaction.commit(Commit::Durable).await;
+            handle.sleep(NANOS_PER_SECOND).await;
+            cut.power_cut();
+        });
+        let loss = Loss::Chance { survival: 0.7, tearing: 0.8 };
+        let disk = disk.crash_image(loss, &mut Random::from_seed(seed));
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&setup)).await;
+            let rows = dump(&instance, tree).await.unwrap();
+            assert!(rows.len() as u64 >= before, "seed {seed}: {} of {before} rows", rows.len());
+        });
+    }
 }
 
 /// Why it matters: a map that is older than the pages accuses the storage of having lost writes.

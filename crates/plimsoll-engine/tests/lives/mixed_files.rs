@@ -245,6 +245,9 @@ fn an_older_file_that_was_shut_down_is_refused_beside_newer_log_and_nothing_is_d
         (2, true, true, true),
         (2, false, true, false),
         (1, false, true, true),
+        // Circular logging has deleted the record that says whose changes these are.
+        (1, true, true, false),
+        (2, true, false, false),
     ];
     for (databases, circular, with_map, is_killed) in cases {
         let what = format!(

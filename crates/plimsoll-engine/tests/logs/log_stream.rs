@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::support::*;
 use plimsoll_engine::error::EngineError;
+use plimsoll_engine::log::attached::Attached;
 use plimsoll_engine::log::follower::LogFollower;
 use plimsoll_engine::log::framing::{Framing, UnitState};
 use plimsoll_engine::log::header::GenerationHeader;
@@ -33,6 +34,7 @@ fn header(framing: Framing) -> GenerationHeader {
         page_size: PageSize::KIB_4,
         flush: 0,
         circular: false,
+        attached: Attached::nothing(),
     }
 }
 
