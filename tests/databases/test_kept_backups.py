@@ -181,3 +181,74 @@ def test_a_plan_that_keeps_a_backup_restores_it() -> None:
     assert "means nothing in a phase of kind prepare" in mistakes(phase=elsewhere)
     raw = [{"name": "one", "database_size_mib": 64, "backend": "raw_files"}]
     assert "needs the engine" in mistakes(instance=raw)
+
+
+def test_log_that_a_sound_backup_makes_superfluous_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(
+        f"""kind = "plan"
+schema_version = 1
+target = [{{ name = "disk", path = "{tmp_path}/disk" }}]
+workload = [{{ name = "mix", load = {{ sessions = 4 }} }}]
+
+[[instance]]
+name = "one"
+database_size_mib = 64
+cache_mib_max = 8
+circular_log = false
+
+[[phase]]
+kind = "prepare"
+
+[[phase]]
+kind = "generate_logs"
+logs = 25
+
+[[phase]]
+kind = "backup"
+to = "{tmp_path}/set"
+
+[[phase]]
+kind = "restore"
+truncate_log = true
+
+[[phase]]
+kind = "stop"
+
+[[phase]]
+kind = "checksum"
+""",
+        encoding="utf-8",
+    )
+    result = plimsoll(
+        *("run", tmp_path / "plan.toml", "--create", "--allow-system-disk", "--yes"),
+        *("--out", tmp_path / "run"),
+        cwd=tmp_path,
+    )
+    assert result.returncode in (0, 3), result.stderr
+    found = json.loads((tmp_path / "run" / folder.OUTCOME).read_text())
+    (restored,) = [item for phase in found["phases"] for item in phase.get("restores", ())]
+    left_from = restored["log_left_from"]
+    assert left_from > 1
+    numbers = [
+        int(path.stem[3:], 16)
+        for path in (tmp_path / "disk/one").glob("E0*.log")
+        if path.stem not in ("E00", "E00tmp")
+    ]
+    assert min(numbers) == left_from
+    assert f"log before generation {left_from} deleted" in result.stderr
+    # Nobody misses what is gone.
+    log_check = json.loads((tmp_path / "run" / folder.LOG_CHECK).read_text())
+    assert "missing" not in json.dumps(log_check)
+    checked = plimsoll("verify", "--deep", tmp_path / "disk/one", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_log_is_deleted_for_nothing_less_than_a_backup_of_open_databases() -> None:
+    kept = {"kind": "backup", "to": "/somewhere/kept"}
+    truncating = {"kind": "restore", "truncate_log": True}
+    one = [{"name": "one", "database_size_mib": 64, "circular_log": False}]
+    late = [{"kind": "prepare"}, kept, {"kind": "stop"}, truncating]
+    assert "needs open databases" in mistakes(phase=late, instance=one)
+    early = [{"kind": "prepare"}, kept, truncating, {"kind": "stop"}]
+    assert "circular logging deletes log anyway" in mistakes(phase=early)
+    assert plan_of_options(options(phase=early, instance=one)).run.phases[2].action.truncate_log

@@ -279,11 +279,13 @@ impl Instance {
         if !self.options.circular {
             return Ok(());
         }
-        let keep_from = || {
-            let held = self.holds.oldest().unwrap_or(u32::MAX);
-            self.store.checkpoint.get().generation.min(held)
-        };
-        self.store.log.delete_before(keep_from).await
+        self.store.log.delete_before(|| self.needed_from()).await
+    }
+
+    /// The first generation that recovery or a holder needs.
+    fn needed_from(&self) -> u32 {
+        let held = self.holds.oldest().unwrap_or(u32::MAX);
+        self.store.checkpoint.get().generation.min(held)
     }
 
     /// Lets go of the log that earlier lives left, at the beginning of this one. The pages that

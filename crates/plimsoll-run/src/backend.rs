@@ -90,6 +90,12 @@ pub trait Backups {
     /// # Errors
     /// When there is no such database.
     fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError>;
+
+    /// Deletes log before a generation that nobody needs; the first that is left.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    fn truncate_log(&self, before: u32) -> Work<'_, Result<u32, RunError>>;
 }
 
 /// See [`Backend::audits`].

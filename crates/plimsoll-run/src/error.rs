@@ -10,6 +10,9 @@ pub enum RunError {
     /// The spec is wrong.
     #[error("the run was described wrongly: {0}")]
     Spec(String),
+    /// Files that do not belong together, or are not all there.
+    #[error("the databases and the log beside them do not fit: {0}")]
+    Mixed(String),
     /// The storage reported an error.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -128,6 +131,7 @@ impl RunError {
     pub fn family(&self) -> &'static str {
         match self {
             RunError::Spec(_)
+            | RunError::Mixed(_)
             | RunError::NotOpen { .. }
             | RunError::NotCalibrated { .. }
             | RunError::Unable { .. } => "config",
@@ -151,6 +155,7 @@ impl From<EngineError> for RunError {
         match error {
             EngineError::Disk(error) => RunError::Disk(error),
             EngineError::Poisoned { cause } => (*cause).into(),
+            EngineError::BadOption { name: "databases", why } => RunError::Mixed(why),
             EngineError::BadOption { .. } => RunError::Spec(error.to_string()),
             error if error.is_corruption() => RunError::Corruption(error.to_string()),
             other => RunError::Engine(other.to_string()),

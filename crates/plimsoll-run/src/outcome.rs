@@ -166,6 +166,9 @@ pub struct RestoreResult {
     /// Why a clone could not be opened; absent where it could.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_opened: Option<String>,
+    /// The first generation that is left of the log; absent where it was not truncated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_left_from: Option<u32>,
 }
 
 impl RestoreResult {
@@ -180,6 +183,7 @@ impl RestoreResult {
             databases: Vec::new(),
             audit: None,
             not_opened: Some(why),
+            log_left_from: None,
         }
     }
 

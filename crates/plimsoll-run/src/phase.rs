@@ -50,10 +50,10 @@ pub async fn act(
             let reads = ChecksumReads { read_bytes: *read_bytes, in_flight: *reads_in_flight };
             backup::act(state, name, reads, to.as_deref()).await
         }
-        PhaseAction::Restore { from, clones, read_bytes, reads_in_flight } => {
+        PhaseAction::Restore { from, clones, truncate_log, read_bytes, reads_in_flight } => {
             let reads = ChecksumReads { read_bytes: *read_bytes, in_flight: *reads_in_flight };
             let copies = restore::Copies::of(from.as_deref(), clones.as_deref())?;
-            restore::act(state, copies, reads).await
+            restore::act(state, copies, reads, truncate_log.unwrap_or(false)).await
         }
         PhaseAction::GenerateLogs { logs_count, timeout_s } => {
             generate_logs::act(state, name, *logs_count, *timeout_s).await

@@ -261,6 +261,9 @@ pub enum PhaseAction {
     Restore {
         from: Option<PathBuf>,
         clones: Option<Vec<CloneSpec>>,
+        /// Whether log that the backup makes superfluous is deleted once the copies are found
+        /// sound; absent: no.
+        truncate_log: Option<bool>,
         read_bytes: u32,
         reads_in_flight: u32,
     },

@@ -10,7 +10,7 @@ use crate::backend::OpenBackends;
 use crate::context::RunContext;
 use crate::family::Families;
 use crate::load::{Drive, LoadInstance, LoadStart, RunningLoad, note_idle};
-use crate::outcome::{DatabaseState, LoadStage, RecoveryResult};
+use crate::outcome::{DatabaseState, KeptLog, LoadStage, RecoveryResult};
 use crate::recorder::{Key, StepFigures};
 use crate::sampler::Sampler;
 use crate::spec::{LoadSpec, RunSpec, WorkloadSpec};
@@ -33,6 +33,8 @@ pub struct RunState {
     /// What presses in the place of what the plan says, for workloads whose rate was measured or
     /// found.
     pub drives: BTreeMap<usize, Drive>,
+    /// Logs that a backup has kept.
+    pub kept_logs: Vec<KeptLog>,
     /// Stages of loads that have begun in this phase.
     pub stages: Vec<LoadStage>,
     /// The sessions that all arrivals share.
@@ -47,6 +49,7 @@ impl RunState {
         RunState {
             pool: Rc::new(Permits::new(pool as usize)),
             drives: BTreeMap::new(),
+            kept_logs: Vec::new(),
             stages: Vec::new(),
             spec,
             run,

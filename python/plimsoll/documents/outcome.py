@@ -121,6 +121,7 @@ class RestoreResult(Document):
     databases: Sequence[RestoredDatabase]
     audit: AuditReport | None = None
     not_opened: str | None = None
+    log_left_from: int | None = None
 
     def findings(self) -> list[str]:
         """What is wrong with the copies, in sentences."""

@@ -77,12 +77,14 @@ class CloneOf(Document):
 
 class Restore(Document):
     """Opens copies of the databases, recovers and closes them, and reads every page: those that a
-    backup kept in `from`, or clones of the storage.
+    backup kept in `from`, or clones of the storage. With `truncate_log` the log that a sound backup
+    makes superfluous is deleted.
     """
 
     kind: Literal["restore"]
     from_: str | None = None
     clones: Sequence[CloneOf] | None = None
+    truncate_log: bool | None = None
     read_bytes: int
     reads_in_flight: int
 

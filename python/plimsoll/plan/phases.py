@@ -11,7 +11,7 @@ from plimsoll import settings
 from plimsoll.documents import phase_actions
 from plimsoll.documents.document import ABSENT
 from plimsoll.host.block_devices import is_device
-from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Tables, Text
+from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Tables, Text
 from plimsoll.workloads.families import family_of
 from plimsoll.workloads.store.fields import CLIENT_BACKENDS
 
@@ -24,7 +24,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "search": ("duration_s", "workloads"),
     "measure": ("duration_s", "workloads"),
     "backup": ("read_kib", "reads_in_flight", "workloads", "to"),
-    "restore": ("read_kib", "reads_in_flight", "clones"),
+    "restore": ("read_kib", "reads_in_flight", "clones", "truncate_log"),
     "generate_logs": ("logs", "timeout_s", "workloads"),
     "recover": (),
     "audit": (),
@@ -87,6 +87,11 @@ PHASE_FIELDS = {
         Text(),
         meaning="folder, absent or empty, in which a backup is kept; a phase of kind restore after "
         "it proves that it is one",
+    ),
+    "truncate_log": Field(
+        Flag(),
+        meaning="in a phase of kind restore, while the databases are open: delete the log that a "
+        "sound backup makes superfluous; for instances with circular_log = false",
     ),
     "clones": Field(
         Tables(CLONE_FIELDS),
@@ -199,6 +204,8 @@ def _check_kept(index: int, given: Given, plan: Given, collector: Collector) -> 
     elif kind == "restore" and not any(place < index for place in kept):
         hint = 'write to = "FOLDER" in a phase of kind backup before it, or clones, or leave it out'
         collector.add(("phase", index, "kind"), "is restore, but no backup is kept", hint)
+    if kind == "restore" and given["truncate_log"]:
+        _check_truncation(index, plan, collector)
     if kind != "backup" or given["to"] is None:
         return
     where = ("phase", index, "to")
@@ -220,6 +227,24 @@ def _check_kept(index: int, given: Given, plan: Given, collector: Collector) -> 
             collector.add(where, "keeps a backup of a modelled array, where nothing is real", hint)
         elif target["path"] and is_device(Path(target["path"])):
             collector.add(where, "keeps a backup of a block device, which has no files", hint)
+
+
+def _check_truncation(index: int, plan: Given, collector: Collector) -> None:
+    """Log goes once a backup is known to be sound, and while there is somebody to delete it."""
+    where = ("phase", index, "truncate_log")
+    phases = plan["phase"] or []
+    if phases[index]["clones"] is not None:
+        hint = "keep a backup with `to` in a phase of kind backup"
+        collector.add(where, "needs a backup: which log a clone needs, nobody says", hint)
+    kept = [place for place, phase in enumerate(phases[:index]) if phase["to"] is not None]
+    closing = ("stop", "recover")
+    if kept and any(phase["kind"] in closing for phase in phases[kept[0] : index]):
+        hint = "write the phase of kind restore before the phase of kind stop"
+        collector.add(where, "needs open databases, which are closed before", hint)
+    instances = plan["instance"] or []
+    if instances and all(item["circular_log"] is not False for item in instances):
+        hint = "write circular_log = false for the instances whose log is kept until a backup"
+        collector.add(where, "has nothing to do: circular logging deletes log anyway", hint)
 
 
 def _check_clones(index: int, clones: Sequence[Given], plan: Given, collector: Collector) -> None:
@@ -374,6 +399,7 @@ def _action(kind: str, given: Given, kept: str) -> phase_actions.PhaseAction:
         case "restore":
             return phase_actions.Restore(
                 kind=kind,
+                truncate_log=given["truncate_log"] or ABSENT,
                 from_=ABSENT if given["clones"] is not None else kept,
                 clones=ABSENT
                 if given["clones"] is None

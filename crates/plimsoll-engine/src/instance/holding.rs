@@ -92,6 +92,22 @@ impl Instance {
         self.change_holds(ticket, change).await
     }
 
+    /// Deletes the generations before `before` that neither recovery nor a holder needs, also where
+    /// log is kept otherwise: for who holds a backup that needs none of them. Answers the first
+    /// that is left.
+    ///
+    /// # Errors
+    /// [`EngineError::Closing`] once the log is not written any more, and what deleting meets: then
+    /// the others are left.
+    pub async fn truncate_log(&self, before: u32) -> Result<u32> {
+        let log = &self.store.log;
+        if log.is_stopped() {
+            return Err(EngineError::Closing);
+        }
+        log.delete_before(|| self.needed_from().min(before)).await?;
+        Ok(log.oldest_generation())
+    }
+
     /// All holds: durable ones first, then those of callers, both by name, then those of backups
     /// and other work.
     pub fn holds(&self) -> Vec<Hold> {

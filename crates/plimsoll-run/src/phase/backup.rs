@@ -86,7 +86,9 @@ pub async fn act(
     }
     if let Some(to) = to {
         for (number, of_instance) in copies {
-            result.kept_logs.push(seal_copies(state, number, of_instance, to).await?);
+            let kept = seal_copies(state, number, of_instance, to).await?;
+            state.kept_logs.push(kept.clone());
+            result.kept_logs.push(kept);
         }
     }
     result.databases = state.databases();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_io::NANOS_PER_SECOND;
 
 use crate::RunError;
-use crate::backend::Backend;
+use crate::backend::{Backend, unable};
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::family::{ChecksumReads, Families};
@@ -23,6 +23,7 @@ pub async fn act(
     state: &mut RunState,
     copies: Copies<'_>,
     reads: ChecksumReads,
+    truncates: bool,
 ) -> Result<PhaseResult, RunError> {
     let mut tasks = Vec::new();
     for (number, instance) in state.run.shard.own(&state.spec.instances) {
@@ -46,7 +47,32 @@ pub async fn act(
             }
         }
     }
-    first_error.map_or(Ok(result), Err)
+    if let Some(error) = first_error {
+        return Err(error);
+    }
+    if truncates {
+        // Log of an instance whose copy is not sound is all that is left of it.
+        for restored in result.restores.iter_mut().filter(|restored| restored.bad() == 0) {
+            restored.log_left_from = truncate(state, restored.instance).await?;
+        }
+    }
+    Ok(result)
+}
+
+/// Deletes the log of an instance that its backup does not need; nothing of one that is closed.
+async fn truncate(state: &RunState, number: u32) -> Result<Option<u32>, RunError> {
+    let backend = state.backends.borrow().get(&(number as usize)).cloned();
+    let kept = state.kept_logs.iter().find(|kept| kept.instance == number);
+    let (Some(backend), Some(kept)) = (backend, kept) else { return Ok(None) };
+    let instance = &state.spec.instances[number as usize];
+    let backups = backend.backups().ok_or_else(|| unable(instance))?;
+    let left_from = backups.truncate_log(kept.generation_first).await?;
+    let text = format!(
+        "{}: log before generation {left_from} deleted; its backup needs it from {} on",
+        instance.name, kept.generation_first
+    );
+    state.run.report(Level::Info, "log_truncated", text);
+    Ok(Some(left_from))
 }
 
 /// Which copies are to be restored.
@@ -204,6 +230,7 @@ async fn opened(
         databases,
         audit,
         not_opened: None,
+        log_left_from: None,
     };
     let bad = result.bad();
     let (level, judged) = match bad {

@@ -253,6 +253,10 @@ impl Backups for EngineInstance {
     fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError> {
         self.engine.backup(position, read_bytes)
     }
+
+    fn truncate_log(&self, before: u32) -> Work<'_, Result<u32, RunError>> {
+        Box::pin(self.engine.truncate_log(before))
+    }
 }
 
 impl Crashes for EngineInstance {

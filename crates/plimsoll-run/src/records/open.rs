@@ -88,6 +88,15 @@ impl OpenEngine {
         Ok(backup?)
     }
 
+    /// Deletes log before a generation that neither recovery nor a holder needs; the first that is
+    /// left.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub async fn truncate_log(&self, before: u32) -> Result<u32, RunError> {
+        Ok(self.instance.truncate_log(before).await?)
+    }
+
     /// Stops the jobs and closes the instance cleanly.
     ///
     /// # Errors

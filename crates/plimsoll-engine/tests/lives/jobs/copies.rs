@@ -8,8 +8,9 @@ use std::rc::Rc;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::backup::Backup;
-use plimsoll_engine::jobs::copy::{Copied, Copy, seal};
+use plimsoll_engine::jobs::copy::{Copied, CopiedLog, Copy, seal};
 use plimsoll_engine::log::names::LogNames;
+use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
     Context, DiskErrorKind, Effect, FaultRule, Files, Handle, Loss, MemoryDisk, MemoryOptions,
     NANOS_PER_SECOND, OperationKind, Purpose, Random, Stage,
@@ -51,7 +52,7 @@ async fn copy_one(instance: &Rc<Instance>, number: u8, read_bytes: usize) -> Res
 }
 
 /// Copies all databases at once and seals them.
-async fn keep(instance: &Rc<Instance>, setup: &Setup, read_bytes: usize) -> Result<()> {
+async fn keep(instance: &Rc<Instance>, setup: &Setup, read_bytes: usize) -> Result<CopiedLog> {
     let handle = instance.store().handle.clone();
     let start = |number| {
         let instance = instance.clone();
@@ -63,7 +64,7 @@ async fn keep(instance: &Rc<Instance>, setup: &Setup, read_bytes: usize) -> Resu
         copies.push(copy.await);
     }
     let copies = copies.into_iter().collect::<Result<Vec<_>>>()?;
-    seal(copies, &copied_log()).await.map(drop)
+    seal(copies, &copied_log()).await
 }
 
 async fn open_copies(files: &Files, handle: &Handle, setup: &Setup) -> Result<Rc<Instance>> {
@@ -303,4 +304,56 @@ fn a_copy_that_is_given_up_lets_go_of_everything() {
 async fn keep_one(instance: &Rc<Instance>) -> Result<()> {
     let copied = copy_one(instance, 1, 16 * 1024).await?;
     seal(vec![copied], &copied_log()).await.map(drop)
+}
+
+/// Why it matters: log that is kept until the next backup fills its volume where that backup lets
+/// none of it go; and log that somebody still reads must stay.
+#[test]
+fn log_that_a_kept_backup_makes_superfluous_goes_and_no_other() {
+    let setup = Setup { circular: false, ..two_databases() };
+    let disk = disk_for_copies(4, &setup, MemoryOptions::default());
+    let of_life = setup.clone();
+    let tree = live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&of_life)).await;
+        let tree = instance.create_tree(1, 1, 50, 0, 3).await.unwrap();
+        let log = &instance.store().log;
+        let fill = async |number: u64| {
+            let transaction = instance.begin();
+            let key = number.to_be_bytes();
+            transaction.insert(tree, &key, &[number as u8; 100]).await.unwrap();
+            transaction.commit(Commit::Durable).await.unwrap();
+            log.make_durable(log.begin_generation().end).await.unwrap();
+        };
+        for number in 0..6 {
+            fill(number).await;
+        }
+        instance.hold_log("reader", 3);
+        handle.sleep(2 * NANOS_PER_SECOND).await;
+        instance.checkpoint().await.unwrap();
+        let oldest = log.oldest_generation();
+        let needed = keep(&instance, &of_life, 64 * 1024).await.unwrap().generation_first;
+        assert!(oldest < 3 && needed > 3, "{oldest}, {needed}");
+        for number in 6..9 {
+            fill(number).await;
+        }
+        assert_eq!(instance.truncate_log(needed).await.unwrap(), 3, "a reader needs the rest");
+        instance.release_log("reader");
+        assert_eq!(instance.truncate_log(2).await.unwrap(), 3, "nobody asked for more");
+        // What recovery needs stays, whatever is asked for.
+        let left = instance.truncate_log(u32::MAX).await.unwrap();
+        assert!(left >= needed && left <= log.durable().generation, "{left}");
+        tree
+    });
+    // It dies, and what is left of the log brings it back; the copies need none of what is gone.
+    live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup)).await;
+        let copies = open_copies(&files, &handle, &setup).await.unwrap();
+        for (found, rows) in [(&instance, 9), (&copies, 6)] {
+            assert_eq!(dump(found, tree).await.unwrap().len(), rows);
+        }
+        copies.close().await.unwrap();
+        instance.clone().close().await.unwrap();
+        let after = instance.truncate_log(u32::MAX).await;
+        assert!(matches!(after, Err(EngineError::Closing)), "{after:?}");
+    });
 }

@@ -355,6 +355,11 @@ impl Backups for EmbeddedMail {
             _ => self.queue.backup(position - 1, read_bytes),
         }
     }
+
+    fn truncate_log(&self, _before: u32) -> Work<'_, Result<u32, RunError>> {
+        // Mailboxes and queue have logs of their own, and no backup of them is kept.
+        Box::pin(async { Err(RunError::Spec("log of a mail store is not truncated".into())) })
+    }
 }
 
 impl Crashes for EmbeddedMail {
