@@ -10,7 +10,7 @@ use crate::PageNumber;
 use crate::batch::{Batch, Step, Stop};
 use crate::edit::{Edit, NewNode};
 use crate::error::EngineError;
-use crate::page::{PageMut, PageView, node_flags, page_flags};
+use crate::page::{PageFault, PageMut, PageView, TAG_BYTES, node_flags, page_flags};
 
 /// The node that needs room.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ fn plan_leaf_split(batch: &Batch<'_>, leaf: PageNumber, coming: Coming<'_>) -> S
         let left_count = if appends { lines } else { balanced(&view, coming)? };
         // `left_count` counts the coming node if it falls to the left.
         let line = if coming.line < left_count { left_count - 1 } else { left_count };
-        let key_of = |position: usize| -> Result<Vec<u8>, crate::page::PageFault> {
+        let key_of = |position: usize| -> Result<Vec<u8>, PageFault> {
             match position.cmp(&coming.line) {
                 std::cmp::Ordering::Less => Ok(view.node(position)?.key()),
                 std::cmp::Ordering::Equal => Ok(coming.key.to_vec()),
@@ -122,7 +122,9 @@ fn plan_leaf_split(batch: &Batch<'_>, leaf: PageNumber, coming: Coming<'_>) -> S
         }
         let (last_left, first_right) = (key_of(left_count - 1)?, key_of(left_count)?);
         let separator = shortest_above(&last_left, &first_right);
-        Ok(SplitPlan { line, separator, prefix: first_right })
+        let right = Some(coming).filter(|coming| coming.line >= left_count);
+        let prefix = prefix_for(&view, line, first_right, right)?;
+        Ok(SplitPlan { line, separator, prefix })
     })
 }
 
@@ -132,13 +134,38 @@ fn plan_even_split(batch: &Batch<'_>, leaf: PageNumber) -> Step<SplitPlan> {
         let line = (view.lines() / 2).max(1);
         let (last_left, first_right) = (view.node(line - 1)?.key(), view.node(line)?.key());
         let separator = shortest_above(&last_left, &first_right);
-        Ok(SplitPlan { line, separator, prefix: first_right })
+        let prefix = prefix_for(&view, line, first_right, None)?;
+        Ok(SplitPlan { line, separator, prefix })
     })
+}
+
+/// The prefix of a new page for the nodes of a page from a line on, and for a node to come. `key`
+/// is mostly the best. Where it takes more room than the page has, the nodes may owe more to the
+/// prefix they have: with that they fit, as they did before.
+fn prefix_for(
+    view: &PageView<'_>,
+    line: usize,
+    key: Vec<u8>,
+    coming: Option<Coming<'_>>,
+) -> Result<Vec<u8>, PageFault> {
+    let moved_bytes = |prefix: &[u8]| {
+        (line..view.lines()).try_fold(prefix.len(), |bytes, line| {
+            let node = view.node(line)?;
+            Ok(bytes + PageMut::node_cost_bytes(prefix, false, &node.key(), node.data))
+        })
+    };
+    let coming_bytes =
+        coming.map_or(0, |coming| PageMut::node_cost_bytes(&key, false, coming.key, coming.data));
+    let room_bytes = view.size().bytes() - view.size().header_bytes() - TAG_BYTES;
+    let bytes = moved_bytes(&key)?;
+    let kept = view.external()?;
+    let is_better = bytes + coming_bytes > room_bytes && moved_bytes(kept)? < bytes;
+    Ok(if is_better { kept.to_vec() } else { key })
 }
 
 /// How many nodes (the coming one among them) stay left so that both sides are about equally full;
 /// at least one on each side.
-fn balanced(view: &PageView<'_>, coming: Coming<'_>) -> Result<usize, crate::page::PageFault> {
+fn balanced(view: &PageView<'_>, coming: Coming<'_>) -> Result<usize, PageFault> {
     let total = view.lines() + 1;
     let mut costs = Vec::with_capacity(total);
     for line in 0..view.lines() {
@@ -175,11 +202,13 @@ fn plan_branch_split(batch: &Batch<'_>, branch: PageNumber) -> Step<SplitPlan> {
     batch.with(branch, |view| {
         let line = (view.lines() / 2).max(1);
         let separator = view.node(line - 1)?.key();
-        Ok(SplitPlan { line, separator, prefix: Vec::new() })
+        // The branches of databases of other writers may have a prefix.
+        let prefix = prefix_for(&view, line, Vec::new(), None)?;
+        Ok(SplitPlan { line, separator, prefix })
     })
 }
 
-fn nodes_from(view: &PageView<'_>, line: usize) -> Result<Vec<NewNode>, crate::page::PageFault> {
+fn nodes_from(view: &PageView<'_>, line: usize) -> Result<Vec<NewNode>, PageFault> {
     let node_of = |line| {
         let node = view.node(line)?;
         Ok(NewNode {
@@ -242,8 +271,7 @@ fn split(
 /// Gives the last entry of a branch page the empty key.
 pub(super) fn blank_last_key(batch: &mut Batch<'_>, branch: PageNumber) -> Step<()> {
     let (line, data) = batch.with(branch, |view| {
-        let line =
-            view.lines().checked_sub(1).ok_or(crate::page::PageFault::NoChild { line: 0 })?;
+        let line = view.lines().checked_sub(1).ok_or(PageFault::NoChild { line: 0 })?;
         Ok((line, view.node(line)?.data.to_vec()))
     })?;
     batch.edit(branch, Edit::Remove { line: line as u16 })?;

@@ -114,6 +114,7 @@ fn field_from_text(text: &str) -> Field {
         keys: 400,
         row_bytes_max: 500,
         prefix_bytes: 0,
+        keys_per_prefix: 0,
     }
 }
 

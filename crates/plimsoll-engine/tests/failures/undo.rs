@@ -121,6 +121,53 @@ fn rows_as_large_as_a_page_come_back_whoever_took_their_room() {
     }
 }
 
+/// The row that is wanted back lies between keys that begin alike and others: its leaf is split for
+/// it, and what had been short on it must fit the new page. Recovery stopped here, so that the
+/// database could never be opened again.
+#[test]
+fn recovery_takes_back_a_row_between_keys_that_begin_otherwise() {
+    let setup = Setup::default();
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 1, MemoryOptions::default());
+    let working = setup.clone();
+    let tree = run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &working).await.unwrap();
+        let (instance, _) = open(&files, &handle, &working, 1).await.unwrap();
+        let tree = instance.create_tree(1, 1, 50, 0, 3).await.unwrap();
+        let alike =
+            |number: u64| [&b"m"[..], &[b'x'; 899], format!("{number:0<100}").as_bytes()].concat();
+        let first = instance.begin();
+        first.insert(tree, b"a", &[1; 3100]).await.unwrap();
+        first.insert(tree, &alike(0), &[1]).await.unwrap();
+        first.insert(tree, b"ma00", &[1; 900]).await.unwrap();
+        for number in 1..=9 {
+            first.insert(tree, format!("ma{number:02}").as_bytes(), &[1]).await.unwrap();
+            first.insert(tree, &alike(number), &[1]).await.unwrap();
+        }
+        let last = [&b"m"[..], &[b'b'; 999]].concat();
+        first.insert(tree, &last, &[1]).await.unwrap();
+        first.commit(Commit::Durable).await.unwrap();
+        let shrinking = instance.begin();
+        shrinking.replace(tree, b"ma00", &[1]).await.unwrap();
+        let other = instance.begin();
+        other.insert(tree, b"ma10", &[1; 850]).await.unwrap();
+        other.commit(Commit::Durable).await.unwrap();
+        std::mem::forget(shrinking);
+        tree
+    })
+    .unwrap();
+    let found = disk.crash_image(Loss::Everything, &mut Random::from_seed(1));
+    run_on(&found.clock().clone(), &found, move |files, handle| async move {
+        let (instance, report) = open(&files, &handle, &setup, 2).await.unwrap();
+        assert_eq!(report.rolled_back, 1);
+        let rows = dump(&instance, tree).await.unwrap();
+        assert_eq!(rows.len(), 23);
+        assert_eq!(rows[&b"ma00"[..]], [1; 900]);
+        instance.close().await.unwrap();
+    })
+    .unwrap();
+}
+
 /// Polls a future once; `None` if that was not enough.
 async fn only_once<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);

@@ -26,6 +26,8 @@ pub struct Rows {
     pub keys: u64,
     pub bytes_max: u64,
     pub prefix_bytes: usize,
+    /// See [`Field::keys_per_prefix`].
+    pub keys_per_prefix: u64,
     /// Transactions of a session in a round.
     pub transactions: u64,
     /// The longest pause between two of them. Without pauses most of what lies between two cuts is
@@ -81,6 +83,7 @@ pub fn small(random: &mut Random, kind: Kind) -> (Setup, Rows) {
         keys,
         bytes_max,
         prefix_bytes,
+        keys_per_prefix: 0,
         transactions: 30,
         pause_ns_max: 1_000_000 << random.below(6),
     };
@@ -98,7 +101,14 @@ pub fn large(random: &mut Random, kind: Kind, seed: u64) -> (Setup, Rows) {
         Kind::Deep => (1_200, bytes_max, 250),
         Kind::Tables => (tables::ROWS, tables::BODY_BYTES_MAX, 0),
     };
-    let rows = Rows { keys, bytes_max, prefix_bytes, transactions: 150, pause_ns_max: 0 };
+    let rows = Rows {
+        keys,
+        bytes_max,
+        prefix_bytes,
+        keys_per_prefix: 0,
+        transactions: 150,
+        pause_ns_max: 0,
+    };
     (setup, rows)
 }
 

@@ -38,6 +38,7 @@ pub async fn create(instance: &Rc<Instance>, rows: Rows) -> Result<(Field, u32)>
         keys: rows.keys,
         row_bytes_max: rows.bytes_max,
         prefix_bytes: 0,
+        keys_per_prefix: 0,
     };
     Ok((field, root))
 }

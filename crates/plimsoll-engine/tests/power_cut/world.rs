@@ -314,6 +314,7 @@ async fn prepare_ground(
         }
         Kind::Deep => Field {
             prefix_bytes: rows.prefix_bytes,
+            keys_per_prefix: rows.keys_per_prefix,
             ..create_field(instance, setup, rows.keys, rows.bytes_max).await?
         },
         Kind::Tables => {

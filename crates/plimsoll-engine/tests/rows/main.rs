@@ -17,6 +17,7 @@ mod mail_schema;
 mod model;
 mod numbers;
 mod people;
+mod prefixes;
 mod purge;
 mod schema_changes;
 mod selected;

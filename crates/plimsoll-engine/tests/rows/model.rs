@@ -10,15 +10,32 @@ use plimsoll_engine::PageSize;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_io::{Clock, MemoryOptions, Random};
 
-fn check(setup: Setup, seed: u64, sessions: u64, transactions: u64) {
+/// What a swarm works on.
+#[derive(Clone, Copy)]
+struct Keys {
+    keys: u64,
+    bytes_max: u64,
+    prefix_bytes: usize,
+    keys_per_prefix: u64,
+}
+
+impl Keys {
+    fn plain(setup: &Setup) -> Keys {
+        let bytes_max = setup.size.bytes() as u64 / 6;
+        Keys { keys: 2_000, bytes_max, prefix_bytes: 0, keys_per_prefix: 0 }
+    }
+}
+
+fn check(setup: Setup, keys: Keys, seed: u64, sessions: u64, transactions: u64) {
     let clock = Rc::new(Clock::simulated());
     let disk = new_disk(&clock, seed, MemoryOptions::default());
     run_on(&clock, &disk, move |files, handle| async move {
         create_databases(&files, &setup).await.unwrap();
         let (instance, report) = open(&files, &handle, &setup, seed).await.unwrap();
         assert!(!report.recovered);
-        let bytes_max = setup.size.bytes() as u64 / 6;
-        let field = create_field(&instance, &setup, 2_000, bytes_max).await.unwrap();
+        let Keys { keys, bytes_max, prefix_bytes, keys_per_prefix } = keys;
+        let field = create_field(&instance, &setup, keys, bytes_max).await.unwrap();
+        let field = Field { prefix_bytes, keys_per_prefix, ..field };
         let ledger: Rc<RefCell<Ledger>> = Rc::default();
         let mut joins = Vec::new();
         for session in 0..sessions {
@@ -53,7 +70,9 @@ fn check(setup: Setup, seed: u64, sessions: u64, transactions: u64) {
 #[test]
 fn a_swarm_of_sessions_leaves_what_the_model_says_on_small_pages() {
     for seed in first_seed(0)..first_seed(6) {
-        check(Setup::default(), seed, 5, 120);
+        let setup = Setup::default();
+        let keys = Keys::plain(&setup);
+        check(setup, keys, seed, 5, 120);
     }
 }
 
@@ -63,7 +82,26 @@ fn every_page_size_and_both_framings_agree_with_the_model() {
         for framing in [Framing::Sectors512, Framing::Segments4096] {
             let setup =
                 Setup { size, framing, databases: 2, cache_frames: 128, ..Setup::default() };
-            check(setup, first_seed(100) + index as u64, 4, 80);
+            let keys = Keys::plain(&setup);
+            check(setup, keys, first_seed(100) + index as u64, 4, 80);
         }
+    }
+}
+
+/// Short rows whose keys are mostly what they have in common with others, now and then with nothing
+/// in common between them.
+#[test]
+fn keys_of_many_long_beginnings_agree_with_the_model() {
+    for seed in first_seed(200)..first_seed(208) {
+        let mut random = Random::from_seed(seed).child("keys");
+        let sizes = [PageSize::KIB_4, PageSize::KIB_4, PageSize::KIB_8];
+        let setup = Setup { size: sizes[random.below(3) as usize], ..Setup::default() };
+        let keys = Keys {
+            keys: 600,
+            bytes_max: 1 + random.below(60),
+            prefix_bytes: 100 + random.below(900) as usize,
+            keys_per_prefix: 8 + random.below(60),
+        };
+        check(setup, keys, seed, 4, 80);
     }
 }

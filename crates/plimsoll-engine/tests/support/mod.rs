@@ -230,6 +230,9 @@ pub struct Field {
     /// Bytes that all keys begin with. Branch pages keep them, so long ones make deep trees of few
     /// rows, with keys in the order of their numbers.
     pub prefix_bytes: usize,
+    /// So many keys have a beginning of their own, 0 if all have the same. The first quarter of them
+    /// are as long and begin otherwise.
+    pub keys_per_prefix: u64,
 }
 
 impl Field {
@@ -238,6 +241,13 @@ impl Field {
             return row_key(number);
         }
         let mut key = vec![b'k'; self.prefix_bytes];
+        if let Some(group) = number.checked_div(self.keys_per_prefix) {
+            let in_group = number % self.keys_per_prefix;
+            key[..4].copy_from_slice(&(group as u32).to_be_bytes());
+            if in_group < self.keys_per_prefix / 4 {
+                key[4..8].copy_from_slice(&(in_group as u32).to_be_bytes());
+            }
+        }
         key.extend(number.to_be_bytes());
         key
     }
@@ -256,7 +266,7 @@ pub async fn create_field(
         let parent = data.last().expect("one was just pushed").root;
         data.push(instance.create_tree(database, parent, 52, 0x40, 3).await?);
     }
-    Ok(Field { serials, data, keys, row_bytes_max, prefix_bytes: 0 })
+    Ok(Field { serials, data, keys, row_bytes_max, prefix_bytes: 0, keys_per_prefix: 0 })
 }
 
 /// A table of messages with a body that may be long, and an index by folder.
