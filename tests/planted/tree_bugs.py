@@ -52,6 +52,14 @@ BUGS = (
         "swarm::a_swarm_of_impolite_transactions_leaves_what_the_model_says",
     ),
     Bug(
+        "a selection that looks again forgets where its range begins",
+        "table/select.rs",
+        "(Bound::Unbounded, _) => true,",
+        "(Bound::Unbounded, _) => !PLANTED,",
+        "rows",
+        "selected::selections_and_scans_agree_while_their_transaction_changes_rows",
+    ),
+    Bug(
         "a page is allocated and stays free",
         "space.rs",
         "if extent.pages == pages {\n        batch.edit(leaf, Edit::Remove { line })",

@@ -227,8 +227,8 @@ impl Selected<'_> {
         self.start_at(Bound::Included(key.to_vec()));
     }
 
-    /// Goes on from a key of the index; from the start of the range if the key lies before it in
-    /// the order of reading.
+    /// Goes on from a key of the index; from the start of the range if there is none, or it lies
+    /// before that in the order of reading.
     fn start_at(&mut self, bound: Bound<Vec<u8>>) {
         let mut range = self.selection.range.clone();
         let start = match self.selection.direction {
@@ -243,6 +243,7 @@ impl Selected<'_> {
                 Direction::Forward => key < first,
                 Direction::Backward => key > first,
             },
+            (Bound::Unbounded, _) => true,
             _ => false,
         };
         // Where both name one key, the one that leaves it out holds.

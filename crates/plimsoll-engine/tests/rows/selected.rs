@@ -217,6 +217,78 @@ fn a_selection_meets_the_changes_of_its_own_transaction() {
     });
 }
 
+/// Reading began at the first row of all, not of the range, where the transaction had changed
+/// anything before.
+#[test]
+fn a_selection_stays_within_its_range_whatever_its_transaction_changes_before() {
+    with_rows(10, |instance, table, mut random| async move {
+        let transaction = instance.begin();
+        let folder = table.index_prefix(1, &[Some(&3i32.to_le_bytes())]).unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let range = KeyRange::prefix(&folder);
+            let expected = by_scan(&table, &transaction, (1, &range, direction)).await;
+            assert!(!expected.is_empty());
+            let mut selected = table.select(&transaction, selection(&table, 1, &range, direction));
+            let key = table.key(&[Some(&2_000i32.to_le_bytes())]).unwrap();
+            put(&table, &transaction, 2_000, &mut random).await;
+            table.delete(&transaction, &key).await.unwrap();
+            let mut found = Vec::new();
+            while let Some(row) = selected.next().await.unwrap() {
+                found.push(row);
+            }
+            assert!(found == expected, "{direction:?}");
+        }
+        transaction.rollback().await.unwrap();
+    });
+}
+
+/// At every row, and before the first one: what is next is the first row of what a scan gives of
+/// the rest of the range.
+#[test]
+fn selections_and_scans_agree_while_their_transaction_changes_rows() {
+    for seed in first_seed(20)..first_seed(22) {
+        with_rows(seed, move |instance, table, mut random| async move {
+            for direction in [Direction::Forward, Direction::Backward].into_iter().cycle().take(16)
+            {
+                let transaction = instance.begin();
+                let index = random.below(2) as usize;
+                let mut ahead = random_range(&table, index, &mut random);
+                let wanted = selection(&table, index, &ahead, direction);
+                let mut selected = table.select(&transaction, wanted);
+                for _ in 0..25 {
+                    for _ in 0..random.below(3) {
+                        let id = random.below(ROWS as u64 + 40) as i32;
+                        let key = table.key(&[Some(&id.to_le_bytes())]).unwrap();
+                        if random.chance(0.5) {
+                            let _ = table.delete(&transaction, &key).await;
+                        } else {
+                            put(&table, &transaction, id, &mut random).await;
+                        }
+                    }
+                    let mut rest = by_scan(&table, &transaction, (index, &ahead, direction)).await;
+                    rest.truncate(1);
+                    let found = selected.next().await.unwrap();
+                    assert!(found == rest.pop(), "seed {seed}: {index}, {ahead:?}, {direction:?}");
+                    let Some(row) = found else { continue };
+                    let place = match index {
+                        0 => row.key,
+                        _ => {
+                            let values = [row.values[2].as_deref(), row.values[1].as_deref()];
+                            table.index_prefix(1, &values).unwrap()
+                        }
+                    };
+                    match direction {
+                        Direction::Forward => ahead.low = std::ops::Bound::Excluded(place),
+                        Direction::Backward => ahead.high = std::ops::Bound::Excluded(place),
+                    }
+                }
+                drop(selected);
+                transaction.rollback().await.unwrap();
+            }
+        });
+    }
+}
+
 /// Long values are read only for who asks for them, and a limit ends the reading.
 #[test]
 fn what_is_not_asked_for_is_not_read() {
