@@ -52,6 +52,14 @@ BUGS = (
         "swarm::a_swarm_of_impolite_transactions_leaves_what_the_model_says",
     ),
     Bug(
+        "a cursor that has found nothing does not look again",
+        "cursor.rs",
+        "(None, _) => true,",
+        "(None, _) => !PLANTED,",
+        "rows",
+        "cursors::a_cursor_sees_what_its_own_transaction_changes_ahead_of_it",
+    ),
+    Bug(
         "a selection that looks again forgets where its range begins",
         "table/select.rs",
         "(Bound::Unbounded, _) => true,",

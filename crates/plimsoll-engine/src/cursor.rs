@@ -137,6 +137,8 @@ pub(crate) struct Walk {
     range: KeyRange,
     direction: Direction,
     ready: VecDeque<(Vec<u8>, Vec<u8>)>,
+    /// Where it set out from.
+    start: Bound<Vec<u8>>,
     /// The key given last.
     given: Option<Vec<u8>>,
     /// How far the transaction had come when they were looked at.
@@ -146,11 +148,16 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub(crate) fn new(work: &Work, tree: Tree, range: KeyRange, direction: Direction) -> Self {
+        let start = match direction {
+            Direction::Forward => range.low.clone(),
+            Direction::Backward => range.high.clone(),
+        };
         Self {
             tree,
             range,
             direction,
             ready: VecDeque::new(),
+            start,
             given: None,
             looked: work.progress(),
             at_end: false,
@@ -206,25 +213,26 @@ impl Walk {
         Ok(count.min(limit))
     }
 
-    /// Goes back to the row given last if the transaction has changed anything ahead of it since it
-    /// was looked at.
+    /// Goes back to the row given last, or to where it set out, if the transaction has changed
+    /// anything ahead of that since it was looked at.
     fn forget_what_changed(&mut self, work: &Work) {
-        let Some(given) = &self.given else {
-            return;
-        };
-        let is_ahead = |key: &[u8]| match self.direction {
-            Direction::Forward => key > &given[..],
-            Direction::Backward => key < &given[..],
+        let is_ahead = |key: &[u8]| match (&self.given, self.direction) {
+            (None, _) => true,
+            (Some(given), Direction::Forward) => key > &given[..],
+            (Some(given), Direction::Backward) => key < &given[..],
         };
         let changed = work.has_changed(self.looked, &self.tree, is_ahead);
         self.looked = work.progress();
         if !changed {
             return;
         }
-        let given = Bound::Excluded(given.clone());
+        let from = match &self.given {
+            Some(given) => Bound::Excluded(given.clone()),
+            None => self.start.clone(),
+        };
         match self.direction {
-            Direction::Forward => self.range.low = given,
-            Direction::Backward => self.range.high = given,
+            Direction::Forward => self.range.low = from,
+            Direction::Backward => self.range.high = from,
         }
         self.ready.clear();
         self.at_end = false;
