@@ -52,6 +52,23 @@ BUGS = (
         "swarm::a_swarm_of_impolite_transactions_leaves_what_the_model_says",
     ),
     Bug(
+        "a leaf that was emptied before stays in its tree",
+        "purge.rs",
+        "visited.is_empty = lines == 0 && path.leaf",
+        "visited.is_empty = !PLANTED && lines == 0 && path.leaf",
+        "lives",
+        "killed::a_leaf_that_a_killed_process_has_emptied_is_unlinked_by_the_next",
+    ),
+    Bug(
+        "a cursor comes nowhere backward from where an empty leaf begins",
+        "cursor.rs",
+        "(Direction::Backward, _, Bound::Included(high)) => separator <= &high[..],",
+        "(Direction::Backward, _, Bound::Included(high)) if !PLANTED => separator <= &high[..],\n"
+        "            (Direction::Backward, _, Bound::Included(high)) => separator < &high[..],",
+        "rows",
+        "cursors::ranges_over_empty_leaves_give_what_a_sorted_map_gives_both_ways",
+    ),
+    Bug(
         "a cursor that has found nothing does not look again",
         "cursor.rs",
         "(None, _) => true,",

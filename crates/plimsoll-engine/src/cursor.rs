@@ -60,13 +60,15 @@ impl KeyRange {
         Self { low: Bound::Included(prefix.to_vec()), high }
     }
 
-    /// Whether a cursor that sets out comes to this key after where it sets out from.
-    fn is_behind(&self, key: &[u8], direction: Direction) -> bool {
+    /// Whether a cursor that sets out comes nearer to its end when it comes to this separator.
+    /// Backward, only keys before it are left then.
+    fn is_behind(&self, separator: &[u8], direction: Direction) -> bool {
         match (direction, &self.low, &self.high) {
-            (Direction::Forward, Bound::Included(low) | Bound::Excluded(low), _) => key > &low[..],
-            (Direction::Backward, _, Bound::Included(high) | Bound::Excluded(high)) => {
-                key < &high[..]
+            (Direction::Forward, Bound::Included(low) | Bound::Excluded(low), _) => {
+                separator > &low[..]
             }
+            (Direction::Backward, _, Bound::Included(high)) => separator <= &high[..],
+            (Direction::Backward, _, Bound::Excluded(high)) => separator < &high[..],
             _ => true,
         }
     }

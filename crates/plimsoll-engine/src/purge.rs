@@ -99,6 +99,9 @@ impl Instance {
         }
         let (path, line) = find(batch, &row.tree, &row.key)?;
         if line.is_err() {
+            // The process may have ended after the last row of the leaf was removed.
+            let lines = batch.with(path.leaf, |view| Ok(view.lines()))?;
+            visited.is_empty = lines == 0 && path.leaf != row.tree.root;
             return Ok(Progress::Done(visited));
         }
         let (deleted, lines) = batch.with(path.leaf, |view| {

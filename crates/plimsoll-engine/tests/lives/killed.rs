@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_engine::btree::Tree;
+use plimsoll_engine::btree::{Tree, find};
+use plimsoll_engine::edit::Edit;
 use plimsoll_engine::instance::Instance;
+use plimsoll_engine::store::Progress;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_io::{
     Effect, FaultRule, Loss, MemoryDisk, MemoryOptions, NANOS_PER_SECOND, OperationKind, Purpose,
@@ -217,5 +219,49 @@ fn log_that_a_killed_process_had_written_is_synced_before_anything_builds_on_it(
         let instance = open_with(&files, &handle, options(&setup())).await;
         let contents = contents(&instance, tree).await;
         assert_eq!(contents, BTreeMap::from([(0, ROWS as usize - 11), (7, 5), (9, 1), (10, 5)]));
+    });
+}
+
+/// A process is killed when it has removed the last row of a leaf and not unlinked the leaf. The
+/// next one found no row to purge there, and the leaf stayed empty for ever.
+#[test]
+fn a_leaf_that_a_killed_process_has_emptied_is_unlinked_by_the_next() {
+    let disk = disk_with_databases(1, &setup(), memory());
+    let tree = live(&disk, |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
+        let transaction = instance.begin();
+        for letter in b'a'..=b'l' {
+            transaction.insert(tree, &[letter], &[letter; 3_000]).await.unwrap();
+        }
+        transaction.commit(Commit::Lazy).await.unwrap();
+        // The purge waits for a reader, so that the row is removed here and nothing else happens.
+        let reader = instance.begin();
+        let transaction = instance.begin();
+        transaction.delete(tree, b"f").await.unwrap();
+        transaction.commit(Commit::Lazy).await.unwrap();
+        let database = instance.database(1).unwrap();
+        let removed = instance.store().change(&database, |batch| {
+            let (path, line) = find(batch, &tree, b"f")?;
+            let line = line.expect("the row is there") as u16;
+            batch.edit(path.leaf, Edit::Remove { line })?;
+            Ok(Progress::Done(()))
+        });
+        removed.await.unwrap();
+        make_durable(&instance).await;
+        drop(reader);
+        tree
+    });
+    live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        handle.sleep(NANOS_PER_SECOND).await;
+        let database = instance.database(1).unwrap();
+        let lines = instance.store().read(&database, |batch| {
+            let (path, _) = find(batch, &tree, b"f")?;
+            batch.with(path.leaf, |view| Ok(view.lines()))
+        });
+        assert_eq!(lines.await.unwrap(), 1, "the leaf of the next row takes the key");
+        assert_eq!(dump(&instance, tree).await.unwrap().len(), 11);
+        instance.close().await.unwrap();
     });
 }

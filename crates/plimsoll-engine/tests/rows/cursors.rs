@@ -10,10 +10,12 @@ use std::ops::Bound;
 use std::rc::Rc;
 
 use crate::support::*;
-use plimsoll_engine::btree::Tree;
+use plimsoll_engine::btree::{Tree, find};
 use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
+use plimsoll_engine::edit::Edit;
 use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
+use plimsoll_engine::store::Progress;
 use plimsoll_engine::table::Selection;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_io::{Clock, MemoryOptions, Random};
@@ -290,4 +292,82 @@ fn an_index_that_is_not_there_is_refused() {
         instance.close().await.unwrap();
     })
     .unwrap();
+}
+
+/// Takes the rows of some letters away and leaves their leaves, as a process does that ends before
+/// it can unlink them.
+async fn empty_leaves(instance: &Instance, tree: Tree, letters: &[u8]) {
+    let database = instance.database(1).unwrap();
+    for letter in letters {
+        let emptied = instance.store().change(&database, |batch| {
+            let (path, line) = find(batch, &tree, &[*letter])?;
+            let line = line.expect("the row is there") as u16;
+            batch.edit(path.leaf, Edit::Remove { line })?;
+            Ok(Progress::Done(()))
+        });
+        emptied.await.unwrap();
+    }
+}
+
+/// One large row on each leaf, so that every key is where a leaf begins.
+async fn rows_on_leaves_of_their_own(instance: &Instance, tree: Tree) -> Rows {
+    let transaction = instance.begin();
+    let mut rows = Rows::new();
+    for letter in b'a'..=b'z' {
+        transaction.insert(tree, &[letter], &[letter; 3_000]).await.unwrap();
+        rows.insert(vec![letter], vec![letter; 3_000]);
+    }
+    transaction.commit(Commit::Lazy).await.unwrap();
+    rows
+}
+
+/// A cursor that sets out from the key where the last of several empty leaves begins was told of a
+/// damaged page.
+#[test]
+fn a_cursor_goes_backward_from_where_an_empty_leaf_begins() {
+    with_rows(5, |instance, _, _, _| async move {
+        let tree = instance.create_tree(1, 1, 51, 0, 3).await.unwrap();
+        rows_on_leaves_of_their_own(&instance, tree).await;
+        empty_leaves(&instance, tree, b"efgh").await;
+        let transaction = instance.begin();
+        let range = KeyRange { low: Bound::Unbounded, high: Bound::Included(b"h".to_vec()) };
+        let mut cursor = Cursor::new(&transaction, tree, range, Direction::Backward);
+        let row = cursor.next().await.unwrap();
+        assert_eq!(row.map(|(key, _)| key), Some(b"d".to_vec()));
+    });
+}
+
+#[test]
+fn ranges_over_empty_leaves_give_what_a_sorted_map_gives_both_ways() {
+    for seed in first_seed(6)..first_seed(12) {
+        with_rows(seed, |instance, _, _, mut random| async move {
+            let tree = instance.create_tree(1, 1, 51, 0, 3).await.unwrap();
+            let mut rows = rows_on_leaves_of_their_own(&instance, tree).await;
+            let first = b'a' + random.below(20) as u8;
+            let letters: Vec<u8> = (first..=b'z').take(1 + random.below(12) as usize).collect();
+            empty_leaves(&instance, tree, &letters).await;
+            rows.retain(|key, _| !letters.contains(&key[0]));
+            let transaction = instance.begin();
+            for _ in 0..60 {
+                let mut end = || {
+                    let mut key = vec![b'a' + random.below(26) as u8];
+                    key.extend(random.chance(0.2).then_some(0));
+                    match random.below(6) {
+                        0 => Bound::Unbounded,
+                        1..=3 => Bound::Included(key),
+                        _ => Bound::Excluded(key),
+                    }
+                };
+                let range = KeyRange { low: end(), high: end() };
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let mut cursor = Cursor::new(&transaction, tree, range.clone(), direction);
+                    let mut found = Vec::new();
+                    while let Some(row) = cursor.next().await.unwrap() {
+                        found.push(row);
+                    }
+                    assert!(found == expected(&rows, &range, direction), "{range:?} {direction:?}");
+                }
+            }
+        });
+    }
 }
