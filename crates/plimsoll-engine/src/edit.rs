@@ -3,7 +3,7 @@
 
 use crate::PageNumber;
 use crate::log::wire::{PutWire, TakeWire};
-use crate::page::{PageMut, node_flags};
+use crate::page::{PageMut, TAGS_MAX, node_flags};
 
 /// One node to be put on a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,10 +179,9 @@ impl Edit {
                     wire.number_u32()?,
                 ];
                 let external = wire.bytes()?.to_vec();
-                let count = wire.size()?;
-                let nodes = (0..count.min(4096))
-                    .map(|_| NewNode::decode(wire))
-                    .collect::<Option<Vec<_>>>()?;
+                let count = wire.size().filter(|count| *count < TAGS_MAX)?;
+                let nodes =
+                    (0..count).map(|_| NewNode::decode(wire)).collect::<Option<Vec<_>>>()?;
                 Edit::Format { object, flags, previous, next, external, nodes }
             }
             2 => Edit::Insert { line: line(wire)?, node: NewNode::decode(wire)? },

@@ -77,6 +77,8 @@ mod field {
 }
 
 pub(crate) const TAG_BYTES: usize = 4;
+/// A page counts its tags in 12 bits. A large one has room for more of the smallest nodes.
+pub(crate) const TAGS_MAX: usize = 0x0FFF;
 /// A node gives the length of its key in 13 bits.
 pub(crate) const KEY_BYTES_MAX: usize = 0x1FFF;
 /// A shared prefix of up to this many bytes costs more to compress than it saves.

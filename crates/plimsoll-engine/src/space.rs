@@ -349,7 +349,7 @@ fn insert_extent(
         };
         let fits = batch.with(path.leaf, |view| {
             let cost = PageMut::node_cost_bytes(view.external()?, view.is_root(), &key, &data);
-            Ok(cost <= view.free_bytes())
+            Ok(view.has_room_for(cost))
         })?;
         if fits {
             note_available(batch, tree.root, extent.last, extent.pages);

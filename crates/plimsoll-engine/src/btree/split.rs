@@ -44,12 +44,12 @@ pub fn make_room(
     };
     let mut page = path.leaf;
     for (parent, parent_line) in path.branches.iter().rev() {
-        let cost = batch.with(*parent, |view| {
+        let has_room = batch.with(*parent, |view| {
             let external = view.external()?;
             let cost = PageMut::node_cost_bytes(external, view.is_root(), &plan.separator, &[0; 4]);
-            Ok((cost, view.free_bytes()))
+            Ok(view.has_room_for(cost))
         })?;
-        if cost.0 <= cost.1 {
+        if has_room {
             return split(batch, tree, page, (*parent, *parent_line), &plan, new_page);
         }
         page = *parent;

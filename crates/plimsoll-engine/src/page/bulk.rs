@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{PageMut, PageView, TAG_BYTES, field, node_flags};
+use super::{PageMut, PageView, TAG_BYTES, TAGS_MAX, field, node_flags};
 use crate::{PageNumber, PageSize};
 
 /// The flush type of a page written front to back: it is written for the first time.
@@ -108,6 +108,7 @@ impl<'a> PageBuilder<'a> {
     /// # Panics
     /// When more was pushed than a page holds.
     pub fn finish(mut self, dbtime: u64, previous: PageNumber, next: PageNumber) {
+        assert!(self.tags <= TAGS_MAX, "the layout counted the nodes of a page");
         let area_bytes = self.size.bytes() - self.size.header_bytes();
         let free_bytes = area_bytes
             .checked_sub(self.data_end + self.tags * TAG_BYTES)

@@ -1,7 +1,7 @@
 //! Changing a page. The caller has checked that what it adds fits; wrong use is a bug and panics.
 
 use super::view::u16_at;
-use super::{PREFIX_WORTH_BYTES, PageView, TAG_BYTES, field, node_flags, page_flags};
+use super::{PREFIX_WORTH_BYTES, PageView, TAG_BYTES, TAGS_MAX, field, node_flags, page_flags};
 use crate::{PageNumber, PageSize};
 
 /// A page to be changed.
@@ -169,6 +169,7 @@ impl<'a> PageMut<'a> {
     pub fn insert(&mut self, line: usize, flags: u8, key: &[u8], data: &[u8]) {
         let lines = self.view().lines();
         assert!(line <= lines, "line {line} of {lines}");
+        assert!(self.view().tag_count() < TAGS_MAX, "the caller checks that a node can be counted");
         let prefix_bytes =
             if self.view().is_root() { 0 } else { shared_prefix_bytes(key, self.external()) };
         let mut flags = flags & !node_flags::COMPRESSED;
@@ -283,7 +284,7 @@ impl<'a> PageMut<'a> {
 
     /// Tag count including the external header; used by tests of the format.
     pub fn tag_count(&self) -> usize {
-        usize::from(u16_at(self.bytes, field::TAG_COUNT) & 0x0FFF)
+        usize::from(u16_at(self.bytes, field::TAG_COUNT)) & TAGS_MAX
     }
 
     /// Clears the version-store bookkeeping field, which no running engine of ours uses.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{TAG_BYTES, field, node_flags, page_flags};
+use super::{TAG_BYTES, TAGS_MAX, field, node_flags, page_flags};
 use crate::{PageNumber, PageSize};
 
 /// What is structurally wrong inside a page whose checksum was right (or was not checked).
@@ -280,13 +280,18 @@ impl<'a> PageView<'a> {
         usize::from(u16_at(self.bytes, field::FREE))
     }
 
+    /// Whether one more node fits that takes so many bytes, its tag included.
+    pub fn has_room_for(&self, cost_bytes: usize) -> bool {
+        cost_bytes <= self.free_bytes() && self.tag_count() < TAGS_MAX
+    }
+
     /// End of the used data area, from the end of the header.
     pub fn data_end(&self) -> usize {
         usize::from(u16_at(self.bytes, field::DATA_END))
     }
 
     pub(super) fn tag_count(&self) -> usize {
-        usize::from(u16_at(self.bytes, field::TAG_COUNT) & 0x0FFF)
+        usize::from(u16_at(self.bytes, field::TAG_COUNT)) & TAGS_MAX
     }
 
     /// Bytes in use at the front (header and data) and at the back (tags) of the page.

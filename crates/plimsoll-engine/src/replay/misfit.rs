@@ -5,7 +5,7 @@
 use crate::edit::{Edit, NewNode, RowChange};
 use crate::error::PageDamage;
 use crate::log::record::{PageEdits, RowRecord};
-use crate::page::{PageMut, PageView, TAG_BYTES, page_flags};
+use crate::page::{PageMut, PageView, TAG_BYTES, TAGS_MAX, page_flags};
 
 /// Keys have their length in thirteen bits.
 const KEY_BYTES_LIMIT: usize = 0x2000;
@@ -60,6 +60,7 @@ fn edit_misfit(page: &PageView<'_>, edit: &Edit) -> Option<&'static str> {
                 |node: &NewNode| PageMut::node_cost_bytes(external, is_root, &node.key, &node.data);
             let needed_bytes = external.len() + nodes.iter().map(cost_bytes).sum::<usize>();
             let fits = needed_bytes <= room_bytes
+                && nodes.len() < TAGS_MAX
                 && nodes.iter().all(|node| node.key.len() < KEY_BYTES_LIMIT);
             (!fits).then_some(NO_ROOM)
         }
@@ -103,5 +104,5 @@ fn insert_misfit(
         return Some(NO_PAGE);
     };
     let needed_bytes = PageMut::node_cost_bytes(external, page.is_root(), key, data);
-    (key.len() >= KEY_BYTES_LIMIT || needed_bytes > page.free_bytes()).then_some(NO_ROOM)
+    (key.len() >= KEY_BYTES_LIMIT || !page.has_room_for(needed_bytes)).then_some(NO_ROOM)
 }

@@ -5,6 +5,7 @@ use crate::PageSize;
 use crate::edit::{Edit, NewNode, RowChange};
 use crate::error::PageDamage;
 use crate::log::record::{PageEdits, RowRecord};
+use crate::log::wire::TakeWire;
 use crate::page::{PageMut, PageView, page_flags};
 
 const SIZE: PageSize = PageSize::KIB_4;
@@ -115,6 +116,38 @@ fn edits_that_do_not_fit_leave_the_page_alone() {
         external(3),
     ];
     assert_told(made(shortened).err(), "no page");
+}
+
+/// The count of nodes has 12 bits, and one of them stands for the prefix.
+#[test]
+fn more_nodes_than_a_page_can_count_are_no_edit() {
+    let size = PageSize::KIB_32;
+    let mut bytes = vec![0; size.bytes()];
+    PageMut::new(&mut bytes, size).format(40, 8, page_flags::LEAF, b"");
+    let node = NewNode { flags: 0, key: Vec::new(), data: Vec::new() };
+    let format = |count| Edit::Format {
+        object: 8,
+        flags: page_flags::LEAF,
+        previous: 0,
+        next: 0,
+        external: Vec::new(),
+        nodes: vec![node.clone(); count],
+    };
+    let made = |edits: Vec<Edit>| {
+        let edits = PageEdits { page: 40, dbtime_before: 1, edits };
+        edited(&PageView::new(&bytes, size), &edits).map(|page| PageView::new(&page, size).lines())
+    };
+    let decoded = |edit: &Edit| {
+        let mut wire = Vec::new();
+        edit.encode(&mut wire);
+        Edit::decode(&mut TakeWire::new(&wire))
+    };
+    assert_eq!(made(vec![format(4094)]), Ok(4094));
+    assert_eq!(decoded(&format(4094)), Some(format(4094)));
+    assert_told(made(vec![format(4095)]).err(), "room");
+    assert_eq!(decoded(&format(4095)), None);
+    let one_more = Edit::Insert { line: 0, node: node.clone() };
+    assert_told(made(vec![format(4094), one_more]).err(), "room");
 }
 
 #[test]

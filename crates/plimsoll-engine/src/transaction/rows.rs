@@ -321,16 +321,18 @@ impl Work {
         if before.is_some() {
             return Err(EngineError::KeyDuplicate { index: None }.into());
         }
-        let (needed, free) = batch.with(path.leaf, |view| {
-            let needed = match line {
-                Ok(line) => data.len().saturating_sub(view.node(line)?.data.len()),
+        let has_room = batch.with(path.leaf, |view| {
+            Ok(match line {
+                Ok(line) => data.len() <= view.node(line)?.data.len() + view.free_bytes(),
                 Err(_) => {
-                    PageMut::node_cost_bytes(view.external()?, view.is_root(), &row.key, data)
+                    let external = view.external()?;
+                    let is_root = view.is_root();
+                    let cost = PageMut::node_cost_bytes(external, is_root, &row.key, data);
+                    view.has_room_for(cost)
                 }
-            };
-            Ok((needed, view.free_bytes()))
+            })
         })?;
-        if needed > free {
+        if !has_room {
             let coming = line.err().map(|line| Coming { line, key: &row.key, data });
             return self.make_room(batch, row, &path, coming);
         }

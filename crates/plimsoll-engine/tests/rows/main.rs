@@ -22,6 +22,7 @@ mod purge;
 mod schema_changes;
 mod selected;
 mod shared;
+mod short_keys;
 mod short_polls;
 mod small_trees;
 mod swarm;
