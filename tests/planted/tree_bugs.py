@@ -28,6 +28,22 @@ BUGS = (
         "short_keys::the_shortest_rows_agree_with_a_sorted_map",
     ),
     Bug(
+        "branch pages hold fewer than four keys",
+        "transaction/rows.rs",
+        "if key.len() > of_branch {",
+        "if !PLANTED && key.len() > of_branch {",
+        "rows",
+        "long_keys::keys_of_any_length_are_refused_or_found_again",
+    ),
+    Bug(
+        "a tree grows until nobody reads it",
+        "btree/split.rs",
+        "if path.branches.len() >= DEPTH_MAX {",
+        "if !PLANTED && path.branches.len() >= DEPTH_MAX {",
+        "rows",
+        "long_keys::a_tree_with_too_long_keys_stays_readable",
+    ),
+    Bug(
         "a split leaves the right neighbour looking past the new leaf",
         "btree/split.rs",
         "if next != 0 {",

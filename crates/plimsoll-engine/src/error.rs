@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use plimsoll_io::DiskError;
 
 use crate::PageNumber;
-use crate::page::{KEY_BYTES_MAX, PageFault};
+use crate::page::PageFault;
 
 /// Result of an engine operation.
 pub type Result<T> = std::result::Result<T, EngineError>;
@@ -191,12 +191,22 @@ pub enum EngineError {
         /// Bytes.
         bytes: usize,
     },
-    /// The key is longer than a page can say.
-    #[error("a key of {bytes} bytes is too long: a page holds keys of at most {max} bytes",
-        max = KEY_BYTES_MAX)]
+    /// The key is longer than a page can say, or a branch page would hold too few of its length.
+    #[error(
+        "a key of {bytes} bytes is too long: with pages of this size keys have at most {bytes_max} \
+         bytes"
+    )]
     KeyTooLong {
         /// Bytes.
         bytes: usize,
+        /// Bytes it may have.
+        bytes_max: usize,
+    },
+    /// The tree has all the levels it may have.
+    #[error("a tree of {levels} levels cannot grow by another one: move its rows to a new tree")]
+    TreeTooDeep {
+        /// Levels, the leaves included.
+        levels: usize,
     },
     /// Two operations of one transaction at once.
     #[error(

@@ -5,12 +5,13 @@
 //! end of the tree the new page takes only the new node, which keeps trees filled in key order
 //! dense.
 
-use super::{Path, Tree};
+use super::{DEPTH_MAX, Path, Tree};
 use crate::PageNumber;
 use crate::batch::{Batch, Step, Stop};
 use crate::edit::{Edit, NewNode};
 use crate::error::EngineError;
 use crate::page::{PageFault, PageMut, PageView, TAG_BYTES, node_flags, page_flags};
+use crate::space::SPACE_HEADER_BYTES;
 
 /// The node that needs room.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,15 @@ pub struct Coming<'a> {
 pub fn node_bytes_max(page_bytes: usize, header_bytes: usize) -> usize {
     // A root keeps a 16-byte space header, another page a prefix; both have tag 0.
     page_bytes - header_bytes - 4 - 16
+}
+
+/// Bytes of the longest separator of which a branch page still holds enough for four children, and
+/// so two after a split. Where it held fewer, a tree could grow a level with every few rows.
+pub fn separator_bytes_max(page_bytes: usize, header_bytes: usize) -> usize {
+    let entry_bytes = |key_bytes: usize| TAG_BYTES + 2 + key_bytes + 4;
+    let room_bytes = page_bytes - header_bytes - TAG_BYTES - SPACE_HEADER_BYTES;
+    // The last of the four has the empty key.
+    (room_bytes - entry_bytes(0)) / 3 - entry_bytes(0)
 }
 
 /// Does one step towards room for `coming`, or for a node already there to grow, using the page
@@ -54,6 +64,9 @@ pub fn make_room(
         }
         page = *parent;
         plan = plan_branch_split(batch, page)?;
+    }
+    if path.branches.len() >= DEPTH_MAX {
+        return Err(Stop::Failed(EngineError::TreeTooDeep { levels: DEPTH_MAX + 1 }));
     }
     push_down_root(batch, tree, new_page)
 }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::{UndoEntry, Work};
 use crate::PageSize;
 use crate::batch::{Batch, Step, Stop};
-use crate::btree::split::{Coming, make_room, node_bytes_max, refit_prefix};
+use crate::btree::split::{Coming, make_room, node_bytes_max, refit_prefix, separator_bytes_max};
 use crate::btree::{Path, Tree, find};
 use crate::edit::RowChange;
 use crate::error::{EngineError, Result};
@@ -60,11 +60,22 @@ impl Counter {
     }
 }
 
+/// Refuses keys whose length no page can say, and those of which a branch page holds too few.
+fn check_key(size: PageSize, key: &[u8]) -> Result<()> {
+    let of_branch = separator_bytes_max(size.bytes(), size.header_bytes());
+    let bytes_max = of_branch.min(KEY_BYTES_MAX);
+    let too_long = EngineError::KeyTooLong { bytes: key.len(), bytes_max };
+    if key.len() > KEY_BYTES_MAX {
+        return Err(too_long);
+    }
+    if key.len() > of_branch {
+        return Err(too_long);
+    }
+    Ok(())
+}
+
 /// Refuses what no page of this size can hold.
 fn check_fits(size: PageSize, key: &[u8], data: &[u8]) -> Result<()> {
-    if key.len() > KEY_BYTES_MAX {
-        return Err(EngineError::KeyTooLong { bytes: key.len() });
-    }
     let bytes = key.len() + data.len() + 6;
     if bytes > node_bytes_max(size.bytes(), size.header_bytes()) {
         return Err(EngineError::NodeTooLarge { bytes });
@@ -162,9 +173,10 @@ impl Work {
     ///
     /// # Errors
     /// [`EngineError::KeyDuplicate`], [`EngineError::WriteConflict`],
-    /// [`EngineError::NodeTooLarge`], ...
+    /// [`EngineError::KeyTooLong`], [`EngineError::NodeTooLarge`], ...
     pub(crate) async fn insert(&self, tree: Tree, key: &[u8], data: &[u8]) -> Result<()> {
         let database = self.store.database(tree.database)?;
+        check_key(database.size(), key)?;
         check_fits(database.size(), key, data)?;
         let row = RowKey { tree, key: key.to_vec() };
         self.store.change(&database, |batch| self.insert_step(batch, &row, data)).await

@@ -3,9 +3,16 @@
 
 use std::rc::Rc;
 
+use plimsoll_engine::btree::find;
+use plimsoll_engine::btree::split::{Coming, make_room, separator_bytes_max};
+use plimsoll_engine::edit::{Edit, NewNode};
+use plimsoll_engine::error::EngineError;
+use plimsoll_engine::page::PageMut;
+use plimsoll_engine::space::allocate;
+use plimsoll_engine::store::Progress;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::{Column, ColumnType, PageSize, Table};
-use plimsoll_io::{Clock, MemoryOptions};
+use plimsoll_io::{Clock, MemoryOptions, Random};
 
 use crate::people::*;
 use crate::support::*;
@@ -166,11 +173,87 @@ fn a_key_longer_than_its_page_can_say_is_refused() {
         (PageSize::KIB_32, 8_191, true),
         (PageSize::KIB_32, 8_192, false),
         (PageSize::KIB_32, 9_000, false),
-        (PageSize::KIB_16, 8_191, true),
+        (PageSize::KIB_16, 5_414, true),
+        (PageSize::KIB_16, 5_415, false),
         (PageSize::KIB_16, 8_192, false),
+        (PageSize::KIB_8, 2_000, true),
         (PageSize::KIB_4, 1_000, true),
         (PageSize::KIB_4, 5_000, false),
     ] {
         check_keys(size, bytes, 7, is_taken);
     }
+}
+
+/// A branch page that held two long keys was split into two that held one: the tree grew a level
+/// with every few rows, until nobody read it any more.
+#[test]
+fn keys_of_any_length_are_refused_or_found_again() {
+    for seed in first_seed(0)..first_seed(12) {
+        let mut random = Random::from_seed(seed);
+        let size = [PageSize::KIB_4, PageSize::KIB_8][random.below(2) as usize];
+        let taken_max = separator_bytes_max(size.bytes(), size.header_bytes());
+        // Around the limit, and anywhere.
+        let bytes = match random.below(4) {
+            0 => taken_max,
+            1 => taken_max + 1,
+            _ => 8 + random.below(size.bytes() as u64) as usize,
+        };
+        check_keys(size, bytes, 100, bytes <= taken_max);
+    }
+}
+
+/// Trees of others, and of earlier releases, may have keys of which a branch page holds two. They
+/// are read, and refused another level before it is one too many.
+#[test]
+fn a_tree_with_too_long_keys_stays_readable() {
+    let setup = Setup::default();
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 3, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
+        let tree = instance.create_tree(1, 1, 50, 0, 3).await.unwrap();
+        let database = instance.database(1).unwrap();
+        let key = |number: usize| [&[b'k'; 3990][..], format!("{number:04}").as_bytes()].concat();
+        let mut rows = 0;
+        let refused = loop {
+            let (key, data) = (key(rows), b"row");
+            let added = instance.store().change(&database, |batch| {
+                let (path, line) = find(batch, &tree, &key)?;
+                let line = line.expect_err("a new key");
+                let has_room = batch.with(path.leaf, |view| {
+                    let (external, is_root) = (view.external()?, view.is_root());
+                    let cost = PageMut::node_cost_bytes(external, is_root, &key, data);
+                    Ok(view.has_room_for(cost))
+                })?;
+                if !has_room {
+                    let page = allocate(batch, tree.root)?;
+                    make_room(batch, &tree, &path, Some(Coming { line, key: &key, data }), page)?;
+                    return Ok(Progress::Again);
+                }
+                let node = NewNode { flags: 0, key: key.clone(), data: data.to_vec() };
+                batch.edit(path.leaf, Edit::Insert { line: line as u16, node })?;
+                Ok(Progress::Done(()))
+            });
+            match added.await {
+                Ok(()) => rows += 1,
+                Err(error) => break error,
+            }
+            assert!(rows < 1_000, "nobody refuses");
+        };
+        assert!(matches!(refused, EngineError::TreeTooDeep { .. }), "{rows} rows: {refused}");
+        instance.close().await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 2).await.unwrap();
+        let transaction = instance.begin();
+        for number in 0..rows {
+            let row = transaction.get(tree, &key(number)).await.unwrap();
+            assert_eq!(row.as_deref(), Some(&b"row"[..]), "row {number} of {rows}");
+        }
+        transaction.replace(tree, &key(0), b"another").await.unwrap();
+        transaction.delete(tree, &key(1)).await.unwrap();
+        transaction.commit(Commit::Durable).await.unwrap();
+        assert_eq!(dump(&instance, tree).await.unwrap().len(), rows - 1);
+        instance.close().await.unwrap();
+    })
+    .unwrap();
 }
