@@ -112,6 +112,16 @@ pub fn large(random: &mut Random, kind: Kind, seed: u64) -> (Setup, Rows) {
     (setup, rows)
 }
 
+/// Gives keys different long beginnings, and hardly any data, in some of the small deep worlds.
+/// Drawn by itself, so that everything else about a seed stays as it is.
+pub fn draw_beginnings(seed: u64, kind: Kind, rows: &mut Rows) {
+    if kind == Kind::Deep && seed % 8 == 5 {
+        let mut random = Random::from_seed(seed).child("beginnings");
+        rows.keys_per_prefix = 8 + random.below(40);
+        rows.bytes_max = 1 + random.below(100);
+    }
+}
+
 /// The share of worlds without page images.
 const WITHOUT_IMAGES: f64 = 0.25;
 

@@ -25,7 +25,9 @@ use plimsoll_io::{
 
 use crate::Tally;
 use crate::coverage::{Shape, count, name_kind_of_disk, to_be_redone, under_way};
-use crate::sizes::{Rows, Scale, break_sectors, large, leave_out_images, memory_for, small};
+use crate::sizes::{
+    Rows, Scale, break_sectors, draw_beginnings, large, leave_out_images, memory_for, small,
+};
 use crate::support::*;
 use crate::tables;
 
@@ -115,10 +117,13 @@ pub fn growth() -> FaultRule {
 pub fn begin(seed: u64, scale: Scale) -> (World, Random) {
     let mut random = Random::from_seed(seed).child("world");
     let kind = [Kind::Plain, Kind::Deep, Kind::Plain, Kind::Tables][(seed % 4) as usize];
-    let (mut setup, rows) = match scale {
+    let (mut setup, mut rows) = match scale {
         Scale::Small => small(&mut random, kind),
         Scale::Large => large(&mut random, kind, seed),
     };
+    if scale == Scale::Small {
+        draw_beginnings(seed, kind, &mut rows);
+    }
     let mut memory = memory_for(&mut random);
     leave_out_images(seed, &mut setup, &mut memory);
     let has_breaking_sectors = break_sectors(&setup, &mut memory);

@@ -99,7 +99,7 @@ fn keys_of_many_long_beginnings_agree_with_the_model() {
         let keys = Keys {
             keys: 600,
             bytes_max: 1 + random.below(60),
-            prefix_bytes: 100 + random.below(900) as usize,
+            prefix_bytes: 100 + random.below(1_200) as usize,
             keys_per_prefix: 8 + random.below(60),
         };
         check(setup, keys, seed, 4, 80);
