@@ -78,6 +78,7 @@ SIMULATIONS := power_cut::ten_thousand_simulated_power_cuts_lose_nothing_acknowl
 	failures::every_sync_matters::with_every_sync_done_nothing_is_lost_and_every_sync_is_known \
 	failures::hard_times::hundreds_of_hard_times \
 	schema::worlds::many_worlds_of_changing_schemas_agree_with_their_model \
+	schema::redone::many_worlds_of_broken_changes_are_redone_as_they_were_left \
 	lives::chains::many_chains_of_lives_and_restores_leave_what_was_committed \
 	rows::swarm::a_swarm_of_impolite_transactions_leaves_what_the_model_says \
 	lives::jobs::copies::many_copies_are_whole_when_they_were_sealed_and_refused_when_not \

@@ -362,4 +362,20 @@ BUGS = (
         "released::a_table_in_more_extents_than_the_cache_can_list_is_released",
         "it waits for frames that nobody lets go of",
     ),
+    Bug(
+        "the log does not say that a change was given up",
+        "table/change.rs",
+        "if self.is_noted.get() && !is_told {",
+        "if !PLANTED && self.is_noted.get() && !is_told {",
+        "schema",
+        "ended::a_replica_goes_on_behind_a_change_that_ended_without_a_commit",
+    ),
+    Bug(
+        "what hung on a transaction of an earlier life hangs on one of the next",
+        "replay.rs",
+        "self.pending.end_all_uncommitted(end);",
+        "if !PLANTED { self.pending.end_all_uncommitted(end); }",
+        "schema",
+        "ended::a_drop_without_a_commit_is_not_made_up_for_by_a_transaction_of_a_later_life",
+    ),
 )

@@ -8,7 +8,8 @@
 //! opens the database after a crash finds it and goes on.
 //!
 //! The running instance and redo keep the same list. A note is logged again by whoever takes long,
-//! so that the checkpoint can follow.
+//! so that the checkpoint can follow. A note counts in the life of the instance that logged it:
+//! transactions of another may have the same numbers, and what was not committed by then never is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,9 +113,10 @@ impl PendingTrees {
         self.decide(|by| (by == transaction).then_some(is_committed), end);
     }
 
-    /// No transaction but those that ended has committed.
-    pub(crate) fn end_all_uncommitted(&mut self) {
-        self.decide(|_| Some(false), Lsn::default());
+    /// No transaction but those that ended has committed: a later life has begun, which the log
+    /// says before `end`. Transactions of that may have the same numbers.
+    pub(crate) fn end_all_uncommitted(&mut self, end: Lsn) {
+        self.decide(|_| Some(false), end);
     }
 
     fn decide(&mut self, is_committed: impl Fn(u64) -> Option<bool>, end: Lsn) {

@@ -303,7 +303,12 @@ impl Replayer {
                 self.pending.end(*transaction, false, end);
                 Ok(())
             }
-            LogRecord::Attach { database, signature } => self.check_attach(*database, *signature),
+            LogRecord::Attach { database, signature } => {
+                // A life begins. A transaction that logged a row was ended in its own, or is
+                // undone in this one; a tree may hang on one of which nothing more was logged.
+                self.pending.end_all_uncommitted(end);
+                self.check_attach(*database, *signature)
+            }
             LogRecord::Checkpoint { at } => {
                 self.checkpoint_noted = self.checkpoint_noted.max(*at);
                 Ok(())
@@ -601,7 +606,7 @@ impl Replayer {
         // What hung on a transaction that did not commit is decided; the others are undone
         // after this.
         self.transaction_max = self.transaction_max.max(self.pending.transaction_max());
-        self.pending.end_all_uncommitted();
+        self.pending.end_all_uncommitted(Lsn::default());
         let pending = &self.pending;
         self.to_purge.retain(|row| !pending.is_gone(&row.tree));
         let restored = self.restore_kinds().await;

@@ -1,11 +1,12 @@
 //! One change of a schema: trees made or dropped, and rows of the catalog, as one transaction.
 //!
 //! A change is a task of its own and goes on when its caller stops waiting. It ends in one of two
-//! ways: committed, or undone with every tree that it had made released. What cannot be
-//! released at once, because the disk reports an error, is released with the next change, by the
-//! close, or by whoever opens the database after a crash, see `pending.rs`. Where the pages that
-//! tell what a tree owns are damaged, its space is given up.
+//! ways: committed, or undone with every tree that it had made released. The log says which. What
+//! cannot be released at once, because the disk reports an error, is released with the next change,
+//! by the close, or by whoever opens the database after a crash, see `pending.rs`. Where the pages
+//! that tell what a tree owns are damaged, its space is given up.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::PageNumber;
@@ -14,6 +15,7 @@ use crate::catalog::{CatalogRow, Place, system};
 use crate::edit::Edit;
 use crate::error::{EngineError, Result};
 use crate::instance::Instance;
+use crate::log::record::LogRecord;
 use crate::page::page_flags;
 use crate::space;
 use crate::store::Progress;
@@ -26,6 +28,8 @@ pub(super) struct SchemaChange {
     /// The transaction's number, before there is one.
     number: u64,
     transaction: Option<Transaction>,
+    /// The log says of a tree that its fate hangs on the transaction.
+    is_noted: Cell<bool>,
     /// It was committed, or nobody knows.
     is_ended: bool,
 }
@@ -56,6 +60,7 @@ impl Instance {
                 instance: this.clone(),
                 database,
                 transaction: None,
+                is_noted: Cell::new(false),
                 is_ended: false,
             };
             let changed = change(&mut change_made).await;
@@ -119,6 +124,7 @@ impl SchemaChange {
         let (root, at) = made.await?;
         // No wait since the record was made: the checkpoint has not passed it.
         store.pending.borrow_mut().note(self.database, root, &[note], at, store.log.tip());
+        self.is_noted.set(true);
         Ok(Tree { database: self.database, root, object, kind })
     }
 
@@ -144,6 +150,7 @@ impl SchemaChange {
         });
         let at = noted.await?;
         store.pending.borrow_mut().note(self.database, root, &[note], at, store.log.tip());
+        self.is_noted.set(true);
         Ok(())
     }
 
@@ -259,8 +266,15 @@ impl SchemaChange {
         if self.is_ended {
             return Ok(());
         }
+        let mut is_told = false;
         if let Some(transaction) = self.transaction.take() {
+            is_told = transaction.work().has_logged();
             transaction.rollback().await?;
+        }
+        // Whoever redoes the log waits for word of the transaction, which may have logged no row.
+        if self.is_noted.get() && !is_told {
+            let transaction = self.number;
+            self.instance.store().log.append(&LogRecord::RolledBack { transaction });
         }
         self.decide(false);
         Ok(())

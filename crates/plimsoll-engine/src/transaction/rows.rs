@@ -272,7 +272,7 @@ impl Work {
         if has_versions { self.visible(row, current).is_some() } else { current.is_some() }
     }
 
-    pub(super) fn has_logged(&self) -> bool {
+    pub(crate) fn has_logged(&self) -> bool {
         self.store.writers.borrow().contains(self.status.id)
     }
 
