@@ -244,4 +244,20 @@ BUGS = (
         "rows",
         "cache_habits::a_page_made_while_it_is_read_is_not_what_was_read",
     ),
+    Bug(
+        "a long value goes on behind a part that was taken back",
+        "transaction/steps.rs",
+        "begun.is_broken |= begun.went_on > moment;",
+        "begun.is_broken |= !PLANTED && begun.went_on > moment;",
+        "rows",
+        "long_value_pieces::a_value_of_which_a_part_was_taken_back_is_refused",
+    ),
+    Bug(
+        "whatever is taken back breaks a long value",
+        "transaction/steps.rs",
+        "begun.went_on > moment;",
+        "(PLANTED || begun.went_on > moment);",
+        "rows",
+        "long_value_pieces::a_value_goes_on_beside_what_is_taken_back",
+    ),
 )

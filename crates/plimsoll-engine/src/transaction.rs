@@ -26,7 +26,7 @@ use crate::store::Store;
 use crate::versions::{ChangedRows, Ended, RowKey, TransactionStatus};
 
 pub(crate) use rows::Counter;
-use steps::UnderWay;
+use steps::{Begun, UnderWay};
 pub(crate) use steps::{Steps, Turn};
 pub use undo::Savepoint;
 
@@ -66,8 +66,10 @@ pub(crate) struct Work {
     undone: Cell<u64>,
     /// Operations of several steps begun so far.
     steps_begun: Cell<u64>,
-    /// Those that have not ended: the changes there were before each.
-    steps: RefCell<BTreeMap<u64, usize>>,
+    /// Those that have not ended.
+    steps: RefCell<BTreeMap<u64, Begun>>,
+    /// Told in a savepoint, and later where operations went on after it.
+    moment: Cell<u64>,
     under_way: Cell<UnderWay>,
     /// It was begun when the instance was closing already: it sees and does nothing.
     is_refused: bool,

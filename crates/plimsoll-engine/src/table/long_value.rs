@@ -47,7 +47,8 @@ pub(super) struct Finished {
 }
 
 /// Writes one long value piece by piece. One that is dropped before it is a column's value leaves a
-/// transaction that can only be rolled back.
+/// transaction that can only be rolled back. So does one of which a part was taken back: a savepoint
+/// between two pieces is no place to go on from.
 pub struct LongValueWriter<'a> {
     work: &'a Work,
     tree: Tree,
@@ -105,6 +106,7 @@ impl<'a> LongValueWriter<'a> {
         self.is_broken = true;
         self.append(bytes).await?;
         self.is_broken = false;
+        self.work.go_on(&self.steps);
         Ok(())
     }
 
@@ -123,6 +125,9 @@ impl<'a> LongValueWriter<'a> {
             "a piece of this long value was not written to its end; roll the transaction back"
         } else if !self.work.is_begun(&self.steps) {
             "the transaction has gone back to before this long value; write it again"
+        } else if self.work.is_broken(&self.steps) {
+            "the transaction has gone back behind a part of this long value; roll it back to before \
+             the value, and write that again"
         } else {
             return Ok(());
         };

@@ -48,6 +48,17 @@ pub(crate) struct Steps {
     number: u64,
 }
 
+/// How far an operation of several steps has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begun {
+    /// The changes there were before it.
+    before: usize,
+    /// When it last went on.
+    went_on: u64,
+    /// The transaction has gone back to between two of its steps.
+    is_broken: bool,
+}
+
 impl Work {
     /// Begins an operation that only looks.
     ///
@@ -88,7 +99,8 @@ impl Work {
     pub(super) fn begin_steps_at(&self, changes: usize) -> Steps {
         let number = self.steps_begun.get();
         self.steps_begun.set(number + 1);
-        self.steps.borrow_mut().insert(number, changes);
+        let begun = Begun { before: changes, went_on: self.moment.get(), is_broken: false };
+        self.steps.borrow_mut().insert(number, begun);
         Steps { number }
     }
 
@@ -100,12 +112,34 @@ impl Work {
 
     /// Forgets what began when there were at least so many changes: all of it was undone.
     pub(super) fn forget_steps_from(&self, changes: usize) {
-        self.steps.borrow_mut().retain(|_, before| *before < changes);
+        self.steps.borrow_mut().retain(|_, begun| begun.before < changes);
+    }
+
+    /// Notes that an operation has gone on: whoever goes back to a savepoint from before takes a
+    /// part of it back.
+    pub(crate) fn go_on(&self, steps: &Steps) {
+        let moment = self.moment.get() + 1;
+        self.moment.set(moment);
+        if let Some(begun) = self.steps.borrow_mut().get_mut(&steps.number) {
+            begun.went_on = moment;
+        }
+    }
+
+    /// The transaction goes back to where it was at `moment`.
+    pub(super) fn break_steps_after(&self, moment: u64) {
+        for begun in self.steps.borrow_mut().values_mut() {
+            begun.is_broken |= begun.went_on > moment;
+        }
     }
 
     /// Whether an operation was begun and neither ended nor undone.
     pub(crate) fn is_begun(&self, steps: &Steps) -> bool {
         self.steps.borrow().contains_key(&steps.number)
+    }
+
+    /// Whether a part of an operation was taken back, and a part is there.
+    pub(crate) fn is_broken(&self, steps: &Steps) -> bool {
+        self.steps.borrow().get(&steps.number).is_some_and(|begun| begun.is_broken)
     }
 
     /// Whether any operation was begun and neither ended nor undone.

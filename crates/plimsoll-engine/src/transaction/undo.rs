@@ -16,6 +16,8 @@ pub struct Savepoint {
     changes: usize,
     /// Number of the last change before it; 0 before the first.
     last: u64,
+    /// When it was made.
+    moment: u64,
 }
 
 impl Work {
@@ -25,6 +27,7 @@ impl Work {
             transaction: self.status.id,
             changes: undo.len(),
             last: undo.last().map_or(0, |undo| undo.number),
+            moment: self.moment.get(),
         }
     }
 
@@ -41,6 +44,7 @@ impl Work {
         // Half-way back is a state nobody asked for: if this ends early, the transaction can only
         // be rolled back, or to here again.
         let steps = self.begin_steps_at(keep);
+        self.break_steps_after(savepoint.moment);
         self.undo_until(keep).await?;
         self.end_steps(&steps);
         // What was half done before the savepoint still is.

@@ -151,3 +151,66 @@ fn a_value_without_a_row_cannot_be_committed() {
         assert_eq!(table.value(&reader, &row, sender).await.unwrap().unwrap(), b"Ada");
     });
 }
+
+/// Begins a value, makes a savepoint in the middle, goes on, and goes back to that. Whatever was
+/// taken back, written or still waiting for more, the value is not finished; the transaction can
+/// write it again.
+#[test]
+fn a_value_of_which_a_part_was_taken_back_is_refused() {
+    for (first, second) in [(4_014, 4_014), (7, 11), (4_014, 11), (7, 9_000), (0, 11)] {
+        with_letter(PageSize::KIB_4, 1, move |instance, table| async move {
+            let (row, column) = (key(&table), table.column("body").unwrap());
+            let is_refused = |result: Result<(), EngineError>| {
+                let is_told = matches!(&result, Err(EngineError::BadRow(why))
+                    if why.contains("behind a part of this long value"));
+                assert!(is_told, "{first} and {second} bytes: {result:?}");
+            };
+            let transaction = instance.begin();
+            for is_written_on in [true, false] {
+                let before = transaction.savepoint();
+                let mut writer = table.write_long_value(&transaction).await.unwrap();
+                writer.write(&vec![1; first]).await.unwrap();
+                let middle = transaction.savepoint();
+                writer.write(&vec![2; second]).await.unwrap();
+                transaction.rollback_to(middle).await.unwrap();
+                if is_written_on {
+                    is_refused(writer.write(&[3; 10]).await);
+                }
+                is_refused(table.attach_long_value(&transaction, &row, column, writer).await);
+                transaction.rollback_to(before).await.unwrap();
+            }
+            write(&table, &transaction, b"again", &mut Random::from_seed(1)).await;
+            transaction.commit(Commit::Durable).await.unwrap();
+            assert_eq!(body(&instance, &table).await, b"again");
+        });
+    }
+}
+
+/// What is taken back beside a value does not touch it: work from after its last piece, and an
+/// operation that failed.
+#[test]
+fn a_value_goes_on_beside_what_is_taken_back() {
+    for first in [7, 4_014, 9_000] {
+        with_letter(PageSize::KIB_4, 1, move |instance, table| async move {
+            let (row, column) = (key(&table), table.column("body").unwrap());
+            let id = table.column("id").unwrap();
+            let transaction = instance.begin();
+            let mut writer = table.write_long_value(&transaction).await.unwrap();
+            writer.write(&vec![1; first]).await.unwrap();
+            let middle = transaction.savepoint();
+            for number in [2i32, 3] {
+                let values = [(id, Some(&number.to_le_bytes()[..]))];
+                table.insert(&transaction, &values).await.unwrap();
+            }
+            transaction.rollback_to(middle).await.unwrap();
+            writer.write(&[2; 5_000]).await.unwrap();
+            let twice = table.insert(&transaction, &[(id, Some(&1i32.to_le_bytes()[..]))]).await;
+            assert!(matches!(twice, Err(EngineError::KeyDuplicate { .. })), "{twice:?}");
+            writer.write(&[3; 5_000]).await.unwrap();
+            table.attach_long_value(&transaction, &row, column, writer).await.unwrap();
+            transaction.commit(Commit::Durable).await.unwrap();
+            let expected = [vec![1; first], vec![2; 5_000], vec![3; 5_000]].concat();
+            assert!(body(&instance, &table).await == expected, "{first} bytes at first");
+        });
+    }
+}
