@@ -260,4 +260,12 @@ BUGS = (
         "rows",
         "long_value_pieces::a_value_goes_on_beside_what_is_taken_back",
     ),
+    Bug(
+        "a tree goes with a table of its number",
+        "pending.rs",
+        "self.gone.contains(&(tree.database, tree.root, tree.object))",
+        "self.gone.iter().any(|(database, root, object)| (*database, *object) == (tree.database, tree.object) && (PLANTED || *root == tree.root))",
+        "rows",
+        "purge::a_tree_is_purged_whatever_table_of_its_number_is_dropped",
+    ),
 )

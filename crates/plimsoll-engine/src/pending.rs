@@ -51,9 +51,9 @@ pub(crate) struct Doomed {
 pub(crate) struct PendingTrees {
     /// By database and root page.
     trees: BTreeMap<(u8, PageNumber), Pending>,
-    /// Database and object of trees that went: object numbers are not used again, so these never
-    /// come back.
-    gone: BTreeSet<(u8, u32)>,
+    /// Database, root page and object of trees that went: object numbers of tables are not used
+    /// again, so these never come back.
+    gone: BTreeSet<(u8, PageNumber, u32)>,
     /// Notes that count no longer, from where, and how far the log must be durable for that: a
     /// power cut that takes the record which settled a note leaves the note itself to go by.
     settled: Vec<(Lsn, Lsn)>,
@@ -81,7 +81,7 @@ impl PendingTrees {
                 _ => continue,
             };
             let since = at;
-            self.gone.remove(&(database, object));
+            self.gone.remove(&(database, page, object));
             let before = self.trees.insert((database, page), Pending { object, fate, since });
             self.settled.extend(before.map(|before| (before.since, end)));
         }
@@ -104,7 +104,7 @@ impl PendingTrees {
             let object = pending.object;
             self.settled.push((pending.since, end));
             self.trees.remove(&(database, page));
-            self.gone.insert((database, object));
+            self.gone.insert((database, page, object));
         }
     }
 
@@ -121,7 +121,7 @@ impl PendingTrees {
 
     fn decide(&mut self, is_committed: impl Fn(u64) -> Option<bool>, end: Lsn) {
         let (gone, settled) = (&mut self.gone, &mut self.settled);
-        self.trees.retain(|(database, _), pending| {
+        self.trees.retain(|(database, root), pending| {
             let is_released = match pending.fate {
                 Fate::MadeBy(by) => is_committed(by).map(|committed| !committed),
                 Fate::DroppedBy(by) => is_committed(by),
@@ -129,7 +129,7 @@ impl PendingTrees {
             };
             if is_released == Some(true) {
                 pending.fate = Fate::Released;
-                gone.insert((*database, pending.object));
+                gone.insert((*database, *root, pending.object));
             }
             if is_released == Some(false) {
                 settled.push((pending.since, end));
@@ -158,7 +158,7 @@ impl PendingTrees {
 
     /// Whether a tree went, or is about to.
     pub(crate) fn is_gone(&self, tree: &Tree) -> bool {
-        self.gone.contains(&(tree.database, tree.object))
+        self.gone.contains(&(tree.database, tree.root, tree.object))
     }
 
     /// Where the log begins that tells of all these trees, with the log `durable` so far.

@@ -80,7 +80,8 @@ impl Instance {
             };
             store.purge.queue.borrow_mut().retain(|row| {
                 let tree = row.tree;
-                tree.database != doomed.database || tree.object != doomed.object
+                (tree.database, tree.root, tree.object)
+                    != (doomed.database, doomed.root, doomed.object)
             });
             let database = store.database(doomed.database)?;
             let released = store

@@ -255,3 +255,26 @@ fn closing_does_not_wait_for_a_long_purge() {
     let seconds = took.get() / NANOS_PER_SECOND;
     assert!(seconds < 15, "closing took {seconds} s");
 }
+
+/// Trees have the numbers that their makers give them, and tables take the next: what a table was
+/// before it was dropped says nothing of a tree of the same number.
+#[test]
+fn a_tree_is_purged_whatever_table_of_its_number_is_dropped() {
+    let left = with_rows(MemoryOptions::default(), 16 << 20, |instance, tree, _, _| async move {
+        loop {
+            let table = instance.create_table(1, message_table("Short-lived")).await.unwrap();
+            let objects: Vec<u32> = table.placed().places().iter().map(|at| at.object).collect();
+            drop(table);
+            instance.drop_table(1, "Short-lived").await.unwrap();
+            if objects.contains(&tree.object) {
+                break;
+            }
+        }
+        let transaction = instance.begin();
+        for number in 0..ROWS / 2 {
+            transaction.delete(tree, &key(number)).await.unwrap();
+        }
+        transaction.commit(Commit::Durable).await.unwrap();
+    });
+    assert_eq!(left, 0, "deleted rows are left");
+}
