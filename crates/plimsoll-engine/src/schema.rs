@@ -240,7 +240,8 @@ pub struct Column {
     pub flags: u32,
     /// Code page of text, 0 for everything else.
     pub code_page: u16,
-    /// Longest value; 0 means no limit but the type's.
+    /// Longest value; 0 means no limit but the type's. Where all values of the type have one length,
+    /// a table that is built has that.
     pub bytes_max: u32,
     /// Value of rows that do not hold the column. Those that were given null hold that.
     pub default: Option<Vec<u8>>,
@@ -346,6 +347,9 @@ pub struct Index {
 /// The longest keys that an index may allow, with pages of 8 KiB or more; with smaller ones it is
 /// half of that.
 pub const KEY_BYTES_MAX_LARGEST: u16 = 2_000;
+/// The most columns of a key, those of the primary key that are appended to it among them: more do
+/// not fit the row of the catalog that lists them.
+pub const KEY_COLUMNS_MAX: usize = 63;
 /// Keys are cut to this length unless an index says otherwise.
 pub const KEY_BYTES_MAX_DEFAULT: u16 = 255;
 

@@ -7,16 +7,17 @@ use crate::collation::UnicodeOrder;
 
 use super::{
     CODE_PAGE_UNICODE, Column, ColumnStorage, ColumnType, Index, KEY_BYTES_MAX_DEFAULT,
-    KEY_BYTES_MAX_LARGEST, KeyColumn, KeyOrder, Table, column_flags, index_flags,
+    KEY_BYTES_MAX_LARGEST, KEY_COLUMNS_MAX, KeyColumn, KeyOrder, Table, column_flags, index_flags,
 };
 
 /// What is wrong with a declared table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// The same name twice, or no name, or one longer than 64 characters.
+    /// The same name twice, or no name, or one longer than 64 characters. Names that differ in case
+    /// only are the same.
     #[error(
-        "table {table}: the name {name:?} is used twice, empty, longer than 64 characters or not \
-         ASCII"
+        "table {table}: the name {name:?} is used twice (upper and lower case are the same), empty, \
+         longer than 64 characters or not ASCII"
     )]
     Name {
         /// Table.
@@ -54,6 +55,30 @@ pub enum SchemaError {
         table: String,
         /// Index.
         index: String,
+        /// Column.
+        column: String,
+    },
+    /// More key columns than can be listed.
+    #[error(
+        "the key of index {index} of table {table} has {columns} columns, those of the primary key \
+         that are appended to it among them: at most {KEY_COLUMNS_MAX} can be listed"
+    )]
+    TooManyKeyColumns {
+        /// Table.
+        table: String,
+        /// Index.
+        index: String,
+        /// How many it would have.
+        columns: usize,
+    },
+    /// A column of a type that is known by its number only.
+    #[error(
+        "column {column} of table {table} has a type of which only the number is known: name one of \
+         the others"
+    )]
+    UnknownType {
+        /// Table.
+        table: String,
         /// Column.
         column: String,
     },
@@ -224,6 +249,7 @@ impl TableBuilder {
         self.check_names()?;
         check_auto_increment(&self.name, &self.columns)?;
         for column in &mut self.columns {
+            settle_length(&self.name, column)?;
             check_default(&self.name, column)?;
         }
         self.number_columns()?;
@@ -290,6 +316,7 @@ impl Table {
     pub fn with_column(&self, mut column: Column) -> Result<Table, SchemaError> {
         let known = self.columns.iter().map(|column| &column.name);
         check_names(&self.name, &known.chain([&column.name]).collect::<Vec<_>>())?;
+        settle_length(&self.name, &mut column)?;
         check_default(&self.name, &mut column)?;
         let storage = column.natural_storage();
         let mut ids = storage.ids();
@@ -327,6 +354,19 @@ fn check_auto_increment(table: &str, columns: &[Column]) -> Result<(), SchemaErr
     Ok(())
 }
 
+/// Has the length of the values of a type that has one written down: who reads the record once the
+/// column is dropped, and its type with it, goes by that.
+fn settle_length(table: &str, column: &mut Column) -> Result<(), SchemaError> {
+    if matches!(column.column_type, ColumnType::Other(_)) {
+        let (table, column) = (table.to_owned(), column.name.clone());
+        return Err(SchemaError::UnknownType { table, column });
+    }
+    if let Some(bytes) = column.column_type.fixed_bytes() {
+        column.bytes_max = bytes as u32;
+    }
+    Ok(())
+}
+
 /// Refuses a default value that is none of the column's, and has the flags tell of one.
 fn check_default(table: &str, column: &mut Column) -> Result<(), SchemaError> {
     const BYTES_MAX: usize = 255;
@@ -351,12 +391,13 @@ fn check_default(table: &str, column: &mut Column) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Refuses names that are no names, and the same one twice.
+/// Refuses names that are no names, and the same one twice: the catalog's index of names takes upper
+/// and lower case for the same.
 fn check_names(table: &str, names: &[&String]) -> Result<(), SchemaError> {
     let mut seen = BTreeSet::new();
     for name in names {
         let is_plain = name.is_ascii() && (1..=64).contains(&name.len());
-        if !is_plain || !seen.insert(name) {
+        if !is_plain || !seen.insert(name.to_ascii_uppercase()) {
             return Err(SchemaError::Name { table: table.to_owned(), name: (*name).clone() });
         }
     }
@@ -380,6 +421,13 @@ fn declare_index(table: &Table, index: NewIndex) -> Result<Index, SchemaError> {
                 columns.push(*appended);
             }
         }
+    }
+    if columns.len() > KEY_COLUMNS_MAX {
+        return Err(SchemaError::TooManyKeyColumns {
+            table: table.name.clone(),
+            index: name,
+            columns: columns.len(),
+        });
     }
     let kind = match declared {
         Declared::Primary => index_flags::PRIMARY | index_flags::NO_NULLS,

@@ -170,8 +170,12 @@ fn without_column(placed: &PlacedTable, name: &str) -> Result<Table> {
         return Err(refused(placed, format!("column {name} was dropped before")));
     }
     let id = column.id;
+    if let Some(bytes) = column.column_type.fixed_bytes() {
+        // Its place in the record stays as wide as it is, and the type no longer says so.
+        column.bytes_max = bytes as u32;
+    }
     column.column_type = ColumnType::Other(0);
-    column.name = format!("JetStub_{}_{id}", placed.place.object);
+    column.name = stub_name(&placed.table, format!("JetStub_{}_{id}", placed.place.object));
     column.flags &= !(column_flags::DEFAULT | column_flags::NOT_NULL);
     column.default = None;
     let mut key_columns = table.indexes.iter().flat_map(|index| &index.columns);
@@ -185,6 +189,14 @@ fn without_column(placed: &PlacedTable, name: &str) -> Result<Table> {
         ));
     }
     Ok(table)
+}
+
+/// The name of a dropped column, longer than usual where a column has that.
+fn stub_name(table: &Table, mut name: String) -> String {
+    while table.columns.iter().any(|column| column.name.eq_ignore_ascii_case(&name)) {
+        name.push('_');
+    }
+    name
 }
 
 impl SchemaChange {

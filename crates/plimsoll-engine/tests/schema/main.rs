@@ -9,6 +9,7 @@ mod support;
 mod changes;
 mod copies;
 mod damaged;
+mod declared;
 mod defaults;
 mod ended;
 mod failing;
