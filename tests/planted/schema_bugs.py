@@ -426,4 +426,12 @@ BUGS = (
         "schema",
         "declared::a_column_is_dropped_whatever_names_the_others_have",
     ),
+    Bug(
+        "the places of nulls take no room in a record",
+        "table/row_change.rs",
+        "values.sum::<usize>() + places.sum::<usize>()",
+        "values.sum::<usize>() + if PLANTED { 0 } else { places.sum::<usize>() }",
+        "schema",
+        "defaults::long_values_make_room_for_the_places_of_nulls",
+    ),
 )

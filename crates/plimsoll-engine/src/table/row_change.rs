@@ -7,7 +7,7 @@ use super::long_value::{LongValueWriter, release_long_value};
 use super::{ColumnValue, OpenTable};
 use crate::error::{EngineError, Result};
 use crate::transaction::Work;
-use crate::{ColumnId, ColumnType, NewValue, StoredValue, encode_record};
+use crate::{ColumnId, ColumnStorage, ColumnType, NewValue, StoredValue, encode_record};
 
 impl OpenTable {
     pub(super) fn is_long(&self, id: ColumnId) -> bool {
@@ -155,12 +155,6 @@ impl OpenTable {
 
     /// Moves long columns that are too long for the record to the long-value tree.
     async fn separate(&self, work: &Work, row: &mut HeldRow) -> Result<()> {
-        let total: usize = row
-            .values()
-            .map(|held| if let Held::Bytes(bytes) = held { bytes.len() + 8 } else { 12 })
-            .sum();
-        let record_bytes_max = self.size.bytes() - self.size.header_bytes() - 600;
-        let mut excess = total.saturating_sub(record_bytes_max);
         let mut long: Vec<(usize, ColumnId)> = row
             .iter()
             .filter(|(column, _)| self.is_long(**column))
@@ -168,7 +162,12 @@ impl OpenTable {
                 if let Held::Bytes(bytes) = held { Some((bytes.len(), *column)) } else { None }
             })
             .collect();
+        if long.is_empty() {
+            return Ok(());
+        }
         long.sort_unstable_by(|left, right| right.cmp(left));
+        let record_bytes_max = self.size.bytes() - self.size.header_bytes() - 600;
+        let mut excess = self.record_bytes(row).saturating_sub(record_bytes_max);
         for (bytes, column) in long {
             if bytes <= self.intrinsic_bytes_max.get() && (excess == 0 || bytes < 64) {
                 continue;
@@ -184,6 +183,32 @@ impl OpenTable {
             excess = excess.saturating_sub(bytes);
         }
         Ok(())
+    }
+
+    /// Bytes that the record of a row takes at most: its values, and the places of columns that have
+    /// none.
+    fn record_bytes(&self, row: &HeldRow) -> usize {
+        let values = row.values().map(|held| match held {
+            Held::Bytes(bytes) => bytes.len() + 8,
+            Held::Separated(_) => 12,
+        });
+        let columns = &self.placed.table.columns;
+        // That of a column with a default value has to say that it is null.
+        let is_told = |id: &ColumnId| row.contains_key(id) || self.defaults.contains_key(id);
+        let last_told = |storage: ColumnStorage| {
+            let ids = columns.iter().rev().map(|column| column.id);
+            ids.filter(|id| ColumnStorage::of(*id) == storage).find(is_told)
+        };
+        let (last_fixed, last_variable) =
+            (last_told(ColumnStorage::Fixed), last_told(ColumnStorage::Variable));
+        let empty = columns.iter().filter(|column| !row.contains_key(&column.id));
+        let places = empty.map(|column| match column.storage() {
+            ColumnStorage::Fixed if Some(column.id) <= last_fixed => column.fixed_bytes(),
+            ColumnStorage::Variable if Some(column.id) <= last_variable => 2,
+            ColumnStorage::Tagged if self.defaults.contains_key(&column.id) => 5,
+            _ => 0,
+        });
+        values.sum::<usize>() + places.sum::<usize>()
     }
 
     fn encode(&self, row: &HeldRow) -> Result<Vec<u8>> {

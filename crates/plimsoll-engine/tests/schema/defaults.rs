@@ -10,6 +10,7 @@ use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::table::{OpenTable, Selection};
 use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::{Column, ColumnType, NewIndex, Table, column_flags};
+use plimsoll_io::MemoryOptions;
 
 use crate::life::*;
 use crate::support::*;
@@ -291,4 +292,52 @@ fn a_default_that_is_no_value_of_the_column_is_refused() {
         instance.close().await.unwrap();
         check_file(&files, &handle, "refused defaults").await;
     });
+}
+
+/// A null that is told takes its place in the record, and so does a fixed column before the last:
+/// values that can lie apart make room for them.
+#[test]
+fn long_values_make_room_for_the_places_of_nulls() {
+    let rows = [
+        ("told", ColumnType::LongText, 300, ColumnType::LongBinary),
+        ("passed over", ColumnType::Guid, 120, ColumnType::Guid),
+    ];
+    for (what, column_type, count, last_type) in rows {
+        let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
+        live(&disk, move |files, handle| async move {
+            let instance = open_with(&files, &handle, options(&setup())).await;
+            let mut table = Table::builder("Rows").column(Column::new("id", ColumnType::Long));
+            for number in 0..count {
+                let column = Column::new(&format!("c{number}"), column_type);
+                let is_told = what == "told";
+                table = table.column(if is_told { column.with_default(b"x") } else { column });
+            }
+            table = table.column(Column::new("last", last_type));
+            for name in ["a", "b", "c"] {
+                table = table.column(Column::new(name, ColumnType::LongBinary));
+            }
+            let table = table.primary("primary", &["id"]).build().unwrap();
+            let table = instance.create_table(1, table).await.unwrap();
+            let column = |name: &str| table.column(name).unwrap();
+            let (id, last, long) = (1i32.to_le_bytes(), [7; 16], [b'L'; 1_000]);
+            let mut values = vec![(column("id"), Some(&id[..])), (column("last"), Some(&last[..]))];
+            values.extend(["a", "b", "c"].map(|name| (column(name), Some(&long[..]))));
+            if what == "told" {
+                values.extend((0..count).map(|number| (column(&format!("c{number}")), None)));
+            }
+            let transaction = instance.begin();
+            let inserted = table.insert(&transaction, &values).await;
+            let key = inserted.unwrap_or_else(|error| panic!("{what}: {error}"));
+            transaction.commit(Commit::Durable).await.unwrap();
+            let transaction = instance.begin();
+            let row = table.get(&transaction, &key).await.unwrap().unwrap();
+            for (column, value) in values {
+                let found = table.value(&transaction, &row, column).await.unwrap();
+                assert_eq!(found.as_deref(), value, "{what}: column {column}");
+            }
+            drop((transaction, table));
+            instance.close().await.unwrap();
+            check_file(&files, &handle, what).await;
+        });
+    }
 }
