@@ -20,13 +20,13 @@ from plimsoll.arrays.presets import shipped_arrays as shipped_arrays
 from plimsoll.compare.result import Comparison as Comparison
 from plimsoll.compare.result import compare_runs as compare_runs
 from plimsoll.compare.sides import ComparisonError as ComparisonError
+from plimsoll.databases.deleting import delete_databases as delete_databases
 from plimsoll.databases.existing import adopt_databases as adopt_databases
 from plimsoll.databases.existing import existing_instances as existing_instances
 from plimsoll.databases.existing import existing_target as existing_target
 from plimsoll.databases.ownership import find_databases as find_databases
 from plimsoll.databases.preflight import Preflight as Preflight
 from plimsoll.databases.preflight import PreflightError as PreflightError
-from plimsoll.databases.preflight import delete_databases as delete_databases
 from plimsoll.databases.preflight import delete_prepared as delete_prepared
 from plimsoll.databases.preflight import save_set as save_set
 from plimsoll.databases.saved_sets import may_save as may_save

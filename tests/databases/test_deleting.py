@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.databases.deleting import delete_ours
+from plimsoll.databases.deleting import delete_databases, delete_ours
+from plimsoll.databases.ownership import MARKER
 from plimsoll.files.folder import FolderError
+from tests.support.places import plimsoll
 
 
 def _homes(place: Path) -> Path:
@@ -53,3 +55,82 @@ def test_a_damaged_marker_names_nothing_outside(tmp_path: Path) -> None:
     _homes(tmp_path / "two")
     delete_ours(tmp_path / "one", {"../two", str(tmp_path / "two"), "..", "."})
     assert (tmp_path / "two" / "homes" / "u000001" / "d000002" / "f00000003.dat").exists()
+
+
+def _prepared(tmp_path: Path) -> Path:
+    """The directory of an instance that a plan has made, in a target."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'kind = "plan"\nschema_version = 1\n[[target]]\nname = "disk"\npath = "{tmp_path / "p"}"\n'
+        '[[instance]]\nname = "mail"\ndatabase_size_mib = 64\ncache_mib_max = 8\n'
+    )
+    made = plimsoll("prepare", plan, "--yes", "--out", tmp_path / "made", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    return tmp_path / "p" / "mail"
+
+
+def _files(place: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in place.iterdir()}
+
+
+def test_databases_behind_a_link_stay(tmp_path: Path) -> None:
+    """They were deleted to the last, and the message was that the link is no directory."""
+    mail, elsewhere = _prepared(tmp_path), tmp_path / "elsewhere"
+    mail.rename(elsewhere)
+    before = _files(elsewhere)
+    for leads_to in (Path("../elsewhere"), elsewhere):
+        mail.symlink_to(leads_to)
+        for named in ("p", "p/mail", "p/mail/"):
+            result = plimsoll("clean", named, "--yes", cwd=tmp_path)
+            assert result.returncode == 2, result.stdout
+            assert f"p/mail is a symbolic link to {elsewhere}" in result.stderr
+            assert "nothing was deleted" in result.stderr
+        with pytest.raises(FolderError, match="is a symbolic link to"):
+            delete_databases(mail)
+        assert _files(elsewhere) == before
+        mail.unlink()
+
+
+def test_one_link_among_directories_keeps_all_of_them(tmp_path: Path) -> None:
+    """What is refused is refused before anything is deleted."""
+    mail = _prepared(tmp_path)
+    before = _files(mail)
+    (mail.parent / "second").symlink_to(mail)
+    result = plimsoll("clean", mail.parent, "--yes", cwd=tmp_path)
+    assert result.returncode == 2
+    assert f"{mail.parent / 'second'} is a symbolic link to {mail}" in result.stderr
+    assert _files(mail) == before
+
+
+def test_a_marker_behind_a_link_gives_nothing_away(tmp_path: Path) -> None:
+    """It is that of another directory, whose file names fit here just as well."""
+    mail, other = _prepared(tmp_path), tmp_path / "other"
+    other.mkdir()
+    (other / "database001.edb").write_text("mine")
+    (other / MARKER).symlink_to(mail / MARKER)
+    result = plimsoll("clean", other, "--yes", cwd=tmp_path)
+    assert result.returncode == 2
+    assert f"{other / MARKER} is a symbolic link to {mail / MARKER}" in result.stderr
+    assert (other / "database001.edb").read_text() == "mine"
+
+
+def test_new_databases_are_not_made_beside_links(tmp_path: Path) -> None:
+    """The others were deleted, and then the link stood in the way."""
+    mail, elsewhere = _prepared(tmp_path), tmp_path / "elsewhere.edb"
+    (mail / "database001.edb").rename(elsewhere)
+    (mail / "database001.edb").symlink_to(elsewhere)
+    before = _files(mail)
+    plan = tmp_path / "plan.toml"
+    plan.write_text('source = "new"\n' + plan.read_text())
+    result = plimsoll("prepare", plan, "--yes", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "holds symbolic links (database001.edb)" in result.stderr
+    assert _files(mail) == before
+
+
+def test_the_directory_one_stands_in_is_deleted(tmp_path: Path) -> None:
+    """It was emptied, and then it had no name to be removed by."""
+    mail = _prepared(tmp_path)
+    result = plimsoll("clean", ".", "--yes", cwd=mail)
+    assert result.returncode == 0, result.stderr
+    assert not mail.exists()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from plimsoll.databases import ownership, preflight
+from plimsoll.databases.deleting import delete_databases
 from plimsoll.databases.preflight import PreflightError
 from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files.folder import FolderError, new_folder
@@ -186,7 +187,7 @@ def test_what_is_not_ours_is_refused_and_never_deleted(tmp_path: Path) -> None:
     (tmp_path / "one" / "thesis.txt").write_text("years of work")
     assert "was not made by Plimsoll" in problems(run_of(tmp_path))
     with pytest.raises(FolderError, match="not deleted"):
-        preflight.delete_databases(tmp_path / "one")
+        delete_databases(tmp_path / "one")
     assert ownership.find_databases(tmp_path) == []
     (tmp_path / "one" / ownership.MARKER).write_text(json.dumps({"kind": "something else"}))
     assert ownership.find_databases(tmp_path) == []
@@ -211,7 +212,7 @@ def test_clean_removes_what_is_ours(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     closed(run, 1)
     (marker,) = ownership.find_databases(tmp_path)
-    assert preflight.delete_databases(marker.directory) > 0
+    assert delete_databases(marker.directory) > 0
     assert list(tmp_path.iterdir()) == []
 
 

@@ -37,6 +37,9 @@ def clean(
     found = [marker for path in paths for marker in plimsoll.find_databases(path)]
     if not found:
         stop_with(exit_codes.USAGE, "no databases of Plimsoll there; nothing was deleted")
+    with refusing():
+        for marker in found:
+            marker.require_no_link()
     for marker in found:
         logs = marker.logs()
         say(

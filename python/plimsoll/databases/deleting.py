@@ -6,10 +6,15 @@ Only names that a run gives are deleted, so that what somebody else has put besi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from plimsoll.databases import idle, ownership
 from plimsoll.databases.ownership import MARKER
 from plimsoll.files.folder import FolderError
+from plimsoll.files.paths import StrPath
+from plimsoll.host import block_devices
 
 #: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of
 #: `plimsoll powercut`, files not yet whole.
@@ -18,6 +23,30 @@ OUR_FILES = re.compile(
 )
 _HOME, _FOLDER = re.compile(r"u[0-9]{6,7}"), re.compile(r"d[0-9]{6,19}")
 _FILE = re.compile(r"f[0-9]{8,19}\.dat")
+
+
+def delete_databases(directory: StrPath, destroy_serials: Sequence[str] | None = None) -> int:
+    """Delete an instance of ours.
+
+    Its files, its marker last, and its directories where nothing else is in them; returns the bytes
+    freed. No symbolic link is followed.
+
+    Raises:
+        FolderError: it carries no marker of ours, a symbolic link leads to it, somebody works with
+            it, or its device may not be overwritten.
+    """
+    # The working directory has no name that it could be removed by.
+    directory = Path(directory).absolute()
+    marker = ownership.read(directory)
+    if marker is None:
+        raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
+    marker.require_no_link()
+    logs, named = marker.logs(), set(marker.file_names)
+    idle.must_be_idle(marker)
+    for device in marker.devices:
+        block_devices.erase(device, destroy_serials or [])
+    # The marker of the databases last: whoever is stopped in the middle can begin again.
+    return sum(delete_ours(place, named) for place in dict.fromkeys((logs or directory, directory)))
 
 
 def delete_ours(place: Path, named: set[str]) -> int:
@@ -47,7 +76,9 @@ def delete_ours(place: Path, named: set[str]) -> int:
         size += path.stat().st_size
         path.unlink()
     if not any(place.iterdir()):
-        place.rmdir()
+        # A mount point stays, and a folder of a folder that may not be changed.
+        with suppress(OSError):
+            place.rmdir()
     return size
 
 

@@ -108,6 +108,19 @@ class Marker:
         ours = isinstance(whose, dict) and whose.get("kind") == LOGS_KIND
         return logs if ours and whose.get("directory") == str(self.directory.resolve()) else None
 
+    def require_no_link(self) -> None:
+        """Refuse a directory that a symbolic link has led to, for what is to be deleted in it.
+
+        Raises:
+            FolderError: it is one, or its marker is.
+        """
+        for path in (self.directory, self.directory / MARKER):
+            if path.is_symlink():
+                raise FolderError(
+                    f"{path} is a symbolic link to {path.resolve()}; links are not followed when "
+                    f"deleting, name the directory itself if it is meant; nothing was deleted"
+                )
+
     def content(self) -> dict[str, object]:
         """What stands in the file."""
         said = {"state": self.state, "records": self.records, "instance": self.identity.plain()}
@@ -151,6 +164,20 @@ def find_databases(path: StrPath) -> list[Marker]:
         else []
     )
     return [marker for directory in candidates if (marker := read(directory)) is not None]
+
+
+def require_no_links_in(directory: Path) -> None:
+    """Refuse a directory of an instance that is not all its own.
+
+    Raises:
+        FolderError: symbolic links are in it.
+    """
+    links = sorted(path.name for path in directory.iterdir() if path.is_symlink())
+    if links:
+        raise FolderError(
+            f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links "
+            f"are not followed"
+        )
 
 
 def write_for_logs(logs: Path, directory: Path) -> None:

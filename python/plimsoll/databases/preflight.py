@@ -18,7 +18,7 @@ from pathlib import Path
 from plimsoll.databases import consent as consents
 from plimsoll.databases import holds, idle, kept_backups, ownership, saved_sets
 from plimsoll.databases.consent import Consent
-from plimsoll.databases.deleting import delete_ours
+from plimsoll.databases.deleting import delete_databases
 from plimsoll.databases.ownership import CLOSED, IN_USE, Marker, differences, identity_of
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
@@ -34,7 +34,6 @@ from plimsoll.documents.run_spec import (
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder
 from plimsoll.files.folder import FolderError
-from plimsoll.files.paths import StrPath
 from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
 
@@ -339,6 +338,7 @@ def _make_room(instance: InstanceSpec, forecast: Preflight) -> InstanceSpec:
         )
     directory = Path(instance.directory)
     if ownership.read(directory) is not None:
+        ownership.require_no_links_in(directory)
         forecast.deleted.append(str(directory))
         _note_holders(Path(instance.log_directory), forecast)
         freed = sum(file.stat().st_blocks * 512 for file in directory.rglob("*") if file.is_file())
@@ -573,28 +573,6 @@ def move_marker(instance: InstanceSpec) -> None:
         _make_directories(instance)
 
 
-def delete_databases(directory: StrPath, destroy_serials: Sequence[str] | None = None) -> int:
-    """Delete an instance of ours.
-
-    Its files, its marker last, and its directories where nothing else is in them; returns the bytes
-    freed.
-
-    Raises:
-        FolderError: it carries no marker of ours, somebody works with it, or its device may not be
-            overwritten.
-    """
-    directory = Path(directory)
-    marker = ownership.read(directory)
-    if marker is None:
-        raise FolderError(f"{directory} carries no marker of Plimsoll; it is not deleted")
-    logs, named = marker.logs(), set(marker.file_names)
-    idle.must_be_idle(marker)
-    for device in marker.devices:
-        block_devices.erase(device, destroy_serials or [])
-    # The marker of the databases last: whoever is stopped in the middle can begin again.
-    return sum(delete_ours(place, named) for place in dict.fromkeys((logs or directory, directory)))
-
-
 def delete_prepared(found: Preflight) -> None:
     """Delete the databases that a run has made; those that were there before stay.
 
@@ -662,12 +640,7 @@ def _existing(instance: InstanceSpec) -> Marker | None:
             f"{directory} is not empty and was not made by Plimsoll; name another path, nothing is "
             f"overwritten"
         )
-    links = sorted(path.name for path in directory.iterdir() if path.is_symlink())
-    if links:
-        raise FolderError(
-            f"{directory} holds symbolic links ({', '.join(links)}); put the files there, links "
-            f"are not followed"
-        )
+    ownership.require_no_links_in(directory)
     different = differences(marker.identity, identity_of(instance))
     if different:
         raise FolderError(

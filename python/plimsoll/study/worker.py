@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from plimsoll.databases import preflight
+from plimsoll.databases.deleting import delete_databases
 from plimsoll.documents.document import Document
 from plimsoll.documents.event import Event
 from plimsoll.documents.plan import Plan
@@ -88,7 +88,7 @@ def carry_out(home: Path, log: Listener, agreed: Sequence[str] = ()) -> int:
             return result.exit_code
     if wanted.databases == ANEW and not wanted.plan.run.modelled:
         for instance in wanted.plan.run.instances:
-            preflight.delete_databases(Path(instance.directory))
+            delete_databases(Path(instance.directory))
     return exit_codes.PASS
 
 
