@@ -4,10 +4,14 @@ Nobody has to clean up first.
 """
 
 import json
+import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from plimsoll.files import folder
 from tests.support.places import PLIMSOLL, plimsoll
@@ -160,3 +164,37 @@ def test_a_killed_preparation_is_made_anew(tmp_path: Path) -> None:
     )
     assert prepared.returncode in (0, 1, 3), prepared.stderr
     assert "an earlier preparation was not finished; it is made again" in prepared.stderr
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        ("test", "store", "disk", "--scale", "1MB", "--sessions", "4", "--yes"),
+        (
+            *("test", "mail", "disk", "--users", "10", "--day-h", "0.01"),
+            *("--sizes", "loadsim-light", "--mailbox-mib", "0.3", "--yes"),
+        ),
+    ],
+    ids=["store", "mail"],
+)
+def test_a_killed_store_is_recovered_and_judged(tmp_path: Path, test: Sequence[str]) -> None:
+    """The run that went on came to its end, and its result to a traceback.
+
+    What was to be recovered was said to be made again.
+    """
+    command = [*PLIMSOLL, *test, "--minutes", "0.1", "--out", str(tmp_path / "killed")]
+    kill_when(command, tmp_path, "measure started", 1.5)
+    shutil.copytree(tmp_path / "disk", tmp_path / "before")
+    resumed = plimsoll("resume", tmp_path / "killed", cwd=tmp_path)
+    assert resumed.returncode in (0, 1, 3), resumed.stderr
+    assert "was not closed by its last run; it will be recovered" in resumed.stderr
+    summary = json.loads((tmp_path / "killed" / folder.SUMMARY).read_text())
+    assert summary["recoveries"][0]["logs_count"] > 0
+    shutil.rmtree(tmp_path / "disk")
+    (tmp_path / "before").rename(tmp_path / "disk")
+    following = plimsoll(*test, "--minutes", "0.05", "--out", tmp_path / "next", cwd=tmp_path)
+    assert following.returncode in (0, 1, 3), following.stderr
+    assert "was not closed by its last run; it will be recovered" in following.stderr
+    assert "prepared again" not in following.stderr
+    summary = json.loads((tmp_path / "next" / folder.SUMMARY).read_text())
+    assert summary["recoveries"][0]["logs_count"] > 0

@@ -150,6 +150,41 @@ def test_JST_06_seconds_for_each_log_are_those_of_the_published_table() -> None:
     )
 
 
+def test_every_instance_with_a_log_has_its_recovery() -> None:
+    """A store that was recovered was looked for among databases of records, and ended the report
+    with a traceback.
+    """
+    plan = plan_of_options(
+        {
+            "target": [{"name": "disk", "path": "/data"}],
+            "instance": [
+                {"name": "shop", "backend": "store", "page_kib": 8},
+                {"name": "post", "backend": "mail_store", "page_kib": 32},
+            ],
+            "workload": [
+                {"name": "orders", "instances": ["shop"]},
+                {"name": "tasks", "instances": ["post"], "load": {"users": 2}},
+            ],
+        }
+    )
+    rows = [
+        {
+            "phase": "prepare",
+            "instance": name,
+            "seconds": 1.0,
+            "log_read_bytes": 2 * MIB,
+            "log_reads_count": 2,
+            "reads_count": 4,
+            "read_bytes": 8 * pages_bytes,
+            "read_s": 0.1,
+            "writes_count": 1,
+        }
+        for name, pages_bytes in (("shop", 8192), ("post", 32768))
+    ]
+    found = recoveries(lambda *_: rows, plan, outcome())
+    assert [(row.instance, row.pages_read_per_log) for row in found] == [("shop", 4), ("post", 4)]
+
+
 def test_a_test_without_a_load_is_judged_by_what_it_did(tmp_path: Path) -> None:
     """A backup has no latency limits of its own.
 

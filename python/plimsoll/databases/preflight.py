@@ -23,6 +23,7 @@ from plimsoll.databases.ownership import CLOSED, IN_USE, Marker, differences, id
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
 from plimsoll.documents.run_spec import (
+    EngineInstance,
     FileSpec,
     HomesInstance,
     InstanceSpec,
@@ -518,11 +519,11 @@ def database_path(instance: InstanceSpec, database: FileSpec) -> Path:
 def _is_whole(instance: InstanceSpec, database: FileSpec) -> bool:
     """Whether a database was prepared to its end: its header is written last.
 
-    Raw files and files have none and are made anew.
+    Stores are filled afterwards, through their log. Raw files and files have none and are made
+    anew.
     """
-    return instance.backend == "engine" and block_devices.holds_database(
-        database_path(instance, database)
-    )
+    has_header = isinstance(instance, EngineInstance) and instance.backend != "raw_files"
+    return has_header and block_devices.holds_database(database_path(instance, database))
 
 
 def take(run: RunSpec) -> None:

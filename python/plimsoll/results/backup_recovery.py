@@ -179,7 +179,7 @@ def _recovery(
     log_bytes = exact.log_bytes if exact else row["log_read_bytes"]
     logs = exact.logs_count if exact else log_bytes / MIB
     page_bytes = next(
-        item.page_bytes for item in plan.run.record_instances if item.name == row["instance"]
+        item.page_bytes for item in plan.run.engine_instances if item.name == row["instance"]
     )
     per_log = seconds / logs if logs else None
 
