@@ -6,12 +6,15 @@ And nothing of anybody else is ever touched.
 import hashlib
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plimsoll.databases import holds, ownership, preflight, saved_sets
+from plimsoll.databases import deleting, holds, ownership, preflight, saved_sets
 from plimsoll.documents.plan import Source
 from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files import folder
@@ -219,6 +222,101 @@ def test_a_damaged_set_costs_no_database(saved: Path, tmp_path: Path) -> None:
         assert words in result.stderr
         assert digest(disk / "one/database001.edb") == before
         file.touch()
+
+
+def killed_while_restoring(saved: Path, home: Path) -> Path:
+    """The plan of a run that was killed when it had restored the database, and no log yet."""
+    sets = shutil.copytree(saved / "set", home / "set")
+    manifest = json.loads((sets / saved_sets.MANIFEST).read_text())
+    files = manifest["instances"]["one"]["files"]
+    files.sort(key=lambda file: not file["name"].endswith(".edb"))
+    (sets / saved_sets.MANIFEST).write_text(json.dumps(manifest))
+    plan = plan_file(home, home / "disk", f'restore_from = "{sets}"')
+    # It kills itself before the second file.
+    script = (
+        "import os, signal, sys\n"
+        "from plimsoll.databases import saved_sets\n"
+        "copy, copied = saved_sets._copy, []\n"
+        "def once(source, target):\n"
+        "    if copied:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    copied.append(target)\n"
+        "    return copy(source, target)\n"
+        "saved_sets._copy = once\n"
+        "from plimsoll.cli import main\n"
+        "sys.argv = sys.argv[1:]\n"
+        "main()\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script, "plimsoll", "run", plan, "--yes", "--out", home / "killed"],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    assert (home / "disk/one/database001.edb").exists()
+    assert not (home / "disk/one/E00.log").exists()
+    return plan
+
+
+def test_half_a_copy_is_taken_for_no_database(saved: Path, tmp_path: Path) -> None:
+    """It was "recovered" without its log, and then the storage was said to have damaged it."""
+    again = killed_while_restoring(saved, tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    for command in (
+        ("run", plan_file(other, tmp_path / "disk"), "--yes"),
+        ("test", "checksum", tmp_path / "disk"),
+    ):
+        refused = plimsoll(*command, cwd=other)
+        assert refused.returncode == 2, refused.stdout
+        assert "holds only a part of its databases" in refused.stderr
+        assert f"delete the rest with `plimsoll clean {tmp_path / 'disk/one'}`" in refused.stderr
+    done = plimsoll("run", again, "--yes", "--out", tmp_path / "again", cwd=tmp_path)
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert json.loads((tmp_path / "again" / folder.SUMMARY).read_text())["ending"] == "complete"
+
+
+def test_half_a_copy_can_be_deleted(saved: Path, tmp_path: Path) -> None:
+    """And the folder of the run says what became of it."""
+    killed_while_restoring(saved, tmp_path)
+    words = "before it began; start it again"
+    status = plimsoll("status", tmp_path / "killed", cwd=tmp_path)
+    assert (status.returncode, f"killed was killed {words}" in status.stdout) == (3, True)
+    resumed = plimsoll("resume", tmp_path / "killed", cwd=tmp_path)
+    assert resumed.returncode == 2
+    assert f"killed was cut off {words}" in resumed.stderr
+    cleaned = plimsoll("clean", tmp_path / "disk", "--yes", cwd=tmp_path)
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert not (tmp_path / "disk/one").exists()
+
+
+def test_a_restore_that_fails_leaves_an_empty_folder(saved: Path, tmp_path: Path) -> None:
+    """Nothing was run: the next attempt may have the same folder."""
+    sets = shutil.copytree(saved / "set", tmp_path / "set")
+    file = sets / "one/databases/database001.edb"
+    sound = file.read_bytes()
+    file.write_bytes(sound[:100_000] + bytes([sound[100_000] ^ 1]) + sound[100_001:])
+    plan = plan_file(tmp_path, tmp_path / "disk", f'restore_from = "{sets}"')
+    for content in (None, sound):
+        if content is not None:
+            file.write_bytes(content)
+        result = plimsoll("run", plan, "--yes", "--out", tmp_path / "run", cwd=tmp_path)
+        assert (result.returncode == 2) == (content is None), result.stderr
+
+
+def test_what_is_half_deleted_is_taken_for_no_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever stops a deletion has databases without their logs."""
+    preflight.take(run_of(tmp_path))
+    monkeypatch.setattr(deleting, "delete_ours", lambda place, named: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        deleting.delete_databases(tmp_path / "one")
+    with pytest.raises(preflight.PreflightError, match="holds only a part"):
+        preflight.inspect(run_of(tmp_path))
 
 
 def test_nothing_is_overwritten_by_saving(saved: Path) -> None:

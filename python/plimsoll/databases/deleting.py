@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from plimsoll.databases import idle, ownership
-from plimsoll.databases.ownership import MARKER
+from plimsoll.databases.ownership import MARKER, PARTIAL
 from plimsoll.files.folder import FolderError
 from plimsoll.files.paths import StrPath
 from plimsoll.host import block_devices
@@ -45,7 +46,11 @@ def delete_databases(directory: StrPath, destroy_serials: Sequence[str] | None =
     idle.must_be_idle(marker)
     for device in marker.devices:
         block_devices.erase(device, destroy_serials or [])
-    # The marker of the databases last: whoever is stopped in the middle can begin again.
+    # Whoever is stopped in the middle can begin again, and nobody takes the rest for databases. A
+    # full disk has no room to say so.
+    with suppress(OSError):
+        replace(marker, state=PARTIAL, records=None).write()
+    # The marker of the databases last.
     return sum(delete_ours(place, named) for place in dict.fromkeys((logs or directory, directory)))
 
 

@@ -54,9 +54,11 @@ def _instance_of(marker: Marker) -> InstanceThere:
     """What a marker says of its instance, which has to lie there, or to name it in turn.
 
     Raises:
-        FolderError: it leads elsewhere, or lacks what every marker has.
+        FolderError: it leads elsewhere, lacks what every marker has, or names what is only partly
+            there.
     """
     place = marker.directory / MARKER
+    marker.require_whole()
     try:
         instance = InstanceThere.from_plain(marker.identity.plain(), str(place))
     except DocumentError as error:

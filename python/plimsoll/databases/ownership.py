@@ -22,6 +22,8 @@ MARKER_KIND = "plimsoll_instance"
 LOGS_KIND = "plimsoll_logs"
 SCHEMA_VERSION = 1
 CLOSED, IN_USE = "closed", "in_use"
+#: While databases are copied back or deleted: what is there looks like databases, and is none.
+PARTIAL = "partial"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class Marker:
 
     Attributes:
         directory: where it is.
-        state: CLOSED when the last run closed its databases, else IN_USE.
+        state: CLOSED when the last run closed its databases, PARTIAL while they are restored or
+            deleted, else IN_USE.
         records: how many each database has ever held; None unless a run has closed them.
         identity: what must agree before the databases are used again.
     """
@@ -121,6 +124,19 @@ class Marker:
                     f"deleting, name the directory itself if it is meant; nothing was deleted"
                 )
 
+    def require_whole(self) -> None:
+        """Refuse databases of which only a part is there.
+
+        Raises:
+            FolderError: restoring or deleting them was cut off.
+        """
+        if self.state == PARTIAL:
+            raise FolderError(
+                f"{self.directory} holds only a part of its databases, because restoring or "
+                f"deleting them was cut off; restore them again, or delete the rest with "
+                f"`plimsoll clean {self.directory}`"
+            )
+
     def content(self) -> dict[str, object]:
         """What stands in the file."""
         said = {"state": self.state, "records": self.records, "instance": self.identity.plain()}
@@ -146,7 +162,7 @@ def read(directory: Path) -> Marker | None:
         content.get("state"),
         content.get("records"),
     )
-    if identity is None or state not in (CLOSED, IN_USE):
+    if identity is None or state not in (CLOSED, IN_USE, PARTIAL):
         return None
     if records is not None and not (
         isinstance(records, list) and len(records) == len(identity.databases)

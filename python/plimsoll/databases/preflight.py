@@ -19,7 +19,14 @@ from plimsoll.databases import consent as consents
 from plimsoll.databases import holds, idle, kept_backups, ownership, saved_sets
 from plimsoll.databases.consent import Consent
 from plimsoll.databases.deleting import delete_databases
-from plimsoll.databases.ownership import CLOSED, IN_USE, Marker, differences, identity_of
+from plimsoll.databases.ownership import (
+    CLOSED,
+    IN_USE,
+    PARTIAL,
+    Marker,
+    differences,
+    identity_of,
+)
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
 from plimsoll.documents.run_spec import (
@@ -430,8 +437,8 @@ def begin_with(expected: Preflight, source: Source | None, say: saved_sets.Say) 
     for instance in expected.run.instances:
         if instance.name in expected.restored and source is not None:
             _make_directories(instance)
-            # Should the copy break off, the next run finds whose the files are.
-            _mark(instance, IN_USE, None)
+            # Should the copy break off, the next run finds whose the files are, and what they are.
+            _mark(instance, PARTIAL, None)
             records = saved_sets.restore(instance, Path(str(source.from_)), say)
             _mark(instance, CLOSED, records)
 
@@ -642,6 +649,7 @@ def _existing(instance: InstanceSpec) -> Marker | None:
             f"overwritten"
         )
     ownership.require_no_links_in(directory)
+    marker.require_whole()
     different = differences(marker.identity, identity_of(instance))
     if different:
         raise FolderError(

@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -311,7 +311,8 @@ def _measure(
         hears.begins(figures)
         try:
             with of_the_engine(), preflight.kept(found):
-                preflight.begin_with(found, plan.source, hears.say)
+                with _planned(ready, run_folder) if begin is None else nullcontext():
+                    preflight.begin_with(found, plan.source, hears.say)
                 first_events = begin() if begin else ()
                 preflight.take(found.run)
                 outcome = run_plan(
@@ -345,6 +346,21 @@ def _measure(
             f'the backup in {kept} was restored and is sound; restore_from = "{kept}" uses it'
         )
     return outcome
+
+
+@contextmanager
+def _planned(plan: Plan, run_folder: Path) -> Iterator[None]:
+    """The plan in the folder of its run while databases are restored, which may take hours.
+
+    Should the process be killed meanwhile, the folder says what it is. Where restoring fails, the
+    run has not begun, and another may begin there.
+    """
+    plan.write(run_folder / folder.PLAN)
+    try:
+        yield
+    except BaseException:
+        (run_folder / folder.PLAN).unlink(missing_ok=True)
+        raise
 
 
 def judge(run_folder: StrPath, *, listener: Listener | None = None) -> Result:
