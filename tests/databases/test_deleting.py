@@ -57,11 +57,12 @@ def test_a_damaged_marker_names_nothing_outside(tmp_path: Path) -> None:
     assert (tmp_path / "two" / "homes" / "u000001" / "d000002" / "f00000003.dat").exists()
 
 
-def _prepared(tmp_path: Path) -> Path:
+def _prepared(tmp_path: Path, more: str = "") -> Path:
     """The directory of an instance that a plan has made, in a target."""
     plan = tmp_path / "plan.toml"
     plan.write_text(
         f'kind = "plan"\nschema_version = 1\n[[target]]\nname = "disk"\npath = "{tmp_path / "p"}"\n'
+        f"{more}\n"
         '[[instance]]\nname = "mail"\ndatabase_size_mib = 64\ncache_mib_max = 8\n'
     )
     made = plimsoll("prepare", plan, "--yes", "--out", tmp_path / "made", cwd=tmp_path)
@@ -134,3 +135,37 @@ def test_the_directory_one_stands_in_is_deleted(tmp_path: Path) -> None:
     result = plimsoll("clean", ".", "--yes", cwd=mail)
     assert result.returncode == 0, result.stderr
     assert not mail.exists()
+
+
+def test_logs_behind_a_link_stay_and_are_named(tmp_path: Path) -> None:
+    """They stayed without a word."""
+    mail = _prepared(tmp_path, f'log_path = "{tmp_path / "lg"}"')
+    logs, elsewhere = tmp_path / "lg" / "mail", tmp_path / "ev"
+    logs.rename(elsewhere)
+    logs.symlink_to("../ev")
+    before = _files(elsewhere)
+    result = plimsoll("clean", mail.parent, "--yes", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert f"its logs stay: {logs} is a symbolic link to {elsewhere}" in result.stderr
+    assert _files(elsewhere) == before
+    assert not mail.exists()
+
+
+def test_logs_of_nobody_stay_and_are_named(tmp_path: Path) -> None:
+    """Without a marker they may belong to other databases."""
+    mail = _prepared(tmp_path, f'log_path = "{tmp_path / "lg"}"')
+    (tmp_path / "lg" / "mail" / MARKER).unlink()
+    result = plimsoll("clean", mail, "--yes", cwd=tmp_path)
+    assert f"its logs stay: nothing in {tmp_path / 'lg/mail'} says" in result.stderr
+    assert (tmp_path / "lg" / "mail" / "E00.log").exists()
+
+
+def test_what_lies_beside_logs_is_named(tmp_path: Path) -> None:
+    """As what lies beside databases is."""
+    mail = _prepared(tmp_path, f'log_path = "{tmp_path / "lg"}"')
+    (tmp_path / "lg" / "mail" / "notes").write_text("mine")
+    (mail / "link").symlink_to("nowhere")
+    result = plimsoll("clean", mail, "--yes", cwd=tmp_path)
+    assert f"{tmp_path / 'lg/mail'} keeps notes, which is no part" in result.stderr
+    assert f"{mail} keeps link, a symbolic link, which is no part" in result.stderr
+    assert "its logs stay" not in result.stderr

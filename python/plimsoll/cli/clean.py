@@ -40,19 +40,16 @@ def clean(
     with refusing():
         for marker in found:
             marker.require_no_link()
-    for marker in found:
-        logs = marker.logs()
-        say(
-            f"  {marker.directory}"
-            + (f" and its logs in {logs}" if logs not in (None, marker.directory) else "")
-            + (f" and the database on {', '.join(marker.devices)}" if marker.devices else "")
-        )
+        for marker in found:
+            for line in marker.deleted_in_words():
+                say(f"  {line}")
     if not yes and not _agreed(len(found)):
         raise typer.Exit(exit_codes.INTERRUPTED)
     freed = 0
-    for number, directory in enumerate(marker.directory for marker in found):
+    for number, marker in enumerate(found):
+        places = dict.fromkeys((marker.logs() or marker.directory, marker.directory))
         try:
-            freed += plimsoll.delete_databases(directory, destroy)
+            freed += plimsoll.delete_databases(marker.directory, destroy)
         except (plimsoll.FolderError, OSError) as error:
             text = (
                 f"{error.filename}: {error.strerror.lower()}"
@@ -60,11 +57,9 @@ def clean(
                 else str(error)
             )
             stop_with(exit_codes.USAGE, text + (f" ({number} deleted before)" if number else ""))
-        if directory.is_dir():
-            kept = ", ".join(
-                sorted(printable(Path(path.name)) for path in directory.iterdir())[:KEPT_SHOWN]
-            )
-            say(f"  {directory} keeps {kept}, which is no part of the databases")
+        for place in places:
+            if kept := _names_in(place):
+                say(f"  {place} keeps {kept}, which is no part of the databases")
     typer.echo(
         f"{len(found)} instance{'s' if len(found) > 1 else ''} deleted, {freed >> 20} MiB freed"
     )
@@ -87,6 +82,15 @@ def _undone(run_folders: list[Path], *, allowed: bool, by_hand: bool) -> bool:
             stop_with(exit_codes.FAIL, *failed)
         typer.echo(f"{run_folder}: everything is undone")
     return bool(run_folders)
+
+
+def _names_in(place: Path) -> str:
+    """The first names in a directory; nothing where it is gone, or empty."""
+    there = sorted(place.iterdir())[:KEPT_SHOWN] if place.is_dir() else ()
+    return ", ".join(
+        printable(Path(path.name)) + (", a symbolic link" if path.is_symlink() else "")
+        for path in there
+    )
 
 
 def _agreed(count: int) -> bool:

@@ -111,6 +111,31 @@ class Marker:
         ours = isinstance(whose, dict) and whose.get("kind") == LOGS_KIND
         return logs if ours and whose.get("directory") == str(self.directory.resolve()) else None
 
+    def deleted_in_words(self) -> list[str]:
+        """What goes when the databases are deleted, and what of theirs stays, a line each."""
+        logs = self.logs()
+        goes = (
+            str(self.directory)
+            + (f" and its logs in {logs}" if logs not in (None, self.directory) else "")
+            + (f" and the database on {', '.join(self.devices)}" if self.devices else "")
+        )
+        stays = self._why_logs_stay() if logs is None else None
+        return [goes] if stays is None else [goes, f"its logs stay: {stays}"]
+
+    def _why_logs_stay(self) -> str | None:
+        """What keeps logs that are not deleted; None where there are none but in the directory."""
+        logs = self.directory / str(self.identity.instance.get("log_directory"))
+        if logs.resolve() == self.directory.resolve():
+            return None
+        if logs.is_symlink():
+            return (
+                f"{logs} is a symbolic link to {logs.resolve()}, and links are not followed when "
+                f"deleting"
+            )
+        if not logs.is_dir() or not any(logs.iterdir()):
+            return None
+        return f"nothing in {logs} says that they belong to these databases"
+
     def require_no_link(self) -> None:
         """Refuse a directory that a symbolic link has led to, for what is to be deleted in it.
 
