@@ -104,6 +104,22 @@ def test_damage_is_classified_and_named(database: Path, tmp_path: Path) -> None:
     assert "page 799 at offset 26214400: wrong page number, it is page 699" in result.stdout
 
 
+def test_damage_is_told_whatever_cannot_be_used_beside_it(database: Path, tmp_path: Path) -> None:
+    """A script that looks at the code took the damage for a mistake in its own command."""
+    damaged, other = tmp_path / "damaged.edb", tmp_path / "other.edb"
+    shutil.copy(database, damaged)
+    with damaged.open("r+b") as file:
+        file.seek(600 * PAGE + 100)
+        file.write(b"destroyed" * 50)
+    other.write_bytes(b"no database")
+    assert verify(other).returncode == 2
+    for paths in ([damaged, other], [tmp_path], [damaged, tmp_path / "missing.edb"]):
+        result = verify(*paths)
+        assert result.returncode == 1, result.stdout
+        assert "1 bad" in result.stdout
+    assert verify(database, other).returncode == 2
+
+
 def test_what_is_wrong_beside_pages_is_said(database: Path, tmp_path: Path) -> None:
     """Who reads "damaged; 0 bad" wants to know why.
 

@@ -32,8 +32,9 @@ def verify(
     """Check every page and both headers of database files, and whole logs, checkpoints and flush
     maps. Never writes.
 
-    Exits with 0 when everything is sound, 1 when something is damaged or needs correction, 2 when a
-    file cannot be used, another program wrote it, or something could not be looked at.
+    Exits with 0 when everything is sound, 1 when something is damaged or needs correction,
+    otherwise 2 when a file cannot be used, another program wrote it, or something could not be
+    looked at.
     """
     try:
         found = plimsoll.verify_files(paths, deep=deep)
@@ -65,12 +66,11 @@ def verify(
         for file in report["files"]
         if file["deep_error"] and file["verdict"] == "sound"
     ]
-    if "unusable" in verdicts or unseen:
-        raise typer.Exit(exit_codes.USAGE)
-    if verdicts <= {"sound", "not_judged"}:
-        # What was not judged is no pass, and no damage either.
-        raise typer.Exit(exit_codes.PASS if verdicts == {"sound"} else exit_codes.USAGE)
-    raise typer.Exit(exit_codes.FAIL)
+    if not verdicts <= {"sound", "not_judged", "unusable"}:
+        # Damage that was seen stays damage, whatever could not be looked at.
+        raise typer.Exit(exit_codes.FAIL)
+    # What was not judged is no pass, and no damage either.
+    raise typer.Exit(exit_codes.PASS if verdicts == {"sound"} and not unseen else exit_codes.USAGE)
 
 
 def _no_map(database: Path, maps: Collection[str]) -> str:
