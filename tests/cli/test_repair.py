@@ -129,6 +129,42 @@ def test_what_may_not_be_mended_is_refused(tmp_path: Path) -> None:
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
+def test_errors_name_the_database_and_not_its_copy(tmp_path: Path) -> None:
+    """The copy is gone when its name is read, and nobody has ever typed it."""
+    sound = golden("syn4k.edb", tmp_path).read_bytes()
+    dirty = tmp_path / "dirty.edb"
+    dirty.write_bytes(sound)
+    for offset in (0, PAGE):
+        set_state(dirty, offset, 2)
+    damaged = tmp_path / "damaged.edb"
+    damaged.write_bytes(
+        sound[:100] + b"damaged" + sound[107:PAGE] + bytes(PAGE) + sound[2 * PAGE :]
+    )
+    (tmp_path / "blank.edb").write_bytes(bytes(2 * PAGE) + sound[2 * PAGE :])
+    (tmp_path / "short.edb").write_bytes(sound[:1000])
+    for name in ("dirty.edb", "damaged.edb", "blank.edb", "short.edb"):
+        path = tmp_path / name
+        for out in ((), ("--out", tmp_path / "copy"), ("--out", "x")):
+            result = edb("repair", path, *out)
+            assert result.returncode != 0
+            assert str(path) in result.stderr
+            assert "Traceback" not in result.stderr
+            for gone in (".repaired", str(tmp_path / "copy"), " x", ": x:"):
+                assert gone not in result.stderr
+
+
+def test_a_copy_that_cannot_be_written_is_advised_another_place(tmp_path: Path) -> None:
+    """The directory of a database is often one that may only be read."""
+    path = golden("syn4k.edb", tmp_path)
+    (tmp_path / "file").touch()
+    result = edb("repair", path, "--out", tmp_path / "file" / "copy")
+    refused(result, "copy: not a directory; name another place for the copy with --out")
+    assert (
+        f"{tmp_path / 'missing'}: there is no such file"
+        in edb("repair", tmp_path / "missing").stderr
+    )
+
+
 def test_a_database_behind_a_link_is_not_mended_in_place(tmp_path: Path) -> None:
     """A link may lead to a file that whoever typed the name has never seen."""
     path = golden("syn4k.edb", tmp_path)

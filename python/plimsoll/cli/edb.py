@@ -295,6 +295,7 @@ def repair(
     except plimsoll.EngineError as error:
         if not in_place:
             target.unlink()
+            error = _of_original(error, file, target)
         _stop(error)
     except KeyboardInterrupt:
         if not in_place:
@@ -322,6 +323,17 @@ def repair(
         target.unlink()
         typer.echo("  nothing was repaired, so the copy was deleted")
     raise typer.Exit(exit_codes.FAIL if report["pages_beyond_repair"] or lost else exit_codes.PASS)
+
+
+def _of_original(error: plimsoll.EngineError, file: Path, copy: Path) -> plimsoll.EngineError:
+    """An error about a copy that is gone again, as one about the database that was copied.
+
+    What the storage reports is about the copy itself.
+    """
+    if isinstance(error, plimsoll.DiskError):
+        return type(error)(f"{error}; the copy was deleted")
+    name = re.compile(rf"(?<!\S){re.escape(printable(copy))}(?![^\s:;,])")
+    return type(error)(name.sub(lambda _: printable(file), str(error)))
 
 
 def _changed(report: plimsoll.EdbRepair) -> bool:

@@ -144,4 +144,5 @@ def copy_database(file: StrPath, target: StrPath) -> None:
         ) from error
     except OSError as error:
         place = Path(error.filename or target)
-        raise FolderError(f"{printable(place)}: {system_reason(error)}") from error
+        remedy = "" if place == file else "; name another place for the copy with --out"
+        raise FolderError(f"{printable(place)}: {system_reason(error)}{remedy}") from error
