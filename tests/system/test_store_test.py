@@ -44,6 +44,10 @@ def test_DS_01_orders_are_counted_audited_and_shown(tmp_path: Path):
         audit["findings"] == []
         and audit["counts"]["units_sold"] == audit["counts"]["units_ordered"]
     )
+    # A store has a cache as databases of records have one, and is held back by it as they are.
+    assert found["instances"][0]["cache_limit_bytes"] > 0
+    verdict = json.loads((tmp_path / "run" / folder.VERDICT).read_text(encoding="utf-8"))
+    assert "times its cache" in "; ".join(verdict["not_qualifying_because"])
     page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
     for text in ("Orders: orders", "Steps: orders", "Audit: store", "as DVD Store counts them"):
         assert text in page, text

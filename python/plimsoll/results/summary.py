@@ -29,7 +29,7 @@ from plimsoll.documents.latency_split import DeviceUse, StallSplit, TimeSplit, T
 from plimsoll.documents.log_check import LogCheckFigures, LogCheckFile
 from plimsoll.documents.outcome import DatabaseState, Outcome, PhaseOutcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import RecordsInstance
+from plimsoll.documents.run_spec import EngineInstance
 from plimsoll.documents.summary import (
     ChecksumFigures,
     DeviceErrors,
@@ -302,7 +302,7 @@ def _instances(plan: Plan, measured: Measurements) -> list[InstanceFigures]:
                 page_fault_stalls_per_s=stalls / measured.seconds if measured.seconds else None,
                 cache_used_bytes=measured.level("cache_used", name),
                 cache_limit_bytes=instance.cache_bytes_max
-                if isinstance(instance, RecordsInstance)
+                if isinstance(instance, EngineInstance)
                 else 0,
                 in_flight=measured.level("in_flight", name),
             )

@@ -257,7 +257,7 @@ def _size(instance: InstanceSpec) -> int:
 
 def _fit_our_cache(plan: Plan) -> list[str]:
     found = []
-    for instance in plan.run.record_instances:
+    for instance in plan.run.engine_instances:
         size, cache = _size(instance), instance.cache_bytes_max
         if cache and size < settings.QUALIFYING_CACHE_MULTIPLE * cache:
             found.append(
