@@ -108,6 +108,10 @@ impl DiskError {
         Self { errno: Some(errno), ..Self::new(kind, doing, path) }
     }
 
+    fn is_directory(&self) -> bool {
+        self.errno == Some(libc::EISDIR)
+    }
+
     /// The same error with the byte range it concerns.
     pub fn at(mut self, offset: u64, length_bytes: u64) -> Self {
         self.range = Some((offset, length_bytes));
@@ -148,6 +152,7 @@ impl DiskError {
             DiskErrorKind::Medium => "the medium reported an error",
             DiskErrorKind::Occupied => "it may hold another user's data",
             DiskErrorKind::PowerLost => "the power was cut",
+            DiskErrorKind::Other if self.is_directory() => "it is a directory and no file",
             DiskErrorKind::Other => "the operating system refused",
         }
     }
@@ -183,6 +188,9 @@ impl DiskError {
                 "check that no one needs it, wipe it yourself (`wipefs`), and name its serial"
             }
             DiskErrorKind::PowerLost => "recover from the crash image",
+            DiskErrorKind::Other if self.is_directory() => {
+                "move the directory away, or choose another path"
+            }
             DiskErrorKind::Other => "see errno",
         }
     }

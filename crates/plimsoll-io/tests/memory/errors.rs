@@ -13,3 +13,13 @@ fn a_full_pool_is_told_from_a_full_file_system() {
     assert!(of("write").contains("extend the thin pool"), "{}", of("write"));
     assert!(of("extend").contains("choose a smaller database"), "{}", of("extend"));
 }
+
+/// A directory where a file should be is nothing that an error number explains.
+#[test]
+fn a_directory_in_the_way_is_called_one() {
+    let error = DiskError::from_errno(libc::EISDIR, "delete", Path::new("/log/E00tmp.log"));
+    let text = error.to_string();
+    for words in ["/log/E00tmp.log", "it is a directory", "move the directory away"] {
+        assert!(text.contains(words), "{text}");
+    }
+}
