@@ -123,3 +123,15 @@ pub enum FormatError {
         problem: &'static str,
     },
 }
+
+impl FormatError {
+    /// The same error of a file of this length: what lies behind the last whole block was not read.
+    pub(crate) fn of_file(self, length_bytes: u64) -> Self {
+        match self {
+            FormatError::HeaderShort { .. } => {
+                FormatError::HeaderShort { found_bytes: length_bytes as usize }
+            }
+            other => other,
+        }
+    }
+}

@@ -31,6 +31,7 @@ pub use value::Value;
 
 use crate::catalog::{CatalogDecoder, Place, PlacedTable, system};
 use crate::page::PageView;
+use crate::verify::used::reach;
 use crate::{
     DatabaseHeader, DatabaseState, FormatError, HeaderCopy, PageClass, PageNumber, PageSize,
     classify, mend,
@@ -235,6 +236,16 @@ impl DatabaseReader {
         self.shared.page_max
     }
 
+    /// How many pages the file lacks that the database owns, and whether more may be missing,
+    /// because what says how far it reaches is among them.
+    ///
+    /// # Errors
+    /// When a page cannot be read that is needed to know.
+    pub async fn pages_missing(&self) -> Result<(u64, bool), ReadError> {
+        let Shared { file, page_size, .. } = &*self.shared;
+        Ok(reach(file, *page_size).await?.pages_missing(*page_size, file.opened().length_bytes))
+    }
+
     /// Every table, the system's included, in the order of their object numbers.
     pub fn tables(&self) -> &[PlacedTable] {
         &self.shared.tables
@@ -333,6 +344,8 @@ async fn read_header(file: &File) -> Result<(DatabaseHeader, HeaderCopy), ReadEr
     if length > 0 {
         start = file.read(0, start, Context::of(Purpose::Header)).await?;
     }
-    DatabaseHeader::choose(&start)
-        .map_err(|fault| ReadError::Format { path: file.path().to_owned(), fault })
+    DatabaseHeader::choose(&start).map_err(|fault| ReadError::Format {
+        path: file.path().to_owned(),
+        fault: fault.of_file(file.opened().length_bytes),
+    })
 }

@@ -12,7 +12,7 @@ use plimsoll_io::{Buffer, Context, DiskError, Durability, File, Files, Handle, O
 use serde::Serialize;
 
 use crate::reader::ReadError;
-use crate::verify::used::{Reach, reach};
+use crate::verify::used::reach;
 use crate::{
     DatabaseHeader, DatabaseState, FormatError, HeaderCopy, LogTime, PageClass, PageNumber,
     PageSize, classify, header_checksum, mend,
@@ -45,6 +45,8 @@ pub struct RepairReport {
     pub header_copy_mended: Option<u8>,
     /// Pages that the database owns and the file is too short for: nothing brings them back.
     pub pages_missing: u64,
+    /// Whether more may be missing: what says how far the database reaches is among them.
+    pub is_more_missing: bool,
     /// Bytes after the last whole page.
     pub trailing_bytes: u64,
 }
@@ -71,7 +73,11 @@ pub async fn repair(
 async fn repair_open(file: &File, handle: &Handle) -> Result<RepairReport, ReadError> {
     let context = Context::of(Purpose::Checksum);
     let start = read_start(file).await?;
-    let format_error = |fault| ReadError::Format { path: file.path().to_owned(), fault };
+    let length_bytes = file.opened().length_bytes;
+    let format_error = |fault: FormatError| ReadError::Format {
+        path: file.path().to_owned(),
+        fault: fault.of_file(length_bytes),
+    };
     let (header, copy) = DatabaseHeader::choose(&start).map_err(format_error)?;
     if header.state != DatabaseState::Clean {
         return Err(ReadError::Dirty { path: file.path().to_owned() });
@@ -82,9 +88,8 @@ async fn repair_open(file: &File, handle: &Handle) -> Result<RepairReport, ReadE
         return Err(format_error(FormatError::HeaderShort { found_bytes }));
     }
     let mut report = RepairReport::default();
-    let pages = (file.opened().length_bytes / size.bytes() as u64)
-        .saturating_sub(2)
-        .min(u64::from(PageNumber::MAX));
+    let pages =
+        (length_bytes / size.bytes() as u64).saturating_sub(2).min(u64::from(PageNumber::MAX));
     let pages_per_read = READ_BYTES / size.bytes() as u64;
     let mut first = 1;
     while first <= pages {
@@ -96,10 +101,8 @@ async fn repair_open(file: &File, handle: &Handle) -> Result<RepairReport, ReadE
     file.sync(context).await?;
     repair_headers(file, size, &start, copy, handle.clock().anchor().utc_ns, &mut report).await?;
     // Asked last, because a mended page may be needed to know.
-    let length_bytes = file.opened().length_bytes;
-    if let Reach::To(last) = reach(file, size).await? {
-        report.pages_missing = size.pages_missing(last, length_bytes);
-    }
+    let reach = reach(file, size).await?;
+    (report.pages_missing, report.is_more_missing) = reach.pages_missing(size, length_bytes);
     report.trailing_bytes = length_bytes % size.bytes() as u64;
     Ok(report)
 }

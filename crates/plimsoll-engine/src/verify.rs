@@ -193,11 +193,7 @@ async fn verify_open(
             report.reasons.extend(unread);
             return Ok((report, of_stream, blank));
         }
-        // What lies behind the last whole block was not read.
-        Err(FormatError::HeaderShort { .. }) => {
-            FormatError::HeaderShort { found_bytes: file.opened().length_bytes as usize }
-        }
-        Err(error) => error,
+        Err(error) => error.of_file(file.opened().length_bytes),
     };
     if log::may_be_prepared(file.path(), &start) {
         return Ok((log::verify_prepared(file, handle).await?, None, None));

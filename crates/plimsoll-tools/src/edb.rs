@@ -28,6 +28,10 @@ pub struct EdbFile {
     pub page_bytes: usize,
     /// Pages after the headers.
     pub pages: u32,
+    /// Pages that the database owns and the file is too short for.
+    pub pages_missing: u64,
+    /// Whether more may be missing: what says how far the database reaches is among them.
+    pub is_more_missing: bool,
     /// Whether it was shut down cleanly.
     pub is_clean: bool,
     /// Version and update of its format.
@@ -115,9 +119,13 @@ pub fn edb_tables_live(
             tables.push(table);
         }
         let header = reader.header();
+        // What cannot be read is no reason not to list what was.
+        let (pages_missing, is_more_missing) = reader.pages_missing().await.unwrap_or_default();
         Ok(EdbFile {
             page_bytes: reader.page_size().bytes(),
             pages: reader.page_max(),
+            pages_missing,
+            is_more_missing,
             is_clean: header.state == plimsoll_engine::DatabaseState::Clean,
             format: (header.version, header.update),
             pages_corrected: reader.corrected(),

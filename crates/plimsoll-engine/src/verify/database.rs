@@ -257,16 +257,15 @@ pub(super) async fn verify_database(
     };
     let page_bytes = size.bytes() as u64;
     let length_bytes = file.opened().length_bytes;
-    let file_bytes = match reach {
-        Reach::To(last) if file.opened().is_device => size.file_bytes(last).min(length_bytes),
+    let file_bytes = match reach.last_known() {
+        Some(last) if file.opened().is_device => size.file_bytes(last).min(length_bytes),
         _ => length_bytes,
     };
     let mut report = FileReport::new(file.path(), "database", file_bytes, size.bytes() as u32);
     let is_clean = header.as_ref().is_some_and(|header| header.state == DatabaseState::Clean);
-    match reach {
-        Reach::To(last) => report.pages_missing = size.pages_missing(last, file_bytes),
-        Reach::Blank(page) if is_clean => report.note_blank(&[(page, page)]),
-        Reach::Blank(_) | Reach::Unknown => {}
+    (report.pages_missing, report.is_more_missing) = reach.pages_missing(size, file_bytes);
+    if let (Reach::Blank(page), true) = (reach, is_clean) {
+        report.note_blank(&[(page, page)]);
     }
     let (map_path, map) = map.unzip();
     report.flush_map = map_path;
@@ -277,10 +276,7 @@ pub(super) async fn verify_database(
         report,
         size,
         page_end: file_bytes / page_bytes,
-        owned_max: match reach {
-            Reach::To(last) => Some(last),
-            Reach::Blank(_) | Reach::Unknown => None,
-        },
+        owned_max: reach.last_known(),
         findings_max: options.findings_max,
         bytes_done: 0,
         bytes_reported: 0,

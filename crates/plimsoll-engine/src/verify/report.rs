@@ -95,6 +95,8 @@ pub struct FileReport {
     pub trailing_bytes: u64,
     /// Pages that the database owns and the file is too short for.
     pub pages_missing: u64,
+    /// Whether more may be missing: what says how far the database reaches is among them.
+    pub is_more_missing: bool,
     /// Pages never written where the database holds something; only those needed to know its
     /// length, unless more was asked for.
     pub blank_in_use: u64,
@@ -238,6 +240,7 @@ impl FileReport {
             dbtime_max_page: 0,
             trailing_bytes: 0,
             pages_missing: 0,
+            is_more_missing: false,
             blank_in_use: 0,
             flush_map: None,
             lost: 0,
@@ -352,13 +355,7 @@ impl FileReport {
             let bytes = self.trailing_bytes;
             reasons.push(format!("its length is {bytes} bytes away from that of whole pages"));
         }
-        if self.pages_missing > 0 {
-            let (missing, last) = (self.pages_missing, self.pages_missing + self.pages_there());
-            reasons.push(format!(
-                "{missing} pages are missing at its end: by its own account it reaches to page \
-                 {last}"
-            ));
-        }
+        reasons.extend(self.what_is_missing());
         let first = self.lost_first;
         match self.lost {
             0 => {}
@@ -374,6 +371,21 @@ impl FileReport {
             reasons.push(format!("it cannot be read as a whole: {error}"));
         }
         reasons
+    }
+
+    fn what_is_missing(&self) -> Option<String> {
+        let (missing, last) = (self.pages_missing, self.pages_missing + self.pages_there());
+        let pages = match missing {
+            0 => return None,
+            1 => "1 page is missing at its end".to_owned(),
+            _ => format!("{missing} pages are missing at its end"),
+        };
+        Some(match self.is_more_missing {
+            false => format!("{pages}: by its own account it reaches to page {last}"),
+            true => format!(
+                "at least {pages}: page {last}, which says how far it reaches, is itself not there"
+            ),
+        })
     }
 
     fn pages_there(&self) -> u64 {

@@ -23,13 +23,30 @@ const LONG_HEADER_BYTES: usize = 25;
 /// How far a database reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Up to this page; at least, if the page itself is needed to know and lies behind the end of
-    /// the file.
+    /// Up to this page.
     To(PageNumber),
+    /// At least up to this page, which is needed to know and lies behind the end of the file.
+    AtLeast(PageNumber),
     /// This page is needed to know, and was never written.
     Blank(PageNumber),
     /// That cannot be known.
     Unknown,
+}
+
+impl Reach {
+    /// The last page that the database is known to own.
+    pub(crate) fn last_known(self) -> Option<PageNumber> {
+        match self {
+            Reach::To(last) | Reach::AtLeast(last) => Some(last),
+            Reach::Blank(_) | Reach::Unknown => None,
+        }
+    }
+
+    /// How many pages a file of this length lacks, and whether more may be missing.
+    pub(crate) fn pages_missing(self, size: PageSize, length_bytes: u64) -> (u64, bool) {
+        let missing = self.last_known().map_or(0, |last| size.pages_missing(last, length_bytes));
+        (missing, missing > 0 && matches!(self, Reach::AtLeast(_)))
+    }
 }
 
 /// Why a page cannot be used.
@@ -49,7 +66,7 @@ pub(crate) async fn reach(file: &File, size: PageSize) -> Result<Reach, DiskErro
     for level in 0..LEVELS_MAX {
         let bytes = match read(file, size, page).await {
             Ok(bytes) => bytes,
-            Err(Lacking::Behind) => return Ok(Reach::To(page)),
+            Err(Lacking::Behind) => return Ok(Reach::AtLeast(page)),
             Err(Lacking::Blank) => return Ok(Reach::Blank(page)),
             Err(Lacking::Unusable) => return Ok(Reach::Unknown),
             Err(Lacking::Unread(error)) => return Err(error),

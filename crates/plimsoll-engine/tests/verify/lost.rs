@@ -6,6 +6,8 @@
 
 use crate::golden::{DATABASE, golden, on_memory_disk, real, synthetic};
 use crate::patient::{Patient, TABLE};
+use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
+use plimsoll_engine::repair::repair;
 use plimsoll_engine::verify::{Depth, FileReport, FileVerdict, VerifyOptions, verify};
 use plimsoll_engine::{PageSize, header_checksum};
 use plimsoll_io::{Clock, Executor, Files, MemoryDisk, MemoryOptions, Random};
@@ -38,6 +40,60 @@ fn a_file_cut_between_pages_is_damage() {
             if left > 10 {
                 assert!(report.pages_missing <= (pages - left) as u64, "{name}");
             }
+        }
+    }
+}
+
+/// Why it matters: the page that says how far a database reaches may be gone itself. A figure that
+/// is far too small, without a word, has people look for one page where thousands are lost.
+#[test]
+fn where_nobody_knows_how_many_pages_are_missing_nobody_says_so() {
+    for name in ["syn4k.edb", "syn32k.edb"] {
+        let bytes = golden(name);
+        let page_bytes = page_size_of(&bytes).bytes();
+        for (left, floor) in [(0, true), (1, true), (100, false)] {
+            let cut = bytes[..(left + 2) * page_bytes].to_vec();
+            let report = verified(&cut, Depth::Pages);
+            assert_eq!(report.is_more_missing, floor, "{name}, {left} left");
+            let said = report.reasons.join("; ");
+            assert_eq!(said.contains("at least 1 page is missing"), floor, "{said}");
+            assert_eq!(said.contains("by its own account it reaches"), !floor, "{said}");
+            let repaired = on_memory_disk(&cut, |files, handle| async move {
+                repair(&files, &handle, DATABASE.as_ref()).await.expect("it is a database")
+            });
+            assert_eq!(repaired.pages_missing, report.pages_missing, "{name}, {left} left");
+            assert_eq!(repaired.is_more_missing, floor, "{name}, {left} left");
+        }
+    }
+}
+
+/// Why it matters: what is read of a file that lacks its end looks complete as long as nothing in
+/// it leads there.
+#[test]
+fn a_reader_knows_what_its_database_lacks() {
+    let bytes = golden("syn32k.edb");
+    for (lacking, expected) in [(0, (0, false)), (4, (4, false))] {
+        let cut = bytes[..bytes.len() - lacking * 32768].to_vec();
+        let found = on_memory_disk(&cut, |files, handle| async move {
+            let opened = DatabaseReader::open(&files, &handle, DATABASE, WhenDirty::Refuse).await;
+            opened.expect("the catalog is there").pages_missing().await.expect("it can be read")
+        });
+        assert_eq!(found, expected, "{lacking} pages cut off");
+    }
+}
+
+/// Why it matters: who reads that a file has no bytes looks for another fault than who reads that
+/// it was cut off.
+#[test]
+fn what_is_shorter_than_a_header_has_its_length_said_by_all() {
+    for length in [100, 5000] {
+        let said = on_memory_disk(&golden("syn32k.edb")[..length], |files, handle| async move {
+            let opened = DatabaseReader::open(&files, &handle, DATABASE, WhenDirty::Refuse).await;
+            let repaired = repair(&files, &handle, DATABASE.as_ref()).await;
+            [opened.err().unwrap().to_string(), repaired.unwrap_err().to_string()]
+        });
+        for text in said {
+            assert!(text.contains(&format!("({length} bytes)")), "{text}");
         }
     }
 }
