@@ -204,16 +204,22 @@ async fn verify_open(
     if log::is_spare(file.path()) && FileType::of_header(&start) != Some(FileType::Log) {
         return Ok((log::foreign_spare(file), None, None));
     }
-    let report = match FileType::of_header(&start) {
+    let file_type = FileType::of_header(&start);
+    // What is damaged may not say any more what it is, and then its name does.
+    let is_named = |extension| {
+        matches!(file_type, None | Some(FileType::Other(_)))
+            && has_extension(file.path(), extension)
+    };
+    let report = match file_type {
         Some(FileType::Log) => {
             let (report, of_stream) = log::verify_log(files, handle, file, number).await;
             return Ok((report, of_stream, None));
         }
-        Some(FileType::Checkpoint) => {
+        _ if file_type == Some(FileType::Checkpoint) || is_named("chk") => {
             let (report, of_stream) = log::verify_checkpoint(file).await?;
             return Ok((report, of_stream, None));
         }
-        Some(FileType::FlushMap) => {
+        _ if file_type == Some(FileType::FlushMap) || is_named("jfm") => {
             log::verify_flush_map(file, handle, options.findings_max).await?
         }
         // A first page of zeros or garbage may be a lost header.

@@ -24,7 +24,11 @@ use crate::log::names::LogNames;
 use crate::log::reader::{Generation, LogReader};
 use crate::log::{GENERATION_BYTES, Lsn};
 use crate::reader::ReadError;
-use crate::{DatabaseHeader, Signature};
+use crate::{DatabaseHeader, FileType, Signature};
+
+/// What a damaged flush map means.
+const MAP_IS_SPARE: &str = "the next opening of its database begins another, which knows nothing \
+                            of writes lost before";
 
 /// Records decoded before other tasks may run.
 const RECORDS_PER_TURN: usize = 64;
@@ -32,6 +36,9 @@ const RECORDS_PER_TURN: usize = 64;
 const SEGMENT_BYTES: usize = 32 * 1024;
 const CHECKPOINT_BLOCK_BYTES: usize = 4096;
 const HOLDS_BYTES: u64 = 8192;
+/// What a damaged checkpoint means.
+const CHECKPOINT_IS_SPARE: &str =
+    "recovery does without it, and the next opening of the databases writes it anew";
 
 /// What a file says of a stream of logs.
 pub(super) enum OfStream {
@@ -319,7 +326,9 @@ pub(super) async fn verify_checkpoint(
         FileReport::new(file.path(), "checkpoint", length_bytes, CHECKPOINT_BLOCK_BYTES as u32);
     if length_bytes != 2 * CHECKPOINT_BLOCK_BYTES as u64 {
         report.trailing_bytes = length_bytes.abs_diff(2 * CHECKPOINT_BLOCK_BYTES as u64);
-        report.error = Some("a checkpoint file has 8192 bytes".to_owned());
+        report.error = Some(format!(
+            "it has {length_bytes} bytes, and a checkpoint file has 8192: {CHECKPOINT_IS_SPARE}"
+        ));
         return Ok((report, None));
     }
     let mut needs = None;
@@ -338,6 +347,10 @@ pub(super) async fn verify_checkpoint(
             }
         }
     }
+    if report.bad == report.pages_seen {
+        report.error =
+            Some(format!("both blocks of the checkpoint file are damaged: {CHECKPOINT_IS_SPARE}"));
+    }
     (report.reads, report.bytes_read) = (1, length_bytes);
     Ok((report, needs))
 }
@@ -353,12 +366,27 @@ pub(super) async fn verify_flush_map(
     let page_bytes = MAP_PAGE_BYTES as u64;
     let mut report = FileReport::new(file.path(), "flush_map", length_bytes, MAP_PAGE_BYTES as u32);
     report.trailing_bytes = length_bytes % page_bytes;
+    if length_bytes < page_bytes {
+        report.error = Some(format!(
+            "it has {length_bytes} bytes, and the header of a flush map has {page_bytes}: it was \
+             cut off; {MAP_IS_SPARE}"
+        ));
+        return Ok(report);
+    }
     let mut buffer = file.allocate(MAP_PAGE_BYTES);
     for number in 0..length_bytes / page_bytes {
         let offset = number * page_bytes;
         buffer = file.read(offset, buffer, context()).await?;
         (report.reads, report.bytes_read) = (report.reads + 1, report.bytes_read + page_bytes);
         if number == 0 {
+            let has_type = FileType::of_header(&buffer) == Some(FileType::FlushMap);
+            if !is_our_map(&buffer) && !has_type {
+                report.error = Some(format!(
+                    "it does not begin as a flush map does, so its header is damaged; \
+                     {MAP_IS_SPARE}"
+                ));
+                return Ok(report);
+            }
             if !is_our_map(&buffer) {
                 let reason =
                     "it is the flush map of another program, whose pages are not known here";

@@ -13,12 +13,12 @@ use plimsoll_io::{
 
 use crate::support::*;
 
-fn setup(circular: bool, checkpoint_generations: u64) -> Setup {
+pub fn setup(circular: bool, checkpoint_generations: u64) -> Setup {
     Setup { checkpoint_generations, cache_frames: 400, circular, ..Setup::default() }
 }
 
 /// A commit in each of several generations; then the process dies.
-fn busy_disk(setup: Setup, held: Option<u32>) -> Rc<MemoryDisk> {
+pub fn busy_disk(setup: Setup, held: Option<u32>) -> Rc<MemoryDisk> {
     let disk = new_disk(&Rc::new(Clock::simulated()), 1, MemoryOptions::default());
     run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
         create_databases(&files, &setup).await.unwrap();
@@ -43,7 +43,7 @@ fn busy_disk(setup: Setup, held: Option<u32>) -> Rc<MemoryDisk> {
 }
 
 /// All files whose names do not hold one of these words.
-fn files_of(disk: &MemoryDisk, without: &[&str]) -> Vec<PathBuf> {
+pub fn files_of(disk: &MemoryDisk, without: &[&str]) -> Vec<PathBuf> {
     let paths = disk.list_files().into_iter().map(|(path, _)| path);
     let wanted = |path: &PathBuf| {
         let name = path.to_string_lossy();
@@ -52,7 +52,7 @@ fn files_of(disk: &MemoryDisk, without: &[&str]) -> Vec<PathBuf> {
     paths.filter(wanted).collect()
 }
 
-fn verified(disk: &Rc<MemoryDisk>, paths: Vec<PathBuf>) -> VerifyReport {
+pub fn verified(disk: &Rc<MemoryDisk>, paths: Vec<PathBuf>) -> VerifyReport {
     let work = move |files: Files, handle: Handle| async move {
         verify(&files, &handle, &paths, &VerifyOptions::default()).await
     };

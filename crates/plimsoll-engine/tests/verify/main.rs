@@ -20,3 +20,4 @@ mod foreign;
 mod left_over;
 mod lost;
 mod patient;
+mod small_files;
