@@ -53,6 +53,11 @@ pub fn decode_checkpoint(block: &[u8]) -> Option<(Lsn, Signature)> {
     Some((Lsn::new(word(EXACT_AT), word(EXACT_AT + 4)), Signature::from_bytes(signature)))
 }
 
+/// Whether a sound block is of our log: others do not repeat the generation.
+pub fn is_our_checkpoint(block: &[u8]) -> bool {
+    block[POSITION_AT + 4..POSITION_AT + 8] == block[EXACT_AT..EXACT_AT + 4]
+}
+
 /// Writes the checkpoint durably, making the file if needed.
 pub async fn write_checkpoint(
     files: &Files,

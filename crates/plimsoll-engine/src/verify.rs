@@ -12,6 +12,7 @@
 mod database;
 mod log;
 mod misplaced;
+mod needed;
 mod report;
 mod scan;
 pub(crate) mod used;
@@ -24,6 +25,8 @@ use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose};
 pub use report::{
     FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, Unreadable, VerifyReport,
 };
+
+use needed::NeededLog;
 
 use crate::deep::{DeepOptions, pages_in_use, verify_deep};
 use crate::flushmap::{FlushMap, flush_map_path, read_flush_map};
@@ -114,10 +117,10 @@ pub async fn verify(
     for (number, path) in paths.iter().enumerate() {
         let (file_report, of_stream) = verify_file(files, handle, path, options, number).await;
         report.files.push(file_report);
-        said.extend(of_stream);
+        said.extend(of_stream.map(|of_stream| (Some(number), of_stream)));
     }
     said.extend(log::held_by_clients(files, paths).await);
-    log::check_chains(&mut report, said);
+    log::check_streams(files, &mut report, said).await;
     report
 }
 
@@ -187,7 +190,7 @@ async fn verify_open(
                 Ok(map) => (map, None),
                 Err(error) => (None, Some(format!("its flush map cannot be read: {error}"))),
             };
-            let of_stream = log::OfStream::of_database(&header);
+            let of_stream = NeededLog::by(&header).map(log::OfStream::Database);
             let (mut report, blank) =
                 database::verify_database(file, handle, options, &start, Some(header), map).await?;
             report.reasons.extend(unread);

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_io::{Context, File, Files, Handle, OpenMode, Purpose, is_zero};
 
+use super::needed::{NeededLog, Streams, check_needed};
 use super::report::{FileReport, FileVerdict, Finding, FindingClass, HeaderCheck, VerifyReport};
-use crate::checkpoint::decode_checkpoint;
+use crate::checkpoint::{decode_checkpoint, is_our_checkpoint};
 use crate::error::EngineError;
 use crate::flushmap::{MAP_PAGE_BYTES, decode_map_header, is_our_map, map_page_is_whole};
 use crate::log::header::GenerationHeader;
@@ -24,8 +25,7 @@ use crate::log::names::LogNames;
 use crate::log::reader::{Generation, LogReader};
 use crate::log::{GENERATION_BYTES, Lsn};
 use crate::reader::ReadError;
-use crate::{DatabaseHeader, FileType, Signature};
-
+use crate::{FileType, Signature};
 /// What a damaged flush map means.
 const MAP_IS_SPARE: &str = "the next opening of its database begins another, which knows nothing \
                             of writes lost before";
@@ -44,8 +44,14 @@ const CHECKPOINT_IS_SPARE: &str =
 pub(super) enum OfStream {
     /// It is a generation of it.
     Link(ChainLink),
+    /// It is this generation of it, and damaged.
+    Damaged(Signature, u32),
     /// From this generation on it needs the log.
     NeedsFrom(Signature, u32),
+    /// It is the checkpoint of our log, which begins here.
+    Checkpoint(Signature, u32),
+    /// It is a database that was not shut down cleanly.
+    Database(NeededLog),
 }
 
 /// What later generations are compared with.
@@ -56,17 +62,9 @@ pub(super) struct ChainLink {
     end: Lsn,
 }
 
-impl OfStream {
-    /// What a database says.
-    pub(super) fn of_database(header: &DatabaseHeader) -> Option<OfStream> {
-        let needs = OfStream::NeedsFrom(header.log_signature, header.generation_min_required);
-        header.needs_recovery().then_some(needs)
-    }
-}
-
 /// What clients hold of the streams that these files are of. The files of the holds lie beside the
 /// logs; those that cannot be read say nothing.
-pub(super) async fn held_by_clients(files: &Files, paths: &[PathBuf]) -> Vec<OfStream> {
+pub(super) async fn held_by_clients(files: &Files, paths: &[PathBuf]) -> Said {
     let of_stream = |path: &PathBuf| LogNames::of_generation(path).map(|names| names.holds());
     let mut said = Vec::new();
     for path in paths.iter().filter_map(of_stream).collect::<BTreeSet<_>>() {
@@ -76,7 +74,8 @@ pub(super) async fn held_by_clients(files: &Files, paths: &[PathBuf]) -> Vec<OfS
         // A close that fails has nothing to do with what was read.
         let _ = file.close(context()).await;
         let Some((holds, signature)) = decode_file(&bytes) else { continue };
-        said.extend(holds.into_values().map(|held| OfStream::NeedsFrom(signature, held)));
+        let needs = |held| (None, OfStream::NeedsFrom(signature, held));
+        said.extend(holds.into_values().map(needs));
     }
     said
 }
@@ -116,7 +115,9 @@ pub(super) async fn verify_log(
         Ok(generation) => generation,
         Err(error) => {
             note_log_error(&mut report, error);
-            return (report, None);
+            let header = reader.read_header(path).await.ok();
+            let damaged = |of: GenerationHeader| OfStream::Damaged(of.signature, of.generation);
+            return (report, header.map(damaged));
         }
     };
     count_units(&mut report, &generation);
@@ -165,15 +166,39 @@ async fn check_records(handle: &Handle, generation: &Generation, report: &mut Fi
     }
 }
 
-/// Checks that generations of one stream follow one another.
-pub(super) fn check_chains(report: &mut VerifyReport, said: Vec<OfStream>) {
+/// What each of the files, by its number, says of a stream; holds of clients are no file of theirs.
+pub(super) type Said = Vec<(Option<usize>, OfStream)>;
+
+/// Checks that generations of one stream follow one another, and that what databases need is there.
+pub(super) async fn check_streams(files: &Files, report: &mut VerifyReport, said: Said) {
     let (mut links, mut needs) = (Vec::new(), Vec::new());
-    for said in said {
+    let (mut needed, mut streams) = (Vec::new(), Streams::default());
+    for (file, said) in said {
+        let path = file.map_or(Path::new(""), |file| &report.files[file].path);
         match said {
-            OfStream::Link(link) => links.push(link),
+            OfStream::Link(link) => {
+                streams.note(link.header.signature, path, Some(link.header.generation));
+                links.push(link);
+            }
+            OfStream::Damaged(signature, generation) => {
+                streams.note(signature, path, Some(generation));
+            }
             OfStream::NeedsFrom(signature, generation) => needs.push((signature, generation)),
+            OfStream::Checkpoint(signature, generation) => {
+                streams.note(signature, path, None);
+                needs.push((signature, generation));
+            }
+            OfStream::Database(log) => {
+                needs.push(log.from());
+                needed.extend(file.map(|file| (file, log)));
+            }
         }
     }
+    check_chains(report, links, &needs);
+    check_needed(files, context(), report, needed, &streams).await;
+}
+
+fn check_chains(report: &mut VerifyReport, mut links: Vec<ChainLink>, needs: &[(Signature, u32)]) {
     links.sort_by_key(|link| (link.header.signature.to_bytes(), link.header.generation, link.end));
     // A power cut between the two names of a generation leaves both.
     links.dedup_by(|further, link| {
@@ -188,10 +213,26 @@ pub(super) fn check_chains(report: &mut VerifyReport, said: Vec<OfStream>) {
         let needed_from = of_stream.map(|(_, generation)| *generation).min();
         let first = first_not_left_over(stream, needed_from);
         for link in &stream[..first] {
-            report.files[link.file].left_over = true;
+            let file = &mut report.files[link.file];
+            // The file that is written has this name as long as there is log.
+            if is_current(&file.path) {
+                file.error = Some(format!(
+                    "it is generation {}, and there is later log of its stream: an old copy has \
+                     taken the place of the current log",
+                    link.header.generation
+                ));
+                file.verdict = FileVerdict::Damaged;
+            } else {
+                file.left_over = true;
+            }
         }
         check_chain(report, &stream[first..]);
     }
+}
+
+/// Whether a generation has the name of the one that is written.
+fn is_current(path: &Path) -> bool {
+    LogNames::of_generation(path).is_some_and(|names| names.current() == path)
 }
 
 /// Where the log begins that was not brought back by a power cut: behind the last gap that lies
@@ -338,7 +379,10 @@ pub(super) async fn verify_checkpoint(
         match decode_checkpoint(block) {
             // The first block is the newer one where they differ.
             Some((place, signature)) => {
-                needs.get_or_insert(OfStream::NeedsFrom(signature, place.generation));
+                needs.get_or_insert(match is_our_checkpoint(block) {
+                    true => OfStream::Checkpoint(signature, place.generation),
+                    false => OfStream::NeedsFrom(signature, place.generation),
+                });
             }
             None => {
                 report.bad += 1;

@@ -128,6 +128,8 @@ pub struct FileReport {
     pub deep_error: Option<String>,
     /// What is wrong with the file beside its pages, in sentences.
     pub reasons: Vec<String>,
+    /// What there is to know of it that is nothing wrong, in sentences.
+    pub remarks: Vec<String>,
 }
 
 /// A range of bytes the medium could not read.
@@ -255,6 +257,7 @@ impl FileReport {
             deep: None,
             deep_error: None,
             reasons: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 

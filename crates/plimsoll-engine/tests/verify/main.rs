@@ -19,5 +19,6 @@ mod files;
 mod foreign;
 mod left_over;
 mod lost;
+mod needed;
 mod patient;
 mod small_files;
