@@ -24,7 +24,10 @@ from plimsoll.host.block_devices import is_device
 #: made ahead and is empty.
 GENERATION = re.compile(r"E\d\d([0-9A-F]{8})?\.log")
 PREPARED = re.compile(r"E\d\dtmp\.log")
-CURRENT_LOG, CHECKPOINT, FLUSH_MAP_SUFFIX = "E00.log", "E00.chk", ".jfm"
+CHECKPOINT = re.compile(r"E\d\d\.chk")
+FLUSH_MAP_SUFFIX = ".jfm"
+#: The log streams of an instance by its backend: the queue of a mail store has its own.
+LOG_BASES = {"engine": ("E00",), "store": ("E00",), "mail_store": ("E00", "E01")}
 SOUND = "sound"
 
 
@@ -65,7 +68,7 @@ def check_logs(run: RunSpec) -> LogCheckFile:
     A run that opened its databases has closed them; of others, only those that their last run
     closed must have every file.
     """
-    engines = [instance for instance in run.instances if instance.backend == "engine"]
+    engines = [instance for instance in run.instances if instance.backend in LOG_BASES]
     closed = any(phase.action.kind == "prepare" for phase in run.phases)
     return LogCheckFile(
         schema_version=1, instances=[_check(instance, closed=closed) for instance in engines]
@@ -108,12 +111,17 @@ def _files_of(directory: Path, logs: Path) -> list[Path]:
         for path in place.iterdir()
         if path.suffix == FLUSH_MAP_SUFFIX
     ]
-    # The current generation is the newest and has the shortest name.
-    return [*sorted(in_logs, key=lambda path: (path.name == CURRENT_LOG, path.name)), *sorted(maps)]
+    return [*sorted(in_logs, key=_in_stream), *sorted(maps)]
+
+
+def _in_stream(path: Path) -> tuple[str, bool, str]:
+    """Where a file stands: the current generation is the newest and has the shortest name."""
+    base = path.name[:3]
+    return (base, path.name == f"{base}.log", path.name)
 
 
 def _is_of_log(name: str) -> bool:
-    return bool(GENERATION.fullmatch(name) or PREPARED.fullmatch(name)) or name == CHECKPOINT
+    return any(kind.fullmatch(name) for kind in (GENERATION, PREPARED, CHECKPOINT))
 
 
 def _missing(instance: InstanceSpec, files: Sequence[Path]) -> list[str]:
@@ -124,11 +132,10 @@ def _missing(instance: InstanceSpec, files: Sequence[Path]) -> list[str]:
         for database in instance.databases
         if not is_device(Path(database.file_name))
     ]
-    return [
-        f"{Path(instance.log_directory if name in (CURRENT_LOG, CHECKPOINT) else instance.directory) / name} is missing"  # noqa: E501
-        for name in (CURRENT_LOG, CHECKPOINT, *flush_maps)
-        if name not in there
-    ]
+    of_logs = [f"{base}{end}" for base in LOG_BASES[instance.backend] for end in (".log", ".chk")]
+    places = [(instance.log_directory, name) for name in of_logs]
+    places += [(instance.directory, name) for name in flush_maps]
+    return [f"{Path(place) / name} is missing" for place, name in places if name not in there]
 
 
 def _gaps(generations: Sequence[FileVerified]) -> list[str]:
@@ -140,8 +147,12 @@ def _gaps(generations: Sequence[FileVerified]) -> list[str]:
     return [
         f"{following.path} is not sound: the generation before it is missing"
         for before, following in pairwise(generations)
-        if before.left_over and not following.left_over
+        if before.left_over and not following.left_over and _base(before) == _base(following)
     ]
+
+
+def _base(generation: FileVerified) -> str:
+    return Path(generation.path).name[:3]
 
 
 def _figures(
@@ -158,7 +169,9 @@ def _figures(
         log_bytes=sum(item.file_bytes for item in generations),
         first_log=Path(generations[0].path).name if generations else None,
         last_log=Path(generations[-1].path).name if generations else None,
-        checkpoints_count=sum(Path(item.path).name == CHECKPOINT for item in files),
+        checkpoints_count=sum(
+            CHECKPOINT.fullmatch(Path(item.path).name) is not None for item in files
+        ),
         flush_maps_count=len(maps),
         flush_map_pages=sum(item.pages_seen for item in maps),
         findings=[

@@ -153,6 +153,10 @@ fn as_cloned(instance: &InstanceSpec, clones: &[CloneSpec]) -> Result<InstanceSp
 }
 
 /// Why what should be a clone is none: a file is missing, or it is the database itself.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a clone is made by a command on this machine; a simulated disk has none"
+)]
 fn why_no_clone(instance: &InstanceSpec, clone: &InstanceSpec) -> Option<String> {
     let databases = (0..instance.databases.len())
         .map(|position| (instance.database_path(position), clone.database_path(position)));
