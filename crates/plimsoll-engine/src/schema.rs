@@ -240,8 +240,8 @@ pub struct Column {
     pub flags: u32,
     /// Code page of text, 0 for everything else.
     pub code_page: u16,
-    /// Longest value; 0 means no limit but the type's. Where all values of the type have one length,
-    /// a table that is built has that.
+    /// Longest value; 0 means no limit but the type's. Where all values of the type have one
+    /// length, a table that is built has that.
     pub bytes_max: u32,
     /// Value of rows that do not hold the column. Those that were given null hold that.
     pub default: Option<Vec<u8>>,

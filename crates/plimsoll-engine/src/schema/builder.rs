@@ -16,8 +16,8 @@ pub enum SchemaError {
     /// The same name twice, or no name, or one longer than 64 characters. Names that differ in case
     /// only are the same.
     #[error(
-        "table {table}: the name {name:?} is used twice (upper and lower case are the same), empty, \
-         longer than 64 characters or not ASCII"
+        "table {table}: the name {name:?} is used twice (upper and lower case are the same), \
+         empty, longer than 64 characters or not ASCII"
     )]
     Name {
         /// Table.
@@ -73,8 +73,8 @@ pub enum SchemaError {
     },
     /// A column of a type that is known by its number only.
     #[error(
-        "column {column} of table {table} has a type of which only the number is known: name one of \
-         the others"
+        "column {column} of table {table} has a type of which only the number is known: name one \
+         of the others"
     )]
     UnknownType {
         /// Table.
@@ -391,8 +391,8 @@ fn check_default(table: &str, column: &mut Column) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Refuses names that are no names, and the same one twice: the catalog's index of names takes upper
-/// and lower case for the same.
+/// Refuses names that are no names, and the same one twice: the catalog's index of names takes
+/// upper and lower case for the same.
 fn check_names(table: &str, names: &[&String]) -> Result<(), SchemaError> {
     let mut seen = BTreeSet::new();
     for name in names {

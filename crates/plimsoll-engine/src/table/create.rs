@@ -139,9 +139,8 @@ impl SchemaChange {
     async fn create_table(&mut self, table: Table) -> Result<OpenTable> {
         let database = self.database;
         let tables = self.instance.tables(database).await?;
-        let known = tables.iter().map(|placed| &placed.table.name);
-        if let Some(known) = known.into_iter().find(|known| known.eq_ignore_ascii_case(&table.name))
-        {
+        let mut known = tables.iter().map(|placed| &placed.table.name);
+        if let Some(known) = known.find(|known| known.eq_ignore_ascii_case(&table.name)) {
             let why = format!("there is {known} already: open it, or take another name");
             return Err(EngineError::BadChange { table: table.name, why });
         }

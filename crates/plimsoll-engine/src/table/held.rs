@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::ColumnId;
 
-/// A row as stored.
+/// A row as stored, in the transaction that found it. Its record calls long values by number. An
+/// instance gives each number out once, and the next goes on behind the highest that is there: who
+/// keeps a row over a restart may find another row's value under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRow {
     /// Its primary key.

@@ -47,8 +47,8 @@ pub(super) struct Finished {
 }
 
 /// Writes one long value piece by piece. One that is dropped before it is a column's value leaves a
-/// transaction that can only be rolled back. So does one of which a part was taken back: a savepoint
-/// between two pieces is no place to go on from.
+/// transaction that can only be rolled back. So does one of which a part was taken back: from a
+/// savepoint between two pieces the value does not go on.
 pub struct LongValueWriter<'a> {
     work: &'a Work,
     tree: Tree,
@@ -126,8 +126,8 @@ impl<'a> LongValueWriter<'a> {
         } else if !self.work.is_begun(&self.steps) {
             "the transaction has gone back to before this long value; write it again"
         } else if self.work.is_broken(&self.steps) {
-            "the transaction has gone back behind a part of this long value; roll it back to before \
-             the value, and write that again"
+            "the transaction has gone back behind a part of this long value; roll it back to \
+             before the value, and write that again"
         } else {
             return Ok(());
         };

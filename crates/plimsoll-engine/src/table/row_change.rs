@@ -185,8 +185,8 @@ impl OpenTable {
         Ok(())
     }
 
-    /// Bytes that the record of a row takes at most: its values, and the places of columns that have
-    /// none.
+    /// Bytes that the record of a row takes at most: its values, and the places of columns that
+    /// have none.
     fn record_bytes(&self, row: &HeldRow) -> usize {
         let values = row.values().map(|held| match held {
             Held::Bytes(bytes) => bytes.len() + 8,

@@ -107,7 +107,8 @@ impl Streams {
 }
 
 fn directory_of(path: &Path) -> PathBuf {
-    path.parent().unwrap_or(Path::new(".")).to_owned()
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
 }
 
 /// What was found of the log of a database.
@@ -196,8 +197,8 @@ fn note(file: &mut FileReport, needed: NeededLog, found: Found) {
     let which = needed.which();
     let where_it_is = match found {
         Found::AllNamed | Found::Lacks(_) => "",
-        Found::All => ", and not all of them were named",
-        Found::Nothing => ", and none of them was named or lies beside it",
+        Found::All => ", and not all of its log was named",
+        Found::Nothing => ", and none of its log was named or lies beside it",
     };
     file.remarks.push(format!(
         "not shut down cleanly: {which} needed to recover it{where_it_is}; not compared with a \

@@ -8,7 +8,7 @@ use plimsoll_engine::cursor::{Direction, KeyRange};
 use plimsoll_engine::deep::{DeepOptions, verify_deep};
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
-use plimsoll_engine::table::OpenTable;
+use plimsoll_engine::table::{OpenTable, StoredRow};
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_engine::{Column, ColumnType, Table};
 use plimsoll_io::{Clock, Files, Handle, MemoryOptions};
@@ -106,6 +106,20 @@ pub async fn update(
     table.update(transaction, &key_of(table, id), &values).await
 }
 
+/// The person of a row.
+pub async fn person_of(
+    table: &OpenTable,
+    transaction: &Transaction,
+    row: &StoredRow,
+) -> Result<(i32, Person)> {
+    let value = async |name: &str| table.value(transaction, row, table.column(name)?).await;
+    let id = value("id").await?.expect("every row has its key");
+    let name = value("name").await?.expect("every person has a name");
+    let name = String::from_utf8(name).expect("names are ASCII");
+    let person = (name, value("note").await?, value("picture").await?);
+    Ok((i32::from_le_bytes(id.try_into().expect("four bytes")), person))
+}
+
 /// The table as a transaction finds it through one of its indexes, by the order of the index.
 pub async fn through(
     table: &OpenTable,
@@ -116,16 +130,7 @@ pub async fn through(
     let mut cursor = table.scan(transaction, index, KeyRange::all(), Direction::Forward);
     let mut found = Vec::new();
     while let Some(row) = cursor.next().await? {
-        let value = async |name: &str| table.value(transaction, &row, table.column(name)?).await;
-        let id = value("id").await?.expect("every row has its key");
-        let name = value("name").await?.expect("every person has a name");
-        let person = (
-            String::from_utf8(name).expect("names are ASCII"),
-            value("note").await?,
-            value("picture").await?,
-        );
-        let id = i32::from_le_bytes(id.try_into().expect("four bytes"));
-        found.push((id, person));
+        found.push(person_of(table, transaction, &row).await?);
     }
     Ok(found)
 }

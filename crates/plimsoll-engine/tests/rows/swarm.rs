@@ -1,6 +1,7 @@
 //! A swarm of transactions on one table against a model: operations of one transaction at once or
 //! given up at any moment, indexed columns that move between record and long-value tree, rollbacks
-//! to savepoints, and readers that stay open while everything changes.
+//! to savepoints, long values written in pieces over some of these, and readers that stay open
+//! while everything changes.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -104,7 +105,7 @@ struct World {
 
 impl World {
     /// One transaction. What it did becomes the model's in the moment of its commit.
-    async fn transaction(&self, random: &mut Random) {
+    async fn transaction(&self, random: &mut Random, pictures: &mut Random) {
         let transaction = self.instance.begin();
         let mut mine = Vec::new();
         let mut given_up = false;
@@ -123,6 +124,15 @@ impl World {
                     }
                     Some(Err(error)) => assert!(is_refusal(&error), "{error}"),
                     None => given_up = true,
+                }
+            }
+            if !given_up && pictures.chance(0.3) {
+                match self.draw_picture(&transaction, pictures).await {
+                    Ok(done) => mine.extend(done),
+                    Err(EngineError::WriteConflict) => {
+                        return transaction.rollback().await.unwrap();
+                    }
+                    Err(error) => panic!("{error}"),
                 }
             }
             if random.chance(0.2) {
@@ -152,6 +162,63 @@ impl World {
         assert_eq!(ended.is_ok(), is_committed, "{ended:?}");
     }
 
+    /// Gives a person a picture in pieces, and goes back between them now and then: to before a
+    /// piece, which the picture does not outlive, or to behind it. What was done, if it was.
+    async fn draw_picture(
+        &self,
+        transaction: &Transaction,
+        random: &mut Random,
+    ) -> Result<Option<Operation>> {
+        let (table, id) = (&self.table, random.below(IDS) as i32);
+        let key = key_of(table, id);
+        let Some(row) = table.get(transaction, &key).await? else {
+            return Ok(None);
+        };
+        let (_, mut person) = person_of(table, transaction, &row).await?;
+        let before = transaction.savepoint();
+        let mut writer = table.write_long_value(transaction).await?;
+        let (mut picture, mut is_broken) = (Vec::new(), false);
+        for letter in b'a'..=b'd' {
+            let place = transaction.savepoint();
+            let piece = vec![letter; [1, 700, 4_014, 9_000][random.below(4) as usize]];
+            let written = writer.write(&piece).await;
+            if is_broken {
+                assert!(matches!(written, Err(EngineError::BadRow(_))), "{written:?}");
+                break;
+            }
+            written?;
+            picture.extend(piece);
+            match random.below(8) {
+                0 => {
+                    transaction.rollback_to(place).await?;
+                    is_broken = true;
+                }
+                1 => {
+                    let place = transaction.savepoint();
+                    let beside = Operation::drawn(random).run(table, transaction).await;
+                    if let Err(EngineError::WriteConflict) = beside {
+                        return Err(EngineError::WriteConflict);
+                    }
+                    transaction.rollback_to(place).await?;
+                }
+                _ => {}
+            }
+        }
+        let column = table.column("picture")?;
+        match table.attach_long_value(transaction, &key, column, writer).await {
+            Ok(()) => {
+                assert!(!is_broken, "a picture was drawn of which a part was taken back");
+                person.2 = Some(picture);
+                Ok(Some(Operation::Update(id, person)))
+            }
+            Err(EngineError::BadRow(_)) if is_broken => {
+                transaction.rollback_to(before).await?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// A reader that stays while others change everything: it goes on seeing what it saw.
     async fn old_reader(&self, handle: &plimsoll_io::Handle, pause_ns: u64, title: &str) {
         let (reader, seen) = (self.instance.begin(), self.people.borrow().clone());
@@ -177,9 +244,10 @@ fn run_swarm(seed: u64) {
             for session in 0..3 {
                 let (world, mut random) =
                     (world.clone(), random.child(&format!("session {session}")));
+                let mut pictures = random.child("pictures");
                 tasks.push(handle.spawn(async move {
                     for _ in 0..25 {
-                        world.transaction(&mut random).await;
+                        world.transaction(&mut random, &mut pictures).await;
                     }
                 }));
             }

@@ -42,7 +42,8 @@ fn wide(columns: &[String]) -> TableBuilder {
     table.primary("primary", &["id"])
 }
 
-/// Why: the catalog lists the columns of a key in 255 bytes, and making the table ended the process.
+/// Why: the catalog lists the columns of a key in 255 bytes, and making the table ended the
+/// process.
 #[test]
 fn a_key_of_more_columns_than_the_catalog_lists_is_refused() {
     with_database(|instance| async move {
@@ -136,8 +137,8 @@ fn a_type_that_is_known_by_its_number_only_is_refused() {
     });
 }
 
-/// The catalog's index of names takes upper and lower case for the same: the error must name what is
-/// in the way, and not a key of the catalog.
+/// The catalog's index of names takes upper and lower case for the same: the error must name what
+/// is in the way, and not a key of the catalog.
 #[test]
 fn names_that_differ_in_case_only_are_refused_by_name() {
     with_database(|instance| async move {

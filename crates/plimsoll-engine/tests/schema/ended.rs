@@ -78,8 +78,8 @@ pub async fn work(instance: &Rc<Instance>, transactions: i32) {
     }
 }
 
-/// A life that begins to drop a table, which stays, and goes on for generations unless it is killed.
-/// What is given back is a backup from before.
+/// A life that begins to drop a table, which stays, and goes on for generations unless it is
+/// killed. What is given back is a backup from before.
 fn life_of_the_drop(disk: &Rc<MemoryDisk>, end: End) -> Vec<u8> {
     let failing = disk.clone();
     live(disk, move |files, handle| async move {
@@ -121,8 +121,8 @@ async fn begin(files: &Files, handle: &Handle) -> Recovery {
     Recovery::begin(files.clone(), handle.clone(), options(&keeping())).await.unwrap()
 }
 
-/// Why it matters: a replica that waits for word of a change keeps all log from there on, and redoes
-/// it whenever it goes on.
+/// Why it matters: a replica that waits for word of a change keeps all log from there on, and
+/// redoes it whenever it goes on.
 #[test]
 fn a_replica_goes_on_behind_a_change_that_ended_without_a_commit() {
     for end in [End::Close, End::Kill] {

@@ -42,19 +42,23 @@ async fn read(instance: &Rc<Instance>, name: &str) -> Result<()> {
     table.get(&instance.begin(), &key).await.map(drop)
 }
 
-/// Changes the schema a few times, each beside reads that fail, take long, or do neither. Whoever is
-/// killed dies in the middle of the last change.
+/// Changes the schema a few times, each beside reads that fail, take long, or do neither. Whoever
+/// is killed dies in the middle of the last change.
 fn one_life(disk: &Rc<MemoryDisk>, mut random: Random) -> BTreeMap<&'static str, u64> {
     let failing = disk.clone();
     live(disk, move |files, handle| async move {
         let mut met = BTreeMap::new();
         let mut meet = |what| *met.entry(what).or_default() += 1;
         let instance = open_with(&files, &handle, options(&keeping())).await;
-        work(&instance, random.below(12) as i32).await;
+        work(&instance, random.below(40) as i32).await;
         let is_killed = random.chance(0.5);
         let changes = 1 + random.below(3);
         for number in 0..changes {
-            let change = ALL[random.below(ALL.len() as u64) as usize];
+            let is_last = is_killed && number + 1 == changes;
+            let change = match random.below(10) {
+                0..6 if is_last => Change::DropTable,
+                drawn => ALL[drawn as usize % ALL.len()],
+            };
             if random.chance(0.7) {
                 // It may have been dropped.
                 let _ = read(&instance, "Messages").await;
@@ -70,8 +74,8 @@ fn one_life(disk: &Rc<MemoryDisk>, mut random: Random) -> BTreeMap<&'static str,
             }
             let changing = instance.clone();
             let changed = handle.spawn(async move { carry_out(&changing, change).await });
-            if is_killed && number + 1 == changes {
-                handle.sleep(random.below(120 * NANOS_PER_MILLISECOND)).await;
+            if is_last {
+                handle.sleep(random.below(80 * NANOS_PER_MILLISECOND)).await;
                 meet("killed");
                 break;
             }

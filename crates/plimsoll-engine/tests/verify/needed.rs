@@ -111,7 +111,7 @@ fn a_database_whose_log_is_all_there_is_sound_and_its_state_is_said() {
             assert!(said.contains(words), "{story}: {said}");
         }
         let is_unknown = story.ends_with("where");
-        assert_eq!(said.contains("none of them was named"), is_unknown, "{story}: {said}");
+        assert_eq!(said.contains("none of its log was named"), is_unknown, "{story}: {said}");
     }
 }
 
