@@ -33,6 +33,7 @@ from plimsoll.databases.saved_sets import may_save as may_save
 from plimsoll.databases.tables import TableExport as TableExport
 from plimsoll.databases.tables import copy_database as copy_database
 from plimsoll.databases.tables import list_tables as list_tables
+from plimsoll.databases.tables import repair_copy as repair_copy
 from plimsoll.databases.tables import repair_database as repair_database
 from plimsoll.databases.verify import verify_files as verify_files
 from plimsoll.documents.document import Document as Document

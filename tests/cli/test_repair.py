@@ -177,7 +177,7 @@ def test_a_database_behind_a_link_is_not_mended_in_place(tmp_path: Path) -> None
 
 def test_who_ends_a_repair_finds_no_part_of_a_copy(tmp_path: Path) -> None:
     """It would look like a database that has lost its pages."""
-    path, copy = tmp_path / "large.edb", tmp_path / "large.edb.repaired"
+    path, copy = tmp_path / "large.edb", tmp_path / "large.edb.repaired.part"
     path.touch()
     os.truncate(path, 4 << 30)
     command = [sys.executable, "-m", "plimsoll.cli", "edb", "repair", str(path)]
@@ -188,4 +188,26 @@ def test_who_ends_a_repair_finds_no_part_of_a_copy(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors.strip()) == (4, "interrupted")
-    assert not copy.exists()
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_killed_repair_leaves_nothing_under_the_finished_name(tmp_path: Path) -> None:
+    """The copy is as long as the database from early on, and has the pages it had."""
+    path = golden("syn4k.edb", tmp_path)
+    part = tmp_path / "syn4k.edb.repaired.part"
+    flip(path, page_at(31) + 1000)
+    kill = (
+        "import os, signal, sys\n"
+        "from plimsoll.cli import main\n"
+        "from plimsoll.databases import tables\n"
+        "tables.repair_database = lambda file: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.argv = ['plimsoll', 'edb', 'repair', sys.argv[1]]\n"
+        "main()\n"
+    )
+    subprocess.run([sys.executable, "-c", kill, str(path)], check=False, timeout=60)
+    assert part.stat().st_size == path.stat().st_size
+    assert {found.name for found in tmp_path.iterdir()} == {path.name, part.name}
+    result = edb("repair", path)
+    assert result.returncode == 0, result.stderr
+    assert verdict(tmp_path / "syn4k.edb.repaired") == 0
+    assert not part.exists()

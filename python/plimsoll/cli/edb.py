@@ -81,7 +81,7 @@ def ls(
         found = plimsoll.list_tables(file, dirty=dirty, count=count)
     except plimsoll.EngineError as error:
         _stop(error)
-    damaged = any(table["damage"] for table in found["tables"])
+    damaged = found["pages_missing"] or any(table["damage"] for table in found["tables"])
     code = exit_codes.FAIL if damaged else exit_codes.PASS
     if as_json:
         typer.echo(json.dumps(found, indent=2))
@@ -97,6 +97,8 @@ def ls(
         if columns:
             for number, name, kind in table["columns"]:
                 typer.echo(f"    {number:>5}  {kind:<18}  {name}")
+    if found["pages_missing"]:
+        typer.echo(f"  {_missing(found)}, and what was in them is not counted")
     if found["pages_corrected"]:
         typer.echo(
             f"  {found['pages_corrected']} pages have a flipped bit; `plimsoll edb repair` repairs "
@@ -287,19 +289,17 @@ def repair(
     if in_place and out is not None:
         stop_with(exit_codes.USAGE, "--in-place makes no copy; leave out --out or --in-place")
     target = file if in_place else out or file.with_name(f"{file.name}.repaired")
-    if not in_place:
-        with refusing(plimsoll.FolderError):
-            plimsoll.copy_database(file, target)
     try:
-        report = plimsoll.repair_database(target)
+        if in_place:
+            report = plimsoll.repair_database(target)
+        else:
+            with refusing(plimsoll.FolderError):
+                report = plimsoll.repair_copy(file, target, always=out is not None)
     except plimsoll.EngineError as error:
-        if not in_place:
-            target.unlink()
-            error = _of_original(error, file, target)
-        _stop(error)
+        _stop(error if in_place else _of_original(error, file, target))
     except KeyboardInterrupt:
         if not in_place:
-            target.unlink()
+            raise
         stop_with(
             exit_codes.INTERRUPTED, "stopped before the end; pages are repaired or as they were"
         )
@@ -318,9 +318,8 @@ def repair(
     lost = _lost(report)
     for line in lost:
         typer.echo(f"  {line}")
-    if target != file and out is None and not _changed(report):
+    if not in_place and not target.exists():
         # It would be as large as the database, and no better.
-        target.unlink()
         typer.echo("  nothing was repaired, so the copy was deleted")
     raise typer.Exit(exit_codes.FAIL if report["pages_beyond_repair"] or lost else exit_codes.PASS)
 
@@ -332,22 +331,24 @@ def _of_original(error: plimsoll.EngineError, file: Path, copy: Path) -> plimsol
     """
     if isinstance(error, plimsoll.DiskError):
         return type(error)(f"{error}; the copy was deleted")
-    name = re.compile(rf"(?<!\S){re.escape(printable(copy))}(?![^\s:;,])")
+    # It is repaired under another name, which it has until that is done.
+    name = re.compile(rf"(?<!\S){re.escape(printable(copy))}(\.part)?(?![^\s:;,])")
     return type(error)(name.sub(lambda _: printable(file), str(error)))
 
 
-def _changed(report: plimsoll.EdbRepair) -> bool:
-    """Whether a repair changed anything."""
-    return bool(report["pages_mended"]) or report["header_copy_mended"] is not None
+def _missing(report: plimsoll.EdbRepair | plimsoll.EdbListing) -> str:
+    """How many pages a file lacks."""
+    pages = report["pages_missing"]
+    floor = "at least " if report["is_more_missing"] else ""
+    noun = "page is" if pages == 1 else "pages are"
+    return f"{floor}{pages:,} {noun} missing at its end"
 
 
 def _lost(report: plimsoll.EdbRepair) -> list[str]:
     """What no page can be mended for, in sentences."""
     found = []
     if report["pages_missing"]:
-        found.append(
-            f"{report['pages_missing']:,} pages are missing at its end; restore the database"
-        )
+        found.append(f"{_missing(report)}; restore the database")
     if report["trailing_bytes"]:
         found.append(f"{report['trailing_bytes']} bytes follow its last whole page")
     if not report["pages_seen"]:

@@ -107,8 +107,8 @@ def _show(file: plimsoll.VerifiedFile, maps: Collection[str]) -> None:
         f"{file['uninitialized']} uninitialized, {file['unreadable']} unreadable; "
         f"{file['seconds']:.1f} s, {file['mib_per_s']:.0f} MiB/s"
     )
-    for reason in file["reasons"]:
-        typer.echo(f"  {reason}")
+    for sentence in file["reasons"] + file["remarks"]:
+        typer.echo(f"  {sentence}")
     if file.get("left_over"):
         typer.echo("  left over: it was deleted, and a power cut brought it back; nothing needs it")
     if file["kind"] == "database" and file["state"] == "Clean" and not file["flush_map"]:

@@ -113,6 +113,62 @@ def repair_database(file: StrPath) -> EdbRepair:
     return found
 
 
+def part_of(target: Path) -> Path:
+    """Where a copy lies until it is repaired: under the other name it would pass for that."""
+    return target.with_name(f"{target.name}.part")
+
+
+def repair_copy(file: StrPath, target: StrPath, *, always: bool = True) -> EdbRepair:
+    """Repair a copy of a database, which gets its name when that is done.
+
+    Until then it is called `.part`. One that a killed repair left is overwritten; whatever ends
+    this one otherwise deletes it.
+
+    Args:
+        file: the database.
+        target: the copy.
+        always: also keep a copy in which nothing could be repaired.
+
+    Raises:
+        FolderError: there is no such file, the target exists, or it cannot be written.
+        EngineError: it was not shut down cleanly, or it cannot be read.
+    """
+    target = Path(target)
+    part = part_of(target)
+    if target.exists():
+        raise FolderError(
+            f"{printable(target)} exists; name another with --out, nothing is overwritten"
+        )
+    try:
+        part.unlink(missing_ok=True)
+        copy_database(file, part)
+        try:
+            report = repair_database(part)
+            if always or is_changed(report):
+                part.rename(target)
+                _sync_directory(target.parent)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        place = Path(error.filename or target)
+        raise FolderError(f"{printable(place)}: {system_reason(error)}") from error
+    return report
+
+
+def is_changed(report: EdbRepair) -> bool:
+    """Whether a repair changed anything."""
+    return bool(report["pages_mended"]) or report["header_copy_mended"] is not None
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def copy_database(file: StrPath, target: StrPath) -> None:
     """Copy a database to a new file, durably; what was begun is deleted again when it fails.
 

@@ -60,6 +60,8 @@ class VerifiedFile(TypedDict):
     deep: DeepFigures | None
     deep_error: str | None
     reasons: list[str]
+    #: What there is to know that is nothing wrong, as of a database that needs its log.
+    remarks: list[str]
 
 
 class VerifyReport(TypedDict):
@@ -89,6 +91,8 @@ class EdbListing(TypedDict):
 
     page_bytes: int
     pages: int
+    pages_missing: int
+    is_more_missing: bool
     is_clean: bool
     format: tuple[int, int]
     pages_corrected: int
@@ -105,6 +109,8 @@ class EdbRepair(TypedDict):
     beyond_repair: list[int]
     header_copy_mended: int | None
     pages_missing: int
+    #: Whether that is the least there may be missing.
+    is_more_missing: bool
     trailing_bytes: int
 
 
