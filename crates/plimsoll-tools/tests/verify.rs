@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jobs work on the disks of this machine")]
 
+use plimsoll_engine::log::attached::Attached;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::header::GenerationHeader;
 use plimsoll_engine::log::{GENERATION_BYTES, Lsn};
@@ -33,6 +34,7 @@ fn the_log_beside_a_database_is_found_by_a_bare_name() {
         page_size: size,
         flush: 0,
         circular: false,
+        attached: Attached::nothing(),
     };
     let mut log = generation.encode();
     log.resize(GENERATION_BYTES as usize, 0);
