@@ -95,7 +95,17 @@ fn expected(rows: &Rows, range: &KeyRange, direction: Direction) -> Vec<(Vec<u8>
 
 /// Changes a random row, or makes one, and the map with it.
 async fn change(transaction: &Transaction, tree: Tree, rows: &mut Rows, random: &mut Random) {
-    let key = key(random.below(KEYS));
+    change_row(transaction, tree, random.below(KEYS), rows, random).await;
+}
+
+async fn change_row(
+    transaction: &Transaction,
+    tree: Tree,
+    number: u64,
+    rows: &mut Rows,
+    random: &mut Random,
+) {
+    let key = key(number);
     let data = vec![b'!'; 1 + random.below(600) as usize];
     let is_there = rows.contains_key(&key);
     if is_there && random.chance(0.5) {
@@ -139,13 +149,13 @@ fn a_cursor_sees_what_its_own_transaction_changes_ahead_of_it() {
     with_rows(2, |instance, tree, rows, mut random| async move {
         for direction in [Direction::Forward, Direction::Backward].into_iter().cycle().take(60) {
             let (transaction, mut rows) = (instance.begin(), rows.clone());
+            let first = random.below(KEYS);
             // What is left of the walk. Short ranges are often empty at first.
             let mut ahead = match random.below(4) {
                 0 => KeyRange::all(),
                 1 => range(&mut random),
                 _ => {
-                    let first = random.below(KEYS);
-                    let (low, high) = (key(first), key(first + random.below(4)));
+                    let (low, high) = (key(first), key(first + 1 + random.below(3)));
                     KeyRange { low: Bound::Included(low), high: Bound::Excluded(high) }
                 }
             };
@@ -161,9 +171,13 @@ fn a_cursor_sees_what_its_own_transaction_changes_ahead_of_it() {
                     (None, _) => ends += 1,
                 }
                 let savepoint = (transaction.savepoint(), rows.clone());
-                let changes = if ends > 0 { 40 } else { 3 };
-                for _ in 0..random.below(changes) {
-                    change(&transaction, tree, &mut rows, &mut random).await;
+                for _ in 0..random.below(3) {
+                    if ends == 0 {
+                        change(&transaction, tree, &mut rows, &mut random).await;
+                    } else {
+                        let near = first + random.below(3);
+                        change_row(&transaction, tree, near, &mut rows, &mut random).await;
+                    }
                 }
                 if random.chance(0.2) {
                     transaction.rollback_to(savepoint.0).await.unwrap();

@@ -230,8 +230,8 @@ pub struct Field {
     /// Bytes that all keys begin with. Branch pages keep them, so long ones make deep trees of few
     /// rows, with keys in the order of their numbers.
     pub prefix_bytes: usize,
-    /// So many keys have a beginning of their own, 0 if all have the same. The first quarter of them
-    /// are as long and begin otherwise.
+    /// So many keys have a beginning of their own, 0 if all have the same. The first quarter of
+    /// them are as long and begin otherwise.
     pub keys_per_prefix: u64,
 }
 
