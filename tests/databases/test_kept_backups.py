@@ -194,6 +194,7 @@ workload = [{{ name = "mix", load = {{ sessions = 4 }} }}]
 name = "one"
 database_size_mib = 64
 cache_mib_max = 8
+checkpoint_depth_mib = 4
 circular_log = false
 
 [[phase]]

@@ -77,6 +77,8 @@ mod field {
 }
 
 pub(crate) const TAG_BYTES: usize = 4;
+/// What the root page of a tree says of its space lies where others have their prefix.
+pub(crate) const SPACE_HEADER_BYTES: usize = 16;
 /// A page counts its tags in 12 bits. A large one has room for more of the smallest nodes.
 pub(crate) const TAGS_MAX: usize = 0x0FFF;
 /// A node gives the length of its key in 13 bits.

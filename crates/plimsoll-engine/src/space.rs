@@ -20,10 +20,8 @@ use crate::btree::split::{Coming, make_room};
 use crate::btree::{Path, Tree, find};
 use crate::edit::{Edit, NewNode};
 use crate::error::PageDamage;
-use crate::page::{PageMut, page_flags};
+use crate::page::{PageMut, SPACE_HEADER_BYTES, page_flags};
 
-/// Bytes of a space header.
-pub const SPACE_HEADER_BYTES: usize = 16;
 const FLAG_MULTIPLE: u32 = 1;
 /// Leaves of free space that are looked at before others may run.
 const LEAVES_BETWEEN_BREATHS: u32 = 32;

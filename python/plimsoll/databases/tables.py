@@ -150,8 +150,10 @@ def repair_copy(file: StrPath, target: StrPath, *, always: bool = True) -> EdbRe
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        place = Path(error.filename or target)
-        raise FolderError(f"{printable(place)}: {system_reason(error)}") from error
+        raise FolderError(
+            f"{printable(target)}: {system_reason(error)}; name another place for the copy with "
+            f"--out"
+        ) from error
     return report
 
 

@@ -10,8 +10,9 @@ use crate::PageNumber;
 use crate::batch::{Batch, Step, Stop};
 use crate::edit::{Edit, NewNode};
 use crate::error::EngineError;
-use crate::page::{PageFault, PageMut, PageView, TAG_BYTES, node_flags, page_flags};
-use crate::space::SPACE_HEADER_BYTES;
+use crate::page::{
+    PageFault, PageMut, PageView, SPACE_HEADER_BYTES, TAG_BYTES, node_flags, page_flags,
+};
 
 /// The node that needs room.
 #[derive(Clone, Copy, Debug)]

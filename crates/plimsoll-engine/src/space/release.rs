@@ -9,15 +9,13 @@
 use std::collections::BTreeSet;
 
 // Circle: giving space back is the counterpart of taking it, in a file of its own.
-use super::{
-    Extent, SPACE_HEADER_BYTES, SpaceHeader, extent_at, extent_trees, header_of, insert_extent,
-};
+use super::{Extent, SpaceHeader, extent_at, extent_trees, header_of, insert_extent};
 use crate::PageNumber;
 use crate::batch::{Batch, Step};
 use crate::btree::{Tree, find};
 use crate::edit::Edit;
 use crate::error::PageDamage;
-use crate::page::page_flags;
+use crate::page::{SPACE_HEADER_BYTES, page_flags};
 use crate::store::Progress;
 
 /// Extents given back in one step.

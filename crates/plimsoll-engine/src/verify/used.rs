@@ -10,9 +10,9 @@
 
 use plimsoll_io::{Buffer, Context, DiskError, File, Purpose};
 
-use crate::page::PageView;
+use crate::page::{PageView, SPACE_HEADER_BYTES};
 use crate::page_class::{PageClass, classify};
-use crate::space::{SPACE_HEADER_BYTES, SpaceHeader};
+use crate::space::SpaceHeader;
 use crate::{PageNumber, PageSize};
 
 /// Deeper than any tree of extents gets.
