@@ -3,8 +3,9 @@ read.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pytest
 
@@ -30,9 +31,7 @@ def maximal(kind: Any, depth: int = 0) -> Any:
     ):
         return arguments[0]
     known = [item for item in arguments if item is not type(None)]
-    if getattr(kind, "__name__", "") == "Sequence" or str(kind).startswith(
-        "collections.abc.Sequence"
-    ):
+    if get_origin(kind) is Sequence:
         return [maximal(known[0], depth + 1)]
     return maximal(known[0], depth + 1)
 

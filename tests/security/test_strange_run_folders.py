@@ -112,6 +112,8 @@ def test_names_in_a_database_steer_no_terminal(
         "page_bytes": 4096,
         "tables": [table],
         "pages_corrected": 0,
+        "pages_missing": 0,
+        "is_more_missing": False,
     }
     monkeypatch.setattr(_native, "edb_tables", lambda *_: json.dumps(listed))
     assert run_program(["edb", "ls", "x.edb", "--columns"]) == exit_codes.FAIL
