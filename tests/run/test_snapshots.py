@@ -100,7 +100,9 @@ def test_a_snapshot_under_load_is_opened_and_sound(tmp_path: Path) -> None:
     assert [status for status, _ in checks_of(tmp_path, "backup_restored")] == ["pass"]
     assert [status for status, _ in checks_of(tmp_path, "event_staged")] == ["pass"]
     assert f"writes go on after {event.held_s:.2f} s" in result.stderr
-    assert "Writes held, s" in (tmp_path / "run" / folder.REPORT).read_text()
+    page = (tmp_path / "run" / folder.REPORT).read_text()
+    assert "Writes held, s" in page
+    assert "Clones</" in page, "the clones have a table"
     # The clone went after it was opened, and nothing is left of the snapshot.
     assert not (tmp_path / "clone").exists()
     assert not (tmp_path / "run" / folder.UNDO_PENDING).exists()

@@ -58,6 +58,7 @@ class RestoreFigures(Document):
     seconds: float
     pages_count: int
     findings: Sequence[str]
+    is_clone: bool = False
 
 
 class ReportedRecovery(Document):

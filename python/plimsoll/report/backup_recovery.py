@@ -21,7 +21,7 @@ def backup_sections(summary: Summary) -> list[Table]:
     """Backup statistics; nothing when nothing was backed up."""
     found = summary.backups
     if not found:
-        return []
+        return _restored(summary)
     names = {(item.instance, item.database): item.name for item in summary.databases}
     rows: list[list[Any]] = [
         [
@@ -67,7 +67,8 @@ def backup_sections(summary: Summary) -> list[Table]:
 
 
 def _what_was_kept(summary: Summary) -> str:
-    places = list(dict.fromkeys(item.kept_in for item in summary.restores))
+    kept = [item.kept_in for item in summary.restores if not item.is_clone]
+    places = list(dict.fromkeys(kept))
     return f"and its copy kept in {', '.join(places)}" if places else "nothing was kept"
 
 
@@ -76,6 +77,7 @@ def _restored(summary: Summary) -> list[Table]:
     rows: list[list[Any]] = [
         [
             item.instance,
+            "clone" if item.is_clone else "backup",
             item.databases_count,
             item.bytes / MIB,
             item.logs_count,
@@ -89,6 +91,7 @@ def _restored(summary: Summary) -> list[Table]:
     ]
     headings = [
         "Instance",
+        "Copy",
         "Files",
         "Size (MiB)",
         "Logs replayed",
@@ -102,9 +105,11 @@ def _restored(summary: Summary) -> list[Table]:
         "The copies were opened with the log next to them, recovered, closed, and every page "
         "read. Taken back are transactions that were under way; both times begin with the opening."
     )
-    title = "Backup restored"
+    title = "Backup restored" if any(not item.is_clone for item in summary.restores) else "Clones"
     return (
-        [Table(title, headings, rows, note, decimals=(0, 0, 2, 0, 0, 1, 1, 0, 0))] if rows else []
+        [Table(title, headings, rows, note, decimals=(0, 0, 0, 2, 0, 0, 1, 1, 0, 0))]
+        if rows
+        else []
     )
 
 

@@ -17,6 +17,7 @@ from plimsoll.documents.backup_figures import (
     RecoveryFigures,
     RestoreFigures,
 )
+from plimsoll.documents.document import ABSENT
 from plimsoll.documents.outcome import Outcome, RecoveryResult
 from plimsoll.documents.phase_actions import Restore
 from plimsoll.documents.plan import Plan
@@ -120,6 +121,7 @@ def restores(plan: Plan, outcome: Outcome) -> list[RestoreFigures]:
                     seconds=item.seconds,
                     pages_count=pages_count,
                     findings=item.findings(),
+                    is_clone=action.clones is not None or ABSENT,
                 )
             )
     return found
