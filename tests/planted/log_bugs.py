@@ -226,7 +226,7 @@ BUGS = (
         "flushes are ordered as if their numbers never began again",
         "log/generation.rs",
         "    other.wrapping_sub(one).cast_signed()\n",
-        "    if PLANTED {\n        return (i64::from(other) - i64::from(one)).clamp(-9, 9) as i32;\n    }\n"
+        "    if PLANTED {\n        return if other > one.wrapping_add(1) { 2 } else { i32::from(other > one) };\n    }\n"
         "    other.wrapping_sub(one).cast_signed()\n",
         "lives",
         "killed::the_numbers_of_flushes_begin_again_and_every_torn_flush_is_told_from_lost_log",

@@ -279,7 +279,7 @@ impl Instance {
         if !self.options.circular {
             return Ok(());
         }
-        self.store.log.delete_before(|| self.needed_from()).await
+        self.store.log.delete_before(|| self.needed_from(), false).await
     }
 
     /// The first generation that recovery or a holder needs.

@@ -104,7 +104,7 @@ impl Instance {
         if log.is_stopped() {
             return Err(EngineError::Closing);
         }
-        log.delete_before(|| self.needed_from().min(before)).await?;
+        log.delete_before(|| self.needed_from().min(before), true).await?;
         Ok(log.oldest_generation())
     }
 

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use super::open::needs_recovery;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::log::Lsn;
@@ -40,20 +41,46 @@ pub(super) async fn check_not_older(
             ),
         });
     }
-    let of_this_log =
-        |database: &&Rc<Database>| database.header().log_signature == last.header.signature;
+    look_through(reader, generations, last.header.signature, databases).await
+}
+
+/// Fails where the log changes one of these that was shut down before: beside others that are to be
+/// redone, its changes may lie before all that redo reads.
+///
+/// # Errors
+/// As [`check_not_older`].
+pub(super) async fn check_clean_not_older(
+    reader: &LogReader,
+    generations: &[GenerationFile],
+    signature: Signature,
+    databases: &[Rc<Database>],
+) -> Result<()> {
+    let is_clean = |database: &&Rc<Database>| !needs_recovery(database);
+    let clean: Vec<Rc<Database>> = databases.iter().filter(is_clean).cloned().collect();
+    look_through(reader, generations, signature, &clean).await
+}
+
+async fn look_through(
+    reader: &LogReader,
+    generations: &[GenerationFile],
+    signature: Signature,
+    databases: &[Rc<Database>],
+) -> Result<()> {
+    let of_this_log = |database: &&Rc<Database>| database.header().log_signature == signature;
     let databases: Vec<&Rc<Database>> = databases.iter().filter(of_this_log).collect();
     let shut_down_in = |database: &&Rc<Database>| database.header().detach_position.generation;
     let Some(oldest) = databases.iter().map(shut_down_in).min() else { return Ok(()) };
-    let first_generation =
-        generations.first().map_or(last.header.generation, |file| file.generation);
-    let mut look = Look { databases, first_generation, named: BTreeMap::new() };
+    let there = generations.iter().map(|file| file.generation).collect();
+    let mut look = Look { databases, there, named: BTreeMap::new() };
     for file in generations.iter().filter(|file| file.generation >= oldest) {
-        if file.generation < last.header.generation {
-            look.through(&reader.read_generation(&file.path).await?)?;
+        match reader.read_generation(&file.path).await {
+            Ok(generation) => look.through(&generation)?,
+            // What nobody can read says as little as what is not there.
+            Err(error) if error.is_corruption() => drop(look.there.remove(&file.generation)),
+            Err(error) => return Err(error),
         }
     }
-    look.through(last)
+    Ok(())
 }
 
 fn directory_of(generation: &Generation) -> PathBuf {
@@ -113,8 +140,8 @@ impl Life {
 
 struct Look<'a> {
     databases: Vec<&'a Rc<Database>>,
-    /// The oldest that is there.
-    first_generation: u32,
+    /// Generations that there are: an old one may have been put back, too.
+    there: BTreeSet<u32>,
     /// Whose number the log says it is, once it has said so after the shutdown.
     named: BTreeMap<u8, &'a Rc<Database>>,
 }
@@ -125,7 +152,7 @@ impl<'a> Look<'a> {
         let mut databases = self.databases.iter().copied();
         databases.find(|database| {
             let header = database.header();
-            header.signature == signature && header.detach_position <= at
+            header.signature == signature && header.detach_position < at
         })
     }
 
@@ -133,7 +160,8 @@ impl<'a> Look<'a> {
     /// life that filled whole generations nobody can say that it has changed nothing.
     fn check_deleted(&self, generation: &Generation) -> Result<()> {
         let is_gone = |database: &&&Rc<Database>| {
-            self.first_generation > database.header().detach_position.generation + 1
+            let after = database.header().detach_position.generation + 1;
+            (after..generation.header.generation).any(|number| !self.there.contains(&number))
         };
         match self.named.values().find(is_gone) {
             None => Ok(()),

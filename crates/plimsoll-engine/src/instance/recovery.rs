@@ -16,6 +16,7 @@ use plimsoll_io::{Context, Files, Handle, JoinHandle, Purpose, Random};
 
 // Circle: opening recovers where it must, and recovery in steps ends with opening: one way in two
 // files.
+use super::older::check_clean_not_older;
 use super::open::{
     Ground, Opening, activate, check_stream, close_all, needs_recovery, open_databases, redo_start,
 };
@@ -82,6 +83,9 @@ impl Recovery {
         let dirty = databases.iter().find(|database| needs_recovery(database));
         let signature =
             dirty.map_or_else(Signature::default, |database| database.header().log_signature);
+        if dirty.is_some() {
+            check_clean_not_older(&reader, &generations, signature, &databases).await?;
+        }
         let limits = options.cache_limits(databases[0].size().bytes());
         let depth = options.checkpoint_depth_generations();
         let replayer = Replayer::new(handle.clone(), databases.clone(), limits, depth);

@@ -401,8 +401,9 @@ impl Log {
     }
 
     /// Deletes closed generations before `keep_from`, which is asked for each: somebody may come to
-    /// need one meanwhile.
-    pub async fn delete_before(&self, keep_from: impl Fn() -> u32) -> Result<()> {
+    /// need one meanwhile. `one_by_one` makes each deletion durable before the next: then a power
+    /// cut brings none back behind one that stays gone.
+    pub async fn delete_before(&self, keep_from: impl Fn() -> u32, one_by_one: bool) -> Result<()> {
         let metadata = Context { purpose: Purpose::Metadata, ..self.context };
         loop {
             let generation = self.state.borrow().oldest_generation;
@@ -415,6 +416,9 @@ impl Log {
                 Ok(()) => {}
                 Err(error) if error.kind == DiskErrorKind::NotFound => {}
                 Err(error) => return Err(error.into()),
+            }
+            if one_by_one {
+                self.files.sync_directory(self.names.directory(), metadata).await?;
             }
         }
     }

@@ -9,7 +9,7 @@ use super::long_value::LongValueReader;
 use crate::error::{EngineError, Result};
 use crate::schema::has_entry;
 use crate::transaction::Work;
-use crate::{ColumnId, Index, KeyShape, Record, index_flags};
+use crate::{ColumnId, Index, KeyError, KeyShape, Record, index_flags};
 
 /// Of a value no more than this is looked at for a key: more than any index allows a key to have.
 const SORTED_BYTES_MAX: usize = u16::MAX as usize + 1;
@@ -115,6 +115,29 @@ impl OpenTable {
             Some(Held::Separated(_)) => Some(apart.get(&column).map_or(&[], Vec::as_slice)),
             None => None,
         })
+    }
+
+    /// Refuses new values of text that would have the key of other text.
+    pub(super) async fn check_new(
+        &self,
+        work: &Work,
+        row: &HeldRow,
+        is_new: impl Fn(ColumnId) -> bool,
+    ) -> Result<()> {
+        for column in self.shapes.iter().flat_map(KeyShape::zero_ended) {
+            let has_zero = match row.get(&column).filter(|_| is_new(column)) {
+                None => false,
+                Some(Held::Bytes(bytes)) => bytes.contains(&0),
+                Some(Held::Separated(number)) => {
+                    let reader = LongValueReader::open(self, work, *number).await?;
+                    reader.read_start(SORTED_BYTES_MAX).await?.contains(&0)
+                }
+            };
+            if has_zero {
+                return Err(EngineError::BadRow(KeyError::ZeroByte.to_string()));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a column is part of any key, or says whether a row has one.

@@ -18,6 +18,7 @@ impl OpenTable {
     }
 
     pub(super) async fn insert_row(&self, work: &Work, mut row: HeldRow) -> Result<Vec<u8>> {
+        self.check_new(work, &row, |_| true).await?;
         let keys = self.keys_of(work, &row).await?;
         self.separate(work, &mut row).await?;
         let record = self.encode(&row)?;
@@ -63,6 +64,7 @@ impl OpenTable {
         mut row: HeldRow,
         columns: &[ColumnId],
     ) -> Result<()> {
+        self.check_new(work, &row, |column| columns.contains(&column)).await?;
         // Keys are made before long values go: they may be made of them.
         let keys = if columns.iter().any(|column| self.is_indexed(*column)) {
             Some((self.keys_of(work, old_row).await?, self.keys_of(work, &row).await?))

@@ -306,6 +306,87 @@ fn an_older_file_that_was_shut_down_is_refused_beside_newer_log_and_nothing_is_d
     }
 }
 
+/// The files of the first database, and of its log, after a life that closed; then a longer life.
+fn older_files_and_a_later_life(setup: &Setup, is_killed: bool) -> (Rc<MemoryDisk>, Image, Tree) {
+    let databases = setup.databases;
+    let disk = disk_with_databases(1, setup, MemoryOptions::default());
+    let of_life = setup.clone();
+    let trees = live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&of_life)).await;
+        let first = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
+        let last = instance.create_tree(databases, 1, 51, 0, 16).await.unwrap();
+        insert(&instance, first, 0..ROWS, 1).await;
+        insert(&instance, last, 0..ROWS, 2).await;
+        instance.close().await.unwrap();
+        (first, last)
+    });
+    let map = database_path(1).with_extension("jfm");
+    let current = LogNames::new(LOG, "E00").current();
+    let older = [database_path(1), map, current].map(|path| {
+        let bytes = disk.bytes(&path).expect("there");
+        (path, bytes)
+    });
+    let of_life = setup.clone();
+    live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&of_life)).await;
+        insert(&instance, trees.0, ROWS..2 * ROWS, 1).await;
+        for _ in 0..4 {
+            move_on(&instance, &handle).await;
+        }
+        insert(&instance, trees.1, ROWS..2 * ROWS, 2).await;
+        if !is_killed {
+            instance.close().await.unwrap();
+        }
+    });
+    (disk, older, trees.0)
+}
+
+type Image = [(PathBuf, Vec<u8>); 3];
+
+/// Puts some of the older files back, which is refused; with the newest ones all is there.
+fn refused_with(disk: &Rc<MemoryDisk>, setup: &Setup, files: &[(PathBuf, Vec<u8>)], tree: Tree) {
+    let newest = disk.snapshot();
+    for (path, bytes) in files {
+        disk.load(path, bytes);
+    }
+    let own = setup.clone();
+    live(disk, move |files, handle| async move {
+        let refused = open(&files, &handle, &own, 1).await.err().expect("an older file was opened");
+        let is_option = matches!(refused, EngineError::BadOption { name: "databases", .. });
+        assert!(is_option && refused.to_string().contains("older"), "{refused}");
+    });
+    for (path, bytes) in &newest {
+        disk.load(PathBuf::from("/").join(path), bytes);
+    }
+    let own = setup.clone();
+    live(disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&own)).await;
+        assert_eq!(rows_with(&instance, tree, 1).await, 2 * ROWS as usize);
+        instance.close().await.unwrap();
+    });
+}
+
+/// Why it matters: redo begins behind all that changed it, so nothing is redone over it, and it
+/// goes on with the log of a life that it has not seen.
+#[test]
+fn an_older_file_that_was_shut_down_is_refused_beside_one_that_is_to_be_redone() {
+    for circular in [true, false] {
+        let setup = Setup { circular, ..two_databases() };
+        let (disk, older, tree) = older_files_and_a_later_life(&setup, true);
+        refused_with(&disk, &setup, &older[..2], tree);
+    }
+}
+
+/// Why it matters: who puts back last night's file puts back its log, too, and a power cut may do
+/// so by itself: log in between is missing all the same.
+#[test]
+fn an_old_generation_that_lies_there_hides_no_gap_behind_it() {
+    let setup = Setup { databases: 1, ..two_databases() };
+    let (disk, mut older, tree) = older_files_and_a_later_life(&setup, false);
+    older[2].0 = LogNames::new(LOG, "E00").closed(1);
+    refused_with(&disk, &setup, &older, tree);
+}
+
 /// Why it matters: the log says nothing of it, or changes of another were redone over it, and the
 /// log that it needs would never have been read.
 #[test]

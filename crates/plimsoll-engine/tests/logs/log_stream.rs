@@ -404,7 +404,7 @@ fn numbers_that_have_no_file_are_not_deleted_one_by_one() {
             asked.set(asked.get() + 1);
             90_001
         };
-        log.delete_before(keep_from).await.unwrap();
+        log.delete_before(keep_from, false).await.unwrap();
         assert_eq!((asked.get(), log.oldest_generation()), (5, 90_001));
         let left = reader(&files).generations().await.unwrap();
         assert_eq!(left.iter().map(|file| file.generation).collect::<Vec<_>>(), [90_001]);

@@ -132,3 +132,26 @@ fn a_generation_that_lies_there_twice_is_no_gap() {
     let error = report.files.iter().find_map(|file| file.error.clone()).unwrap();
     assert!(error.contains("it is generation 8, as ") && error.contains("another"), "{error}");
 }
+
+/// Why it matters: log that is kept until a backup is no log that may have gaps, and a power cut in
+/// the middle of its deletion would make some.
+#[test]
+fn log_that_was_truncated_for_a_backup_comes_back_without_gaps() {
+    for event in 0..40 {
+        let disk = busy_disk(setup(false, 1), None);
+        let cut = disk.clone();
+        run_until_power_lost(&disk, move |files, handle| async move {
+            let (instance, _) = open(&files, &handle, &setup(false, 1), 2).await.unwrap();
+            instance.checkpoint().await.unwrap();
+            cut.power_cut_at_event(cut.events() + 1 + event);
+            let _ = instance.truncate_log(u32::MAX).await;
+            handle.sleep(NANOS_PER_SECOND).await;
+            cut.power_cut();
+        });
+        let loss = Loss::Chance { survival: 0.5, tearing: 0.0 };
+        let image = disk.crash_image(loss, &mut Random::from_seed(event));
+        let report = verified(&image, files_of(&image, &[]));
+        let accused: Vec<_> = report.files.iter().filter_map(|file| file.error.clone()).collect();
+        assert!(report.is_sound(), "event {event}: {accused:?}");
+    }
+}

@@ -441,7 +441,7 @@ fn a_backup_whose_first_log_is_gone_all_the_same_does_not_end_well() {
         let first = backup.finish().await.unwrap().generation_first;
         let log = &instance.store().log;
         log.make_durable(log.begin_generation().end).await.unwrap();
-        log.delete_before(|| first + 1).await.unwrap();
+        log.delete_before(|| first + 1, false).await.unwrap();
         let failed = backup.finish().await.map(drop).unwrap_err();
         let says_which =
             matches!(&failed, EngineError::LogMissing { generation, .. } if *generation == first);
