@@ -26,7 +26,7 @@ use crate::store::Store;
 use crate::versions::{ChangedRows, Ended, RowKey, TransactionStatus};
 
 pub(crate) use rows::Counter;
-use steps::{Begun, UnderWay};
+use steps::{Begun, Divided, UnderWay};
 pub(crate) use steps::{Steps, Turn};
 pub use undo::Savepoint;
 
@@ -68,6 +68,8 @@ pub(crate) struct Work {
     steps_begun: Cell<u64>,
     /// Those that have not ended.
     steps: RefCell<BTreeMap<u64, Begun>>,
+    /// Those that have ended and have savepoints between their steps, as their ends rise.
+    divided: RefCell<Vec<Divided>>,
     /// Told in a savepoint, and later where operations went on after it.
     moment: Cell<u64>,
     under_way: Cell<UnderWay>,
@@ -136,9 +138,9 @@ impl Transaction {
         self.work().add(tree, key, &Counter { at, width, holds: None }, amount).await
     }
 
-    /// A place to go back to.
+    /// A place to go back to. While a change is under way it is the place before that change.
     pub fn savepoint(&self) -> Savepoint {
-        self.work().savepoint()
+        self.work().hand_out_savepoint()
     }
 
     /// Undoes everything done since the savepoint.

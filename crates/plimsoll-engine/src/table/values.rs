@@ -79,7 +79,8 @@ impl OpenTable {
     /// Begins a long value for a column of a row; [`OpenTable::attach_long_value`] makes it the
     /// column's value. Until then the transaction cannot be committed: a long value that no row
     /// refers to would stay for ever. Where the transaction goes back to a savepoint from before
-    /// the last piece, the value cannot be finished.
+    /// the last piece, the value cannot be finished. Where it goes back to between the pieces once
+    /// the value is attached, it can only be rolled back, wholly or to before the value.
     pub async fn write_long_value<'t>(
         &self,
         transaction: &'t Transaction,

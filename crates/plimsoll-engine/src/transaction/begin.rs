@@ -78,6 +78,7 @@ impl Work {
             undone: Cell::new(0),
             steps_begun: Cell::new(0),
             steps: RefCell::default(),
+            divided: RefCell::default(),
             moment: Cell::new(0),
             under_way: Cell::default(),
             is_refused: false,

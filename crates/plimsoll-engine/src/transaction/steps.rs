@@ -5,12 +5,16 @@
 //! leaves its transaction half done: from then on it can be rolled back, wholly or to a savepoint
 //! before the operation, and not be committed, whatever is done in it afterwards.
 //!
+//! A long value is an operation of several steps between which its caller may take savepoints.
+//! Going back to one of these leaves the transaction half done as well, also once the value has its
+//! row.
+//!
 //! What an operation that fails has done is undone by going back to where it began. A second
 //! change beside it would be undone with it, in part; so a change is alone, and reads go beside
 //! each other only.
 
 // Circle: the steps of a transaction are kept by it, in a file of their own.
-use super::{Undo, Work};
+use super::{Savepoint, Undo, Work};
 use crate::btree::Tree;
 use crate::error::{EngineError, Result};
 
@@ -22,8 +26,8 @@ pub(super) enum UnderWay {
     Nothing,
     /// So many reads.
     Reads(usize),
-    /// One change.
-    Change,
+    /// One change, which was begun here.
+    Change(Savepoint),
 }
 
 /// Holds the place of an operation until it ends or is given up.
@@ -57,6 +61,17 @@ pub(super) struct Begun {
     went_on: u64,
     /// The transaction has gone back to between two of its steps.
     is_broken: bool,
+    /// A savepoint between two of its steps was handed out.
+    is_divided: bool,
+}
+
+/// An operation of several steps that has ended, and that the transaction may go back into.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Divided {
+    number: u64,
+    begun: Begun,
+    /// The changes there were at its end.
+    end: usize,
 }
 
 impl Work {
@@ -69,7 +84,7 @@ impl Work {
         let reads = match self.under_way.get() {
             UnderWay::Nothing => 1,
             UnderWay::Reads(reads) => reads + 1,
-            UnderWay::Change => return Err(EngineError::TransactionBusy),
+            UnderWay::Change(_) => return Err(EngineError::TransactionBusy),
         };
         self.under_way.set(UnderWay::Reads(reads));
         Ok(Turn { work: self })
@@ -85,7 +100,7 @@ impl Work {
         if self.under_way.get() != UnderWay::Nothing {
             return Err(EngineError::TransactionBusy);
         }
-        self.under_way.set(UnderWay::Change);
+        self.under_way.set(UnderWay::Change(self.savepoint()));
         Ok(Turn { work: self })
     }
 
@@ -99,15 +114,33 @@ impl Work {
     pub(super) fn begin_steps_at(&self, changes: usize) -> Steps {
         let number = self.steps_begun.get();
         self.steps_begun.set(number + 1);
-        let begun = Begun { before: changes, went_on: self.moment.get(), is_broken: false };
+        let begun = Begun {
+            before: changes,
+            went_on: self.moment.get(),
+            is_broken: false,
+            is_divided: false,
+        };
         self.steps.borrow_mut().insert(number, begun);
         Steps { number }
     }
 
     /// Ends it: it is wholly done, or wholly undone. What was abandoned before it stays half
-    /// done.
+    /// done. What has savepoints between its steps is half done again once the transaction goes
+    /// back to one of them.
     pub(crate) fn end_steps(&self, steps: &Steps) {
-        self.steps.borrow_mut().remove(&steps.number);
+        let number = steps.number;
+        let Some(begun) = self.steps.borrow_mut().remove(&number) else { return };
+        let end = self.undo.borrow().len();
+        if begun.is_divided && begun.before < end {
+            self.divided.borrow_mut().push(Divided { number, begun, end });
+        }
+    }
+
+    /// Notes that the caller may go back to where there were so many changes.
+    pub(super) fn divide_steps(&self, changes: usize) {
+        for begun in self.steps.borrow_mut().values_mut() {
+            begun.is_divided |= begun.before < changes;
+        }
     }
 
     /// Forgets what began when there were at least so many changes: all of it was undone.
@@ -125,10 +158,16 @@ impl Work {
         }
     }
 
-    /// The transaction goes back to where it was at `moment`.
-    pub(super) fn break_steps_after(&self, moment: u64) {
-        for begun in self.steps.borrow_mut().values_mut() {
+    /// The transaction goes back to where it was at `moment`, with so many changes.
+    pub(super) fn break_steps_after(&self, changes: usize, moment: u64) {
+        let mut steps = self.steps.borrow_mut();
+        for begun in steps.values_mut() {
             begun.is_broken |= begun.went_on > moment;
+        }
+        let mut divided = self.divided.borrow_mut();
+        let whole = divided.partition_point(|divided| divided.end <= changes);
+        for Divided { number, begun, .. } in divided.drain(whole..) {
+            steps.insert(number, Begun { is_broken: true, ..begun });
         }
     }
 

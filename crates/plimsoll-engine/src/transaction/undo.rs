@@ -1,7 +1,7 @@
 //! Undoing what a transaction did: all of it, or what came after a savepoint.
 
 // Circle: undoing is methods of a transaction's work, in a file of their own.
-use super::{Undo, UndoEntry, Work};
+use super::{UnderWay, Undo, UndoEntry, Work};
 use crate::batch::{Batch, Step};
 use crate::btree::find;
 use crate::edit::RowChange;
@@ -21,6 +21,18 @@ pub struct Savepoint {
 }
 
 impl Work {
+    /// A place for the caller to go back to. In the middle of a change there is none: what is
+    /// whole without that change lies before it.
+    pub(super) fn hand_out_savepoint(&self) -> Savepoint {
+        let savepoint = match self.under_way.get() {
+            UnderWay::Change(before) => before,
+            _ => self.savepoint(),
+        };
+        self.divide_steps(savepoint.changes);
+        savepoint
+    }
+
+    /// Where the transaction is, in the middle of a change too.
     pub(crate) fn savepoint(&self) -> Savepoint {
         let undo = self.undo.borrow();
         Savepoint {
@@ -44,7 +56,7 @@ impl Work {
         // Half-way back is a state nobody asked for: if this ends early, the transaction can only
         // be rolled back, or to here again.
         let steps = self.begin_steps_at(keep);
-        self.break_steps_after(savepoint.moment);
+        self.break_steps_after(keep, savepoint.moment);
         self.undo_until(keep).await?;
         self.end_steps(&steps);
         // What was half done before the savepoint still is.

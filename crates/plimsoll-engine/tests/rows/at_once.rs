@@ -1,8 +1,10 @@
 //! Two operations of one transaction at once: each of them is whole or nothing, also when the other
 //! fails, or nobody waits for it any more.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 use plimsoll_engine::error::EngineError;
@@ -106,6 +108,60 @@ fn a_read_beside_a_change_is_refused_and_reads_go_together() {
             );
         },
     );
+}
+
+/// A savepoint that is taken while a change is under way is the place before that change. Whether
+/// the change ends well or is given up, going back leaves no part of its row.
+#[test]
+fn a_savepoint_beside_a_change_leaves_no_half_of_it() {
+    let name = |id: i32| format!("{} {id:05}", "name".repeat(20));
+    let before: People = (0..150).map(|id| (2 * id, person(&name(id)))).collect();
+    let first: Person = (String::from("zzz"), None, None);
+    let second: Person = (name(77) + "b", Some(vec![b'n'; 90]), Some(vec![7; 9_000]));
+    let waits = Rc::new(Cell::new(0));
+    for (polls, is_given_up) in (1..8).flat_map(|polls| [(polls, false), (polls, true)]) {
+        let setup = Setup { cache_frames: 64, ..Setup::default() };
+        let (first, second, waits) = (first.clone(), second.clone(), waits.clone());
+        let mut expected = before.clone();
+        with_people(9, setup, slow_disk(), &before, move |instance, table, _, _| async move {
+            let transaction = instance.begin();
+            insert(&table, &transaction, 1001, &first).await.unwrap();
+            expected.insert(1001, first);
+            let savepoint = {
+                let mut inserting = Box::pin(insert(&table, &transaction, 41, &second));
+                let mut left = polls;
+                let ended = poll_fn(|context| match inserting.as_mut().poll(context) {
+                    Poll::Pending if left == 1 => Poll::Ready(None),
+                    Poll::Pending => {
+                        left -= 1;
+                        Poll::Pending
+                    }
+                    Poll::Ready(result) => Poll::Ready(Some(result)),
+                });
+                let savepoint = match ended.await {
+                    Some(ended) => {
+                        ended.unwrap();
+                        None
+                    }
+                    None => Some(transaction.savepoint()),
+                };
+                if savepoint.is_some() && !is_given_up {
+                    inserting.await.unwrap();
+                }
+                savepoint
+            };
+            if let Some(savepoint) = savepoint {
+                waits.set(waits.get() + 1);
+                transaction.rollback_to(savepoint).await.unwrap();
+            } else {
+                expected.insert(41, second);
+            }
+            transaction.commit(Commit::Durable).await.unwrap();
+            let title = format!("{polls} polls, given up: {is_given_up}");
+            check_people(&table, &instance.begin(), &expected, &title).await;
+        });
+    }
+    assert!(waits.get() >= 4, "the insert waited {} times only", waits.get());
 }
 
 /// Two long values are written at once and one of them is given to its row: the other belongs to no

@@ -186,6 +186,64 @@ fn a_value_of_which_a_part_was_taken_back_is_refused() {
     }
 }
 
+/// Attaches a value and goes back to between its pieces, or to between the last and the attaching.
+/// The pieces that are left belong to no row: the transaction can go back further, and not be
+/// committed.
+#[test]
+fn a_value_that_was_attached_is_not_left_in_part() {
+    for (first, second) in [(0, 11), (7, 0), (7, 9_000), (4_014, 0), (9_000, 9_000)] {
+        with_letter(PageSize::KIB_4, 1, move |instance, table| async move {
+            let (row, column) = (key(&table), table.column("body").unwrap());
+            for goes_further in [false, true] {
+                let transaction = instance.begin();
+                let before = transaction.savepoint();
+                let mut writer = table.write_long_value(&transaction).await.unwrap();
+                writer.write(&vec![1; first]).await.unwrap();
+                let middle = transaction.savepoint();
+                writer.write(&vec![2; second]).await.unwrap();
+                table.attach_long_value(&transaction, &row, column, writer).await.unwrap();
+                transaction.rollback_to(middle).await.unwrap();
+                if goes_further {
+                    transaction.rollback_to(before).await.unwrap();
+                    write(&table, &transaction, b"again", &mut Random::from_seed(1)).await;
+                    transaction.commit(Commit::Durable).await.unwrap();
+                    assert_eq!(body(&instance, &table).await, b"again");
+                } else {
+                    let committed = transaction.commit(Commit::Durable).await;
+                    let is_told = matches!(&committed, Err(EngineError::BadRow(why))
+                        if why.contains("abandoned half-way"));
+                    assert!(is_told, "{first} and {second} bytes: {committed:?}");
+                }
+            }
+        });
+    }
+}
+
+/// Savepoints in the middle of a value that was attached do not touch it while nobody goes back to
+/// them. Going back to behind it leaves it whole.
+#[test]
+fn a_value_that_was_attached_stays_when_what_came_after_it_is_taken_back() {
+    with_letter(PageSize::KIB_4, 1, |instance, table| async move {
+        let (row, column) = (key(&table), table.column("body").unwrap());
+        let sender = table.column("sender").unwrap();
+        let transaction = instance.begin();
+        let mut writer = table.write_long_value(&transaction).await.unwrap();
+        for letter in b'a'..=b'c' {
+            writer.write(&[letter; 5_000]).await.unwrap();
+            transaction.savepoint();
+        }
+        table.attach_long_value(&transaction, &row, column, writer).await.unwrap();
+        let behind = transaction.savepoint();
+        for name in [&b"Ada"[..], b"Grace"] {
+            table.update(&transaction, &row, &[(sender, Some(name))]).await.unwrap();
+            transaction.rollback_to(behind).await.unwrap();
+        }
+        transaction.commit(Commit::Durable).await.unwrap();
+        let expected = [[b'a'; 5_000], [b'b'; 5_000], [b'c'; 5_000]].concat();
+        assert!(body(&instance, &table).await == expected);
+    });
+}
+
 /// What is taken back beside a value does not touch it: work from after its last piece, and an
 /// operation that failed.
 #[test]

@@ -1,7 +1,8 @@
 //! A swarm of transactions on one table against a model: operations of one transaction at once or
-//! given up at any moment, indexed columns that move between record and long-value tree, rollbacks
-//! to savepoints, long values written in pieces over some of these, and readers that stay open
-//! while everything changes.
+//! given up at any moment, indexed columns that move between record and long-value tree.
+//!
+//! There are rollbacks to savepoints, some of them taken in the middle of a change, and long values
+//! written in pieces over some of these. Readers stay open while everything changes.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -12,7 +13,7 @@ use std::task::Poll;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::OpenTable;
-use plimsoll_engine::transaction::{Commit, Transaction};
+use plimsoll_engine::transaction::{Commit, Savepoint, Transaction};
 use plimsoll_io::{Random, either};
 
 use crate::at_once::slow_disk;
@@ -67,18 +68,22 @@ type Ending = Option<Result<()>>;
 
 type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
+/// A savepoint taken while operations were running, and how many had ended by then.
+type Place = (Savepoint, usize);
+
 /// Runs operations at once, each for at most its number of polls, and answers how they ended in the
-/// order in which they did.
+/// order in which they did. After so many rounds of polls a savepoint is taken, if any is left.
 async fn at_once(
     table: &OpenTable,
     transaction: &Transaction,
     operations: &[(Operation, u64)],
-) -> Vec<(usize, Ending)> {
+    rounds: u64,
+) -> (Vec<(usize, Ending)>, Option<Place>) {
     let mut left: Vec<(usize, u64, Running<'_>)> = Vec::new();
     for (number, (operation, polls)) in operations.iter().enumerate() {
         left.push((number, *polls, Box::pin(operation.run(table, transaction))));
     }
-    let mut endings = Vec::new();
+    let (mut endings, mut place, mut rounds) = (Vec::new(), None, rounds);
     poll_fn(|context| {
         left.retain_mut(|(number, polls, work)| {
             match (work.as_mut().poll(context), *polls) {
@@ -91,10 +96,27 @@ async fn at_once(
             }
             false
         });
-        if left.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        if left.is_empty() {
+            return Poll::Ready(());
+        }
+        if rounds == 0 && place.is_none() {
+            place = Some((transaction.savepoint(), endings.len()));
+        }
+        rounds = rounds.saturating_sub(1);
+        Poll::Pending
     })
     .await;
-    endings
+    (endings, place)
+}
+
+/// What became of a picture.
+enum Drawn {
+    /// There it is.
+    Whole(Operation),
+    /// There is nothing of it.
+    Nothing,
+    /// A part of it is there, and its transaction must not be committed.
+    Half,
 }
 
 struct World {
@@ -116,7 +138,17 @@ impl World {
                 let polls = if random.chance(0.05) { random.below(6) } else { u64::MAX };
                 operations.push((Operation::drawn(random), polls));
             }
-            for (number, ending) in at_once(&self.table, &transaction, &operations).await {
+            let rounds = pictures.below(6);
+            let goes_back = pictures.chance(0.3);
+            let ran = at_once(&self.table, &transaction, &operations, rounds);
+            let (endings, place) = ran.await;
+            let mut middle = None;
+            for (count, (number, ending)) in endings.into_iter().enumerate() {
+                if let Some((savepoint, ended)) = place
+                    && ended == count
+                {
+                    middle = Some((savepoint, mine.len(), given_up));
+                }
                 match ending {
                     Some(Ok(())) => mine.push(operations[number].0.clone()),
                     Some(Err(EngineError::WriteConflict)) => {
@@ -126,9 +158,18 @@ impl World {
                     None => given_up = true,
                 }
             }
+            if let Some((savepoint, done, was_given_up)) = middle
+                && goes_back
+            {
+                transaction.rollback_to(savepoint).await.unwrap();
+                mine.truncate(done);
+                given_up = was_given_up;
+            }
             if !given_up && pictures.chance(0.3) {
                 match self.draw_picture(&transaction, pictures).await {
-                    Ok(done) => mine.extend(done),
+                    Ok(Drawn::Whole(done)) => mine.push(done),
+                    Ok(Drawn::Nothing) => {}
+                    Ok(Drawn::Half) => given_up = true,
                     Err(EngineError::WriteConflict) => {
                         return transaction.rollback().await.unwrap();
                     }
@@ -163,21 +204,18 @@ impl World {
     }
 
     /// Gives a person a picture in pieces, and goes back between them now and then: to before a
-    /// piece, which the picture does not outlive, or to behind it. What was done, if it was.
-    async fn draw_picture(
-        &self,
-        transaction: &Transaction,
-        random: &mut Random,
-    ) -> Result<Option<Operation>> {
+    /// piece, which the picture does not outlive, or to behind it.
+    async fn draw_picture(&self, transaction: &Transaction, random: &mut Random) -> Result<Drawn> {
         let (table, id) = (&self.table, random.below(IDS) as i32);
         let key = key_of(table, id);
         let Some(row) = table.get(transaction, &key).await? else {
-            return Ok(None);
+            return Ok(Drawn::Nothing);
         };
         let (_, mut person) = person_of(table, transaction, &row).await?;
         let before = transaction.savepoint();
         let mut writer = table.write_long_value(transaction).await?;
         let (mut picture, mut is_broken) = (Vec::new(), false);
+        let mut middle = before;
         for letter in b'a'..=b'd' {
             let place = transaction.savepoint();
             let piece = vec![letter; [1, 700, 4_014, 9_000][random.below(4) as usize]];
@@ -188,6 +226,7 @@ impl World {
             }
             written?;
             picture.extend(piece);
+            middle = transaction.savepoint();
             match random.below(8) {
                 0 => {
                     transaction.rollback_to(place).await?;
@@ -208,12 +247,16 @@ impl World {
         match table.attach_long_value(transaction, &key, column, writer).await {
             Ok(()) => {
                 assert!(!is_broken, "a picture was drawn of which a part was taken back");
+                if random.chance(0.1) {
+                    transaction.rollback_to(middle).await?;
+                    return Ok(Drawn::Half);
+                }
                 person.2 = Some(picture);
-                Ok(Some(Operation::Update(id, person)))
+                Ok(Drawn::Whole(Operation::Update(id, person)))
             }
             Err(EngineError::BadRow(_)) if is_broken => {
                 transaction.rollback_to(before).await?;
-                Ok(None)
+                Ok(Drawn::Nothing)
             }
             Err(error) => Err(error),
         }
