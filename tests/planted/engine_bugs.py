@@ -264,8 +264,9 @@ BUGS = (
     Bug(
         "an operation that ends well makes good an abandoned one",
         "transaction/steps.rs",
-        "self.steps.borrow_mut().remove(&steps.number);",
-        "self.steps.borrow_mut().retain(|number, _| !PLANTED && *number != steps.number);",
+        "let Some(begun) = self.steps.borrow_mut().remove(&number) else { return };\n",
+        "let Some(begun) = self.steps.borrow_mut().remove(&number) else { return };\n"
+        "        self.steps.borrow_mut().retain(|_, _| !PLANTED);\n",
         "rows",
         "table_steps::an_operation_that_ends_well_does_not_make_good_an_abandoned_one",
     ),

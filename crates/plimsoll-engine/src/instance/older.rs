@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::open::needs_recovery;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::log::Lsn;
@@ -55,7 +54,7 @@ pub(super) async fn check_clean_not_older(
     signature: Signature,
     databases: &[Rc<Database>],
 ) -> Result<()> {
-    let is_clean = |database: &&Rc<Database>| !needs_recovery(database);
+    let is_clean = |database: &&Rc<Database>| !database.header().needs_recovery();
     let clean: Vec<Rc<Database>> = databases.iter().filter(is_clean).cloned().collect();
     look_through(reader, generations, signature, &clean).await
 }

@@ -14,9 +14,9 @@ use std::rc::Rc;
 
 use plimsoll_io::{Context, Files, Handle, JoinHandle, Purpose, Random};
 
+use super::older::check_clean_not_older;
 // Circle: opening recovers where it must, and recovery in steps ends with opening: one way in two
 // files.
-use super::older::check_clean_not_older;
 use super::open::{
     Ground, Opening, activate, check_stream, close_all, needs_recovery, open_databases, redo_start,
 };
