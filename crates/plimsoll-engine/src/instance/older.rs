@@ -40,7 +40,7 @@ pub(super) async fn check_not_older(
             ),
         });
     }
-    look_through(reader, generations, last.header.signature, databases).await
+    look_through(reader, generations, Some(last), last.header.signature, databases).await
 }
 
 /// Fails where the log changes one of these that was shut down before: beside others that are to be
@@ -56,12 +56,13 @@ pub(super) async fn check_clean_not_older(
 ) -> Result<()> {
     let is_clean = |database: &&Rc<Database>| !database.header().needs_recovery();
     let clean: Vec<Rc<Database>> = databases.iter().filter(is_clean).cloned().collect();
-    look_through(reader, generations, signature, &clean).await
+    look_through(reader, generations, None, signature, &clean).await
 }
 
 async fn look_through(
     reader: &LogReader,
     generations: &[GenerationFile],
+    last: Option<&Generation>,
     signature: Signature,
     databases: &[Rc<Database>],
 ) -> Result<()> {
@@ -72,6 +73,10 @@ async fn look_through(
     let there = generations.iter().map(|file| file.generation).collect();
     let mut look = Look { databases, there, named: BTreeMap::new() };
     for file in generations.iter().filter(|file| file.generation >= oldest) {
+        if let Some(last) = last.filter(|last| last.header.generation == file.generation) {
+            look.through(last)?;
+            continue;
+        }
         match reader.read_generation(&file.path).await {
             Ok(generation) => look.through(&generation)?,
             // What nobody can read says as little as what is not there.
