@@ -193,7 +193,7 @@ workload = [{{ name = "mix", load = {{ sessions = 4 }} }}]
 [[instance]]
 name = "one"
 database_size_mib = 64
-cache_mib_max = 8
+cache_mib_max = 64
 checkpoint_depth_mib = 4
 circular_log = false
 

@@ -115,7 +115,7 @@ def test_a_snapshot_under_load_is_opened_and_sound(tmp_path: Path) -> None:
     [
         ("rm {home}/clone/data/one/database002.edb", "database002.edb cannot be read"),
         ("rm -r {home}/clone && ln -s {home}/volume {home}/clone", "itself and no clone of it"),
-        ("rm {home}/clone/data/one/*.log", "log generation 1 is needed"),
+        ("rm {home}/clone/data/one/*.log", "is needed for recovery and missing"),
         (
             "dd if=/dev/urandom of={home}/clone/data/one/database001.edb bs=4096 seek=8 count=2500 "
             "conv=notrunc status=none",
