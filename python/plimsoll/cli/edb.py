@@ -296,7 +296,7 @@ def repair(
             with refusing(plimsoll.FolderError):
                 report = plimsoll.repair_copy(file, target, always=out is not None)
     except plimsoll.EngineError as error:
-        _stop(error if in_place else _of_original(error, file, target))
+        _stop(error)
     except KeyboardInterrupt:
         if not in_place:
             raise
@@ -322,18 +322,6 @@ def repair(
         # It would be as large as the database, and no better.
         typer.echo("  nothing was repaired, so the copy was deleted")
     raise typer.Exit(exit_codes.FAIL if report["pages_beyond_repair"] or lost else exit_codes.PASS)
-
-
-def _of_original(error: plimsoll.EngineError, file: Path, copy: Path) -> plimsoll.EngineError:
-    """An error about a copy that is gone again, as one about the database that was copied.
-
-    What the storage reports is about the copy itself.
-    """
-    if isinstance(error, plimsoll.DiskError):
-        return type(error)(f"{error}; the copy was deleted")
-    # It is repaired under another name, which it has until that is done.
-    name = re.compile(rf"(?<!\S){re.escape(printable(copy))}(\.part)?(?![^\s:;,])")
-    return type(error)(name.sub(lambda _: printable(file), str(error)))
 
 
 def _missing(report: plimsoll.EdbRepair | plimsoll.EdbListing) -> str:

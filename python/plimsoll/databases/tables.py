@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from plimsoll.databases.idle import is_held
 from plimsoll.documents.engine_reports import EdbListing, EdbRepair
-from plimsoll.errors import EngineError, of_the_engine
+from plimsoll.errors import DiskError, EngineError, of_the_engine
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.folder import FolderError
-from plimsoll.files.paths import StrPath
+from plimsoll.files.paths import StrPath, sync_directory
 from plimsoll.files.sanitize import parse_json, printable
 
 _COPY_BYTES = 1 << 20
@@ -133,7 +134,7 @@ def repair_copy(file: StrPath, target: StrPath, *, always: bool = True) -> EdbRe
         FolderError: there is no such file, the target exists, or it cannot be written.
         EngineError: it was not shut down cleanly, or it cannot be read.
     """
-    target = Path(target)
+    file, target = Path(file), Path(target)
     part = part_of(target)
     if target.exists():
         raise FolderError(
@@ -143,10 +144,11 @@ def repair_copy(file: StrPath, target: StrPath, *, always: bool = True) -> EdbRe
         part.unlink(missing_ok=True)
         copy_database(file, part)
         try:
-            report = repair_database(part)
+            with _of_original(file, part):
+                report = repair_database(part)
             if always or is_changed(report):
                 part.rename(target)
-                _sync_directory(target.parent)
+                sync_directory(target.parent)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
@@ -157,18 +159,27 @@ def repair_copy(file: StrPath, target: StrPath, *, always: bool = True) -> EdbRe
     return report
 
 
+@contextmanager
+def _of_original(file: Path, part: Path) -> Iterator[None]:
+    """Errors about a copy that will be gone, as errors about the database that was copied.
+
+    What the storage reports is about the copy itself.
+
+    Raises:
+        EngineError: the same, in these words.
+    """
+    try:
+        yield
+    except DiskError as error:
+        raise type(error)(f"{error}; the copy was deleted") from error
+    except EngineError as error:
+        name = re.compile(rf"(?<!\S){re.escape(printable(part))}(?![^\s:;,])")
+        raise type(error)(name.sub(lambda _: printable(file), str(error))) from error
+
+
 def is_changed(report: EdbRepair) -> bool:
     """Whether a repair changed anything."""
     return bool(report["pages_mended"]) or report["header_copy_mended"] is not None
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def copy_database(file: StrPath, target: StrPath) -> None:

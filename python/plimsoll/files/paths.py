@@ -15,3 +15,17 @@ def paths_of(given: StrPath | Sequence[StrPath]) -> list[Path]:
     if isinstance(given, str | os.PathLike):
         return [Path(given)]
     return [Path(each) for each in given]
+
+
+def whole_path(given: StrPath) -> str:
+    """A path as it is written down: whole, and with the home of a user in the place of `~`."""
+    return str(Path(given).expanduser().absolute())
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.ready_actions import ReadyAction
+from plimsoll.files.paths import whole_path
 from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number, Text
 from plimsoll.inputs.toml_lines import KeyPath
 
@@ -156,7 +156,7 @@ def action_of(
 
 
 def _settled(key: str, value: object) -> object:
-    return str(Path(str(value)).expanduser().absolute()) if key in _PATHS else value
+    return whole_path(str(value)) if key in _PATHS else value
 
 
 def in_words(action: ReadyAction) -> str:

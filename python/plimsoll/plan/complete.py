@@ -30,7 +30,7 @@ from plimsoll.documents.plan import (
     Plan,
     Source,
 )
-from plimsoll.files.paths import StrPath
+from plimsoll.files.paths import StrPath, whole_path
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import (
     Collector,
@@ -256,7 +256,7 @@ def _source(plan: Given, collector: Collector) -> Source:
     usual = "any" if directory is None else "restored"
     return Source(
         kind=kind or usual,
-        from_=str(Path(directory).expanduser().absolute()) if directory else None,
+        from_=whole_path(directory) if directory else None,
     )
 
 

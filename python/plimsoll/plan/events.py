@@ -18,7 +18,6 @@ decides which of them is staged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from plimsoll import settings
 from plimsoll.arrays.faults import KINDS, impossible_faults
@@ -27,6 +26,7 @@ from plimsoll.documents.array_sheet import ArraySheet, FaultSheet
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.ready_actions import ReadyAction
 from plimsoll.documents.staged_events import EventLimits, EventPlan
+from plimsoll.files.paths import whole_path
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Text
 from plimsoll.plan.actions import ACTION_FIELDS, action_of
 from plimsoll.workloads.mail.fields import SERVER_BACKENDS
@@ -207,7 +207,7 @@ def _with_hold(
         if instance["backend"] in (*CLIENT_BACKENDS, *SERVER_BACKENDS):
             text = "holds writes, but those of a server are not ours to hold"
             collector.add(where, text, "leave it out, and let the command freeze the server")
-    if len([host["name"] for host in plan["host"] or []]) > 1:
+    if len(plan["host"] or ()) > 1:
         text = "holds writes, but those of other hosts go on"
         collector.add(where, text, "take the snapshot in a plan of one host")
     names = [phase.name for phase in phases]
@@ -252,9 +252,7 @@ def _completed(
         judge=_limits(given["judge"] or {}),
         manual=ABSENT if manual is None else manual,
         manual_undo=ABSENT if modelled or not given["manual_undo"] else given["manual_undo"],
-        confirm_file=ABSENT
-        if modelled or confirm_file is None
-        else str(Path(confirm_file).expanduser().absolute()),
+        confirm_file=ABSENT if modelled or confirm_file is None else whole_path(confirm_file),
         action=ABSENT if action is None else action,
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from plimsoll import settings
 from plimsoll.documents import phase_actions
 from plimsoll.documents.document import ABSENT
+from plimsoll.files.paths import whole_path
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Tables, Text
 from plimsoll.workloads.families import family_of
@@ -214,19 +215,35 @@ def _check_kept(index: int, given: Given, plan: Given, collector: Collector) -> 
     if not any(phase["kind"] == "restore" and phase["clones"] is None for phase in phases[index:]):
         hint = "add a phase of kind restore after it, or after stop"
         collector.add(where, "keeps a backup that no phase restores", hint)
-    for instance in plan["instance"] or []:
-        if family_of(instance["backend"]) == "mail":
-            hint = "keep backups of records and stores, or leave to out"
-            text = "keeps a backup, but mailboxes and queue have logs of their own"
-            collector.add(where, text, hint)
     hint = "leave to out, and the phase of kind restore"
     if plan["repeat"] is not None:
         collector.add(where, "keeps a backup in a plan that is repeated", hint)
+    hints = ("keep backups of records and stores, or leave to out", hint)
+    _check_copied(where, "keeps a backup", hints, plan, collector)
+
+
+def _check_copied(
+    where: tuple[str | int, ...],
+    what: str,
+    hints: tuple[str, str],
+    plan: Given,
+    collector: Collector,
+) -> None:
+    """Copies are opened as files with one log: of mail stores, and of what is no file, is none.
+
+    The hints are for mail stores, and for targets without files.
+    """
+    of_mail, of_targets = hints
+    for instance in plan["instance"] or []:
+        if family_of(instance["backend"]) == "mail":
+            text = f"{what}, but mailboxes and queue have logs of their own"
+            collector.add(where, text, of_mail)
     for target in plan["target"] or []:
         if target["modelled"] is not None:
-            collector.add(where, "keeps a backup of a modelled array, where nothing is real", hint)
+            text = f"{what} of a modelled array, where nothing is real"
+            collector.add(where, text, of_targets)
         elif target["path"] and is_device(Path(target["path"])):
-            collector.add(where, "keeps a backup of a block device, which has no files", hint)
+            collector.add(where, f"{what} of a block device, which has no files", of_targets)
 
 
 def _check_truncation(index: int, plan: Given, collector: Collector) -> None:
@@ -259,19 +276,16 @@ def _check_clones(index: int, clones: Sequence[Given], plan: Given, collector: C
         if event["phase"] in names[index:]:
             hint = "stage it in a phase before this one"
             collector.add(where, "are opened before their snapshot is taken", hint)
-    for instance in plan["instance"] or []:
-        if family_of(instance["backend"]) == "mail":
-            hint = "open clones of records and stores"
-            collector.add(where, "are opened, but mailboxes and queue have logs of their own", hint)
+    hints = ("open clones of records and stores", "leave them out")
+    _check_copied(where, "opens clones", hints, plan, collector)
     for place, clone in enumerate(clones):
         _check_clone((*where, place), clone, plan, collector)
     for target in plan["target"] or []:
-        if target["modelled"] is not None:
-            collector.add(where, "are of a modelled array, where nothing is real", "leave them out")
-        elif target["path"] and is_device(Path(target["path"])):
-            collector.add(where, "are of a block device, which has no files", "leave them out")
-        elif target["path"] and not any(
-            _inside(target["path"], clone["of"]) for clone in clones if clone["of"]
+        has_files = target["modelled"] is None and not is_device(Path(target["path"] or "."))
+        if (
+            has_files
+            and target["path"]
+            and not any(_inside(target["path"], clone["of"]) for clone in clones if clone["of"])
         ):
             hint = f'name the mount point that holds it: {{ of = "{target["path"]}", at = "..." }}'
             collector.add(where, f"hold no clone of target {target['name']}", hint)
@@ -294,7 +308,7 @@ def _check_clone(
 
 
 def _inside(path: str, folder: str) -> bool:
-    inner, outer = (Path(item).expanduser().absolute().resolve() for item in (path, folder))
+    inner, outer = (Path(whole_path(item)).resolve() for item in (path, folder))
     return inner.is_relative_to(outer)
 
 
@@ -345,10 +359,6 @@ def _of_kinds(kinds: Sequence[str], durations: Mapping[str, float]) -> list[Give
     ]
 
 
-def _whole_path(path: str) -> str:
-    return str(Path(path).expanduser().absolute())
-
-
 def _action(kind: str, given: Given, kept: str) -> phase_actions.PhaseAction:
     def value(key: str, default: Any) -> Any:
         return default if given[key] is None else given[key]
@@ -394,7 +404,7 @@ def _action(kind: str, given: Given, kept: str) -> phase_actions.PhaseAction:
                 kind=kind,
                 read_bytes=value("read_kib", settings.BACKUP_READ_KIB) * 1024,
                 reads_in_flight=value("reads_in_flight", settings.BACKUP_READS_IN_FLIGHT),
-                to=ABSENT if given["to"] is None else _whole_path(given["to"]),
+                to=ABSENT if given["to"] is None else whole_path(given["to"]),
             )
         case "restore":
             return phase_actions.Restore(
@@ -405,7 +415,7 @@ def _action(kind: str, given: Given, kept: str) -> phase_actions.PhaseAction:
                 if given["clones"] is None
                 else [
                     phase_actions.CloneOf(
-                        of=_whole_path(clone["of"] or "/"), at=_whole_path(clone["at"] or "/")
+                        of=whole_path(clone["of"] or "/"), at=whole_path(clone["at"] or "/")
                     )
                     for clone in given["clones"]
                 ],

@@ -5,10 +5,9 @@ watch = [{ name = "postgres", port = 5432 }]
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.server_usage import WatchedServer
+from plimsoll.files.paths import whole_path
 from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
 
 #: All of them are looked at in each sample.
@@ -40,7 +39,7 @@ def completed(plan: Given, collector: Collector) -> list[WatchedServer]:
             WatchedServer(
                 name=given["name"],
                 port=ABSENT if given["port"] is None else given["port"],
-                pid_file=ABSENT if path is None else str(Path(path).expanduser().absolute()),
+                pid_file=ABSENT if path is None else whole_path(path),
             )
         )
     return found

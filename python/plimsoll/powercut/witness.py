@@ -23,6 +23,7 @@ from typing import cast
 from plimsoll.documents.powercut import LinkEnded, RunDescription
 from plimsoll.errors import PowercutError
 from plimsoll.errors.system_errors import system_reason
+from plimsoll.files.paths import sync_directory
 from plimsoll.files.sanitize import parse_json
 from plimsoll.live.metrics_server import AddressError, is_loopback, parse_address
 
@@ -92,9 +93,7 @@ class WitnessLog:
         self.size = os.fstat(self._descriptor).st_size
         if self.size == 0:
             self.note({"kind": LOG_KIND, "schema_version": 1})
-            directory = os.open(path.absolute().parent, os.O_RDONLY)
-            os.fsync(directory)
-            os.close(directory)
+            sync_directory(path.absolute().parent)
         elif not is_witness_log(path):
             os.close(self._descriptor)
             raise WitnessError(

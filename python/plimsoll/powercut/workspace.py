@@ -23,6 +23,7 @@ from plimsoll.documents.environment import DeviceFacts
 from plimsoll.documents.powercut import PowercutWork, RunDescription, Sectors
 from plimsoll.errors import PowercutError
 from plimsoll.files.folder import FolderError, read_json, replacing
+from plimsoll.files.paths import sync_directory
 from plimsoll.host.identity import identity_from, identity_of
 from plimsoll.host.probe import StorageError, describe
 
@@ -220,7 +221,7 @@ def take(wanted: PowercutWanted, description: RunDescription) -> Path:
     marker = ownership.Marker(place, ownership.IN_USE, None, identity)
     _write_durably(place / ownership.MARKER, marker.content() | {NAME: description})
     for directory in (place, wanted.directory):
-        _sync(directory)
+        sync_directory(directory)
     return place
 
 
@@ -228,7 +229,7 @@ def close(place: Path) -> None:
     """Note that the work was ended by its user and not by a power cut."""
     marker = read_json(place / ownership.MARKER)
     _write_durably(place / ownership.MARKER, marker | {"state": ownership.CLOSED})
-    _sync(place)
+    sync_directory(place)
 
 
 def find(directory: Path) -> tuple[Path, RunDescription, bool]:
@@ -340,11 +341,3 @@ def _write_durably(path: Path, value: Mapping[str, object]) -> None:
         file.write(json.dumps(value, indent=2) + "\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

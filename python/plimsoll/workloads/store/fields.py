@@ -24,6 +24,7 @@ from typing import Literal
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.document import ABSENT
+from plimsoll.files.paths import whole_path
 from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
 from plimsoll.workloads.records import DATABASE_KEYS
 from plimsoll.workloads.stages import STAGE_KEYS, stages_of
@@ -260,7 +261,7 @@ def _rows_of(given: Given, source: str | None) -> Literal["seed", "dvd_store", "
 
 def _server(address: Address, given: Given) -> spec.ServerSpec:
     def named(key: str) -> str | None:
-        return None if given[key] is None else str(Path(given[key]).expanduser().absolute())
+        return None if given[key] is None else whole_path(given[key])
 
     return spec.ServerSpec(
         host=address.host,
