@@ -146,7 +146,7 @@ pub struct KeptLog {
 }
 
 /// The copies of an instance, restored.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RestoreResult {
     /// Position of the instance.
     pub instance: u32,
@@ -176,14 +176,8 @@ impl RestoreResult {
     pub(crate) fn not_opened(instance: usize, why: String) -> RestoreResult {
         RestoreResult {
             instance: instance as u32,
-            logs_count: 0,
-            rolled_back: 0,
-            recovery_seconds: 0.0,
-            seconds: 0.0,
-            databases: Vec::new(),
-            audit: None,
             not_opened: Some(why),
-            log_left_from: None,
+            ..RestoreResult::default()
         }
     }
 

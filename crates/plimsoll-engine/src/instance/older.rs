@@ -54,9 +54,7 @@ pub(super) async fn check_clean_not_older(
     signature: Signature,
     databases: &[Rc<Database>],
 ) -> Result<()> {
-    let is_clean = |database: &&Rc<Database>| !database.header().needs_recovery();
-    let clean: Vec<Rc<Database>> = databases.iter().filter(is_clean).cloned().collect();
-    look_through(reader, generations, None, signature, &clean).await
+    look_through(reader, generations, None, signature, databases).await
 }
 
 async fn look_through(
@@ -66,8 +64,11 @@ async fn look_through(
     signature: Signature,
     databases: &[Rc<Database>],
 ) -> Result<()> {
-    let of_this_log = |database: &&Rc<Database>| database.header().log_signature == signature;
-    let databases: Vec<&Rc<Database>> = databases.iter().filter(of_this_log).collect();
+    let was_shut_down = |database: &&Rc<Database>| {
+        let header = database.header();
+        !header.needs_recovery() && header.log_signature == signature
+    };
+    let databases: Vec<&Rc<Database>> = databases.iter().filter(was_shut_down).collect();
     let shut_down_in = |database: &&Rc<Database>| database.header().detach_position.generation;
     let Some(oldest) = databases.iter().map(shut_down_in).min() else { return Ok(()) };
     let there = generations.iter().map(|file| file.generation).collect();
