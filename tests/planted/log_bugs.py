@@ -63,11 +63,19 @@ BUGS = (
     ),
     Bug(
         "log is deleted by every number that a file may have had",
-        "log/writer.rs",
-        "self.oldest_generation = next.max(gone + 1);",
-        "self.oldest_generation = if PLANTED { gone + 1 } else { next.max(gone + 1) };",
+        "log/kept.rs",
+        "self.oldest = next.max(gone + 1);",
+        "self.oldest = if PLANTED { gone + 1 } else { next.max(gone + 1) };",
         "logs",
         "log_stream::numbers_that_have_no_file_are_not_deleted_one_by_one",
+    ),
+    Bug(
+        "log whose deletion failed is forgotten",
+        "log/kept.rs",
+        "        self.being_deleted.insert(gone);",
+        "        if !PLANTED { self.being_deleted.insert(gone); }",
+        "lives",
+        "jobs::copies::log_that_could_not_be_deleted_is_deleted_by_the_next_truncation",
     ),
     Bug(
         "the numbers of generations never end",

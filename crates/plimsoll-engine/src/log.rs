@@ -12,6 +12,7 @@ mod generation_file;
 pub mod header;
 pub mod history;
 pub mod holds;
+mod kept;
 pub mod names;
 pub mod reader;
 pub mod record;

@@ -27,6 +27,7 @@ use super::attached::Attached;
 use super::framing::Framing;
 use super::generation_file::{format_generation, write_header};
 use super::header::GenerationHeader;
+use super::kept::KeptGenerations;
 use super::names::LogNames;
 use super::reader::LogReader;
 use super::record::LogRecord;
@@ -91,10 +92,7 @@ struct State {
     flush: u32,
     prepared: Option<File>,
     formatting: bool,
-    oldest_generation: u32,
-    /// What was found of the stream and is older than this life: not every number has a file.
-    found: VecDeque<u32>,
-    first_generation: u32,
+    kept: KeptGenerations,
     /// What is attached behind everything appended.
     attached: Attached,
 }
@@ -108,20 +106,10 @@ impl State {
         self.buffers.back_mut().expect("there is always a generation to append to")
     }
 
-    /// The oldest is about to be deleted: the next is the one found behind it, if any is.
-    fn forget_oldest(&mut self) {
-        let gone = self.oldest_generation;
-        while self.found.front().is_some_and(|found| *found <= gone) {
-            self.found.pop_front();
-        }
-        let next = if self.found.is_empty() { self.first_generation } else { self.found[0] };
-        self.oldest_generation = next.max(gone + 1);
-    }
-
     /// Whether the numbers of generations end here, for this life.
     fn is_used_up(&self) -> bool {
         let generation = self.header.generation;
-        generation >= GENERATION_MAX && generation - self.first_generation >= GENERATIONS_TO_CLOSE
+        generation >= GENERATION_MAX && generation - self.kept.first() >= GENERATIONS_TO_CLOSE
     }
 
     fn add_generation(&mut self) {
@@ -200,9 +188,7 @@ impl Log {
             durable: Lsn::new(generation, 0),
             prepared: None,
             formatting: false,
-            oldest_generation: found.front().copied().unwrap_or(generation).min(generation),
-            found,
-            first_generation: generation,
+            kept: KeptGenerations::new(found, generation),
         };
         let log = Rc::new(Log {
             files,
@@ -271,7 +257,7 @@ impl Log {
 
     /// The oldest generation on disk that is not being deleted.
     pub fn oldest_generation(&self) -> u32 {
-        self.state.borrow().oldest_generation
+        self.state.borrow().kept.oldest()
     }
 
     /// Appended and not yet durable.
@@ -400,18 +386,13 @@ impl Log {
         result
     }
 
-    /// Deletes closed generations before `keep_from`, which is asked for each: somebody may come to
+    /// Deletes closed generations before `keep_from`, which is asked for each: a holder may come to
     /// need one meanwhile. `one_by_one` makes each deletion durable before the next: then a power
-    /// cut brings none back behind one that stays gone.
+    /// cut brings none back behind one that stays gone. The next call begins with a deletion that
+    /// failed or was dropped.
     pub async fn delete_before(&self, keep_from: impl Fn() -> u32, one_by_one: bool) -> Result<()> {
         let metadata = Context { purpose: Purpose::Metadata, ..self.context };
-        loop {
-            let generation = self.state.borrow().oldest_generation;
-            if generation >= keep_from() || generation >= self.durable().generation {
-                return Ok(());
-            }
-            // From now on nobody can hold it any more.
-            self.state.borrow_mut().forget_oldest();
+        while let Some(generation) = self.next_to_delete(&keep_from) {
             match self.files.delete(&self.names.closed(generation), metadata).await {
                 Ok(()) => {}
                 Err(error) if error.kind == DiskErrorKind::NotFound => {}
@@ -420,7 +401,23 @@ impl Log {
             if one_by_one {
                 self.files.sync_directory(self.names.directory(), metadata).await?;
             }
+            self.state.borrow_mut().kept.end_deletion(generation);
         }
+        Ok(())
+    }
+
+    /// The next generation to delete, which no one can hold any more from now on.
+    fn next_to_delete(&self, keep_from: impl Fn() -> u32) -> Option<u32> {
+        let half_deleted = self.state.borrow().kept.half_deleted();
+        if half_deleted.is_some() {
+            return half_deleted;
+        }
+        let generation = self.oldest_generation();
+        if generation >= keep_from() || generation >= self.durable().generation {
+            return None;
+        }
+        self.state.borrow_mut().kept.begin_deletion();
+        Some(generation)
     }
 
     async fn write_until_closed(self: Rc<Self>) {

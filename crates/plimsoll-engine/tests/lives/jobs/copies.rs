@@ -357,3 +357,35 @@ fn log_that_a_kept_backup_makes_superfluous_goes_and_no_other() {
         assert!(matches!(after, Err(EngineError::Closing)), "{after:?}");
     });
 }
+
+/// Why it matters: a file that could not be deleted, and that no later truncation tries again,
+/// fills the volume until the process ends.
+#[test]
+fn log_that_could_not_be_deleted_is_deleted_by_the_next_truncation() {
+    let setup = Setup { circular: false, ..two_databases() };
+    let disk = disk_for_copies(4, &setup, MemoryOptions::default());
+    let failing = disk.clone();
+    live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup)).await;
+        let log = &instance.store().log;
+        for _ in 0..6 {
+            log.make_durable(log.begin_generation().end).await.unwrap();
+        }
+        handle.sleep(2 * NANOS_PER_SECOND).await;
+        instance.checkpoint().await.unwrap();
+        let oldest = log.oldest_generation();
+        let closed = LogNames::new(LOG, "E00").closed(oldest);
+        // The deletion fails, or it is done and could not be made durable.
+        for kind in [OperationKind::Delete, OperationKind::SyncDirectory] {
+            let fail = Effect::Fail(DiskErrorKind::Medium);
+            failing.inject(FaultRule::new(fail).with_kind(kind).nth(1));
+            let failed = instance.truncate_log(oldest + 1).await;
+            assert!(matches!(failed, Err(EngineError::Disk(_))), "{kind:?}: {failed:?}");
+            let held = instance.hold_log_durably("late", oldest).await;
+            assert!(matches!(held, Err(EngineError::LogMissing { .. })), "{kind:?}: {held:?}");
+        }
+        assert_eq!(instance.truncate_log(oldest + 1).await.unwrap(), oldest + 1);
+        assert!(failing.bytes(&closed).is_none(), "generation {oldest} is deleted");
+        instance.close().await.unwrap();
+    });
+}
