@@ -161,4 +161,12 @@ BUGS = (
         "verify",
         "left_over::a_gap_in_log_that_is_kept_or_is_needed_is_damage",
     ),
+    Bug(
+        "old log of an archive tells that newer log is missing",
+        "verify/needed.rs",
+        "Some(_) if !stream.is_at_home",
+        "Some(_) if !PLANTED && !stream.is_at_home",
+        "verify",
+        "needed::log_from_before_what_is_needed_does_not_say_that_the_rest_is_missing",
+    ),
 )

@@ -2,7 +2,8 @@
 //!
 //! The headers say which generations recovery needs, and up to which there were commits. Log of
 //! their stream may be named, or lie unnamed beside what is named. Where some of it is there, what
-//! is not there is lost. Where none of it is, it may be in another place: nobody can tell.
+//! is not there is lost. Where none of it is, it may be in another place: no one can tell. Log from
+//! before what is needed, as of an archive, says as little of where the rest lies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -91,6 +92,8 @@ pub(super) struct Stream {
     named: BTreeSet<u32>,
     /// Where files of the stream lie.
     directories: BTreeSet<PathBuf>,
+    /// Whether its current log or its checkpoint was named, which lie where all of its log lies.
+    is_at_home: bool,
 }
 
 /// What the files that were named say of streams, by signature.
@@ -103,6 +106,8 @@ impl Streams {
         let stream = self.0.entry(signature.to_bytes()).or_default();
         stream.named.extend(generation);
         stream.directories.insert(directory_of(path));
+        let names = LogNames::of_generation(path);
+        stream.is_at_home |= names.is_none_or(|names| names.current() == path);
     }
 }
 
@@ -118,6 +123,8 @@ enum Found {
     All,
     /// Nothing of its stream.
     Nothing,
+    /// Only what is older than all it needs.
+    OnlyOlder,
     /// Its stream, without this generation.
     Lacks(u32),
 }
@@ -167,6 +174,9 @@ async fn look(
     match needed.first_missing(&there) {
         None => Found::All,
         Some(_) if there.is_empty() && stream.directories.is_empty() => Found::Nothing,
+        Some(_) if !stream.is_at_home && there.range(needed.first..).next().is_none() => {
+            Found::OnlyOlder
+        }
         Some(missing) => Found::Lacks(missing),
     }
 }
@@ -199,6 +209,7 @@ fn note(file: &mut FileReport, needed: NeededLog, found: Found) {
         Found::AllNamed | Found::Lacks(_) => "",
         Found::All => ", and not all of its log was named",
         Found::Nothing => ", and none of its log was named or lies beside it",
+        Found::OnlyOlder => ", and only log from before that was found",
     };
     file.remarks.push(format!(
         "not shut down cleanly: {which} needed to recover it{where_it_is}; not compared with a \

@@ -115,6 +115,31 @@ fn a_database_whose_log_is_all_there_is_sound_and_its_state_is_said() {
     }
 }
 
+/// Why it matters: one old generation, from an archive, says nothing of where the log lies that the
+/// database needs now.
+#[test]
+fn log_from_before_what_is_needed_does_not_say_that_the_rest_is_missing() {
+    let disk = busy_disk(setup(true, 2), None);
+    // The same history, of which the other disk kept the beginning.
+    let long_ago = busy_disk(setup(true, 100), None);
+    let (oldest, _) = needs(&long_ago);
+    let (first, last) = needs(&disk);
+    assert!(oldest < first && first < last, "{oldest}; {first} to {last}");
+    let alone = copy_of(&disk, |path| path == database_path(1));
+    let archive = LogNames::new("/archive", "E00");
+    alone.create_directory("/archive");
+    alone.load(archive.closed(oldest), &long_ago.bytes(names().closed(oldest)).unwrap());
+    let report = said_of(&alone, all);
+    assert_eq!(report.verdict, FileVerdict::Sound, "{:?}", report.reasons);
+    let said = report.remarks.join("; ");
+    assert!(said.contains(&format!("{first} to {last}")), "{said}");
+    assert!(said.contains("only log from before that was found"), "{said}");
+    // Next to one that is needed the others are missed.
+    alone.load(archive.closed(last - 1), &disk.bytes(names().closed(last - 1)).unwrap());
+    let report = said_of(&alone, all);
+    assert_eq!(report.verdict, FileVerdict::Damaged, "{:?}", report.remarks);
+}
+
 /// Windows may keep the log of a database anywhere.
 #[test]
 fn databases_of_windows_that_need_their_log_are_not_accused() {
