@@ -71,7 +71,9 @@ impl Instance {
         task.await
     }
 
-    /// Releases trees that nobody has any more, those left out whose own pages are damaged.
+    /// Releases trees that no one has any more, those given up whose own pages are damaged. The log
+    /// does not tell that one was given up: each recovery of the log that dooms it tries again, and
+    /// gives it up again, until the checkpoint has passed that log.
     pub(crate) async fn release_pending(&self) -> Result<()> {
         let store = self.store();
         loop {

@@ -43,6 +43,15 @@ fn a_damaged_tree_that_was_dropped_does_not_keep_the_database_shut() {
                 instance.close().await.unwrap();
             }
         });
+        // Each recovery tries the release again, and each is killed once it is open.
+        for life in 0..2 {
+            live(&disk, move |files, handle| async move {
+                let opened = open(&files, &handle, &setup(), life).await;
+                let (instance, _) = opened.unwrap_or_else(|error| panic!("life {life}: {error}"));
+                let transaction = instance.begin();
+                transaction.commit(Commit::Durable).await.unwrap();
+            });
+        }
         for life in 0..2 {
             live(&disk, move |files, handle| async move {
                 let opened = open(&files, &handle, &setup(), life).await;
