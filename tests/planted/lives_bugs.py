@@ -473,4 +473,12 @@ BUGS = (
         "rows",
         "values::text_of_a_key_that_holds_a_zero_byte_is_refused_and_what_has_it_can_be_changed",
     ),
+    Bug(
+        "a close that waits is not told that its instance was abandoned",
+        "phase.rs",
+        "        self.ended.notify_all();\n        is_new",
+        "        if !PLANTED { self.ended.notify_all(); }\n        is_new",
+        "lives",
+        "closing::a_close_that_waits_for_too_long_can_be_given_up",
+    ),
 )

@@ -189,6 +189,11 @@ impl Instance {
         Transaction::begin(&self.store)
     }
 
+    /// How many transactions are open, and other operations under way, that a close waits for.
+    pub fn active_count(&self) -> usize {
+        self.store.life.active_count()
+    }
+
     /// A database by number.
     pub fn database(&self, number: u8) -> Result<Rc<Database>> {
         self.store.database(number)
@@ -346,12 +351,14 @@ impl Instance {
     /// and synced, headers say clean. It goes on to the end when nobody waits for it any longer.
     ///
     /// It waits for every transaction that was begun, however long that stays open; these go on and
-    /// may commit. Who holds one and waits for the close waits for ever: commit or drop it first,
-    /// or [`Instance::abandon`] the instance and let the next opening recover.
+    /// may commit. [`Instance::active_count`] says for how many it still waits. Who holds one and
+    /// waits for the close waits for ever: commit or drop it first. To stop by a deadline, spawn
+    /// the close, and [`Instance::abandon`] the instance once that takes too long: the next opening
+    /// recovers.
     ///
     /// # Errors
     /// When anything cannot be written: the databases are then left to be recovered.
-    /// [`EngineError::Closing`] if it was closed before.
+    /// [`EngineError::Closing`] if it was closed before, or abandoned while it waited.
     pub async fn close(self: Rc<Self>) -> Result<()> {
         if !self.store.life.go_on_to(Phase::Closing) {
             return Err(EngineError::Closing);
@@ -361,7 +368,15 @@ impl Instance {
     }
 
     async fn close_alone(&self) -> Result<()> {
-        let result = self.close_cleanly().await;
+        let idle = self.until_idle().await;
+        if self.store.life.has_come_to(Phase::Sealed) {
+            // It was abandoned meanwhile, and that closes the files.
+            return Err(EngineError::Closing);
+        }
+        let result = match idle {
+            Ok(()) => self.close_cleanly().await,
+            failed => failed,
+        };
         self.stop_tasks().await;
         self.store.life.go_on_to(Phase::Sealed);
         let closed = self.store.log.close().await;
@@ -394,12 +409,19 @@ impl Instance {
         closed
     }
 
-    async fn close_cleanly(&self) -> Result<()> {
+    /// Waits until nothing is under way, or the instance is abandoned.
+    async fn until_idle(&self) -> Result<()> {
         let store = &self.store;
         while !store.life.is_idle() {
             store.log.check()?;
+            store.life.check_open()?;
             store.life.ended().await;
         }
+        Ok(())
+    }
+
+    async fn close_cleanly(&self) -> Result<()> {
+        let store = &self.store;
         self.release_pending().await?;
         self.purge_for_closing().await?;
         self.stop_tasks().await;

@@ -45,6 +45,8 @@ impl Life {
     pub(crate) fn go_on_to(&self, phase: Phase) -> bool {
         let is_new = !self.has_come_to(phase);
         self.phase.set(self.phase.get().max(phase));
+        // A close that waits learns that the instance was abandoned.
+        self.ended.notify_all();
         is_new
     }
 
@@ -68,6 +70,11 @@ impl Life {
     pub(crate) fn end(&self) {
         self.active.set(self.active.get() - 1);
         self.ended.notify_all();
+    }
+
+    /// How much work is under way.
+    pub(crate) fn active_count(&self) -> usize {
+        self.active.get()
     }
 
     /// Whether no work is under way.

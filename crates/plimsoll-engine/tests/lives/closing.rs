@@ -223,6 +223,31 @@ fn after_an_instance_was_abandoned_its_transactions_are_refused() {
     });
 }
 
+/// Why it matters: a session that hangs must not keep a process from stopping by a deadline, nor
+/// keep its files locked.
+#[test]
+fn a_close_that_waits_for_too_long_can_be_given_up() {
+    let disk = disk_with_databases(1, &Setup::default(), MemoryOptions::default());
+    live(&disk, |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&Setup::default())).await;
+        let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
+        let transaction = instance.begin();
+        transaction.insert(tree, b"a row", b"of data").await.unwrap();
+        make_durable(&instance).await;
+        let closing = handle.spawn(instance.clone().close());
+        handle.sleep(NANOS_PER_SECOND).await;
+        assert_eq!(instance.active_count(), 1);
+        instance.clone().abandon().await.unwrap();
+        let closed = ends(&handle, closing).await.expect("the close that was given up ends");
+        assert_refused(closed);
+        let next = open_with(&files, &handle, options(&Setup::default())).await;
+        assert_refused(transaction.commit(Commit::Durable).await);
+        assert_eq!(instance.active_count(), 0);
+        assert!(dump(&next, tree).await.unwrap().is_empty());
+        next.close().await.unwrap();
+    });
+}
+
 #[test]
 fn log_that_nobody_writes_any_more_is_waited_for_by_nobody() {
     let disk = disk_with_databases(1, &Setup::default(), MemoryOptions::default());
