@@ -481,4 +481,12 @@ BUGS = (
         "lives",
         "closing::a_close_that_waits_for_too_long_can_be_given_up",
     ),
+    Bug(
+        "a checkpoint does not wait for one under way",
+        "instance.rs",
+        "            let ended = self.checkpointed.notified();",
+        "            if PLANTED { return self.store.log.check(); }\n            let ended = self.checkpointed.notified();",
+        "lives",
+        "closing::a_checkpoint_that_is_asked_for_during_another_begins_after_that",
+    ),
 )

@@ -220,16 +220,22 @@ impl Instance {
     }
 
     /// Moves the checkpoint as far as the pages written allow: files synced first, headers and
-    /// checkpoint file after, old generations last.
+    /// checkpoint file after, old generations last. While another checkpoint is under way it waits,
+    /// and begins after that: what was written before the call counts.
     ///
     /// # Errors
     /// Any error poisons the instance: after a failed sync nobody knows what is in the files.
     pub async fn checkpoint(self: &Rc<Self>) -> Result<()> {
-        if self.store.is_stopping() {
-            return Err(EngineError::Closing);
-        }
-        if self.checkpointing.replace(true) {
-            return self.store.log.check();
+        loop {
+            if self.store.is_stopping() {
+                return Err(EngineError::Closing);
+            }
+            if !self.checkpointing.replace(true) {
+                break;
+            }
+            let ended = self.checkpointed.notified();
+            ended.await;
+            self.store.log.check()?;
         }
         // A task of its own: a caller that stops waiting must not leave a header half written.
         let this = self.clone();

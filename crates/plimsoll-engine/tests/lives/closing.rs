@@ -6,9 +6,13 @@ use std::rc::Rc;
 
 use plimsoll_engine::deep::{DeepOptions, Finding, verify_deep};
 use plimsoll_engine::error::EngineError;
+use plimsoll_engine::instance::InstanceOptions;
 use plimsoll_engine::log::record::LogRecord;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_io::{Handle, MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Random, either};
+use plimsoll_io::{
+    Effect, FaultRule, Handle, MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND,
+    OperationKind, Random, either,
+};
 
 use crate::life::*;
 use crate::support::*;
@@ -245,6 +249,36 @@ fn a_close_that_waits_for_too_long_can_be_given_up() {
         assert_eq!(instance.active_count(), 0);
         assert!(dump(&next, tree).await.unwrap().is_empty());
         next.close().await.unwrap();
+    });
+}
+
+/// Why it matters: whoever asks for a checkpoint counts on what was written before being behind it.
+#[test]
+fn a_checkpoint_that_is_asked_for_during_another_begins_after_that() {
+    let disk = disk_with_databases(1, &Setup::default(), MemoryOptions::default());
+    let slow = disk.clone();
+    live(&disk, move |files, handle| async move {
+        let held = InstanceOptions { hold_checkpoint: true, ..options(&Setup::default()) };
+        let instance = open_with(&files, &handle, held).await;
+        let log = instance.store().log.clone();
+        log.make_durable(log.begin_generation().end).await.unwrap();
+        let sync = FaultRule::new(Effect::Delay(NANOS_PER_SECOND));
+        slow.inject(sync.with_kind(OperationKind::SyncFile).with_path_part("edb").nth(1));
+        let asked = instance.clone();
+        let first = handle.spawn(async move { asked.checkpoint().await });
+        handle.sleep(NANOS_PER_MILLISECOND).await;
+        log.make_durable(log.begin_generation().end).await.unwrap();
+        assert!(!first.is_finished(), "it is under way");
+        let written = log.durable().generation;
+        instance.checkpoint().await.unwrap();
+        assert!(instance.store().checkpoint.get().generation >= written);
+        first.await.unwrap();
+        // Nor does one that waits hold a close up.
+        let asked = instance.clone();
+        let waiting = handle.spawn(async move { asked.checkpoint().await });
+        ends(&handle, instance.close()).await.expect("a close ends").unwrap();
+        let waited = ends(&handle, waiting).await.expect("a checkpoint ends");
+        assert!(matches!(waited, Ok(()) | Err(EngineError::Closing)), "{waited:?}");
     });
 }
 
