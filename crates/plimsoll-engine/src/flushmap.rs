@@ -40,7 +40,9 @@ pub fn flush_map_path(database: &Path) -> PathBuf {
 }
 
 /// The path of the flush map of a database that is a whole block device: in the directory of the
-/// log, because a device has no beside.
+/// log, because a device has no directory of its own. Instances that share that directory share the
+/// name, too: one is refused while another has the file open, and one that comes later finds the
+/// map of another database and begins its own.
 pub fn flush_map_path_of_device(log_directory: &Path, database: u8) -> PathBuf {
     log_directory.join(format!("device{database:03}.jfm"))
 }

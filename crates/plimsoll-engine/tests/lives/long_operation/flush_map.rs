@@ -5,8 +5,11 @@ use std::path::Path;
 use std::rc::Rc;
 
 use plimsoll_engine::Signature;
-use plimsoll_engine::flushmap::{FlushMap, MAP_PAGE_BYTES, open_flush_map, save_flush_map};
-use plimsoll_io::{Clock, Context, Files, MemoryOptions};
+use plimsoll_engine::error::EngineError;
+use plimsoll_engine::flushmap::{
+    FlushMap, MAP_PAGE_BYTES, flush_map_path_of_device, open_flush_map, save_flush_map,
+};
+use plimsoll_io::{Clock, Context, DiskError, DiskErrorKind, Files, MemoryOptions};
 
 use crate::support::*;
 
@@ -27,6 +30,27 @@ async fn opened(files: &Files, path: &Path, pages: u32) -> (plimsoll_io::File, F
     let (file, map, damaged) = opened.unwrap();
     assert_eq!(damaged, 0, "no page of {} is damaged", path.display());
     (file, map)
+}
+
+/// Why it matters: databases on block devices have their maps in the directory of the log, under
+/// names that two instances may share.
+#[test]
+fn a_map_that_is_in_use_is_refused_and_that_of_another_database_says_nothing() {
+    on_disk(|files| async move {
+        let (path, context) = (flush_map_path_of_device(Path::new(LOG), 1), Context::default());
+        let other = Signature::new(7, Default::default());
+        let (file, mut map) = opened(&files, &path, 100).await;
+        map.set(9, 2);
+        save_flush_map(&file, map.take_changed(), context).await.unwrap();
+        let refused = open_flush_map(&files, path.clone(), other, (100, false), context).await;
+        let is_locked = |error: &DiskError| error.kind == DiskErrorKind::Locked;
+        assert!(matches!(refused, Err(EngineError::Disk(error)) if is_locked(&error)));
+        file.close(context).await.unwrap();
+        let found = open_flush_map(&files, path.clone(), other, (100, false), context).await;
+        let (file, map, damaged) = found.unwrap();
+        assert_eq!((map.get(9), damaged), (0, 0), "it is of another database");
+        file.close(context).await.unwrap();
+    });
 }
 
 /// A type that lands on another map page is a type of another database page: the sound page is
