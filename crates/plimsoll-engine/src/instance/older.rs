@@ -147,7 +147,8 @@ struct Look<'a> {
     databases: Vec<&'a Rc<Database>>,
     /// Generations that there are: an old one may have been put back, too.
     there: BTreeSet<u32>,
-    /// Whose number the log says it is, once it has said so after the shutdown.
+    /// Whose number the log says it is, once it has said so after the shutdown. It stays so when
+    /// that one is shut down again: nothing changes a number until a record says whose it is next.
     named: BTreeMap<u8, &'a Rc<Database>>,
 }
 
