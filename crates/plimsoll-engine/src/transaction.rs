@@ -153,10 +153,15 @@ impl Transaction {
         self.work().rollback_to(savepoint).await
     }
 
-    /// Commits.
+    /// Commits what succeeded. An operation that failed, also for a
+    /// [`EngineError::WriteConflict`], has left nothing, and the others may be committed without
+    /// it; a caller that wants all or none rolls back.
     ///
     /// # Errors
-    /// After an error of a durable commit nobody knows whether it is on disk: the instance is
+    /// [`EngineError::BadRow`] where an operation was abandoned half-way, or a long value that was
+    /// written has no row: the transaction is then rolled back.
+    ///
+    /// After an error of a durable commit no one knows whether it is on disk: the instance is
     /// poisoned and recovery decides.
     pub async fn commit(mut self, how: Commit) -> Result<()> {
         if self.work().is_half_done() {

@@ -7,6 +7,7 @@ mod support;
 mod at_once;
 mod cache_habits;
 mod commit_meaning;
+mod conflicts;
 mod contention;
 mod cursors;
 mod histories;
