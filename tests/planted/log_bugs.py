@@ -231,6 +231,22 @@ BUGS = (
         "mixed_files::an_older_file_that_was_shut_down_is_refused_beside_newer_log_and_nothing_is_deleted",
     ),
     Bug(
+        "of more than 70 databases no generation says what was attached",
+        "log/attached.rs",
+        ".filter(|some| some.len() <= ENTRIES_MAX)",
+        ".filter(|some| some.len() <= if PLANTED { 70 } else { ENTRIES_MAX })",
+        "lives",
+        "mixed_files::of_a_hundred_databases_an_older_one_is_refused_as_of_two",
+    ),
+    Bug(
+        "the room that a long key takes is not kept free of the record",
+        "table/row_change.rs",
+        "(key_bytes + ROW_OVERHEAD_BYTES).max(600)",
+        "if PLANTED { 600 } else { (key_bytes + ROW_OVERHEAD_BYTES).max(600) }",
+        "rows",
+        "values::long_columns_lie_apart_where_a_long_key_leaves_them_no_room",
+    ),
+    Bug(
         "flushes are ordered as if their numbers never began again",
         "log/generation.rs",
         "    other.wrapping_sub(one).cast_signed()\n",

@@ -6,6 +6,9 @@ use std::rc::Rc;
 
 use crate::database::Database;
 
+/// As many as an instance has.
+pub const DATABASES_MAX: usize = 100;
+
 /// The databases of an instance by number.
 #[derive(Default)]
 pub struct Databases {

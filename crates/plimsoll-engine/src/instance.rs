@@ -24,6 +24,7 @@ use crate::cache::CacheLimits;
 use crate::cache::writeback::Writeback;
 use crate::checkpoint::write_checkpoint;
 use crate::database::Database;
+use crate::databases::DATABASES_MAX;
 use crate::error::{EngineError, Result};
 use crate::flushmap::flush_map_path;
 use crate::header::DatabaseState;
@@ -90,11 +91,10 @@ impl InstanceOptions {
 
     fn check(&self) -> Result<()> {
         let bad = |name: &'static str, why: String| Err(EngineError::BadOption { name, why });
-        if self.databases.is_empty() || self.databases.len() > 100 {
-            return bad(
-                "databases",
-                format!("an instance has 1 to 100 databases, not {}", self.databases.len()),
-            );
+        let databases = self.databases.len();
+        if databases == 0 || databases > DATABASES_MAX {
+            let why = format!("an instance has 1 to {DATABASES_MAX} databases, not {databases}");
+            return bad("databases", why);
         }
         if let Some((one, other)) = with_one_flush_map(&self.databases) {
             return bad(

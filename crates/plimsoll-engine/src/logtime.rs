@@ -153,10 +153,17 @@ pub struct Signature {
 impl Signature {
     /// Bytes on disk.
     pub const BYTES: usize = 28;
+    /// Bytes on disk before the name.
+    pub const NAMELESS_BYTES: usize = 12;
 
     /// A new signature.
     pub fn new(random: u32, created: LogTime) -> Self {
         Self { random, created, name: [0; 16] }
+    }
+
+    /// The same with an empty name: what makes it differ from others.
+    pub fn without_name(self) -> Self {
+        Self::new(self.random, self.created)
     }
 
     /// The bytes on disk.

@@ -158,7 +158,8 @@ impl<'a> Look<'a> {
         let mut databases = self.databases.iter().copied();
         databases.find(|database| {
             let header = database.header();
-            header.signature == signature && header.detach_position < at
+            header.signature.without_name() == signature.without_name()
+                && header.detach_position < at
         })
     }
 

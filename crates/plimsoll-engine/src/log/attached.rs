@@ -1,22 +1,29 @@
 //! Which databases are attached at a place of the log. Each generation says so of its beginning:
 //! the record that attached one may have been deleted since. The table lies where ESE has its own,
-//! and has entries of our form.
+//! and has entries of our form: a number, and a signature without the name, which is empty.
 
 use std::collections::BTreeMap;
 
 use super::record::LogRecord;
+use crate::databases::DATABASES_MAX;
 use crate::logtime::Signature;
 
 /// That there is a table; earlier versions left zeros there.
-const IS_THERE: u8 = 1;
-/// The table begins with that mark and a count.
+const IS_THERE: u8 = 2;
+/// As [`IS_THERE`], with whole signatures: an earlier version wrote no more than 70 of them.
+const WHOLE: u8 = 1;
+/// The table begins with such a mark and a count.
 const HEAD_BYTES: usize = 2;
-/// A number and a signature.
-const ENTRY_BYTES: usize = 1 + Signature::BYTES;
-/// As many as ESE's table has room for; of more nobody can tell.
+/// A number and the bytes of a signature before its name.
+const ENTRY_BYTES: usize = 1 + Signature::NAMELESS_BYTES;
+/// A number and a whole signature.
+const WHOLE_ENTRY_BYTES: usize = 1 + Signature::BYTES;
+/// As many as ESE's table has room for.
 const ENTRIES_MAX: usize = (2048 - HEAD_BYTES) / ENTRY_BYTES;
+const _: () = assert!(ENTRIES_MAX >= DATABASES_MAX, "each database of an instance has an entry");
 
-/// Databases by the numbers that the log knows them by, as far as that is known.
+/// Databases by the numbers that the log knows them by, as far as that is known. Their signatures
+/// have no names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attached(Option<BTreeMap<u8, Signature>>);
 
@@ -30,7 +37,7 @@ impl Attached {
     pub(super) fn note(&mut self, record: &LogRecord) {
         match record {
             LogRecord::Attach { database, signature } => {
-                self.0.get_or_insert_default().insert(*database, *signature);
+                self.0.get_or_insert_default().insert(*database, signature.without_name());
             }
             LogRecord::Detach { database } => {
                 if let Some(attached) = &mut self.0 {
@@ -57,19 +64,23 @@ impl Attached {
         let entries = table[HEAD_BYTES..].chunks_exact_mut(ENTRY_BYTES);
         for (entry, (number, signature)) in entries.zip(attached) {
             entry[0] = *number;
-            entry[1..].copy_from_slice(&signature.to_bytes());
+            entry[1..].copy_from_slice(&signature.to_bytes()[..Signature::NAMELESS_BYTES]);
         }
     }
 
     /// Reads it.
     pub(super) fn decode(table: &[u8]) -> Attached {
         let count = usize::from(table[1]);
-        if table[0] != IS_THERE || count > ENTRIES_MAX {
-            return Attached::default();
-        }
-        let entries = table[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).take(count);
+        let entry_bytes = match table[0] {
+            IS_THERE => ENTRY_BYTES,
+            WHOLE => WHOLE_ENTRY_BYTES,
+            _ => return Attached::default(),
+        };
+        let entries = table[HEAD_BYTES..].chunks_exact(entry_bytes).take(count);
         let found = entries.map(|entry| {
-            let signature = entry[1..].try_into().expect("signature bytes");
+            let mut signature = [0; Signature::BYTES];
+            signature[..Signature::NAMELESS_BYTES]
+                .copy_from_slice(&entry[1..1 + Signature::NAMELESS_BYTES]);
             (entry[0], Signature::from_bytes(signature))
         });
         Attached(Some(found.collect()))

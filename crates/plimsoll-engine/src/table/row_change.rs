@@ -9,6 +9,12 @@ use crate::error::{EngineError, Result};
 use crate::transaction::Work;
 use crate::{ColumnId, ColumnStorage, ColumnType, NewValue, StoredValue, encode_record};
 
+/// What the number of a separated value takes in a record at most.
+const SEPARATED_BYTES: usize = 12;
+/// What a page and a node take besides key and values: tag 0 and a root's space header, the node's
+/// own tag and lengths (26 bytes), the record's head and its bits of nulls (20).
+const ROW_OVERHEAD_BYTES: usize = 64;
+
 impl OpenTable {
     pub(super) fn is_long(&self, id: ColumnId) -> bool {
         let column = self.placed.table.column(id);
@@ -20,7 +26,7 @@ impl OpenTable {
     pub(super) async fn insert_row(&self, work: &Work, mut row: HeldRow) -> Result<Vec<u8>> {
         self.check_new(work, &row, |_| true).await?;
         let keys = self.keys_of(work, &row).await?;
-        self.separate(work, &mut row).await?;
+        self.separate(work, &mut row, keys.primary.len()).await?;
         let record = self.encode(&row)?;
         self.add_entry(work, 0, &keys.primary, &record).await?;
         for (index, key) in keys.entries() {
@@ -76,7 +82,8 @@ impl OpenTable {
                 release_long_value(self, work, *number).await?;
             }
         }
-        self.separate(work, &mut row).await?;
+        let new_key = keys.as_ref().map_or(key, |(_, keys)| &keys.primary);
+        self.separate(work, &mut row, new_key.len()).await?;
         let record = self.encode(&row)?;
         match keys {
             Some((old_keys, keys)) => self.move_row(work, &old_keys, &keys, &record).await,
@@ -155,8 +162,9 @@ impl OpenTable {
         Ok(held)
     }
 
-    /// Moves long columns that are too long for the record to the long-value tree.
-    async fn separate(&self, work: &Work, row: &mut HeldRow) -> Result<()> {
+    /// Moves long columns that are too long for a record at a key of `key_bytes` to the long-value
+    /// tree.
+    async fn separate(&self, work: &Work, row: &mut HeldRow, key_bytes: usize) -> Result<()> {
         let mut long: Vec<(usize, ColumnId)> = row
             .iter()
             .filter(|(column, _)| self.is_long(**column))
@@ -168,7 +176,9 @@ impl OpenTable {
             return Ok(());
         }
         long.sort_unstable_by(|left, right| right.cmp(left));
-        let record_bytes_max = self.size.bytes() - self.size.header_bytes() - 600;
+        // A row of a short key leaves some of its page free.
+        let free_bytes = (key_bytes + ROW_OVERHEAD_BYTES).max(600);
+        let record_bytes_max = self.size.bytes() - self.size.header_bytes() - free_bytes;
         let mut excess = self.record_bytes(row).saturating_sub(record_bytes_max);
         for (bytes, column) in long {
             if bytes <= self.intrinsic_bytes_max.get() && (excess == 0 || bytes < 64) {
@@ -182,7 +192,8 @@ impl OpenTable {
             let finished = writer.finish().await?;
             work.end_steps(&finished.steps);
             row.insert(column, Held::Separated(finished.number));
-            excess = excess.saturating_sub(bytes);
+            // What it took in the record, less what its number takes there.
+            excess = excess.saturating_sub((bytes + 8).saturating_sub(SEPARATED_BYTES));
         }
         Ok(())
     }
@@ -192,7 +203,7 @@ impl OpenTable {
     fn record_bytes(&self, row: &HeldRow) -> usize {
         let values = row.values().map(|held| match held {
             Held::Bytes(bytes) => bytes.len() + 8,
-            Held::Separated(_) => 12,
+            Held::Separated(_) => SEPARATED_BYTES,
         });
         let columns = &self.placed.table.columns;
         // That of a column with a default value has to say that it is null.

@@ -379,6 +379,15 @@ fn an_older_file_that_was_shut_down_is_refused_beside_one_that_is_to_be_redone()
     }
 }
 
+/// Why it matters: of more than 70 databases no generation said what was attached when it began, and
+/// what is not known passed for no reason to object.
+#[test]
+fn of_a_hundred_databases_an_older_one_is_refused_as_of_two() {
+    let setup = Setup { databases: 100, ..two_databases() };
+    let (disk, older, tree) = older_files_and_a_later_life(&setup, false);
+    refused_with(&disk, &setup, &older[..2], tree);
+}
+
 /// Why it matters: who puts back last night's file puts back its log, too, and a power cut may do
 /// so by itself: log in between is missing all the same.
 #[test]

@@ -435,3 +435,25 @@ fn a_stream_ends_with_its_numbers_and_leaves_room_to_close() {
     })
     .unwrap();
 }
+
+/// What is attached, as version 0.1 wrote it until 2026-11-27: with whole signatures.
+#[test]
+fn a_table_of_what_is_attached_with_whole_signatures_is_read() {
+    const TABLE_AT: usize = 671;
+    let signatures = [(3u8, 0x1234_5678), (200, 9)]
+        .map(|(number, random)| (number, Signature::new(random, LogTime::from_utc_ns(77_000_000_000))));
+    let mut bytes = header(Framing::Sectors512).encode();
+    let mut table = vec![1, 2];
+    for (number, signature) in signatures {
+        table.push(number);
+        table.extend(signature.to_bytes());
+    }
+    bytes[TABLE_AT..TABLE_AT + table.len()].copy_from_slice(&table);
+    let checksum = header_checksum(&bytes);
+    bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+    let read = GenerationHeader::decode(&bytes).unwrap();
+    let found: Vec<(u8, Signature)> = read.attached.known().expect("a table").collect();
+    assert_eq!(found, signatures);
+    let written = GenerationHeader::decode(&read.encode()).unwrap();
+    assert_eq!(written.attached, read.attached, "written as of today");
+}

@@ -10,7 +10,7 @@ use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::OpenTable;
 use plimsoll_engine::transaction::Commit;
-use plimsoll_engine::{Column, ColumnType, PageSize, Table, column_flags};
+use plimsoll_engine::{Column, ColumnType, NewIndex, PageSize, Table, column_flags};
 use plimsoll_io::{Clock, MemoryOptions, Random};
 
 use crate::people::*;
@@ -426,4 +426,50 @@ fn whatever_others_take_back_a_counter_holds_its_sum() {
         table.add(&above, &key, column, full - 1).await.unwrap();
         above.commit(Commit::Lazy).await.unwrap();
     });
+}
+
+/// Why it matters: the room for a key was a fixed one of 600 bytes. Rows with longer keys were
+/// refused as too large, although their long columns could lie apart.
+#[test]
+fn long_columns_lie_apart_where_a_long_key_leaves_them_no_room() {
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 1, MemoryOptions::default());
+    run_on(&clock, &disk, move |files, handle| async move {
+        let setup = Setup { cache_frames: 256, ..Setup::default() };
+        create_databases(&files, &setup).await.unwrap();
+        let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
+        let keys = ["a", "b", "c", "d"];
+        let longs = ["u", "v", "w", "x", "y", "z"];
+        let mut table = Table::builder("Files");
+        for name in keys {
+            table = table.column(Column::new(name, ColumnType::Binary));
+        }
+        for name in longs {
+            table = table.column(Column::new(name, ColumnType::LongBinary));
+        }
+        let primary = NewIndex::primary("primary", &keys).key_bytes_max(1_200);
+        let table = instance.create_table(1, table.index(primary).build().unwrap()).await.unwrap();
+        let id = |name: &str| table.column(name).unwrap();
+        let mut random = Random::from_seed(20_261_127);
+        for number in 0..400u16 {
+            let mut bytes_of = |bytes_max: u64| vec![7u8; random.below(bytes_max) as usize];
+            let mut key = keys.map(|_| bytes_of(256));
+            key[0].splice(.., number.to_be_bytes());
+            let values = longs.map(|_| bytes_of(1_024));
+            let named = keys.into_iter().chain(longs).map(id);
+            let all = key.iter().chain(&values).map(|bytes| Some(&bytes[..]));
+            let row: Vec<_> = named.zip(all).collect();
+            let transaction = instance.begin();
+            table.insert(&transaction, &row).await.unwrap();
+            let fresh = longs.map(|_| bytes_of(1_024));
+            let changes: Vec<_> =
+                longs.into_iter().map(id).zip(fresh.iter().map(|bytes| Some(&bytes[..]))).collect();
+            let key = table.key(&key.each_ref().map(|bytes| Some(&bytes[..]))).unwrap();
+            table.update(&transaction, &key, &changes).await.unwrap();
+            transaction.commit(Commit::Lazy).await.unwrap();
+        }
+        drop(table);
+        instance.close().await.unwrap();
+    })
+    .unwrap();
 }
