@@ -438,7 +438,7 @@ fn long_columns_lie_apart_where_a_long_key_leaves_them_no_room() {
         let setup = Setup { cache_frames: 256, ..Setup::default() };
         create_databases(&files, &setup).await.unwrap();
         let (instance, _) = open(&files, &handle, &setup, 1).await.unwrap();
-        let keys = ["a", "b", "c", "d"];
+        let keys = ["a", "b", "c"];
         let longs = ["u", "v", "w", "x", "y", "z"];
         let mut table = Table::builder("Files");
         for name in keys {
@@ -447,7 +447,7 @@ fn long_columns_lie_apart_where_a_long_key_leaves_them_no_room() {
         for name in longs {
             table = table.column(Column::new(name, ColumnType::LongBinary));
         }
-        let primary = NewIndex::primary("primary", &keys).key_bytes_max(1_200);
+        let primary = NewIndex::primary("primary", &keys).key_bytes_max(1_000);
         let table = instance.create_table(1, table.index(primary).build().unwrap()).await.unwrap();
         let id = |name: &str| table.column(name).unwrap();
         let mut random = Random::from_seed(20_261_127);
