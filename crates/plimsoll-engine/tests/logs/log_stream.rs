@@ -440,8 +440,9 @@ fn a_stream_ends_with_its_numbers_and_leaves_room_to_close() {
 #[test]
 fn a_table_of_what_is_attached_with_whole_signatures_is_read() {
     const TABLE_AT: usize = 671;
-    let signatures = [(3u8, 0x1234_5678), (200, 9)]
-        .map(|(number, random)| (number, Signature::new(random, LogTime::from_utc_ns(77_000_000_000))));
+    let signatures = [(3u8, 0x1234_5678), (200, 9)].map(|(number, random)| {
+        (number, Signature::new(random, LogTime::from_utc_ns(77_000_000_000)))
+    });
     let mut bytes = header(Framing::Sectors512).encode();
     let mut table = vec![1, 2];
     for (number, signature) in signatures {
