@@ -20,6 +20,40 @@ BUGS = (
         "model::keys_of_many_long_beginnings_agree_with_the_model",
     ),
     Bug(
+        "a page that is made is logged with whole keys",
+        "edit/laid_node.rs",
+        "let prefix_bytes = PageMut::prefix_bytes(external, is_root, key);",
+        "let prefix_bytes = if PLANTED { 0 } else { PageMut::prefix_bytes(external, is_root, key) };",
+        "rows",
+        "wide_keys::a_page_of_long_keys_that_begin_alike_is_split_and_the_split_is_redone",
+    ),
+    Bug(
+        "redo gives a node one byte of its prefix too few",
+        "edit/laid_node.rs",
+        "Some(Self { flags: flags & !node_flags::COMPRESSED, prefix_bytes, suffix, data })",
+        "let prefix_bytes = prefix_bytes - usize::from(PLANTED && prefix_bytes > 1);\n"
+        "        Some(Self { flags: flags & !node_flags::COMPRESSED, prefix_bytes, suffix, data })",
+        "rows",
+        "wide_keys::a_page_of_long_keys_that_begin_alike_is_split_and_the_split_is_redone",
+    ),
+    Bug(
+        "undo splits a page in a record that has whole keys",
+        "btree/split.rs",
+        "Ok(LaidNode::new(flags, prefix, node.flags, &node.key(), node.data.to_vec()))",
+        "let prefix = if PLANTED { &[][..] } else { prefix };\n"
+        "        Ok(LaidNode::new(flags, prefix, node.flags, &node.key(), node.data.to_vec()))",
+        "failures",
+        "undo::what_is_taken_back_may_split_a_page_of_long_keys_that_begin_alike",
+    ),
+    Bug(
+        "pages that an older log makes cannot be read",
+        "edit.rs",
+        "format @ (kind::FORMAT_OF_WHOLE_KEYS | kind::FORMAT) => {",
+        "format @ (kind::FORMAT_OF_WHOLE_KEYS | kind::FORMAT) if !PLANTED || format == kind::FORMAT => {",
+        "lives",
+        "log_versions::pages_that_an_older_log_makes_of_whole_keys_are_recovered",
+    ),
+    Bug(
         "a page takes more nodes than it can count",
         "page/view.rs",
         "cost_bytes <= self.free_bytes() && self.tag_count() < TAGS_MAX",

@@ -12,14 +12,15 @@ use std::collections::BTreeMap;
 
 use plimsoll_io::Buffer;
 
-use crate::PageNumber;
+use crate::bounds::{image_bytes_max, row_bytes_max, structure_bytes_max};
 use crate::cache::{Cache, PageKey};
 use crate::database::Database;
 use crate::edit::Edit;
 use crate::error::{EngineError, PageDamage};
 use crate::log::record::{ImageRecord, LogRecord, PageEdits, RowRecord, StructureRecord};
-use crate::log::writer::Log;
+use crate::log::writer::{Appended, Log};
 use crate::page::{PageFault, PageMut, PageView};
+use crate::{PageNumber, PageSize};
 
 /// Why a step could not be finished.
 #[derive(Debug)]
@@ -173,6 +174,7 @@ impl<'a> Batch<'a> {
             pages,
         };
         let appended = self.log.append(&LogRecord::Structure(record));
+        self.check_length(appended, structure_bytes_max);
         for (page, mut draft) in drafts {
             PageMut::new(&mut draft.bytes, self.database.size()).set_dbtime(dbtime);
             let anew = draft.edits[0].makes_anew();
@@ -189,6 +191,16 @@ impl<'a> Batch<'a> {
             }
             self.cache.mark_dirty(&frame, appended.start, appended.end);
         }
+    }
+
+    /// That every record fits a generation is true as far as these bounds are.
+    fn check_length(&self, appended: Appended, bytes_max: fn(PageSize) -> usize) {
+        let bytes = (appended.end.offset - appended.start.offset) as usize;
+        let bytes_max = bytes_max(self.database.size());
+        debug_assert!(
+            bytes <= bytes_max,
+            "a record of {bytes} bytes, and {bytes_max} were expected"
+        );
     }
 
     fn page_buffer(&self, bytes: &[u8]) -> Buffer {
@@ -216,6 +228,7 @@ impl<'a> Batch<'a> {
         };
         let record = ImageRecord { database: self.database.number(), page, front, back };
         let appended = self.log.append(&LogRecord::Image(record));
+        self.check_length(appended, image_bytes_max);
         frame.set_imaged(true);
         self.cache.mark_dirty(&frame, appended.start, appended.end);
     }
@@ -231,6 +244,7 @@ impl<'a> Batch<'a> {
         let (line, dbtime) = (usize::from(record.line), record.dbtime);
         let record = LogRecord::Row(record);
         let appended = self.log.append(&record);
+        self.check_length(appended, row_bytes_max);
         let LogRecord::Row(record) = record else { unreachable!("it was made a row record above") };
         {
             let mut bytes = frame.bytes_mut(self.database);

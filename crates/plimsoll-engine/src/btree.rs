@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 
 use crate::PageNumber;
 use crate::batch::{Batch, Step};
+use crate::bounds::DEPTH_MAX;
 use crate::error::PageDamage;
 use crate::page::{PageView, page_flags};
 
@@ -42,10 +43,6 @@ pub struct Path {
     /// The leaf.
     pub leaf: PageNumber,
 }
-
-/// No sound tree is deeper: 16 levels of fan-out 2 already hold 65,536 pages and real fan-outs are
-/// in the hundreds.
-const DEPTH_MAX: usize = 24;
 
 /// Walks from the root to a leaf; `choose` picks the line of each branch page.
 fn walk(

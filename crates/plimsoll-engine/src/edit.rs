@@ -1,6 +1,10 @@
 //! What can be done to one page. The log records these, redo repeats them, and the running engine
 //! applies the very same code.
 
+mod laid_node;
+
+pub use laid_node::LaidNode;
+
 use crate::PageNumber;
 use crate::log::wire::{PutWire, TakeWire};
 use crate::page::{PageMut, TAGS_MAX, node_flags};
@@ -31,8 +35,8 @@ pub enum Edit {
         next: PageNumber,
         /// External header.
         external: Vec<u8>,
-        /// All nodes in key order.
-        nodes: Vec<NewNode>,
+        /// All nodes in key order, as a page with these flags and this header keeps them.
+        nodes: Vec<LaidNode>,
     },
     /// Insert a node before a line.
     Insert {
@@ -96,7 +100,7 @@ impl Edit {
                 page.format(number, *object, *flags, external);
                 page.set_siblings(*previous, *next);
                 for (line, node) in nodes.iter().enumerate() {
-                    page.insert(line, node.flags, &node.key, &node.data);
+                    page.insert(line, node.flags(), &node.key(external), node.data());
                 }
             }
             Edit::Insert { line, node } => {
@@ -120,7 +124,7 @@ impl Edit {
     pub fn encode(&self, wire: &mut Vec<u8>) {
         match self {
             Edit::Format { object, flags, previous, next, external, nodes } => {
-                wire.push(1);
+                wire.push(kind::FORMAT);
                 for number in [*object, *flags, *previous, *next] {
                     wire.put_number(u64::from(number));
                 }
@@ -171,7 +175,7 @@ impl Edit {
     /// Reads the wire form.
     pub fn decode(wire: &mut TakeWire<'_>) -> Option<Self> {
         Some(match wire.byte()? {
-            1 => {
+            format @ (kind::FORMAT_OF_WHOLE_KEYS | kind::FORMAT) => {
                 let [object, flags, previous, next] = [
                     wire.number_u32()?,
                     wire.number_u32()?,
@@ -180,8 +184,11 @@ impl Edit {
                 ];
                 let external = wire.bytes()?.to_vec();
                 let count = wire.size().filter(|count| *count < TAGS_MAX)?;
-                let nodes =
-                    (0..count).map(|_| NewNode::decode(wire)).collect::<Option<Vec<_>>>()?;
+                let decode = |_| match format {
+                    kind::FORMAT => LaidNode::decode(wire, &external),
+                    _ => NewNode::decode(wire).map(|node| node.laid(flags, &external)),
+                };
+                let nodes = (0..count).map(decode).collect::<Option<Vec<_>>>()?;
                 Edit::Format { object, flags, previous, next, external, nodes }
             }
             2 => Edit::Insert { line: line(wire)?, node: NewNode::decode(wire)? },
@@ -206,7 +213,21 @@ pub(crate) fn line(wire: &mut TakeWire<'_>) -> Option<u16> {
     wire.number()?.try_into().ok()
 }
 
+/// Kinds of edits on the wire that have another form than they had.
+mod kind {
+    /// How versions of the log before 4 have it: with the whole key of each node. Those of one page
+    /// can be longer than a generation.
+    pub const FORMAT_OF_WHOLE_KEYS: u8 = 1;
+    /// Nodes as they lie on the page.
+    pub const FORMAT: u8 = 10;
+}
+
 impl NewNode {
+    /// The node as a page with these flags and this external header keeps it.
+    pub fn laid(self, of_page: u32, external: &[u8]) -> LaidNode {
+        LaidNode::new(of_page, external, self.flags, &self.key, self.data)
+    }
+
     fn encode(&self, wire: &mut Vec<u8>) {
         wire.push(self.flags);
         wire.put_bytes(&self.key);

@@ -161,6 +161,7 @@ pub mod store;
 pub mod whole_pages;
 
 mod batch;
+mod bounds;
 mod checksum;
 mod collation;
 mod databases;

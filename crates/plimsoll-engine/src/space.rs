@@ -439,25 +439,14 @@ fn format_extent_tree(
     extents: &[Extent],
 ) -> Step<()> {
     note_available(batch, root, 0, u32::MAX);
-    let nodes = extents
-        .iter()
-        .map(|extent| NewNode {
-            flags: 0,
-            key: extent.last.to_be_bytes().to_vec(),
-            data: extent.pages.to_le_bytes().to_vec(),
-        })
-        .collect();
-    batch.edit(
-        root,
-        Edit::Format {
-            object,
-            flags: page_flags::ROOT | page_flags::LEAF | page_flags::SPACE | kind,
-            previous: 0,
-            next: 0,
-            external: vec![0; SPACE_HEADER_BYTES],
-            nodes,
-        },
-    )
+    let flags = page_flags::ROOT | page_flags::LEAF | page_flags::SPACE | kind;
+    let external = vec![0; SPACE_HEADER_BYTES];
+    let node = |extent: &Extent| {
+        let (key, data) = (extent.last.to_be_bytes().to_vec(), extent.pages.to_le_bytes().to_vec());
+        NewNode { flags: 0, key, data }.laid(flags, &external)
+    };
+    let nodes = extents.iter().map(node).collect();
+    batch.edit(root, Edit::Format { object, flags, previous: 0, next: 0, external, nodes })
 }
 
 /// Makes a new tree with `pages` pages out of the space of `parent`: its root, its two extent

@@ -8,11 +8,9 @@
 use super::{DEPTH_MAX, Path, Tree};
 use crate::PageNumber;
 use crate::batch::{Batch, Step, Stop};
-use crate::edit::{Edit, NewNode};
+use crate::edit::{Edit, LaidNode, NewNode};
 use crate::error::EngineError;
-use crate::page::{
-    PageFault, PageMut, PageView, SPACE_HEADER_BYTES, TAG_BYTES, node_flags, page_flags,
-};
+use crate::page::{PageFault, PageMut, PageView, SPACE_HEADER_BYTES, TAG_BYTES, page_flags};
 
 /// The node that needs room.
 #[derive(Clone, Copy, Debug)]
@@ -81,23 +79,17 @@ pub fn refit_prefix(
     leaf: PageNumber,
     key: &[u8],
 ) -> Step<bool> {
-    let (prefix, flags, previous, next, nodes) = batch.with(leaf, |view| {
-        let nodes = nodes_from(&view, 0)?;
-        Ok((view.external()?.to_vec(), view.flags(), view.previous(), view.next(), nodes))
+    let (prefix, flags, previous, next) = batch.with(leaf, |view| {
+        Ok((view.external()?.to_vec(), view.flags(), view.previous(), view.next()))
     })?;
     if leaf == tree.root || prefix == key {
         return Ok(false);
     }
+    let flags = flags & (page_flags::LEAF | page_flags::TREE_KIND);
+    let nodes = batch.with(leaf, |view| nodes_from(&view, 0, flags, key))?;
     batch.edit(
         leaf,
-        Edit::Format {
-            object: tree.object,
-            flags: flags & (page_flags::LEAF | page_flags::TREE_KIND),
-            previous,
-            next,
-            external: key.to_vec(),
-            nodes,
-        },
+        Edit::Format { object: tree.object, flags, previous, next, external: key.to_vec(), nodes },
     )?;
     Ok(true)
 }
@@ -222,14 +214,16 @@ fn plan_branch_split(batch: &Batch<'_>, branch: PageNumber) -> Step<SplitPlan> {
     })
 }
 
-fn nodes_from(view: &PageView<'_>, line: usize) -> Result<Vec<NewNode>, PageFault> {
+/// The nodes of a page from a line on, as a page with these flags and this prefix keeps them.
+fn nodes_from(
+    view: &PageView<'_>,
+    line: usize,
+    flags: u32,
+    prefix: &[u8],
+) -> Result<Vec<LaidNode>, PageFault> {
     let node_of = |line| {
         let node = view.node(line)?;
-        Ok(NewNode {
-            flags: node.flags & !node_flags::COMPRESSED,
-            key: node.key(),
-            data: node.data.to_vec(),
-        })
+        Ok(LaidNode::new(flags, prefix, node.flags, &node.key(), node.data.to_vec()))
     };
     (line..view.lines()).map(node_of).collect()
 }
@@ -242,21 +236,16 @@ fn split(
     plan: &SplitPlan,
     new_page: PageNumber,
 ) -> Step<()> {
-    let (flags, previous, next, moved, is_leaf) = batch.with(page, |view| {
-        Ok((
-            view.flags(),
-            view.previous(),
-            view.next(),
-            nodes_from(&view, plan.line)?,
-            view.is_leaf(),
-        ))
-    })?;
+    let (flags, previous, next, is_leaf) = batch
+        .with(page, |view| Ok((view.flags(), view.previous(), view.next(), view.is_leaf())))?;
+    let flags = flags & (page_flags::LEAF | page_flags::PARENT_OF_LEAF | page_flags::TREE_KIND);
+    let moved = batch.with(page, |view| nodes_from(&view, plan.line, flags, &plan.prefix))?;
     let (new_previous, new_next) = if is_leaf { (page, next) } else { (0, 0) };
     batch.edit(
         new_page,
         Edit::Format {
             object: tree.object,
-            flags: flags & (page_flags::LEAF | page_flags::PARENT_OF_LEAF | page_flags::TREE_KIND),
+            flags,
             previous: new_previous,
             next: new_next,
             external: plan.prefix.clone(),
@@ -297,21 +286,25 @@ pub(super) fn blank_last_key(batch: &mut Batch<'_>, branch: PageNumber) -> Step<
 
 /// Moves everything below the root one level down; the root keeps one entry.
 fn push_down_root(batch: &mut Batch<'_>, tree: &Tree, new_page: PageNumber) -> Step<()> {
-    let (flags, external, nodes) = batch.with(tree.root, |view| {
-        Ok((view.flags(), view.external()?.to_vec(), nodes_from(&view, 0)?))
-    })?;
-    if nodes.is_empty() {
+    let (flags, external, lines) = batch
+        .with(tree.root, |view| Ok((view.flags(), view.external()?.to_vec(), view.lines())))?;
+    if lines == 0 {
         return Err(Stop::Failed(EngineError::NodeTooLarge {
             bytes: batch.database().size().bytes(),
         }));
     }
     let level = flags & (page_flags::LEAF | page_flags::PARENT_OF_LEAF);
-    let prefix = if level & page_flags::LEAF != 0 { nodes[0].key.clone() } else { Vec::new() };
+    let prefix = match level & page_flags::LEAF {
+        0 => Vec::new(),
+        _ => batch.with(tree.root, |view| Ok(view.node(0)?.key()))?,
+    };
+    let new_flags = level | tree.kind;
+    let nodes = batch.with(tree.root, |view| nodes_from(&view, 0, new_flags, &prefix))?;
     batch.edit(
         new_page,
         Edit::Format {
             object: tree.object,
-            flags: level | tree.kind,
+            flags: new_flags,
             previous: 0,
             next: 0,
             external: prefix,
@@ -320,15 +313,16 @@ fn push_down_root(batch: &mut Batch<'_>, tree: &Tree, new_page: PageNumber) -> S
     )?;
     let root_level = if level & page_flags::LEAF != 0 { page_flags::PARENT_OF_LEAF } else { 0 };
     let entry = NewNode { flags: 0, key: Vec::new(), data: new_page.to_le_bytes().to_vec() };
+    let flags = page_flags::ROOT | root_level | tree.kind;
     batch.edit(
         tree.root,
         Edit::Format {
             object: tree.object,
-            flags: page_flags::ROOT | root_level | tree.kind,
+            flags,
             previous: 0,
             next: 0,
+            nodes: vec![entry.laid(flags, &external)],
             external,
-            nodes: vec![entry],
         },
     )
 }

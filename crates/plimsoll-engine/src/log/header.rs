@@ -16,9 +16,10 @@ use crate::logtime::{LogTime, Signature};
 /// Our log version. Real ESE logs have major version 7 or 8.
 pub const LOG_VERSION_MAJOR: u32 = 0x504C;
 const REAL_VERSIONS: std::ops::RangeInclusive<u32> = 5..=9;
-/// The version that is written: 3 has edits 8 and 9 of schema changes, 2 gave units a CRC. Every
-/// opening begins a generation, so that no generation holds records of two versions.
-const LOG_VERSION_MINOR: u32 = 3;
+/// The version that is written: 4 has edit 10, which makes a page of nodes without their prefix, 3
+/// has edits 8 and 9 of schema changes, 2 gave units a CRC. Every opening begins a generation, so
+/// that no generation holds records of two versions.
+const LOG_VERSION_MINOR: u32 = 4;
 /// The oldest version that is read. Every later one has its records among others.
 const LOG_VERSION_MINOR_OLDEST: u32 = 2;
 const FILE_TYPE_LOG: u32 = 3;

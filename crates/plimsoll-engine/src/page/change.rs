@@ -95,9 +95,14 @@ impl<'a> PageMut<'a> {
         );
     }
 
+    /// How many leading bytes of a key a page with this external header keeps only there.
+    pub fn prefix_bytes(external: &[u8], is_root: bool, key: &[u8]) -> usize {
+        if is_root { 0 } else { shared_prefix_bytes(key, external) }
+    }
+
     /// Bytes a node takes, its tag included, on a page with this external header.
     pub fn node_cost_bytes(external: &[u8], is_root: bool, key: &[u8], data: &[u8]) -> usize {
-        let prefix_bytes = if is_root { 0 } else { shared_prefix_bytes(key, external) };
+        let prefix_bytes = Self::prefix_bytes(external, is_root, key);
         let prefix_word = if prefix_bytes > 0 { 2 } else { 0 };
         TAG_BYTES + prefix_word + 2 + key.len() - prefix_bytes + data.len()
     }
@@ -170,8 +175,7 @@ impl<'a> PageMut<'a> {
         let lines = self.view().lines();
         assert!(line <= lines, "line {line} of {lines}");
         assert!(self.view().tag_count() < TAGS_MAX, "the caller checks that a node can be counted");
-        let prefix_bytes =
-            if self.view().is_root() { 0 } else { shared_prefix_bytes(key, self.external()) };
+        let prefix_bytes = Self::prefix_bytes(self.external(), self.view().is_root(), key);
         let mut flags = flags & !node_flags::COMPRESSED;
         let mut node = Vec::with_capacity(4 + key.len() + data.len());
         if prefix_bytes > 0 {

@@ -2,7 +2,7 @@
 //! together; where they do not (a write that was lost or went elsewhere, a log made by somebody
 //! else) the page is named as damaged, and nothing is done to it.
 
-use crate::edit::{Edit, NewNode, RowChange};
+use crate::edit::{Edit, LaidNode, RowChange};
 use crate::error::PageDamage;
 use crate::log::record::{PageEdits, RowRecord};
 use crate::page::{PageMut, PageView, TAG_BYTES, TAGS_MAX, page_flags};
@@ -56,12 +56,13 @@ fn edit_misfit(page: &PageView<'_>, edit: &Edit) -> Option<&'static str> {
         Edit::Format { flags, external, nodes, .. } => {
             let room_bytes = page.size().bytes() - page.size().header_bytes() - TAG_BYTES;
             let is_root = flags & page_flags::ROOT != 0;
-            let cost_bytes =
-                |node: &NewNode| PageMut::node_cost_bytes(external, is_root, &node.key, &node.data);
-            let needed_bytes = external.len() + nodes.iter().map(cost_bytes).sum::<usize>();
-            let fits = needed_bytes <= room_bytes
-                && nodes.len() < TAGS_MAX
-                && nodes.iter().all(|node| node.key.len() < KEY_BYTES_LIMIT);
+            let cost_bytes = |node: &LaidNode| {
+                PageMut::node_cost_bytes(external, is_root, &node.key(external), node.data())
+            };
+            // Whole keys are made of one node at a time, and of none that is too long.
+            let fits = nodes.len() < TAGS_MAX
+                && nodes.iter().all(|node| node.key_bytes() < KEY_BYTES_LIMIT)
+                && external.len() + nodes.iter().map(cost_bytes).sum::<usize>() <= room_bytes;
             (!fits).then_some(NO_ROOM)
         }
         Edit::Insert { line, node } => {

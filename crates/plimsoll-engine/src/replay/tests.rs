@@ -2,7 +2,7 @@
 
 use super::misfit::{edited, of_content, of_row};
 use crate::PageSize;
-use crate::edit::{Edit, NewNode, RowChange};
+use crate::edit::{Edit, LaidNode, NewNode, RowChange};
 use crate::error::PageDamage;
 use crate::log::record::{PageEdits, RowRecord};
 use crate::log::wire::TakeWire;
@@ -86,7 +86,7 @@ fn edits_that_do_not_fit_leave_the_page_alone() {
         previous: 0,
         next: 0,
         external: external.to_vec(),
-        nodes,
+        nodes: laid(nodes, external),
     };
     let set = |line, bytes| Edit::SetData { line, data: vec![1; bytes] };
     let external = |bytes| Edit::SetExternal { external: vec![b'k'; bytes] };
@@ -118,6 +118,11 @@ fn edits_that_do_not_fit_leave_the_page_alone() {
     assert_told(made(shortened).err(), "no page");
 }
 
+/// How a leaf with this prefix keeps nodes.
+fn laid(nodes: Vec<NewNode>, external: &[u8]) -> Vec<LaidNode> {
+    nodes.into_iter().map(|node| node.laid(page_flags::LEAF, external)).collect()
+}
+
 /// The count of nodes has 12 bits, and one of them stands for the prefix.
 #[test]
 fn more_nodes_than_a_page_can_count_are_no_edit() {
@@ -131,7 +136,7 @@ fn more_nodes_than_a_page_can_count_are_no_edit() {
         previous: 0,
         next: 0,
         external: Vec::new(),
-        nodes: vec![node.clone(); count],
+        nodes: laid(vec![node.clone(); count], b""),
     };
     let made = |edits: Vec<Edit>| {
         let edits = PageEdits { page: 40, dbtime_before: 1, edits };
@@ -156,4 +161,43 @@ fn an_image_of_no_page_is_damage() {
     assert_eq!(of_content(&PageView::new(&bytes, SIZE)), None);
     bytes.fill(0xFF);
     assert_told(of_content(&PageView::new(&bytes, SIZE)), "no page");
+}
+
+/// A page whose keys are `kkkkk`, `kkkkkz` and `b`, as an edit of either kind has it.
+fn wire_of_three(kind: u8, nodes: [&[u8]; 3]) -> Vec<u8> {
+    let head = [kind, 8, page_flags::LEAF as u8, 0, 0, 5];
+    [&head[..], b"kkkkk", &[3], nodes[0], nodes[1], nodes[2]].concat()
+}
+
+/// Log that older versions left has whole keys.
+#[test]
+fn a_page_that_is_made_reads_the_same_in_the_older_form_and_in_the_newer() {
+    let older = wire_of_three(1, [b"\0\x05kkkkk\x01d", b"\x02\x06kkkkkz\0", b"\0\x01b\0"]);
+    let newer = wire_of_three(10, [b"\x04\x05\0\x01d", b"\x06\x05\x01z\0", b"\0\x01b\0"]);
+    let read = |wire: &[u8]| Edit::decode(&mut TakeWire::new(wire)).expect("it is sound");
+    assert_eq!(read(&older), read(&newer));
+    let mut wire = Vec::new();
+    read(&older).encode(&mut wire);
+    assert_eq!(wire, newer);
+    let mut bytes = leaf();
+    let edits = PageEdits { page: 40, dbtime_before: 1, edits: vec![read(&newer)] };
+    bytes = edited(&PageView::new(&bytes, SIZE), &edits).unwrap();
+    let view = PageView::new(&bytes, SIZE);
+    let keys: Vec<_> = (0..3).map(|line| view.node(line).unwrap().key()).collect();
+    assert_eq!(keys, [&b"kkkkk"[..], b"kkkkkz", b"b"]);
+    assert_eq!((view.node(0).unwrap().data, view.node(1).unwrap().is_deleted()), (&b"d"[..], true));
+}
+
+/// Why it matters: a damaged record must be an error, and nothing may be made of it.
+#[test]
+fn a_node_that_asks_for_more_prefix_than_there_is_cannot_be_read() {
+    let with_prefix = |prefix: &[u8]| {
+        let asking = [&[4][..], prefix, b"\0\0"].concat();
+        let wire = wire_of_three(10, [b"\0\x01b\0", b"\0\x01c\0", &asking]);
+        Edit::decode(&mut TakeWire::new(&wire))
+    };
+    assert!(with_prefix(&[5]).is_some());
+    for beyond in [&[0][..], &[6], &[0xFF, 0x7F], &[0xFF; 9]] {
+        assert_eq!(with_prefix(beyond), None);
+    }
 }

@@ -9,17 +9,22 @@
 use std::collections::BTreeSet;
 
 // Circle: giving space back is the counterpart of taking it, in a file of its own.
-use super::{Extent, SpaceHeader, extent_at, extent_trees, header_of, insert_extent};
+use super::{
+    Extent, SpaceHeader, extent_at, extent_trees, format_extent_tree, header_of, insert_extent,
+};
 use crate::PageNumber;
 use crate::batch::{Batch, Step};
+use crate::bounds::EXTENTS_RELEASED_MAX;
 use crate::btree::{Tree, find};
 use crate::edit::Edit;
 use crate::error::PageDamage;
-use crate::page::{SPACE_HEADER_BYTES, page_flags};
+use crate::page::{PageMut, SPACE_HEADER_BYTES, TAG_BYTES, page_flags};
 use crate::store::Progress;
 
 /// Extents given back in one step.
 const EXTENTS_PER_STEP: usize = 16;
+/// So many more of those that tell what is left are given back in the last step.
+const EXTENTS_AT_LAST: usize = EXTENTS_RELEASED_MAX - EXTENTS_PER_STEP;
 
 /// What a tree owns.
 struct Owned {
@@ -42,23 +47,38 @@ pub(crate) fn release(batch: &mut Batch<'_>, root: PageNumber, object: u32) -> S
     let (owned_tree, _) = extent_trees(batch, &header, object, kind);
     let mut owned = owned_of(batch, root, &header, &owned_tree)?;
     owned.pages.insert(root);
-    let holds_page = |extent: &&Extent| {
+    let holds_page = |extent: &Extent| {
         let held = owned.pages.range(extent.first()..=extent.last);
         held.count() > 0
     };
-    let (last, first): (Vec<&Extent>, Vec<&Extent>) = owned.extents.iter().partition(holds_page);
+    let (last, first): (Vec<Extent>, Vec<Extent>) =
+        owned.extents.iter().copied().partition(holds_page);
     if first.len() > EXTENTS_PER_STEP {
         for extent in &first[..EXTENTS_PER_STEP] {
-            remove(batch, &owned_tree, **extent)?;
-            give(batch, header.parent, **extent)?;
+            remove(batch, &owned_tree, *extent)?;
+            give(batch, header.parent, *extent)?;
         }
+        return Ok(Progress::Again);
+    }
+    if last.len() > EXTENTS_AT_LAST && fit_one_page(batch, owned.extents.len()) {
+        // What is left fits the root of the tree that tells it: its other pages tell nothing more.
+        owned.extents.sort_by_key(|extent| extent.last);
+        format_extent_tree(batch, owned_tree.root, object, kind, &owned.extents)?;
         return Ok(Progress::Again);
     }
     batch.edit(root, emptied(object))?;
     for extent in first.into_iter().chain(last) {
-        give(batch, header.parent, *extent)?;
+        give(batch, header.parent, extent)?;
     }
     Ok(Progress::Done(()))
+}
+
+/// Whether the root page of an extent tree has room for so many.
+fn fit_one_page(batch: &Batch<'_>, extents: usize) -> bool {
+    let size = batch.database().size();
+    let extent_bytes = PageMut::node_cost_bytes(&[], true, &[0; 4], &[0; 4]);
+    let used_bytes = size.header_bytes() + TAG_BYTES + SPACE_HEADER_BYTES;
+    used_bytes + extents * extent_bytes <= size.bytes()
 }
 
 /// What makes a page a free one.

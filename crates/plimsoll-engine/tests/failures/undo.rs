@@ -1,6 +1,7 @@
 //! Taking back: it never fails for want of room, is never half done and committed, and is not done
 //! twice.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -331,4 +332,54 @@ fn the_largest_row_comes_back_to_a_page_made_for_another() {
             assert_eq!(rows.len(), 3);
         });
     }
+}
+
+/// A transaction makes rows shorter, others use the room and commit, and the process is killed. To
+/// give the rows their data back, recovery splits a page whose keys are longer than a generation of
+/// the log when they are written whole: it ended over that whenever the databases were opened.
+#[test]
+fn what_is_taken_back_may_split_a_page_of_long_keys_that_begin_alike() {
+    let setup = Setup { size: PageSize::KIB_32, cache_frames: 256, ..Setup::default() };
+    let clock = Rc::new(Clock::simulated());
+    let disk = new_disk(&clock, 1, MemoryOptions::default());
+    let wide = |number: u64| [&[b'k'; 1_992][..], &key(number)].concat();
+    let shrunk = 400..760;
+    let mut expected: BTreeMap<_, _> =
+        (0..900).map(|number| (wide(number * 16), vec![1; 60])).collect();
+    let (working, first) = (setup.clone(), expected.clone());
+    let between = shrunk.clone().flat_map(|number| [4, 8].map(|small| number * 16 + small));
+    expected.extend(between.clone().map(|number| (wide(number), Vec::new())));
+    let tree = run_on(&clock, &disk, move |files, handle| async move {
+        create_databases(&files, &working).await.unwrap();
+        let (instance, _) = open(&files, &handle, &working, 1).await.unwrap();
+        let tree = instance.create_tree(1, 1, 50, 0, 16).await.unwrap();
+        // In the order of keys, so that leaves are filled to their end.
+        for (key, data) in &first {
+            let transaction = instance.begin();
+            transaction.insert(tree, key, data).await.unwrap();
+            transaction.commit(Commit::Lazy).await.unwrap();
+        }
+        let unfinished = instance.begin();
+        for number in shrunk {
+            unfinished.replace(tree, &wide(number * 16), &[]).await.unwrap();
+        }
+        let filling = instance.begin();
+        for number in between {
+            filling.insert(tree, &wide(number), &[]).await.unwrap();
+        }
+        filling.commit(Commit::Durable).await.unwrap();
+        std::mem::forget(unfinished);
+        instance.abandon().await.unwrap();
+        tree
+    })
+    .unwrap();
+    disk.power_cut();
+    let disk = disk.crash_image(Loss::Everything, &mut Random::from_seed(7));
+    run_on(&disk.clock().clone(), &disk, move |files, handle| async move {
+        let (instance, report) = open(&files, &handle, &setup, 2).await.unwrap();
+        assert!(report.recovered);
+        assert!(dump(&instance, tree).await.unwrap() == expected, "not what was committed");
+        instance.close().await.unwrap();
+    })
+    .unwrap();
 }

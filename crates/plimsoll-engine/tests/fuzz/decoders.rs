@@ -210,6 +210,7 @@ fn log_records() -> Vec<Vec<u8>> {
         })
     };
     let node = NewNode { flags: 0, key: b"key".to_vec(), data: vec![5; 40] };
+    let alike = NewNode { flags: 0, key: vec![1; 20], data: vec![6; 30] };
     let edits = vec![
         Edit::Format {
             object: 8,
@@ -217,7 +218,7 @@ fn log_records() -> Vec<Vec<u8>> {
             previous: 0,
             next: 9,
             external: vec![1; 16],
-            nodes: vec![node.clone(), node.clone()],
+            nodes: vec![node.clone().laid(2, &[1; 16]), alike.laid(2, &[1; 16])],
         },
         Edit::Insert { line: 1, node },
         Edit::SetSiblings { previous: 3, next: 4 },

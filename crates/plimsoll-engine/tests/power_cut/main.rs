@@ -165,6 +165,16 @@ fn a_hundred_cuts_of_few_runs_lose_nothing_acknowledged() {
     );
 }
 
+/// See [`sizes::draw_wide_keys`].
+#[test]
+fn cuts_among_long_keys_that_begin_alike_lose_nothing_acknowledged() {
+    let mut tally = Tally::default();
+    many_moments(14, 1, &mut tally);
+    many_moments(30, 1, &mut tally);
+    tally.print();
+    assert!(tally.cuts >= 50, "only {} cuts", tally.cuts);
+}
+
 /// Why it matters: a process finds what the one before it had written and not synced, and the power
 /// takes that away from it.
 #[test]

@@ -122,6 +122,21 @@ pub fn draw_beginnings(seed: u64, kind: Kind, rows: &mut Rows) {
     }
 }
 
+/// Gives large pages to some of the small plain worlds, and keys that are mostly what all of them
+/// begin with: those of a page are as long as a generation of the log. Drawn by itself, so that
+/// everything else about a seed stays as it is.
+pub fn draw_wide_keys(seed: u64, kind: Kind, setup: &mut Setup, rows: &mut Rows) {
+    if kind == Kind::Plain && seed % 16 == 14 {
+        let mut random = Random::from_seed(seed).child("wide keys");
+        setup.size = [PageSize::KIB_16, PageSize::KIB_32][random.below(2) as usize];
+        setup.cache_frames = 16 + random.below(16);
+        rows.keys *= 4;
+        rows.bytes_max = 1 + random.below(20);
+        let bytes = setup.size.bytes() as u64;
+        rows.prefix_bytes = (bytes / 8 + random.below(bytes / 8 - 100)) as usize;
+    }
+}
+
 /// The share of worlds without page images.
 const WITHOUT_IMAGES: f64 = 0.25;
 

@@ -26,7 +26,8 @@ use plimsoll_io::{
 use crate::Tally;
 use crate::coverage::{Shape, count, name_kind_of_disk, to_be_redone, under_way};
 use crate::sizes::{
-    Rows, Scale, break_sectors, draw_beginnings, large, leave_out_images, memory_for, small,
+    Rows, Scale, break_sectors, draw_beginnings, draw_wide_keys, large, leave_out_images,
+    memory_for, small,
 };
 use crate::support::*;
 use crate::tables;
@@ -123,6 +124,7 @@ pub fn begin(seed: u64, scale: Scale) -> (World, Random) {
     };
     if scale == Scale::Small {
         draw_beginnings(seed, kind, &mut rows);
+        draw_wide_keys(seed, kind, &mut setup, &mut rows);
     }
     let mut memory = memory_for(&mut random);
     leave_out_images(seed, &mut setup, &mut memory);

@@ -30,3 +30,4 @@ mod swarm;
 mod table_steps;
 mod truncated;
 mod values;
+mod wide_keys;

@@ -105,3 +105,20 @@ fn keys_of_many_long_beginnings_agree_with_the_model() {
         check(setup, keys, seed, 4, 80);
     }
 }
+
+/// Short rows whose keys are long and begin alike: the whole keys of a page are longer than a
+/// generation of the log.
+#[test]
+fn long_keys_that_begin_alike_on_the_largest_pages_agree_with_the_model() {
+    for seed in first_seed(300)..first_seed(302) {
+        let mut random = Random::from_seed(seed).child("keys");
+        let setup = Setup { size: PageSize::KIB_32, cache_frames: 128, ..Setup::default() };
+        let keys = Keys {
+            keys: 2_000,
+            bytes_max: 1 + random.below(20),
+            prefix_bytes: 4_000 + random.below(4_000) as usize,
+            keys_per_prefix: 0,
+        };
+        check(setup, keys, seed, 4, 120);
+    }
+}
