@@ -379,8 +379,8 @@ fn an_older_file_that_was_shut_down_is_refused_beside_one_that_is_to_be_redone()
     }
 }
 
-/// Why it matters: of more than 70 databases no generation said what was attached when it began, and
-/// what is not known passed for no reason to object.
+/// Why it matters: of more than 70 databases no generation said what was attached when it began,
+/// and what is not known passed for no reason to object.
 #[test]
 fn of_a_hundred_databases_an_older_one_is_refused_as_of_two() {
     let setup = Setup { databases: 100, ..two_databases() };
