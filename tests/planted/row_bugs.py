@@ -4,6 +4,30 @@ from tests.planted.bug import Bug
 
 BUGS = (
     Bug(
+        "operations that hold every frame wait for each other",
+        "cache/writeback.rs",
+        "                self.cache.let_one_beyond();",
+        "                if !PLANTED { self.cache.let_one_beyond(); }",
+        "rows",
+        "held_frames::readers_that_hold_every_frame_come_to_their_end",
+    ),
+    Bug(
+        "who may go beyond the cache waits for a read that waits for a frame",
+        "cache.rs",
+        "Some(loading) if !claim.has_turn() =>",
+        "Some(loading) if PLANTED || !claim.has_turn() =>",
+        "rows",
+        "held_frames::readers_of_the_same_pages_hold_no_more_than_the_cache_has",
+    ),
+    Bug(
+        "who waits for another to make a database grow keeps its turn for frames",
+        "stepping.rs",
+        "        self.claim.end();",
+        "        if !PLANTED { self.claim.end(); }",
+        "rows",
+        "held_frames::writers_that_hold_every_frame_come_to_their_end",
+    ),
+    Bug(
         "a change goes beside another of its transaction",
         "transaction/steps.rs",
         "if self.under_way.get() != UnderWay::Nothing {",

@@ -354,15 +354,6 @@ BUGS = (
         "refused::a_handle_works_only_in_transactions_of_its_own_instance",
     ),
     Bug(
-        "a change waits for frames that it holds itself",
-        "stepping.rs",
-        "true => Room::Beyond,\n            false => Room::Free,",
-        "true if !PLANTED => Room::Beyond,\n            _ => Room::Free,",
-        "schema",
-        "released::a_table_in_more_extents_than_the_cache_can_list_is_released",
-        "it waits for frames that nobody lets go of",
-    ),
-    Bug(
         "the log does not say that a change was given up",
         "table/change.rs",
         "if self.is_noted.get() && !is_told {",

@@ -10,9 +10,10 @@
 //!
 //! Limits: the cache grows to its maximum on demand. A reader that finds no free frame waits for
 //! the cleaner: a page fault stall. Making a brand-new page never waits and may exceed the maximum
-//! by the few pages of one structural change. Nor does a change wait for frames that holds half of
-//! them already: it would wait for itself.
+//! by the few pages of one structural change. Where operations that wait hold every frame, one of
+//! them at a time goes beyond the maximum by the pages that it needs at once (`turns`).
 
+mod turns;
 pub mod writeback;
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
@@ -28,6 +29,9 @@ use crate::PageNumber;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::log::Lsn;
+
+pub(crate) use turns::Claim;
+use turns::Turns;
 
 /// Touches closer together than this count as one.
 const CORRELATED_TOUCH_NS: Nanos = 128 * NANOS_PER_MILLISECOND;
@@ -87,6 +91,8 @@ pub struct Frame {
     rank: Cell<Nanos>,
     /// The log holds the whole content of this page from after its latest write on.
     imaged: Cell<bool>,
+    /// It was read beyond the maximum of the cache.
+    beyond: Cell<bool>,
 }
 
 impl Frame {
@@ -128,6 +134,11 @@ impl Frame {
         self.imaged.set(imaged);
     }
 
+    /// Whether it was read beyond the maximum: only the operation whose turn that was may hold it.
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.beyond.get()
+    }
+
     fn touch(&self, now: Nanos, stay_ns: Nanos) {
         let last = self.last_touch.replace(now);
         if now.saturating_sub(last) > CORRELATED_TOUCH_NS {
@@ -138,21 +149,13 @@ impl Frame {
     }
 }
 
-/// Where a page that is read finds room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
-    /// In a free frame, which is waited for.
-    Free,
-    /// Beyond the maximum, where there is no free frame.
-    Beyond,
-}
-
 /// Sizes of the cache, in frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheLimits {
     /// Kept even when idle; only reported, as the cache never shrinks below what it uses.
     pub frames_min: usize,
-    /// Never exceeded but by the pages of one structural change, new or needed at once.
+    /// Exceeded only by new pages of a structural change and, where operations that wait hold all
+    /// frames, by the pages that one of them needs at once.
     pub frames_max: usize,
     /// The cleaner starts when fewer frames than this are available.
     pub available_start: usize,
@@ -200,6 +203,7 @@ pub struct Cache {
     stay_ns: Cell<Nanos>,
     frames_highest: Cell<usize>,
     reserved: Cell<usize>,
+    turns: Turns,
     abandoned: RefCell<Option<EngineError>>,
     /// Frames were freed or cleaned.
     pub(crate) freed: Notify,
@@ -221,6 +225,7 @@ impl Cache {
             stay_ns: Cell::new(0),
             frames_highest: Cell::new(0),
             reserved: Cell::new(0),
+            turns: Turns::default(),
             abandoned: RefCell::default(),
             freed: Notify::new(),
             needed: Notify::new(),
@@ -282,6 +287,11 @@ impl Cache {
         self.frames.borrow().get(&key).cloned()
     }
 
+    /// The place in line of an operation that loads pages.
+    pub(crate) fn claim(&self) -> Claim<'_> {
+        Claim::new(&self.turns, [&self.freed, &self.needed])
+    }
+
     /// The page, read from its file if need be. Concurrent callers share one read.
     pub async fn load(
         &self,
@@ -289,16 +299,16 @@ impl Cache {
         page: PageNumber,
         purpose: Purpose,
     ) -> Result<Rc<Frame>> {
-        self.load_into(database, page, purpose, Room::Free).await
+        self.load_for(&self.claim(), database, page, purpose).await
     }
 
-    /// The same, and where the page finds room if it has to be read.
-    pub(crate) async fn load_into(
+    /// The same for an operation that loads several pages and has one place in line.
+    pub(crate) async fn load_for(
         &self,
+        claim: &Claim<'_>,
         database: &Database,
         page: PageNumber,
         purpose: Purpose,
-        room: Room,
     ) -> Result<Rc<Frame>> {
         let key = PageKey { database: database.number(), page };
         loop {
@@ -307,9 +317,10 @@ impl Cache {
             }
             let loading = self.loading.borrow().get(&key).cloned();
             match loading {
-                Some(loading) => loading.notified().await,
-                None => {
-                    if let Some(frame) = self.load_first(database, key, purpose, room).await? {
+                // Who has the turn does not wait for another's read, which may wait for a frame.
+                Some(loading) if !claim.has_turn() => loading.notified().await,
+                _ => {
+                    if let Some(frame) = self.load_first(claim, database, key, purpose).await? {
                         return Ok(frame);
                     }
                 }
@@ -320,14 +331,14 @@ impl Cache {
     /// Reads a page and installs it; `None` if somebody else has installed it meanwhile.
     async fn load_first(
         &self,
+        claim: &Claim<'_>,
         database: &Database,
         key: PageKey,
         purpose: Purpose,
-        room: Room,
     ) -> Result<Option<Rc<Frame>>> {
         let loading = LoadGuard::new(self, key);
         self.count(|statistics| statistics.misses += 1);
-        let _reserved = self.reserve(room).await?;
+        let reserved = self.reserve(claim).await?;
         let read = database.read_run(key.page, 1, purpose).await;
         // A page that was made meanwhile is newer than what was read. It may have been written and
         // dropped again, too: what was read does not even say that it is damaged.
@@ -336,14 +347,20 @@ impl Cache {
         }
         let mut buffer = read?;
         database.accept_page(key.page, &mut buffer, purpose != Purpose::Redo)?;
-        Ok(Some(self.install(key, buffer)))
+        let frame = self.install(key, buffer);
+        frame.beyond.set(reserved.is_beyond);
+        Ok(Some(frame))
     }
 
-    /// Waits for a free frame and holds it until the guard is dropped.
-    async fn reserve(&self, room: Room) -> Result<Reservation<'_>> {
-        if room == Room::Free && self.available() == 0 {
+    /// Waits for a free frame, or for leave to go beyond the maximum, and holds it until the guard
+    /// is dropped.
+    async fn reserve(&self, claim: &Claim<'_>) -> Result<Reservation<'_>> {
+        let must_wait = || self.available() == 0 || claim.is_behind_turn();
+        let mut is_beyond = false;
+        if must_wait() {
             self.count(|statistics| statistics.page_fault_stalls += 1);
-            while self.available() == 0 {
+            claim.enter_line();
+            while must_wait() && !claim.is_granted() {
                 if let Some(error) = &*self.abandoned.borrow() {
                     return Err(error.clone());
                 }
@@ -351,12 +368,31 @@ impl Cache {
                 self.needed.notify_all();
                 freed.await;
             }
+            is_beyond = claim.leave_line() && self.available() == 0;
         }
         self.reserved.set(self.reserved.get() + 1);
         if self.available() < self.limits.available_start {
             self.needed.notify_all();
         }
-        Ok(Reservation { cache: self })
+        Ok(Reservation { cache: self, is_beyond })
+    }
+
+    /// Lets one that waits go beyond the maximum if no frame can be freed: the cleaner has found
+    /// nothing to drop, and no write is under way (`turns`).
+    fn let_one_beyond(&self) {
+        // Whoever reads a page goes on by itself, and wakes those in line.
+        let none_comes = self.available() == 0 && self.reserved.get() == 0;
+        if none_comes && self.turns.grant(|| self.is_all_held()) {
+            self.freed.notify_all();
+        }
+    }
+
+    /// Whether each frame is held. One that the cleaner passed over, as it was touched again, need
+    /// not be.
+    fn is_all_held(&self) -> bool {
+        let (frames, replacement) = (self.frames.borrow(), self.replacement.borrow());
+        let mut noted = replacement.iter().filter_map(|noted| frames.get(&noted.0.1));
+        noted.all(|frame| Rc::strong_count(frame) > 1)
     }
 
     /// Tells waiting readers that no frame will be freed any more, and why.
@@ -380,6 +416,7 @@ impl Cache {
             touched_again: Cell::new(false),
             rank: Cell::new(now),
             imaged: Cell::new(false),
+            beyond: Cell::new(false),
         });
         self.replacement.borrow_mut().push(Reverse((frame.rank.get(), key)));
         self.frames.borrow_mut().insert(key, frame.clone());
@@ -478,6 +515,7 @@ impl Cache {
 
 struct Reservation<'a> {
     cache: &'a Cache,
+    is_beyond: bool,
 }
 
 impl Drop for Reservation<'_> {
@@ -496,7 +534,9 @@ struct LoadGuard<'a> {
 impl<'a> LoadGuard<'a> {
     fn new(cache: &'a Cache, key: PageKey) -> Self {
         let loaded = Rc::new(Notify::new());
-        cache.loading.borrow_mut().insert(key, loaded.clone());
+        let overtaken = cache.loading.borrow_mut().insert(key, loaded.clone());
+        // Those that wait for a read that waits for a frame now wait for this one.
+        overtaken.inspect(|overtaken| overtaken.notify_all());
         Self { cache, key, loaded }
     }
 

@@ -60,7 +60,9 @@ pub struct InstanceOptions {
     pub log_buffer_bytes: u64,
     /// Cache at rest.
     pub cache_bytes_min: u64,
-    /// Cache at most.
+    /// Cache at most, in whole pages; of fewer than 16 pages it has 16. Two things go beyond it:
+    /// the few new pages of a structural change, and pages of one operation where operations that
+    /// wait hold the whole cache. These are as many as it needs at once, mostly up to 12.
     pub cache_bytes_max: u64,
     /// Log that a crash may leave to be redone, roughly.
     pub checkpoint_depth_bytes: u64,

@@ -11,7 +11,7 @@ use plimsoll_io::{Handle, Notify, Purpose};
 use crate::PageNumber;
 use crate::batch::{Batch, PageImages, Step, Stop};
 use crate::btree::{Tree, descend_last};
-use crate::cache::{Cache, Frame, Room};
+use crate::cache::{Cache, Claim, Frame};
 use crate::database::Database;
 use crate::error::{EngineError, PageDamage, Result};
 use crate::log::writer::Log;
@@ -72,7 +72,7 @@ impl Stepper {
         database: &Rc<Database>,
         mut step: impl FnMut(&mut Batch<'_>) -> Step<Progress<R>>,
     ) -> Result<R> {
-        let mut pins = Pins::new(self.cache.limits().frames_max, usize::MAX);
+        let mut pins = Pins::new(&self.cache, usize::MAX);
         loop {
             // Callers may loop over rows in memory without ever waiting.
             self.handle.breathe().await;
@@ -86,7 +86,7 @@ impl Stepper {
                 }
                 Ok(Progress::Again) => {
                     batch.commit();
-                    pins.frames.clear();
+                    pins.let_go();
                 }
                 Err(stop) => {
                     drop(batch);
@@ -102,8 +102,7 @@ impl Stepper {
         database: &Rc<Database>,
         mut step: impl FnMut(&Batch<'_>) -> Step<R>,
     ) -> Result<R> {
-        let frames_max = self.cache.limits().frames_max;
-        let mut pins = Pins::new(frames_max, frames_max / 2);
+        let mut pins = Pins::new(&self.cache, self.cache.limits().frames_max / 2);
         loop {
             self.handle.breathe().await;
             self.life.check_open()?;
@@ -118,15 +117,12 @@ impl Stepper {
         }
     }
 
-    async fn resume(&self, database: &Rc<Database>, stop: Stop, pins: &mut Pins) -> Result<()> {
+    async fn resume(&self, database: &Rc<Database>, stop: Stop, pins: &mut Pins<'_>) -> Result<()> {
         match stop {
-            Stop::Fault(page) => {
-                let (purpose, room) = (Purpose::DatabaseRead, pins.room());
-                pins.add(self.cache.load_into(database, page, purpose, room).await?);
-                Ok(())
-            }
+            Stop::Fault(page) => pins.load(database, page).await,
             Stop::Grow { pages } => {
-                pins.frames.clear();
+                // Another may make it grow, and wait for frames meanwhile.
+                pins.let_go();
                 self.grow(database, pages).await
             }
             // Whoever starts the step again lets others run before.
@@ -184,7 +180,7 @@ impl Stepper {
             self.log.fail(&error);
             return Err(error);
         }
-        let mut pins: Vec<Rc<Frame>> = Vec::new();
+        let mut pins = Pins::new(&self.cache, usize::MAX);
         loop {
             self.log.room().await?;
             let mut batch = self.batch(database);
@@ -196,7 +192,7 @@ impl Stepper {
                 }
                 Err(Stop::Fault(page)) => {
                     drop(batch);
-                    pins.push(self.cache.load(database, page, Purpose::DatabaseRead).await?);
+                    pins.load(database, page).await?;
                 }
                 Err(Stop::Breathe) => self.handle.breathe().await,
                 Err(Stop::Grow { .. }) => {
@@ -211,36 +207,46 @@ impl Stepper {
 /// Pages that a step has waited for. They stay in memory until it has run with all that it needs.
 /// Others may change the tree while it waits, so that it needs other pages each time: what it holds
 /// is let go now and then, or two that wait for frames would hold all of them.
-struct Pins {
+struct Pins<'a> {
+    cache: &'a Cache,
     frames: Vec<Rc<Frame>>,
+    /// Of the step, while it holds pages.
+    claim: Claim<'a>,
     /// Let go when there are so many, which then doubles, in case that the step needs them.
     let_go_at: usize,
+    /// Does not count while it is the step's turn to go beyond the maximum: then what it lets go of
+    /// is dropped at once, and it may need more.
     let_go_at_most_at: usize,
-    /// Frames that the cache has.
-    frames_max: usize,
 }
 
-impl Pins {
-    fn new(frames_max: usize, at_most: usize) -> Pins {
+impl<'a> Pins<'a> {
+    fn new(cache: &'a Cache, at_most: usize) -> Pins<'a> {
+        let (frames, claim) = (Vec::new(), cache.claim());
         let let_go_at_most_at = at_most.max(PINS_MIN);
-        Pins { frames: Vec::new(), let_go_at: PINS_MIN, let_go_at_most_at, frames_max }
+        Pins { cache, frames, claim, let_go_at: PINS_MIN, let_go_at_most_at }
     }
 
-    /// A step may need most of the cache at once, as the release of a tree in very many extents
-    /// does. It would wait for frames that it holds itself.
-    fn room(&self) -> Room {
-        match self.frames.len() > self.frames_max / 2 {
-            true => Room::Beyond,
-            false => Room::Free,
+    /// Waits for a page, and holds it.
+    async fn load(&mut self, database: &Database, page: PageNumber) -> Result<()> {
+        let purpose = Purpose::DatabaseRead;
+        let frame = self.cache.load_for(&self.claim, database, page, purpose).await?;
+        let has_turn = self.claim.has_turn();
+        if frame.is_beyond() && !has_turn {
+            return Ok(());
         }
-    }
-
-    fn add(&mut self, frame: Rc<Frame>) {
         if self.frames.len() >= self.let_go_at {
             self.frames.clear();
-            self.let_go_at = (self.let_go_at * 2).min(self.let_go_at_most_at);
+            let at_most = if has_turn { usize::MAX } else { self.let_go_at_most_at };
+            self.let_go_at = self.let_go_at.saturating_mul(2).min(at_most);
         }
         self.frames.push(frame);
+        Ok(())
+    }
+
+    /// Lets go of every page, and of the place in line.
+    fn let_go(&mut self) {
+        self.frames.clear();
+        self.claim.end();
     }
 }
 

@@ -291,6 +291,7 @@ impl Writeback {
                     freed.await;
                     continue;
                 }
+                self.cache.let_one_beyond();
                 return Ok(true);
             };
             if !frame.is_dirty() {

@@ -10,6 +10,7 @@ mod commit_meaning;
 mod conflicts;
 mod contention;
 mod cursors;
+mod held_frames;
 mod histories;
 mod isolation;
 mod long_keys;

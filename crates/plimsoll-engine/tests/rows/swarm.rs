@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
+use plimsoll_engine::PageSize;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::table::OpenTable;
@@ -271,8 +272,7 @@ impl World {
     }
 }
 
-fn run_swarm(seed: u64) {
-    let setup = Setup { cache_frames: 64, ..Setup::default() };
+fn run_swarm(seed: u64, setup: Setup, sessions: u64) {
     with_people(
         seed,
         setup,
@@ -284,7 +284,7 @@ fn run_swarm(seed: u64) {
             let people = RefCell::default();
             let world = Rc::new(World { instance, table, people });
             let mut tasks = Vec::new();
-            for session in 0..3 {
+            for session in 0..sessions {
                 let (world, mut random) =
                     (world.clone(), random.child(&format!("session {session}")));
                 let mut pictures = random.child("pictures");
@@ -330,6 +330,15 @@ fn run_swarm(seed: u64) {
 #[test]
 fn a_swarm_of_impolite_transactions_leaves_what_the_model_says() {
     for seed in first_seed(0)..first_seed(30) {
-        run_swarm(seed);
+        run_swarm(seed, Setup { cache_frames: 64, ..Setup::default() }, 3);
+    }
+}
+
+/// So many sessions that what they hold while they wait is all that the smallest cache has.
+#[test]
+fn a_swarm_in_the_smallest_cache_leaves_what_the_model_says() {
+    for seed in first_seed(0)..first_seed(12) {
+        let size = [PageSize::KIB_16, PageSize::KIB_32][seed as usize % 2];
+        run_swarm(seed, Setup { size, cache_frames: 16, ..Setup::default() }, 8 + 4 * (seed % 4));
     }
 }
