@@ -268,10 +268,10 @@ BUGS = (
     ),
     Bug(
         "a reader sees what others have not committed",
-        "versions.rs",
-        "Before::Data(data) => state = Some(data.clone()),",
-        "Before::Data(_) if PLANTED && version.status.committed.get().is_none() => {}\n"
-        "                Before::Data(data) => state = Some(data.clone()),",
+        "versions/chain.rs",
+        "committed.chain(self.active_but(status)).inspect(",
+        "let unseen = if PLANTED { usize::MAX } else { 0 };\n"
+        "        committed.chain(self.active_but(status).skip(unseen)).inspect(",
         *PLAIN,
     ),
     Bug(
@@ -283,38 +283,42 @@ BUGS = (
     ),
     Bug(
         "a transaction does not see its own changes",
-        "versions.rs",
-        "of.id == to.id || ",
-        "(!PLANTED && of.id == to.id) || ",
+        "versions/chain.rs",
+        "self.active.iter().filter(|active| active.status.id != status.id)",
+        "self.active.iter().filter(|active| PLANTED || active.status.id != status.id)",
         *REGISTERS,
     ),
     Bug(
         "rows that others insert are seen at once",
-        "versions.rs",
+        "versions/chain.rs",
         "Before::Absent => state = None,",
         "Before::Absent if PLANTED => {}\n                Before::Absent => state = None,",
         *LISTS,
     ),
     Bug(
         "a reader goes back one change and no further",
-        "versions.rs",
-        ".filter(|version| !is_visible(&version.status, status, snapshot))\n        {",
-        ".filter(|version| !is_visible(&version.status, status, snapshot))\n            .take(if PLANTED { 1 } else { usize::MAX })\n        {",
+        "versions/chain.rs",
+        "for before in self.invisible(status, snapshot, visited) {",
+        "let invisible = || self.invisible(status, snapshot, visited);\n"
+        "        let first = if PLANTED { invisible().count().saturating_sub(1) } else { 0 };\n"
+        "        for before in invisible().skip(first) {",
         *LISTS,
     ),
     Bug(
         "only open transactions exclude others from a row",
-        "versions.rs",
-        ".filter(|version| !is_visible(&version.status, status, snapshot));",
-        ".filter(|version| !is_visible(&version.status, status, snapshot))\n"
-        "            .filter(|version| !PLANTED || version.status.committed.get().is_none());",
+        "versions/chain.rs",
+        "let mut invisible = self.invisible(status, snapshot, visited);",
+        "let snapshot = if PLANTED { u64::MAX } else { snapshot };\n"
+        "        let mut invisible = self.invisible(status, snapshot, visited);",
         *PLAIN,
     ),
     Bug(
         "open transactions do not exclude others from a row",
-        "versions.rs",
-        "let invisible = chain\n            .iter()",
-        "let invisible = chain\n            .iter()\n            .filter(|version| !PLANTED || version.status.committed.get().is_some())",
+        "versions/chain.rs",
+        "invisible.any(|before| ",
+        "let committed = self.committed.len() - self.first_after(snapshot);\n"
+        "        let mut invisible = invisible.by_ref().take(if PLANTED { committed } else { usize::MAX });\n"
+        "        invisible.any(|before| ",
         *PLAIN,
     ),
     Bug(

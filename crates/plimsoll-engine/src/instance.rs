@@ -69,7 +69,13 @@ pub struct InstanceOptions {
     /// Whether the checkpoint stays where it is while the instance is open, so that recovery has
     /// everything to redo.
     pub hold_checkpoint: bool,
-    /// Bytes of versions kept at most.
+    /// Bytes of versions kept at most: what rows were before changes that an open transaction does
+    /// not see.
+    ///
+    /// A row that is changed again and again takes about two versions for each moment that an open
+    /// transaction sees, and at least sixteen. Each other row that is changed takes one, and so
+    /// does each entry of an index, also one that is gone: a change of an indexed column leaves one
+    /// behind until the transactions end that were open before it. Walks over the index pass it.
     pub version_store_bytes_max: usize,
     /// Whether images of pages are logged so that torn writes can be mended.
     pub page_images: bool,

@@ -2,27 +2,30 @@
 //! longer must see).
 //!
 //! The page always holds the newest state of a row. For every change by a transaction that some
-//! snapshot may not see, the state before it is kept here, newest last. A reader walks back from
-//! the page over all changes invisible to it. Changes by delta commute, so several transactions may
-//! have them on one row at once; any other change excludes all others (first come, the rest get a
-//! conflict).
+//! snapshot may not see, the state before it is kept here. A reader takes back from the page all
+//! changes invisible to it. Changes by delta commute, so several transactions may have them on one
+//! row at once; any other change excludes all others (first come, the rest get a conflict).
+//!
+//! What a change and a look cost does not grow with the changes of the row before them, see
+//! `versions/chain.rs`.
+
+mod chain;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::rc::Rc;
 
 use crate::btree::Tree;
 use crate::edit::RowChange;
 use crate::error::{EngineError, Result};
+use chain::Chain;
 
 /// A transaction as its versions know it.
 #[derive(Debug)]
 pub struct TransactionStatus {
     /// Number, unique in the stream since the instance was opened.
     pub id: u64,
-    /// When it committed, in the order of commits; `None` while active.
-    pub committed: Cell<Option<u64>>,
     /// Bytes of the versions it keeps.
     pub bytes: Cell<usize>,
     /// What it does is seen by everybody once it commits, also by transactions begun before: it
@@ -33,12 +36,7 @@ pub struct TransactionStatus {
 impl TransactionStatus {
     /// A transaction that has changed nothing.
     pub fn new(id: u64) -> TransactionStatus {
-        TransactionStatus {
-            id,
-            committed: Cell::new(None),
-            bytes: Cell::new(0),
-            is_seen_by_all: Cell::new(false),
-        }
+        TransactionStatus { id, bytes: Cell::new(0), is_seen_by_all: Cell::new(false) }
     }
 }
 
@@ -58,15 +56,33 @@ pub enum Before {
     Absent,
     /// A row with this data.
     Data(Vec<u8>),
-    /// The row without this delta.
-    Delta(RowChange),
+    /// The row without these deltas.
+    Deltas(Vec<RowChange>),
 }
 
 impl Before {
     fn bytes(&self) -> usize {
         match self {
             Before::Data(data) => data.len(),
-            Before::Absent | Before::Delta(_) => 0,
+            Before::Absent => 0,
+            // One is told with the version.
+            Before::Deltas(deltas) => deltas.len().saturating_sub(1) * size_of::<RowChange>(),
+        }
+    }
+
+    /// What was before two changes, of which `newer` was the next after this.
+    fn join(self, newer: Before) -> Before {
+        match (self, newer) {
+            (Before::Deltas(mut older), Before::Deltas(newer)) => {
+                newer.into_iter().for_each(|delta| add_delta(&mut older, delta));
+                Before::Deltas(older)
+            }
+            (Before::Deltas(older), Before::Data(mut data)) => {
+                older.iter().for_each(|delta| delta.unapply_delta(&mut data));
+                Before::Data(data)
+            }
+            (Before::Deltas(_), Before::Absent) => Before::Absent,
+            (whole, _) => whole,
         }
     }
 
@@ -75,6 +91,23 @@ impl Before {
     fn version_bytes(&self, row: &RowKey) -> usize {
         self.bytes() + 2 * row.key.len() + VERSION_OVERHEAD_BYTES
     }
+}
+
+/// Adds to the sum of the same counter, if there is one.
+fn add_delta(deltas: &mut Vec<RowChange>, delta: RowChange) {
+    let RowChange::Delta { at, width, amount } = delta else { return };
+    for sum in deltas.iter_mut() {
+        match sum {
+            RowChange::Delta { at: same, width: as_wide, amount: sum }
+                if (*same, *as_wide) == (at, width) =>
+            {
+                *sum = sum.wrapping_add(amount);
+                return;
+            }
+            _ => {}
+        }
+    }
+    deltas.push(delta);
 }
 
 /// What a row was when its transaction committed.
@@ -89,9 +122,11 @@ pub enum Ended {
 /// The rows a transaction changed, each once.
 pub type ChangedRows = Vec<(RowKey, Ended)>;
 
-struct Version {
-    status: Rc<TransactionStatus>,
-    before: Before,
+/// The rows of a transaction that has committed. One whose version was joined with a newer one is
+/// taken out.
+struct CommittedRows {
+    rows: Vec<Option<(RowKey, Ended)>>,
+    left: usize,
 }
 
 /// Bytes a version takes beside the data before it and the key of its row.
@@ -99,12 +134,13 @@ const VERSION_OVERHEAD_BYTES: usize = 96;
 
 /// See the module text. The map is only looked up, never walked.
 pub struct VersionStore {
-    chains: HashMap<RowKey, Vec<Version>, BuildHasherDefault<DefaultHasher>>,
+    chains: HashMap<RowKey, Chain, BuildHasherDefault<DefaultHasher>>,
     bytes: usize,
     bytes_max: usize,
     last_commit: u64,
     snapshots: BTreeMap<u64, usize>,
-    committed: VecDeque<(u64, Rc<TransactionStatus>, ChangedRows)>,
+    committed: BTreeMap<u64, CommittedRows>,
+    visited: Cell<u64>,
 }
 
 impl VersionStore {
@@ -116,13 +152,20 @@ impl VersionStore {
             bytes_max,
             last_commit: 0,
             snapshots: BTreeMap::new(),
-            committed: VecDeque::new(),
+            committed: BTreeMap::new(),
+            visited: Cell::new(0),
         }
     }
 
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Versions that were looked at so far, for tests of how much work that is.
+    #[doc(hidden)]
+    pub fn visited(&self) -> u64 {
+        self.visited.get()
     }
 
     /// Rows with versions.
@@ -150,32 +193,35 @@ impl VersionStore {
     fn trim(&mut self) -> Vec<RowKey> {
         let oldest = self.snapshots.keys().next().copied().unwrap_or(u64::MAX);
         let mut gone = Vec::new();
-        while self.committed.front().is_some_and(|(committed, _, _)| *committed <= oldest) {
-            let (_, status, rows) = self.committed.pop_front().expect("there is a front");
-            gone.extend(self.forget_all(rows, &status));
+        while let Some(entry) = self.committed.first_entry() {
+            if *entry.key() > oldest {
+                break;
+            }
+            let (commit, rows) = entry.remove_entry();
+            for (row, ended) in rows.rows.into_iter().flatten() {
+                if self.forget(&row, |chain| chain.pop_committed(commit).into_iter().collect())
+                    && ended == Ended::Deleted
+                {
+                    gone.push(row);
+                }
+            }
         }
         gone
     }
 
-    /// Drops the versions of one transaction on one row; true if the row has none left.
-    fn forget(&mut self, row: &RowKey, status: &Rc<TransactionStatus>) -> bool {
+    /// Drops versions of one row that `take` takes; true if the row has none left.
+    fn forget(&mut self, row: &RowKey, take: impl FnOnce(&mut Chain) -> Vec<Before>) -> bool {
         let Some(chain) = self.chains.get_mut(row) else {
             return false;
         };
-        let mut freed_bytes = 0;
-        chain.retain(|version| {
-            let keep = !Rc::ptr_eq(&version.status, status);
-            if !keep {
-                freed_bytes += version.before.version_bytes(row);
-            }
-            keep
-        });
-        self.bytes -= freed_bytes;
-        let empty = chain.is_empty();
-        if empty {
+        let taken = take(chain);
+        self.visited.set(self.visited.get() + taken.len() as u64);
+        self.bytes -= taken.iter().map(|before| before.version_bytes(row)).sum::<usize>();
+        let is_empty = chain.is_empty();
+        if is_empty {
             self.chains.remove(row);
         }
-        empty
+        is_empty
     }
 
     /// Whether there are versions of rows of any of these trees.
@@ -190,9 +236,7 @@ impl VersionStore {
 
     /// Whether this transaction has changed the row.
     pub fn has_versions_of(&self, row: &RowKey, status: &TransactionStatus) -> bool {
-        self.chains
-            .get(row)
-            .is_some_and(|chain| chain.iter().any(|version| version.status.id == status.id))
+        self.chains.get(row).is_some_and(|chain| chain.has_changes_of(status))
     }
 
     /// Refuses a change that another transaction excludes. `by_delta` changes go together with
@@ -204,15 +248,9 @@ impl VersionStore {
         snapshot: u64,
         by_delta: bool,
     ) -> Result<()> {
-        let Some(chain) = self.chains.get(row) else {
-            return Ok(());
-        };
-        let invisible =
-            chain.iter().filter(|version| !is_visible(&version.status, status, snapshot));
-        for version in invisible {
-            if !(by_delta && matches!(version.before, Before::Delta(_))) {
-                return Err(EngineError::WriteConflict);
-            }
+        let chain = self.chains.get(row);
+        if chain.is_some_and(|chain| chain.conflicts(status, snapshot, by_delta, &self.visited)) {
+            return Err(EngineError::WriteConflict);
         }
         Ok(())
     }
@@ -225,19 +263,8 @@ impl VersionStore {
         status: &TransactionStatus,
         counter_at: u32,
     ) -> (i128, i128) {
-        let (mut added, mut taken_away) = (0, 0);
-        let chain = self.chains.get(row).map_or(&[][..], Vec::as_slice);
-        let is_open = |of: &TransactionStatus| of.id != status.id && of.committed.get().is_none();
-        for version in chain.iter().filter(|version| is_open(&version.status)) {
-            match version.before {
-                Before::Delta(RowChange::Delta { at, amount, .. }) if at == counter_at => {
-                    added += i128::from(amount.max(0));
-                    taken_away -= i128::from(amount.min(0));
-                }
-                _ => {}
-            }
-        }
-        (added, taken_away)
+        let chain = self.chains.get(row);
+        chain.map_or((0, 0), |chain| chain.may_be_taken_back(status, counter_at, &self.visited))
     }
 
     /// Refuses more versions when the store is full, and before that to a transaction that has had
@@ -259,7 +286,7 @@ impl VersionStore {
         let bytes = before.version_bytes(&row);
         self.bytes += bytes;
         status.bytes.set(status.bytes.get() + bytes);
-        self.chains.entry(row).or_default().push(Version { status, before });
+        self.chains.entry(row).or_insert_with(Chain::new).push(status, before);
     }
 
     /// Takes the newest version of a transaction on a row away, because the change was undone.
@@ -268,9 +295,8 @@ impl VersionStore {
         let Some(chain) = self.chains.get_mut(row) else {
             return true;
         };
-        if let Some(index) = chain.iter().rposition(|version| version.status.id == status.id) {
-            let version = chain.remove(index);
-            let bytes = version.before.version_bytes(row);
+        if let Some(before) = chain.pop(status) {
+            let bytes = before.version_bytes(row);
             self.bytes -= bytes;
             status.bytes.set(status.bytes.get().saturating_sub(bytes));
         }
@@ -289,45 +315,55 @@ impl VersionStore {
         status: &TransactionStatus,
         snapshot: u64,
     ) -> Option<Vec<u8>> {
-        let mut state = current.map(<[u8]>::to_vec);
-        let Some(chain) = self.chains.get(row) else {
-            return state;
-        };
-        for version in
-            chain.iter().rev().filter(|version| !is_visible(&version.status, status, snapshot))
-        {
-            match &version.before {
-                Before::Absent => state = None,
-                Before::Data(data) => state = Some(data.clone()),
-                Before::Delta(delta) => {
-                    if let Some(data) = &mut state {
-                        delta.unapply_delta(data);
-                    }
-                }
-            }
+        match self.chains.get(row) {
+            Some(chain) => chain.visible(current, status, snapshot, &self.visited),
+            None => current.map(<[u8]>::to_vec),
         }
-        state
     }
 
-    /// Stamps a transaction committed and schedules its versions for removal. Returns rows that are
+    /// Schedules the versions of a transaction that commits for removal. Returns rows that are
     /// deleted for everybody already.
     pub fn commit(&mut self, status: &Rc<TransactionStatus>, rows: ChangedRows) -> Vec<RowKey> {
         self.last_commit += 1;
-        status.committed.set(Some(self.last_commit));
         if status.is_seen_by_all.get() {
-            // What was there before is of interest to nobody.
+            // What was there before is of interest to no one.
             return self.forget_all(rows, status);
         }
-        self.committed.push_back((self.last_commit, status.clone(), rows));
+        let commit = self.last_commit;
+        for (place, (row, _)) in rows.iter().enumerate() {
+            self.commit_row(status, commit, place, row);
+        }
+        if !rows.is_empty() {
+            let left = rows.len();
+            let rows = rows.into_iter().map(Some).collect();
+            self.committed.insert(commit, CommittedRows { rows, left });
+        }
         self.trim()
     }
 
-    /// Drops the versions of one transaction. Returns the rows that it left deleted, and that are
-    /// so for everybody now.
-    fn forget_all(&mut self, rows: ChangedRows, status: &Rc<TransactionStatus>) -> Vec<RowKey> {
+    /// Joins what the transaction changed of a row, and puts it behind what was committed before.
+    fn commit_row(&mut self, status: &TransactionStatus, commit: u64, place: usize, row: &RowKey) {
+        let Some(chain) = self.chains.get_mut(row) else { return };
+        let changes = chain.take(status);
+        self.visited.set(self.visited.get() + changes.len() as u64);
+        self.bytes -= changes.iter().map(|before| before.version_bytes(row)).sum::<usize>();
+        let Some(before) = changes.into_iter().reduce(Before::join) else { return };
+        self.bytes += before.version_bytes(row);
+        chain.push_committed(commit, place, before);
+        let overhead_bytes = Before::Absent.version_bytes(row);
+        chain.join(&self.snapshots, &self.visited, |joined| {
+            self.bytes += joined.bytes;
+            self.bytes -= joined.bytes_before + overhead_bytes;
+            take_out(&mut self.committed, joined.commit, joined.place);
+        });
+    }
+
+    /// Drops the versions of one active transaction. Returns the rows that it left deleted, and
+    /// that are so for everybody now.
+    fn forget_all(&mut self, rows: ChangedRows, status: &TransactionStatus) -> Vec<RowKey> {
         let mut gone = Vec::new();
         for (row, ended) in rows {
-            if self.forget(&row, status) && ended == Ended::Deleted {
+            if self.forget(&row, |chain| chain.take(status)) && ended == Ended::Deleted {
                 gone.push(row);
             }
         }
@@ -335,6 +371,12 @@ impl VersionStore {
     }
 }
 
-fn is_visible(of: &TransactionStatus, to: &TransactionStatus, snapshot: u64) -> bool {
-    of.id == to.id || of.committed.get().is_some_and(|committed| committed <= snapshot)
+/// Takes a row out of those of a transaction that has committed.
+fn take_out(committed: &mut BTreeMap<u64, CommittedRows>, commit: u64, place: usize) {
+    let Some(rows) = committed.get_mut(&commit) else { return };
+    rows.rows[place] = None;
+    rows.left -= 1;
+    if rows.left == 0 {
+        committed.remove(&commit);
+    }
 }

@@ -412,7 +412,8 @@ impl Work {
             self.store.versions.borrow().may_be_taken_back(row, &self.status, counter.at);
         counter.check_sum(&before, amount, taken_back)?;
         let delta = RowChange::Delta { at: counter.at, width: counter.width, amount };
-        self.apply(batch, row, path.leaf, line, delta.clone(), Before::Delta(delta))?;
+        let before = Before::Deltas(vec![delta.clone()]);
+        self.apply(batch, row, path.leaf, line, delta, before)?;
         Ok(Progress::Done(()))
     }
 

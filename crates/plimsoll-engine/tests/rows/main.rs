@@ -12,6 +12,7 @@ mod contention;
 mod cursors;
 mod held_frames;
 mod histories;
+mod hot_rows;
 mod isolation;
 mod long_keys;
 mod long_value_pieces;
