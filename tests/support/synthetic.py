@@ -293,6 +293,15 @@ def transfers(
     return rows | {"count": count, "bytes": size, "latency_ns_sum": latency_ns}
 
 
+def levels(
+    phase: str, instance: str, metric: str, ends_s: Any, interval_s: int, values: Any
+) -> dict[str, Any]:
+    """Samples of one level of an instance."""
+    ends = np.asarray(ends_s)
+    rows = _rows(ends, interval_s, instance, 0, "", metric, phase)
+    return rows | {"value": np.asarray(values, dtype=float)}
+
+
 def _machine(ends: Any, interval_s: int, count: int) -> list[dict[str, Any]]:
     """Processor and memory in both phases, and the disks under the checksum.
 

@@ -145,7 +145,7 @@ pub const fn metric(
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk
 /// seam, timed from submission to the reaping of the completion.
-pub const METRICS: [Metric; 83] = [
+pub const METRICS: [Metric; 85] = [
     metric("database_read", MetricKind::Transfer, "ns", "database pages read for transactions"),
     metric(
         "database_write",
@@ -233,6 +233,8 @@ pub const METRICS: [Metric; 83] = [
     metric("cache_limit", MetricKind::Level, "byte", "most the cache may use"),
     metric("database_size", MetricKind::Level, "byte", "length of the database file"),
     metric("log_generation", MetricKind::Level, "count", "number of the current log generation"),
+    metric("log_space", MetricKind::Level, "byte", "generations of the log that are on the disk"),
+    metric("log_lagged", MetricKind::Level, "byte", "log that the most lagged copy needs"),
     metric(
         "executor_busy",
         MetricKind::Level,

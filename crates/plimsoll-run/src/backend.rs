@@ -32,6 +32,10 @@ pub struct InstanceLevels {
     pub page_fault_stalls: u64,
     /// Number of the current log generation.
     pub log_generation: u64,
+    /// Bytes of all generations of the log that are there.
+    pub log_space_bytes: u64,
+    /// Of these, what the most lagged copy needs.
+    pub log_lagged_bytes: u64,
 }
 
 /// The open instances by their position in the plan; the sampler looks at them too.

@@ -228,6 +228,12 @@ impl Sampler {
             recorder.set_level(key("cache_used"), levels.cache_used_bytes as f64);
             recorder.set_level(key("cache_limit"), levels.cache_limit_bytes as f64);
             recorder.set_level(key("log_generation"), levels.log_generation as f64);
+            if levels.log_space_bytes > 0 {
+                recorder.set_level(key("log_space"), levels.log_space_bytes as f64);
+            }
+            if levels.log_lagged_bytes > 0 {
+                recorder.set_level(key("log_lagged"), levels.log_lagged_bytes as f64);
+            }
             let stalls = &mut before.page_fault_stalls[number];
             let fresh = levels.page_fault_stalls.saturating_sub(*stalls);
             *stalls = levels.page_fault_stalls;

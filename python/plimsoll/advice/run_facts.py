@@ -137,7 +137,7 @@ def _plan_facts(plan: Mapping[str, object]) -> Facts:
     engines = [
         instance
         for instance in instances
-        if instance.get("backend", "engine") in ("engine", "mail_store")
+        if instance.get("backend", "engine") in ("engine", "store", "mail_store")
     ]
     actions = [
         action

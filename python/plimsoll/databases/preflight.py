@@ -35,7 +35,6 @@ from plimsoll.documents.run_spec import (
     HomesInstance,
     InstanceSpec,
     MailInstance,
-    RecordsInstance,
     RunSpec,
     StoreClientInstance,
 )
@@ -270,7 +269,7 @@ def _look_at(instance: InstanceSpec, forecast: Preflight, source: Source) -> Ins
         _need(
             forecast, path.parent, int(database.size_bytes * (1 + _growth_share(instance))) - begun
         )
-    if missing and isinstance(instance, RecordsInstance):
+    if missing and isinstance(instance, EngineInstance):
         _need(forecast, Path(instance.log_directory), LOG_RESERVE_BYTES)
     return instance
 
@@ -314,7 +313,7 @@ def _look_at_foreign(instance: InstanceSpec, forecast: Preflight) -> list[str]:
 
 def _growth_share(instance: InstanceSpec) -> float:
     """Files keep the size they were made with."""
-    return GROWTH_SHARE if isinstance(instance, RecordsInstance) else 0.0
+    return GROWTH_SHARE if isinstance(instance, EngineInstance) else 0.0
 
 
 def _with_records(instance: InstanceSpec, records: Sequence[int | None]) -> InstanceSpec:
@@ -476,6 +475,11 @@ def _count_logs(run: RunSpec, forecast: Preflight) -> None:
     logs = run.logs_count()
     for instance in run.our_instances if logs else ():
         _need(forecast, Path(instance.log_directory), int(logs * LOG_BYTES * (1 + GROWTH_SHARE)))
+    for engine in run.engine_instances:
+        # A lag in time keeps what the load writes in it, which only the run tells.
+        lagged = max((copy.lag_logs or 0 for copy in engine.lagged_copies), default=0)
+        if lagged:
+            _need(forecast, Path(engine.log_directory), lagged * LOG_BYTES)
 
 
 def _count_backup(run: RunSpec, forecast: Preflight) -> None:

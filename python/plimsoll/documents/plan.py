@@ -85,6 +85,7 @@ class Judgement(Document):
     rated_endurance_tb: Mapping[str, float] = {}
     counter_interval_s: Mapping[str, float] = {}
     design_used_percent: Mapping[str, float] = {}
+    log_room_bytes: Mapping[str, int] = {}
     duplicate_percent: float = 0
     editions: Sequence[str] = ()
     files: Mapping[str, FilesAsked] = {}

@@ -82,6 +82,14 @@ class InstanceSpec(Document):
         return True
 
 
+class LaggedCopy(Document):
+    """A passive copy that replays the log later, by a time or by a count of closed logs."""
+
+    name: str
+    lag_s: float | None
+    lag_logs: int | None
+
+
 class EngineInstance(InstanceSpec):
     """One log stream, one cache, one or more databases."""
 
@@ -94,6 +102,7 @@ class EngineInstance(InstanceSpec):
     log_framing: str
     page_images: bool
     copies_count: int
+    lagged_copies: Sequence[LaggedCopy] = ()
     maintenance: MaintenanceSpec | None = None
     long_reader_s: int | None = None
     log_buffer_bytes: int

@@ -50,6 +50,7 @@ from plimsoll.documents.figures import (
 from plimsoll.documents.homes import HomesAudit, HomesFigures
 from plimsoll.documents.latency_split import DeviceUse, StallSplit, TimeSplit, TransactionSplit
 from plimsoll.documents.log_check import LogCheckFigures
+from plimsoll.documents.log_space import LogSpaceFigures
 from plimsoll.documents.mail import MailAudit, MailFigures
 from plimsoll.documents.outcome import (
     ArrayReport,
@@ -538,6 +539,7 @@ class AnySummary(Document):
     store_audits: Sequence[StoreAudit] = ()
     mail: Sequence[MailFigures] = ()
     mail_audits: Sequence[MailAudit] = ()
+    log_space: Sequence[LogSpaceFigures] = ()
     machine: Mapping[str, Level]
     backup_machine: Mapping[str, Level] = {}
     recovery_machine: Mapping[str, Level] = {}

@@ -22,7 +22,7 @@ from plimsoll.databases.consent import Consent
 from plimsoll.documents import phase_actions
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan, Source
-from plimsoll.documents.run_spec import MailInstance, RecordsInstance
+from plimsoll.documents.run_spec import EngineInstance, MailInstance
 from plimsoll.errors import RefusedError
 from plimsoll.host.probe import describe
 from plimsoll.live.listener import Listener
@@ -229,7 +229,7 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
         for database in instance.databases:
             path = preflight.database_path(instance, database)
             lines.append(f"  {path}  {database.size_bytes >> 20} MiB, {state}")
-        if isinstance(instance, RecordsInstance):
+        if isinstance(instance, EngineInstance):
             reserve = f"logs and checkpoint, about {preflight.LOG_RESERVE_BYTES >> 20} MiB"
             lines.append(f"  {instance.log_directory}/  {reserve}")
     kept = kept_backups.folder_of(plan.run)

@@ -40,6 +40,7 @@ from plimsoll.inputs.schema import (
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.plan import (
     events,
+    lagged_copies,
     phases,
     repeats,
     scenarios,
@@ -205,6 +206,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
             rated_endurance_tb=_of_targets(plan, "rated_endurance_tb"),
             counter_interval_s=intervals,
             design_used_percent=_of_targets(plan, "design_used_percent"),
+            log_room_bytes=lagged_copies.rooms(plan) or ABSENT,
             duplicate_percent=max(item["duplicate_percent"] or 0 for item in plan["instance"]),
             editions=[_edition_name(given) for given in plan["instance"] if given["name"] in kept],
             files=files_asked or ABSENT,
@@ -549,6 +551,7 @@ def _instance(
             "log_framing": value["log_framing"],
             "page_images": value["page_images"],
             "copies_count": value["copies"],
+            "lagged_copies": lagged_copies.completed(given, index, plan, collector),
             "maintenance": maintenance if value["maintenance"] and has_cache else None,
             "long_reader_s": value.get("long_reader_s") if has_cache else None,
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from plimsoll import settings
 from plimsoll.arrays.presets import CHANGES
 from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text
-from plimsoll.plan import events, phases, repeats, scenarios, watch
+from plimsoll.plan import events, lagged_copies, phases, repeats, scenarios, watch
 from plimsoll.plan import load as loads
 from plimsoll.plan.threads import THREADS_MAX
 from plimsoll.workloads import records
@@ -126,6 +126,7 @@ INSTANCE_FIELDS = {
         Number(1, 65536, whole=True),
         meaning="old versions of rows kept for open transactions; changes wait where it is full",
     ),
+    **lagged_copies.INSTANCE_FIELDS,
     **files.INSTANCE_FIELDS,
     **homes.INSTANCE_FIELDS,
     **store.INSTANCE_FIELDS,

@@ -34,6 +34,7 @@ from plimsoll.report.findings import figure_list, finding_list
 from plimsoll.report.homes import homes_tables
 from plimsoll.report.integrity import integrity_sections
 from plimsoll.report.load import knee_charts, load_tables, search_tables
+from plimsoll.report.log_space import log_space_charts, log_space_tables
 from plimsoll.report.mail import mail_charts, mail_tables, only_servers
 from plimsoll.report.modelled import modelled_sections
 from plimsoll.report.overview import overview
@@ -137,6 +138,12 @@ def render(run_folder: Path) -> str:
             ),
             Chapter("backup", "Backup", backup_sections(summary)),
             Chapter("recovery", "Soft recovery", recovery_sections(summary)),
+            Chapter(
+                "logs",
+                "Log space",
+                log_space_tables(summary.log_space),
+                log_space_charts(summary.log_space, measured),
+            ),
             Chapter(
                 "latency",
                 "Latency",

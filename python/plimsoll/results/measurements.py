@@ -128,7 +128,7 @@ class Measurements:
         span = [first_ns, last_ns]
         outside = "end_ns::BIGINT - interval_ns::BIGINT < ? OR end_ns::BIGINT > ?"
         self._database.execute(f"DELETE FROM measured WHERE {outside}", span)
-        kept = self._rows(
+        kept = self.ask(
             "SELECT min(end_ns - interval_ns)::BIGINT AS first, max(end_ns)::BIGINT AS last FROM "
             "measured"
         )
@@ -145,20 +145,19 @@ class Measurements:
     def __exit__(self, *_: object) -> None:
         self._database.close()
 
-    def _rows(self, query: str, values: list[Any] | parquet.Values | None = None) -> list[Row]:
+    def ask(self, query: str, values: list[Any] | parquet.Values | None = None) -> list[Row]:
+        """The rows of a query over the tables `sample`, `measured` and `bucket`."""
         cursor = self._database.execute(query, values or [])
         names = [column[0] for column in cursor.description or []]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def machine(self, *kinds: str) -> dict[str, Level]:
         """What the machine did in the phases of some kinds."""
-        return machine_levels(
-            self._rows, [name for kind in kinds for name in self._phases_of(kind)]
-        )
+        return machine_levels(self.ask, [name for kind in kinds for name in self._phases_of(kind)])
 
     def counts_of(self, instance: str, phase: str, metrics: Sequence[str]) -> dict[str, int]:
         """How often each of some operations was done on an instance in a phase."""
-        rows = self._rows(
+        rows = self.ask(
             "SELECT metric, sum(count)::BIGINT AS count FROM sample WHERE instance = $instance"
             " AND phase = $phase AND list_contains($metrics, metric) GROUP BY metric",
             {"instance": instance, "phase": phase, "metrics": list(metrics)},
@@ -168,7 +167,7 @@ class Measurements:
 
     def ends_and_counts(self, phase: str, metric: str) -> list[tuple[int, int]]:
         """When each sample of a phase ended, and how often something happened."""
-        rows = self._rows(
+        rows = self.ask(
             "SELECT end_ns::BIGINT AS end_ns, sum(count)::BIGINT AS count FROM sample"
             " WHERE phase = $phase AND metric = $metric GROUP BY end_ns ORDER BY end_ns",
             {"phase": phase, "metric": metric},
@@ -177,15 +176,15 @@ class Measurements:
 
     def backups(self, plan: Plan) -> list[BackupFigures]:
         """What was read for backups, in any phase."""
-        return backups(self._rows, plan, self._outcome)
+        return backups(self.ask, plan, self._outcome)
 
     def recoveries(self, plan: Plan) -> list[RecoveryFigures]:
         """What was replayed for recovery, in any phase."""
-        return recoveries(self._rows, plan, self._outcome)
+        return recoveries(self.ask, plan, self._outcome)
 
     def devices(self, kind: str) -> list[DeviceRates]:
         """What the disks under the instances did in the phases of a kind."""
-        return device_rates(self._rows, self._outcome.devices, self._phases_of(kind))
+        return device_rates(self.ask, self._outcome.devices, self._phases_of(kind))
 
     def overlaps(self, plan: Plan) -> dict[str, float]:
         """The share of the measured time that each load worked; empty where one load ran alone."""
@@ -203,11 +202,11 @@ class Measurements:
 
     def device_view(self) -> list[DeviceView]:
         """What the engine and the disks below it counted of the same I/O while it was measured."""
-        return device_view(self._rows, self._outcome.devices, self._names)
+        return device_view(self.ask, self._outcome.devices, self._names)
 
     def hot_operations(self) -> dict[str, dict[str, int]]:
         """For each workload, its operations on records and how many of them met the hot set."""
-        rows = self._rows(
+        rows = self.ask(
             "SELECT workload, coalesce(sum(count) FILTER (metric = 'hot_operation'), 0)::BIGINT AS "
             "hot,"
             " coalesce(sum(count) FILTER (metric <> 'hot_operation'), 0)::BIGINT AS operations "
@@ -218,19 +217,19 @@ class Measurements:
 
     def pages_corrected(self, instance: str, database: int) -> int | None:
         """Pages of a database that were read with one flipped bit under load."""
-        return integrity.pages_corrected(self._rows, instance, database)
+        return integrity.pages_corrected(self.ask, instance, database)
 
     def clock_gaps(self) -> ClockGaps:
         """How often and how long the run itself stood still while it was measured."""
-        return integrity.clock_gaps(self._rows)
+        return integrity.clock_gaps(self.ask)
 
     def beats(self) -> list[list[Beat]]:
         """The samples of each measured phase, all places together."""
-        return beats(self._rows, self._phases)
+        return beats(self.ask, self._phases)
 
     def rising(self) -> list[RisingLatency]:
         """Places that became slower in every fifth of a measured phase."""
-        return rising(self._rows, self._phases)
+        return rising(self.ask, self._phases)
 
     def unfinished(self) -> list[UnfinishedIo]:
         """What was under way when the time of a measured phase was over, the longest of each place
@@ -244,7 +243,7 @@ class Measurements:
         ]
         found: dict[tuple[str, int, str], float] = {}
         for start_ns, end_ns in ends:
-            for row in self._rows(
+            for row in self.ask(
                 "SELECT instance, database::INTEGER AS database, metric,"
                 " max(latency_ns_max)::BIGINT AS longest_ns FROM sample"
                 " WHERE phase = $phase AND metric IN ('database_read', 'log_write')"
@@ -271,7 +270,7 @@ class Measurements:
         """When was measured, for how long, in how many samples."""
         start_ns = self._phases[0].start_ns if self._phases else None
         end_ns = self._phases[-1].end_ns if self._phases else None
-        count = self._rows("SELECT count(DISTINCT end_ns) AS count FROM measured")[0]["count"]
+        count = self.ask("SELECT count(DISTINCT end_ns) AS count FROM measured")[0]["count"]
         return Window(
             start_utc=utc_of(start_ns, self._outcome),
             end_utc=utc_of(end_ns, self._outcome),
@@ -410,7 +409,7 @@ class Measurements:
             return []
         start_ns, end_ns = self._phases[0].start_ns, self._phases[-1].end_ns
         width_ns = self._span_ns(end_ns - start_ns, points_max)
-        return self._rows(
+        return self.ask(
             # A sample belongs to the span that its middle lies in: the first of a phase is short,
             # because beats go on.
             "SELECT ((end_ns - interval_ns // 2 - $start - 1) // $width) * $width / 1e9 AS second, "
@@ -440,12 +439,12 @@ class Measurements:
 
     @cached_property
     def _usual_interval_ns(self) -> int:
-        row = self._rows("SELECT max(interval_ns)::BIGINT AS longest FROM measured")[0]
+        row = self.ask("SELECT max(interval_ns)::BIGINT AS longest FROM measured")[0]
         return int(row["longest"] or NS_PER_S)
 
     def level(self, metric: str, instance: str) -> Level | None:
         """Mean, smallest and largest value of a level."""
-        row = self._rows(
+        row = self.ask(
             "SELECT avg(value) AS mean, min(value) AS min, max(value) AS max FROM measured"
             " WHERE metric = ? AND instance = ?",
             [metric, instance],
@@ -459,7 +458,7 @@ class Measurements:
 
         A rest shorter than half a sample belongs to the sample before it.
         """
-        row = self._rows(
+        row = self.ask(
             "SELECT sum(count) / sum(seconds) AS mean, min(count / seconds) AS min, max(count / "
             "seconds) AS max,"
             " count(*) AS samples_count, count(*) FILTER (WHERE count > 0) AS "
@@ -474,7 +473,7 @@ class Measurements:
 
     def grown_bytes(self, instance: str, database: int) -> int | None:
         """How much a database grew from the first to the last sample that counts."""
-        row = self._rows(
+        row = self.ask(
             "SELECT arg_max(value, end_ns) - arg_min(value, end_ns) AS grown FROM measured"
             " WHERE metric = 'database_size' AND instance = $instance AND database = $database",
             {"instance": instance, "database": database},
@@ -487,7 +486,7 @@ class Measurements:
         seconds = sum(phase.end_ns - phase.start_ns for phase in passes) / NS_PER_S
         if not seconds:
             return None
-        rows = self._rows(
+        rows = self.ask(
             "SELECT sum(latency_ns_sum)::DOUBLE / sum(count) / 1e6 AS read_latency_ms_mean,"
             " sum(count) / $seconds AS reads_per_s, sum(bytes)::DOUBLE / sum(count) AS "
             "read_bytes_mean FROM sample"
@@ -498,39 +497,39 @@ class Measurements:
 
     def events(self, run_folder: Path, plan: Plan) -> list[EventFigures]:
         """How the loads answered the events of the run."""
-        return event_figures(run_folder, plan, self._outcome, self._rows)
+        return event_figures(run_folder, plan, self._outcome, self.ask)
 
     def stages(self, workload: WorkloadSpec) -> list[StageFigures]:
         """What came of the stages of a load."""
-        return stage_figures(workload, self._outcome, self._rows)
+        return stage_figures(workload, self._outcome, self.ask)
 
     def load_rates(self, plan: Plan) -> list[LoadRates]:
         """What every load completed in every sample of the run."""
-        return [rates_of(load.name, self._rows) for load in plan.run.workloads]
+        return [rates_of(load.name, self.ask) for load in plan.run.workloads]
 
     def files(self, plan: Plan) -> list[FilesFigures]:
         """Figures of the workloads on files."""
-        return files_figures(plan, self._rows, self.seconds, self._names)
+        return files_figures(plan, self.ask, self.seconds, self._names)
 
     def homes(self, plan: Plan) -> list[HomesFigures]:
         """Figures of the workloads on home folders."""
-        return homes_figures(plan, self._rows, self.seconds, self._names, self._outcome)
+        return homes_figures(plan, self.ask, self.seconds, self._names, self._outcome)
 
     def iometer(self, plan: Plan) -> list[IometerRow]:
         """The results of workloads on files, as Iometer has them."""
-        return iometer_rows(plan, self._rows, self._names)
+        return iometer_rows(plan, self.ask, self._names)
 
     def dvdstore(self, plan: Plan) -> list[DvdStoreTable]:
         """The results of stores, as the driver of DVD Store has them."""
-        return dvdstore_tables(plan, self._rows)
+        return dvdstore_tables(plan, self.ask)
 
     def mail(self, plan: Plan) -> list[MailFigures]:
         """Figures of mail users."""
-        return mail_figures(plan, self._rows, self.seconds, self._names, self._outcome.devices)
+        return mail_figures(plan, self.ask, self.seconds, self._names, self._outcome.devices)
 
     def store(self, plan: Plan) -> list[StoreFigures]:
         """Figures of the workloads on stores."""
-        return store_figures(plan, self._rows, self.seconds, self._names)
+        return store_figures(plan, self.ask, self.seconds, self._names)
 
     def whole_ns(self) -> tuple[int, int]:
         """From the first to the last moment that was measured."""
@@ -551,12 +550,12 @@ class Measurements:
         """What splits the latencies of this run."""
         instances = plan.run.instances
         raw = frozenset(instance.name for instance in instances if instance.backend == "raw_files")
-        return Splitter(self._rows, self._outcome.devices, raw)
+        return Splitter(self.ask, self._outcome.devices, raw)
 
     def counted(self, metric: str, instance: str | None = None, *, whole_run: bool = False) -> int:
         """Events of a metric."""
         table = "sample" if whole_run else "measured"
-        rows = self._rows(
+        rows = self.ask(
             f"SELECT coalesce(sum(count), 0)::BIGINT AS count FROM {table}"
             " WHERE metric = $metric AND ($instance IS NULL OR instance = $instance)",
             {"metric": metric, "instance": instance},
@@ -598,7 +597,7 @@ class Measurements:
         Errors that were seen before it was cut off count, and I/O that was told to hang.
         """
         databases = self.database_purposes()
-        errors = self._rows("SELECT coalesce(sum(errors), 0)::BIGINT AS errors FROM sample")[0][
+        errors = self.ask("SELECT coalesce(sum(errors), 0)::BIGINT AS errors FROM sample")[0][
             "errors"
         ]
         transactions = self._responses(
@@ -619,7 +618,7 @@ class Measurements:
     def operations(self) -> list[OperationResponses]:
         """Response times of each kind of operation of each workload."""
         found = []
-        for row in self._rows(
+        for row in self.ask(
             "SELECT DISTINCT workload, metric FROM measured WHERE list_contains(?, metric) ORDER "
             "BY workload, metric",
             [list(OPERATIONS)],
@@ -648,7 +647,7 @@ class Measurements:
 
     def generator(self) -> Generator:
         """How the load generator itself did."""
-        busy = levels(self._rows, "measured", ("executor_busy",), self._names)
+        busy = levels(self.ask, "measured", ("executor_busy",), self._names)
         each = {number: level for (_, number), level in busy.items()}
         threads = [
             GeneratorThread(

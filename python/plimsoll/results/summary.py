@@ -50,6 +50,7 @@ from plimsoll.results.homes import homes_audits
 from plimsoll.results.integrity import data_loss, hung_told
 from plimsoll.results.latency_breakdown import Place, split_run, split_stalls
 from plimsoll.results.load import load_figures
+from plimsoll.results.log_space import log_space
 from plimsoll.results.mail import mail_audits
 from plimsoll.results.measurements import (
     DATABASE_FIGURES,
@@ -122,6 +123,7 @@ def summarize(run_folder: Path) -> Summary:
             store_audits=store_audits(plan, outcome) or ABSENT,
             mail=measured.mail(plan) or ABSENT,
             mail_audits=mail_audits(plan, outcome) or ABSENT,
+            log_space=log_space(run_folder, plan, measured.ask) or ABSENT,
             machine=measured.machine(*settings.MEASURED_KINDS),
             backup_machine=measured.machine("backup"),
             recovery_machine=measured.machine("recover"),

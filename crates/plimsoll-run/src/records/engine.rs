@@ -32,6 +32,7 @@ use plimsoll_workload::Done;
 use plimsoll_workload::records::{Commit as WantedCommit, Kind, Operation, Placement, Population};
 
 use super::existing::{self, Existing};
+use super::lagged::lagged_copies_of;
 use super::open::OpenEngine;
 use super::spec::{RecordsDatabase, RecordsInstance};
 use super::store::{Populations, RecordStore, shared};
@@ -137,7 +138,7 @@ impl EngineInstance {
             ),
         );
         Ok(EngineInstance {
-            engine: OpenEngine::start(run, instance, &settings, recovered),
+            engine: OpenEngine::start(run, instance, &settings, recovered).await?,
             populations: shared(populations_of(&databases)),
             databases,
             watch: TransactionWatch::new(&run.handle, &run.recorder, &run.stalls, number),
@@ -537,6 +538,8 @@ pub(crate) fn options_of(
             )));
         }
     };
+    lagged_copies_of(settings)
+        .map_err(|error| RunError::Spec(format!("instance {}: {error}", spec.name)))?;
     Ok(InstanceOptions {
         context: Context { instance: InstanceId(number), ..Context::default() },
         log: LogNames::new(&spec.log_directory, LOG_BASE),

@@ -5,6 +5,7 @@
 mod engine;
 mod existing;
 mod jobs;
+mod lagged;
 mod long_reader;
 mod open;
 mod raw_files;

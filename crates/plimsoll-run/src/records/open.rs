@@ -5,8 +5,10 @@ use std::rc::Rc;
 
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::backup::Backup;
+use plimsoll_engine::log::GENERATION_BYTES;
 
 use super::jobs::Jobs;
+use super::lagged::{lagged_copies_of, release_all};
 use super::spec::RecordsInstance;
 use crate::RunError;
 use crate::backend::InstanceLevels;
@@ -24,20 +26,25 @@ pub(crate) struct OpenEngine {
 
 impl OpenEngine {
     /// Starts the jobs that an instance wants.
-    pub fn start(
+    ///
+    /// # Errors
+    /// What the disk reports where an earlier run left holds of copies that there are no more.
+    pub async fn start(
         run: &RunContext,
         instance: Rc<Instance>,
         settings: &RecordsInstance,
         recovery: Option<RecoveryResult>,
-    ) -> OpenEngine {
+    ) -> Result<OpenEngine, RunError> {
         let page_bytes = u64::from(settings.page_bytes);
-        OpenEngine {
-            jobs: Jobs::start(run, &instance, settings),
+        let copies = lagged_copies_of(settings).map_err(RunError::Spec)?;
+        release_all(&instance, &copies).await?;
+        Ok(OpenEngine {
+            jobs: Jobs::start(run, &instance, settings, copies),
             cache_limit_bytes: instance.store().cache.limits().frames_max as u64 * page_bytes,
             instance,
             recovery,
             page_bytes,
-        }
+        })
     }
 
     /// The engine.
@@ -53,11 +60,15 @@ impl OpenEngine {
     /// The state of the instance now.
     pub fn levels(&self) -> InstanceLevels {
         let store = self.instance.store();
+        let (oldest, tip) = (store.log.oldest_generation(), store.log.tip().generation);
+        let bytes_from = |generation: u32| u64::from(tip + 1 - generation) * GENERATION_BYTES;
         InstanceLevels {
             cache_used_bytes: store.cache.frames_used() as u64 * self.page_bytes,
             cache_limit_bytes: self.cache_limit_bytes,
             page_fault_stalls: store.cache.statistics().page_fault_stalls,
-            log_generation: u64::from(store.log.tip().generation),
+            log_generation: u64::from(tip),
+            log_space_bytes: bytes_from(oldest.min(tip)),
+            log_lagged_bytes: self.jobs.lagged_needs_from().map_or(0, bytes_from),
         }
     }
 
@@ -103,8 +114,10 @@ impl OpenEngine {
     /// What the disk reports.
     pub async fn close(self) -> Result<(), RunError> {
         let stopped = self.jobs.stop().await;
+        let released = release_all(&self.instance, &[]).await;
         self.instance.close().await?;
-        Ok(stopped?)
+        stopped?;
+        Ok(released?)
     }
 
     /// Stops the jobs and lets go of the instance as a crash would.

@@ -122,6 +122,8 @@ pub struct RecordsInstance {
     pub page_images: bool,
     /// Copies of each database in the site; for each beyond the first the log is read back.
     pub copies_count: u32,
+    /// Passive copies that replay the log later than it is written; absent: none.
+    pub lagged_copies: Option<Vec<LaggedCopySpec>>,
     /// Background maintenance, if it runs.
     pub maintenance: Option<MaintenanceSpec>,
     /// Seconds for which a transaction stays open from the time the instance is opened, and reads
@@ -137,6 +139,18 @@ pub struct RecordsInstance {
     pub waypoint_generations: u32,
     /// Page writes under way at once.
     pub writes_outstanding_max: u32,
+}
+
+/// A passive copy with a lag, in time or in logs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LaggedCopySpec {
+    /// What it is called.
+    pub name: String,
+    /// Seconds for which it does not replay what was written.
+    pub lag_s: Option<f64>,
+    /// Closed generations that it does not replay.
+    pub lag_logs: Option<u32>,
 }
 
 /// Background database maintenance.

@@ -95,7 +95,10 @@ impl StoreInstance {
         let shop = shop.ok_or_else(|| {
             RunError::Corruption("a store that was just made is not whole".into())
         })?;
-        Ok(StoreInstance { engine: OpenEngine::start(run, instance, &settings, recovery), shop })
+        Ok(StoreInstance {
+            engine: OpenEngine::start(run, instance, &settings, recovery).await?,
+            shop,
+        })
     }
 }
 

@@ -8,6 +8,7 @@ mod support;
 mod capabilities;
 mod figures;
 mod invariants;
+mod lagged;
 mod modelled;
 mod nothing_left;
 mod other_tests;

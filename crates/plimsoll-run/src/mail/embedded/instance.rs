@@ -83,8 +83,8 @@ impl EmbeddedMail {
         let [mail, queue] = engines;
         Ok(EmbeddedMail {
             run: run.clone(),
-            mail: OpenEngine::start(run, mail, &settings, recovery),
-            queue: OpenEngine::start(run, queue, &place.of_queue().settings, None),
+            mail: OpenEngine::start(run, mail, &settings, recovery).await?,
+            queue: OpenEngine::start(run, queue, &place.of_queue().settings, None).await?,
             jobs: MailJobs::start(run, number.into(), &store),
             store,
         })
@@ -135,6 +135,7 @@ impl Place<'_> {
         settings.cache_bytes_min = settings.cache_bytes_min.min(settings.cache_bytes_max);
         settings.maintenance = None;
         settings.copies_count = 1;
+        settings.lagged_copies = None;
         OfQueue { files: Files::new(Rc::new(Relabelled(disk))), settings }
     }
 
