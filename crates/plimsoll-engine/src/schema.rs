@@ -29,24 +29,32 @@ pub const CODE_PAGE_WESTERN: u16 = 1252;
 pub const CODE_PAGE_UNICODE: u16 = 1200;
 
 /// Bits of [`Column::flags`].
+///
+/// Tables of other programs may have all of them, and are read. A column that is made here may have
+/// [`NOT_NULL`](column_flags::NOT_NULL), [`AUTO_INCREMENT`](column_flags::AUTO_INCREMENT),
+/// [`ESCROW`](column_flags::ESCROW) and, with a value, [`DEFAULT`](column_flags::DEFAULT). The
+/// others are refused: rows written here would not be what the flag says.
 pub mod column_flags {
     /// A value is required.
     pub const NOT_NULL: u32 = 0x1;
-    /// Counts the changes of its row.
+    /// Counts the changes of its row. Refused in columns made here, where nothing counts them.
     pub const VERSION: u32 = 0x2;
     /// Filled from a counter: every row gets the next number, and nobody gives it another.
     pub const AUTO_INCREMENT: u32 = 0x4;
-    /// May hold several values.
+    /// May hold several values. Refused in columns made here, where no call gives a second value.
     pub const MULTI_VALUED: u32 = 0x8;
-    /// Has a default value.
+    /// Has a default value. Set by [`Column::with_default`](super::Column::with_default), and
+    /// refused without a value.
     pub const DEFAULT: u32 = 0x10;
-    /// A counter changed by delta.
+    /// A counter changed by delta. [`OpenTable::add`](crate::OpenTable::add) changes every column
+    /// of 4 or 8 byte integers so, with this flag or without.
     pub const ESCROW: u32 = 0x20;
-    /// Values may be stored compressed.
+    /// Values may be stored compressed. Refused in columns made here, where none is compressed.
     pub const COMPRESSED: u32 = 0x1000;
-    /// Values are stored encrypted.
+    /// Values are stored encrypted. Refused in columns made here: they would lie in plain text.
     pub const ENCRYPTED: u32 = 0x2000;
-    /// Declared by the template of the table. Set while reading, in no catalog.
+    /// Declared by the template of the table. Set while reading, in no catalog; refused in columns
+    /// made here.
     pub const INHERITED: u32 = 0x8000_0000;
 }
 
@@ -303,7 +311,6 @@ impl Column {
 
     fn natural_storage(&self) -> ColumnStorage {
         match self.column_type {
-            _ if self.flags & column_flags::MULTI_VALUED != 0 => ColumnStorage::Tagged,
             ColumnType::LongBinary | ColumnType::LongText => ColumnStorage::Tagged,
             ColumnType::Binary | ColumnType::Text => ColumnStorage::Variable,
             _ => ColumnStorage::Fixed,

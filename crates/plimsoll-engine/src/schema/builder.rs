@@ -107,10 +107,25 @@ pub enum SchemaError {
         /// Column.
         column: String,
     },
+    /// A flag that rows written here would not keep to.
+    #[error(
+        "column {column} of table {table} has the flag {flag}, and what is written here does not \
+         keep to it: {remedy}"
+    )]
+    Flag {
+        /// Table.
+        table: String,
+        /// Column.
+        column: String,
+        /// Name of the flag in [`column_flags`], or its bits.
+        flag: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A value that rows cannot be given.
     #[error(
         "the default value of column {column} of table {table} has {bytes} bytes, which the column \
-         cannot hold: at most 255, and none for a counter or a column of several values"
+         cannot hold: at most 255, and none for a counter"
     )]
     Default {
         /// Table.
@@ -249,6 +264,7 @@ impl TableBuilder {
         self.check_names()?;
         check_auto_increment(&self.name, &self.columns)?;
         for column in &mut self.columns {
+            check_flags(&self.name, column)?;
             settle_length(&self.name, column)?;
             check_default(&self.name, column)?;
         }
@@ -293,6 +309,11 @@ impl TableBuilder {
 }
 
 impl Table {
+    /// Refuses columns with flags that rows written here would not keep to.
+    pub(crate) fn check_flags(&self) -> Result<(), SchemaError> {
+        self.columns.iter().try_for_each(|column| check_flags(&self.name, column))
+    }
+
     /// The table with one more secondary index.
     ///
     /// # Errors
@@ -316,6 +337,7 @@ impl Table {
     pub fn with_column(&self, mut column: Column) -> Result<Table, SchemaError> {
         let known = self.columns.iter().map(|column| &column.name);
         check_names(&self.name, &known.chain([&column.name]).collect::<Vec<_>>())?;
+        check_flags(&self.name, &column)?;
         settle_length(&self.name, &mut column)?;
         check_default(&self.name, &mut column)?;
         let storage = column.natural_storage();
@@ -354,6 +376,37 @@ fn check_auto_increment(table: &str, columns: &[Column]) -> Result<(), SchemaErr
     Ok(())
 }
 
+/// Flags of columns that the writer keeps to.
+const FLAGS_KEPT: u32 = column_flags::NOT_NULL
+    | column_flags::AUTO_INCREMENT
+    | column_flags::DEFAULT
+    | column_flags::ESCROW;
+
+fn check_flags(table: &str, column: &Column) -> Result<(), SchemaError> {
+    const LEAVE_OUT: &str = "leave it out";
+    let mut refused = column.flags & !FLAGS_KEPT;
+    if column.default.is_none() {
+        refused |= column.flags & column_flags::DEFAULT;
+    }
+    if refused == 0 {
+        return Ok(());
+    }
+    let (flag, remedy) = match refused & refused.wrapping_neg() {
+        column_flags::VERSION => ("VERSION", "leave it out, and count changes in a column"),
+        column_flags::MULTI_VALUED => {
+            ("MULTI_VALUED", "leave it out, and keep further values in rows of their own")
+        }
+        column_flags::DEFAULT => ("DEFAULT", "give the value with `Column::with_default`"),
+        column_flags::COMPRESSED => ("COMPRESSED", "leave it out, or compress values yourself"),
+        column_flags::ENCRYPTED => ("ENCRYPTED", "leave it out, or encrypt values yourself"),
+        column_flags::INHERITED => ("INHERITED", LEAVE_OUT),
+        _ => ("", LEAVE_OUT),
+    };
+    let flag = if flag.is_empty() { format!("{refused:#x}") } else { flag.to_owned() };
+    let (table, column) = (table.to_owned(), column.name.clone());
+    Err(SchemaError::Flag { table, column, flag, remedy })
+}
+
 /// Has the length of the values of a type that has one written down: who reads the record once the
 /// column is dropped, and its type with it, goes by that.
 fn settle_length(table: &str, column: &mut Column) -> Result<(), SchemaError> {
@@ -379,8 +432,7 @@ fn check_default(table: &str, column: &mut Column) -> Result<(), SchemaError> {
         Some(bytes) => default.len() == bytes,
         None => default.len() <= bytes_max,
     };
-    let has_none = column_flags::AUTO_INCREMENT | column_flags::MULTI_VALUED;
-    if !fits || column.flags & has_none != 0 {
+    if !fits || column.flags & column_flags::AUTO_INCREMENT != 0 {
         return Err(SchemaError::Default {
             table: table.to_owned(),
             column: column.name.clone(),

@@ -87,8 +87,8 @@ impl Instance {
     ///
     /// # Errors
     /// [`EngineError::BadChange`] for a name that is taken, a default value that the column cannot
-    /// hold, a counter, or a column that refuses null and has no default value;
-    /// [`EngineError::TableInUse`], ...
+    /// hold, a counter, a flag that is not kept to (see [`column_flags`]), or a column that refuses
+    /// null and has no default value; [`EngineError::TableInUse`], ...
     pub async fn add_column(
         self: &Rc<Self>,
         database: u8,

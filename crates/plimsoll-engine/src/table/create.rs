@@ -15,7 +15,7 @@ use crate::cursor::{Cursor, Direction, KeyRange};
 use crate::error::{EngineError, Result};
 use crate::instance::Instance;
 use crate::page::page_flags;
-use crate::schema::KEY_BYTES_MAX_LARGEST;
+use crate::schema::{KEY_BYTES_MAX_LARGEST, SchemaError};
 use crate::transaction::Transaction;
 
 /// Pages a new table's tree starts with.
@@ -129,10 +129,15 @@ impl Instance {
     /// this returns; if it fails, nothing is left of it.
     ///
     /// # Errors
-    /// [`EngineError::BadChange`] when a table of this name exists, or a tree cannot be made.
+    /// [`EngineError::BadChange`] when a table of this name exists, a column has a flag that is not
+    /// kept to (see [`column_flags`](crate::column_flags)), or a tree cannot be made.
     pub async fn create_table(self: &Rc<Self>, database: u8, table: Table) -> Result<OpenTable> {
         self.change_schema(database, async move |change| change.create_table(table).await).await
     }
+}
+
+fn refused(table: &str, error: &SchemaError) -> EngineError {
+    EngineError::BadChange { table: table.to_owned(), why: error.to_string() }
 }
 
 impl SchemaChange {
@@ -144,6 +149,7 @@ impl SchemaChange {
             let why = format!("there is {known} already: open it, or take another name");
             return Err(EngineError::BadChange { table: table.name, why });
         }
+        table.check_flags().map_err(|error| refused(&table.name, &error))?;
         self.check_key_lengths(&table)?;
         let object = self.next_object(&tables)?;
         let placed = self.place_table(table, object).await?;

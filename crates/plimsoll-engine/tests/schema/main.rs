@@ -19,5 +19,6 @@ mod redone;
 mod refused;
 mod released;
 mod table_state;
+mod told;
 mod world;
 mod worlds;
