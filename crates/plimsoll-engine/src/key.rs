@@ -45,8 +45,11 @@ pub enum KeyError {
     /// Unicode text with half a character.
     #[error("Unicode text in a key must be whole UTF-16")]
     NotUnicode,
-    /// Text outside ASCII, whose order depends on Windows' tables.
-    #[error("text in a key must be ASCII")]
+    /// Single-byte text outside ASCII, whose order depends on Windows' tables.
+    #[error(
+        "single-byte text in a key must be ASCII: make the column one of Unicode text with \
+         `Column::unicode`, or of bytes"
+    )]
     NotAscii,
     /// Text with a zero byte, which is where text ends in a key: other text would have its key.
     #[error("text in a key must not hold a zero byte; leave it out, or use a binary column")]
@@ -165,6 +168,17 @@ impl KeyShape {
             self.append(&mut key, segment, *value)?;
         }
         Ok(self.cut(key))
+    }
+
+    /// The first column whose value has no key, as the errors of [`KeyShape::key`] do not say.
+    pub(crate) fn at_fault<'v>(
+        &self,
+        mut value: impl FnMut(ColumnId) -> Option<&'v [u8]>,
+    ) -> Option<ColumnId> {
+        let fails = |segment: &&Segment| {
+            self.append(&mut Key::default(), segment, value(segment.column)).is_err()
+        };
+        self.segments.iter().find(fails).map(|segment| segment.column)
     }
 
     fn cut(&self, mut key: Key) -> Key {

@@ -117,8 +117,9 @@
 //! ```
 //!
 //! Text in a column of type [`ColumnType::Text`] is one byte for each character, as in code page
-//! 1252; [`Column::unicode`] columns hold UTF-16. An index orders Unicode text as people do, and a
-//! unique one takes letters of either case for the same.
+//! 1252; [`Column::unicode`] columns hold UTF-16. An index on single-byte text refuses rows whose
+//! text is not ASCII. An index orders Unicode text as people do. A unique index on either takes
+//! letters of upper and lower case for the same.
 
 // Users of the engine call these.
 pub mod create;

@@ -102,11 +102,14 @@ pub enum ColumnType {
     DateTime,
     /// Up to 255 bytes.
     Binary,
-    /// Up to 255 bytes of text.
+    /// Up to 255 bytes of text, one for each character, as in code page 1252; of
+    /// [`Column::unicode`] text in UTF-16. A single-byte column may hold any byte, but an index on
+    /// it refuses what is not ASCII, and orders upper and lower case as the same. Use
+    /// [`Column::unicode`] for other text that is to be indexed.
     Text,
     /// Up to 2 GiB.
     LongBinary,
-    /// Up to 2 GiB of text.
+    /// Up to 2 GiB of text. Indexes on it are as those on [`ColumnType::Text`].
     LongText,
     /// Unsigned 32 bits.
     UnsignedLong,

@@ -238,8 +238,12 @@ impl OpenTable {
         if values.len() > shape.columns().count() {
             return Err(wrong_values(shape.columns().count(), values.len()));
         }
-        let key = shape.prefix(values);
-        Ok(key.map_err(|error| EngineError::BadRow(error.to_string()))?.bytes)
+        let key = shape.prefix(values).map_err(|error| {
+            let given: Vec<_> = shape.columns().zip(values.iter().copied()).collect();
+            let value = |column: ColumnId| given.iter().find(|(id, _)| *id == column)?.1;
+            self.bad_key(&self.placed.table.indexes[index], shape.at_fault(value), error)
+        })?;
+        Ok(key.bytes)
     }
 }
 

@@ -153,6 +153,11 @@ enum Declared {
 
 /// An index to be made. Key columns are named as in `"id"`, `"+id"` or, for descending order,
 /// `"-id"`.
+///
+/// Text is ordered without regard to upper and lower case, and a unique index takes text that
+/// differs only so for the same. Single-byte text in a key must be ASCII: a row with other text is
+/// refused with [`EngineError::BadRow`](crate::EngineError::BadRow). Index a [`Column::unicode`]
+/// column where there may be other text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewIndex {
     name: String,

@@ -49,6 +49,7 @@ impl Instance {
     ///
     /// # Errors
     /// [`EngineError::KeyDuplicate`] where rows share a key of a unique index,
+    /// [`EngineError::BadRow`] with the primary key of a row that has no key in the index,
     /// [`EngineError::TableInUse`], [`EngineError::BadChange`], ...
     pub async fn add_index(
         self: &Rc<Self>,

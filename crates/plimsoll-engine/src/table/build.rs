@@ -56,6 +56,17 @@ pub(super) async fn build_index(
     }
 }
 
+/// Says which row does not fit the index.
+fn of_row(error: EngineError, key: &[u8]) -> EngineError {
+    match error {
+        EngineError::BadRow(why) => {
+            let key = key.escape_ascii();
+            EngineError::BadRow(format!("{why}; the row has the primary key b\"{key}\""))
+        }
+        other => other,
+    }
+}
+
 /// Makes the entries of the next rows in range. The key of the last row, or `None` after the last
 /// of the table.
 async fn add_entries(
@@ -71,7 +82,8 @@ async fn add_entries(
             return Ok(None);
         };
         let row = StoredRow { key, record };
-        let keys = table.keys_of(work, &table.hold(&row)?).await?;
+        let keys = table.keys_of(work, &table.hold(&row)?).await;
+        let keys = keys.map_err(|error| of_row(error, &row.key))?;
         if let Some(entry) = keys.entry(index) {
             table.add_entry(work, index, entry, &row.key).await?;
         }

@@ -77,7 +77,7 @@ impl OpenTable {
             return Ok(None);
         }
         let key = shape.key(value);
-        let key = key.map_err(|error| EngineError::BadRow(error.to_string()))?;
+        let key = key.map_err(|error| self.bad_key(index, shape.at_fault(value), error))?;
         if key.is_truncated && self.refuses_truncation(index) {
             return Err(EngineError::BadRow(format!(
                 "its key in index {} is longer than the {} bytes the index allows",
@@ -85,6 +85,18 @@ impl OpenTable {
             )));
         }
         Ok(Some(key.bytes))
+    }
+
+    /// A value that has no key in an index.
+    pub(super) fn bad_key(
+        &self,
+        index: &Index,
+        column: Option<ColumnId>,
+        error: KeyError,
+    ) -> EngineError {
+        let column = column.and_then(|column| self.placed.table.column(column));
+        let column = column.map_or("", |column| &column.name);
+        EngineError::BadRow(format!("column {column} in index {}: {error}", index.name))
     }
 
     /// Whether a key that is too long for the index is refused, and not cut.
@@ -124,7 +136,10 @@ impl OpenTable {
         row: &HeldRow,
         is_new: impl Fn(ColumnId) -> bool,
     ) -> Result<()> {
-        for column in self.shapes.iter().flat_map(KeyShape::zero_ended) {
+        let shapes = self.placed.table.indexes.iter().zip(&self.shapes);
+        let zero_ended =
+            shapes.flat_map(|(index, shape)| shape.zero_ended().map(move |column| (index, column)));
+        for (index, column) in zero_ended {
             let has_zero = match row.get(&column).filter(|_| is_new(column)) {
                 None => false,
                 Some(Held::Bytes(bytes)) => bytes.contains(&0),
@@ -134,7 +149,7 @@ impl OpenTable {
                 }
             };
             if has_zero {
-                return Err(EngineError::BadRow(KeyError::ZeroByte.to_string()));
+                return Err(self.bad_key(index, Some(column), KeyError::ZeroByte));
             }
         }
         Ok(())

@@ -3,8 +3,11 @@
 
 use std::rc::Rc;
 
+use plimsoll_engine::error::EngineError;
 use plimsoll_engine::instance::Instance;
-use plimsoll_engine::{Column, ColumnType, Table, TableBuilder, column_flags};
+use plimsoll_engine::table::OpenTable;
+use plimsoll_engine::transaction::Commit;
+use plimsoll_engine::{Column, ColumnType, NewIndex, Table, TableBuilder, column_flags};
 use plimsoll_io::MemoryOptions;
 
 use crate::life::*;
@@ -41,6 +44,18 @@ fn people() -> TableBuilder {
         .primary("primary", &["id"])
 }
 
+async fn insert(
+    instance: &Rc<Instance>,
+    table: &OpenTable,
+    (id, column, value): (i32, &str, &[u8]),
+) -> Result<(), EngineError> {
+    let transaction = instance.begin();
+    let id = id.to_le_bytes();
+    let values = [(table.column("id")?, Some(&id[..])), (table.column(column)?, Some(value))];
+    table.insert(&transaction, &values).await?;
+    transaction.commit(Commit::Lazy).await
+}
+
 /// Why: the flags were documented and accepted without a word. What was to be encrypted was
 /// written in plain text.
 #[test]
@@ -68,5 +83,30 @@ fn flags_that_are_not_kept_to_are_refused_by_column_and_flag() {
             .with_default(&[0; 4])
             .flagged(column_flags::NOT_NULL | column_flags::ESCROW);
         drop(instance.create_table(1, people().column(kept).build().unwrap()).await.unwrap());
+    });
+}
+
+/// Why: "text in a key must be ASCII" did not say of which column, index or row, and in a table
+/// with rows it was not to be found.
+#[test]
+fn text_that_an_index_cannot_hold_is_told_by_column_index_and_row() {
+    with_database(|instance| async move {
+        let table = people().duplicates("by name", &["name"]).build().unwrap();
+        let table = instance.create_table(1, table).await.unwrap();
+        let inserted = insert(&instance, &table, (7, "name", b"J\xf6rg")).await;
+        is_told(inserted, &["column name", "index by name", "ASCII", "Column::unicode"]);
+        let inserted = insert(&instance, &table, (7, "name", b"J\0rg")).await;
+        is_told(inserted, &["column name", "index by name", "zero byte"]);
+        let prefix = table.index_prefix(1, &[Some(b"J\xf6rg")]);
+        is_told(prefix, &["column name", "index by name", "ASCII"]);
+        drop(table);
+        instance.drop_index(1, "People", "by name").await.unwrap();
+        let table = instance.open_table(1, "People").await.unwrap();
+        insert(&instance, &table, (7, "name", b"J\xf6rg")).await.unwrap();
+        let key = table.key(&[Some(&7i32.to_le_bytes())]).unwrap().escape_ascii().to_string();
+        drop(table);
+        let index = NewIndex::duplicates("by name", &["name"]);
+        let added = instance.add_index(1, "People", index).await;
+        is_told(added, &["column name", "index by name", "ASCII", &key]);
     });
 }
