@@ -360,7 +360,9 @@ pub const KEY_BYTES_MAX_LARGEST: u16 = 2_000;
 /// The most columns of a key, those of the primary key that are appended to it among them: more do
 /// not fit the row of the catalog that lists them.
 pub const KEY_COLUMNS_MAX: usize = 63;
-/// Keys are cut to this length unless an index says otherwise.
+/// The longest keys of an index that says nothing else. Longer ones are cut, but refused in an
+/// index with the whole primary key in it, as [`NewIndex::duplicates`] makes them: cut short of the
+/// primary key, two rows would have one entry. [`NewIndex::key_bytes_max`] allows longer ones.
 pub const KEY_BYTES_MAX_DEFAULT: u16 = 255;
 
 impl Index {

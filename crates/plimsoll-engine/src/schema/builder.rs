@@ -210,6 +210,11 @@ impl NewIndex {
     }
 
     /// An index in which rows may share a key; the primary key is appended to it.
+    ///
+    /// A row whose key with the primary key is longer than [`NewIndex::key_bytes_max`], 255 bytes
+    /// unless told otherwise, is refused with [`EngineError::BadRow`](crate::EngineError::BadRow).
+    /// Such a key is not cut as ESE does, since the primary key at its end tells rows apart. Over
+    /// long text allow longer keys: Unicode text takes about four bytes a character.
     pub fn duplicates(name: &str, key: &[&str]) -> Self {
         Self::new(name, Declared::Duplicates, key)
     }
@@ -250,7 +255,8 @@ impl TableBuilder {
         self.index(NewIndex::unique_unless_null(name, key))
     }
 
-    /// Declares an index in which rows may share a key; the primary key is appended to it.
+    /// Declares an index in which rows may share a key; the primary key is appended to it. Long
+    /// keys are refused, see [`NewIndex::duplicates`].
     pub fn duplicates(self, name: &str, key: &[&str]) -> Self {
         self.index(NewIndex::duplicates(name, key))
     }

@@ -79,9 +79,11 @@ impl OpenTable {
         let key = shape.key(value);
         let key = key.map_err(|error| self.bad_key(index, shape.at_fault(value), error))?;
         if key.is_truncated && self.refuses_truncation(index) {
+            let (name, bytes) = (&index.name, index.key_bytes_max);
             return Err(EngineError::BadRow(format!(
-                "its key in index {} is longer than the {} bytes the index allows",
-                index.name, index.key_bytes_max
+                "its key in index {name} is longer than the {bytes} bytes the index allows, and is \
+                 not cut, as the primary key in it tells rows apart: make the index with \
+                 `NewIndex::key_bytes_max`, or index shorter values"
             )));
         }
         Ok(Some(key.bytes))

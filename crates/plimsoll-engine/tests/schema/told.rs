@@ -110,3 +110,16 @@ fn text_that_an_index_cannot_hold_is_told_by_column_index_and_row() {
         is_told(added, &["column name", "index by name", "ASCII", &key]);
     });
 }
+
+/// Why: an index of equal keys refused long text, which its documentation did not say, and the
+/// error named no remedy.
+#[test]
+fn a_key_that_is_too_long_says_how_an_index_takes_longer_ones() {
+    with_database(|instance| async move {
+        let table = people().duplicates("by note", &["note"]).build().unwrap();
+        let table = instance.create_table(1, table).await.unwrap();
+        let note: Vec<u8> = "word ".repeat(90).encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let inserted = insert(&instance, &table, (1, "note", &note)).await;
+        is_told(inserted, &["index by note", "255 bytes", "key_bytes_max", "primary key"]);
+    });
+}
