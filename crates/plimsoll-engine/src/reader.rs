@@ -253,7 +253,7 @@ impl DatabaseReader {
 
     /// The table with this name.
     pub fn table(&self, name: &str) -> Option<&PlacedTable> {
-        self.tables().iter().find(|placed| placed.table.name == name)
+        self.tables().iter().find(|placed| placed.table.name.eq_ignore_ascii_case(name))
     }
 
     /// How many pages were read with a flipped bit, corrected in memory.

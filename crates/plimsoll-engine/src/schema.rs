@@ -388,6 +388,9 @@ pub(crate) fn has_entry(flags: u32, nulls: &[bool]) -> bool {
 
 /// A table: columns in ascending order of their numbers, and indexes, of which the first is the
 /// primary.
+///
+/// Names of tables, columns and indexes are ASCII of at most 64 characters. They keep their case
+/// and are found in any, as in ESE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Name.
@@ -414,9 +417,14 @@ impl Table {
         }
     }
 
-    /// The column with this name.
+    /// The column with this name, in upper or lower case.
     pub fn column_named(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| column.name == name)
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The position of the index with this name, in upper or lower case; 0 is the primary.
+    pub fn index_named(&self, name: &str) -> Option<usize> {
+        self.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))
     }
 
     /// The primary index.

@@ -137,15 +137,21 @@ impl OpenTable {
         self.intrinsic_bytes_max.set(bytes);
     }
 
-    /// The number of a column by name.
+    /// The number of a column by name, in upper or lower case.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchObject`].
     pub fn column(&self, name: &str) -> Result<ColumnId> {
         let found = self.placed.table.column_named(name).map(|column| column.id);
         found.ok_or(EngineError::NoSuchObject { what: "column", name: name.to_owned() })
     }
 
-    /// The position of an index by name; 0 is the primary.
+    /// The position of an index by name, in upper or lower case; 0 is the primary.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchObject`].
     pub fn index(&self, name: &str) -> Result<usize> {
-        let found = self.placed.table.indexes.iter().position(|index| index.name == name);
+        let found = self.placed.table.index_named(name);
         found.ok_or(EngineError::NoSuchObject { what: "index", name: name.to_owned() })
     }
 

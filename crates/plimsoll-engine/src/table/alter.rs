@@ -71,7 +71,7 @@ impl Instance {
     pub async fn drop_index(self: &Rc<Self>, database: u8, name: &str, index: &str) -> Result<()> {
         let index = index.to_owned();
         self.alter(database, name, async move |change, mut placed| {
-            let at = placed.table.indexes.iter().position(|known| known.name == index);
+            let at = placed.table.index_named(&index);
             let at = at.ok_or(EngineError::NoSuchObject { what: "index", name: index })?;
             if placed.table.indexes[at].is_primary() {
                 return Err(refused(&placed, "the primary index is the table itself"));
@@ -163,7 +163,8 @@ fn check_ours(placed: &PlacedTable) -> Result<()> {
 
 fn without_column(placed: &PlacedTable, name: &str) -> Result<Table> {
     let mut table = placed.table.clone();
-    let Some(column) = table.columns.iter_mut().find(|column| column.name == name) else {
+    let is_it = |column: &&mut Column| column.name.eq_ignore_ascii_case(name);
+    let Some(column) = table.columns.iter_mut().find(is_it) else {
         let (what, name) = ("column", name.to_owned());
         return Err(EngineError::NoSuchObject { what, name });
     };

@@ -58,7 +58,7 @@ impl Instance {
         Ok(decoder.finish())
     }
 
-    /// Opens a table.
+    /// Opens a table by its name, in upper or lower case.
     ///
     /// # Errors
     /// [`EngineError::NoSuchObject`], and [`EngineError::TableInUse`] while its schema changes.
@@ -82,7 +82,7 @@ impl Instance {
             // columns from another.
             None => {
                 let mut tables = self.tables(database).await?.into_iter();
-                tables.find(|placed| placed.table.name == name)
+                tables.find(|placed| placed.table.name.eq_ignore_ascii_case(name))
             }
         };
         placed.ok_or(EngineError::NoSuchObject { what: "table", name: name.to_owned() })
@@ -101,7 +101,9 @@ impl Instance {
         };
         let rows = KeyRange::prefix(rows_of_same_table(&row));
         let tables = self.tables_in(database, &transaction, rows).await?;
-        let is_it = |placed: &PlacedTable| placed.table.name == name && placed.template.is_none();
+        let is_it = |placed: &PlacedTable| {
+            placed.table.name.eq_ignore_ascii_case(name) && placed.template.is_none()
+        };
         Ok(tables.into_iter().find(is_it))
     }
 

@@ -123,3 +123,23 @@ fn a_key_that_is_too_long_says_how_an_index_takes_longer_ones() {
         is_told(inserted, &["index by note", "255 bytes", "key_bytes_max", "primary key"]);
     });
 }
+
+/// Why: making the table said that it was there, and opening it that it was not.
+#[test]
+fn names_are_found_whatever_their_case() {
+    with_database(|instance| async move {
+        let table = people().unique("by name", &["NAME"]).build().unwrap();
+        drop(instance.create_table(1, table).await.unwrap());
+        let table = instance.open_table(1, "pEOPLE").await.unwrap();
+        assert_eq!(table.placed().table.name, "People");
+        assert_eq!(table.column("NOTE").unwrap(), table.column("note").unwrap());
+        assert_eq!(table.index("BY name").unwrap(), 1);
+        drop(table);
+        instance.add_index(1, "PEOPLE", NewIndex::duplicates("more", &["-Name"])).await.unwrap();
+        instance.drop_index(1, "people", "MORE").await.unwrap();
+        instance.drop_index(1, "people", "By Name").await.unwrap();
+        instance.drop_column(1, "people", "NAME").await.unwrap();
+        instance.drop_table(1, "peoplE").await.unwrap();
+        assert!(instance.open_table(1, "People").await.is_err());
+    });
+}
