@@ -248,6 +248,17 @@ pub enum EngineError {
         /// Log directory.
         path: PathBuf,
     },
+    /// A generation that is to be held is not there any more. Nothing is wrong with the databases.
+    #[error(
+        "log generation {generation} or the one behind it was deleted, and the oldest is {oldest}: \
+         hold the log from there, and take a new copy of what needs more"
+    )]
+    LogDeleted {
+        /// The generation asked for.
+        generation: u32,
+        /// The oldest that can be held; from there on none is missing.
+        oldest: u32,
+    },
     /// The stream has no further number for a generation.
     #[error(
         "log generation {generation} is among the last that a stream can have: close the \

@@ -58,19 +58,18 @@ impl Instance {
     /// any longer.
     ///
     /// # Errors
-    /// [`EngineError::LogMissing`] when that generation was purged, [`EngineError::BadOption`] when
-    /// there is no room for the hold, and whatever writing meets: then the hold may be there or
-    /// not, and no log is purged that it would need.
+    /// [`EngineError::LogDeleted`] when that generation was purged, with the oldest that is there;
+    /// [`EngineError::BadOption`] when there is no room for the hold; [`EngineError::Closing`]; and
+    /// whatever writing meets: then the hold may be there or not, and no log is purged that it
+    /// would need.
     pub async fn hold_log_durably(self: &Rc<Self>, name: &str, generation: u32) -> Result<()> {
+        drop(self.store.enter()?);
         // Before anything is waited for: from now on nobody deletes it.
         let ticket = self.holds.expect(generation);
         let oldest = self.store.log.oldest_generation().max(self.holds.unbroken_from);
         if generation < oldest {
             self.holds.coming.borrow_mut().remove(&ticket);
-            return Err(EngineError::LogMissing {
-                generation,
-                path: self.options.log.directory().to_owned(),
-            });
+            return Err(EngineError::LogDeleted { generation, oldest });
         }
         let name = name.to_owned();
         let change = move |holds: &mut NamedHolds| {

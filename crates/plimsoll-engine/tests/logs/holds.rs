@@ -156,7 +156,7 @@ async fn ask(open: Rc<Open>, model: SharedModel, name: String, state: Option<u32
     match give_up_after(polls, asking).await {
         Some(Ok(())) => model.borrow_mut().settle(&name, number),
         // A generation that a power cut has brought back without those behind it cannot be held.
-        None | Some(Err(EngineError::Disk(_) | EngineError::LogMissing { .. })) => {}
+        None | Some(Err(EngineError::Disk(_) | EngineError::LogDeleted { .. })) => {}
         Some(Err(error)) => panic!("{name}: {error}"),
     }
 }
@@ -311,7 +311,7 @@ fn a_hold_counts_from_the_moment_it_is_asked_for() {
         open.check_kept("after the purge").await;
         let gone = open.instance.hold_log_durably("late", generation - 1).await;
         assert!(
-            matches!(gone, Err(EngineError::LogMissing { .. })),
+            matches!(gone, Err(EngineError::LogDeleted { .. })),
             "what is gone cannot be held: {gone:?}"
         );
         assert_eq!(open.listed().keys().collect::<Vec<_>>(), [name]);
@@ -477,11 +477,45 @@ fn a_generation_that_came_back_without_the_next_cannot_be_held() {
         let instance = open_with(&open.files, &open.handle, keeping).await;
         assert!(open.kept().await.contains(&oldest), "it is there");
         let held = instance.hold_log_durably("copy", oldest).await;
-        assert!(matches!(held, Err(EngineError::LogMissing { .. })), "{held:?}");
+        assert!(matches!(held, Err(EngineError::LogDeleted { .. })), "{held:?}");
         instance.close().await.unwrap();
         let open = Open::new(open.files.clone(), open.handle.clone(), Some(tree)).await;
         open.move_on(3).await.unwrap();
         assert!(!open.kept().await.contains(&oldest), "it is purged again");
         open.instance.clone().close().await.unwrap();
+    });
+}
+
+fn is_told(result: Result<(), EngineError>, words: &[&str]) {
+    let error = result.expect_err("it is refused");
+    let told = error.to_string();
+    for word in words {
+        assert!(told.contains(word), "{told:?} does not say {word:?}");
+    }
+    assert!(!error.is_corruption(), "{told}");
+}
+
+/// Why: a client that asks for log too late was told that the databases are damaged; and an
+/// instance that was closed spoke of log, too.
+#[test]
+fn log_that_was_deleted_is_told_with_the_oldest_that_there_is() {
+    let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
+    let tree = first_life(&disk);
+    live(&disk, move |files, handle| async move {
+        let open = Open::new(files, handle, Some(tree)).await;
+        open.move_on(5).await.unwrap();
+        let oldest = open.instance.store().log.oldest_generation();
+        assert!(oldest > 1, "log was to be deleted");
+        for generation in [0, 1, oldest - 1] {
+            let words = [&format!("generation {generation} "), &format!("oldest is {oldest}")[..]];
+            is_told(open.instance.hold_log_durably("late", generation).await, &words);
+        }
+        open.instance.hold_log_durably("in time", oldest).await.unwrap();
+        assert_eq!(open.listed(), BTreeMap::from([("in time".to_owned(), oldest)]));
+        open.instance.clone().close().await.unwrap();
+        for generation in [0, oldest, u32::MAX] {
+            let late = open.instance.hold_log_durably("late", generation).await;
+            assert!(matches!(late, Err(EngineError::Closing)), "{late:?}");
+        }
     });
 }
