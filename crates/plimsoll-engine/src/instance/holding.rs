@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Instance;
 use super::holds::Hold;
 use crate::error::{EngineError, Result};
-use crate::log::holds::{NamedHolds, encode_holds, write_holds};
+use crate::log::holds::{LOST_HOLDS, NamedHolds, encode_holds, write_holds};
 
 /// A hold on the log for work of this process. It ends with the work, in whichever way that ends,
 /// and is nobody else's: two backups of one database hold their log each, and no caller can take
@@ -34,6 +34,20 @@ impl Held {
     }
 }
 
+/// Refuses names that are none, or that stand for something else.
+fn check_name(name: &str) -> Result<()> {
+    let why = if name.is_empty() {
+        "a hold needs a name: give that of the client, which releases it under it".to_owned()
+    } else if name.chars().any(char::is_control) {
+        format!("the name {name:?} has control characters: leave them out")
+    } else if name == LOST_HOLDS {
+        format!("the name {name:?} stands for holds of before: choose another")
+    } else {
+        return Ok(());
+    };
+    Err(EngineError::BadOption { name: "hold", why })
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         self.instance.holds.of_work.borrow_mut().remove(&self.number);
@@ -59,11 +73,21 @@ impl Instance {
     ///
     /// # Errors
     /// [`EngineError::LogDeleted`] when that generation was purged, with the oldest that is there;
-    /// [`EngineError::BadOption`] when there is no room for the hold; [`EngineError::Closing`]; and
-    /// whatever writing meets: then the hold may be there or not, and no log is purged that it
-    /// would need.
+    /// [`EngineError::BadOption`] for a generation behind the next to come, for a name that is
+    /// empty, has control characters or is reserved, and when there is no room for the hold;
+    /// [`EngineError::Closing`]; and whatever writing meets: then the hold may be there or not, and
+    /// no log is purged that it would need.
     pub async fn hold_log_durably(self: &Rc<Self>, name: &str, generation: u32) -> Result<()> {
         drop(self.store.enter()?);
+        check_name(name)?;
+        let next = self.store.log.tip().generation.saturating_add(1);
+        if generation > next {
+            let why = format!(
+                "log generation {generation} cannot be held yet: the next to come is {next}, hold \
+                 the log from there"
+            );
+            return Err(EngineError::BadOption { name: "hold", why });
+        }
         // Before anything is waited for: from now on nobody deletes it.
         let ticket = self.holds.expect(generation);
         let oldest = self.store.log.oldest_generation().max(self.holds.unbroken_from);

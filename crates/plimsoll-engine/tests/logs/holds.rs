@@ -519,3 +519,28 @@ fn log_that_was_deleted_is_told_with_the_oldest_that_there_is() {
         }
     });
 }
+
+/// Why: a hold without a name, or of log that was never written, keeps log for ever, and no client
+/// knows it for its own.
+#[test]
+fn names_and_numbers_that_make_no_hold_are_refused() {
+    let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
+    let tree = first_life(&disk);
+    live(&disk, move |files, handle| async move {
+        let open = Open::new(files, handle, Some(tree)).await;
+        let tip = open.tip();
+        let long = "x".repeat(5_000);
+        for name in ["", "two\nlines", "\u{7}", LOST_HOLDS, &long] {
+            is_told(open.instance.hold_log_durably(name, tip).await, &["hold"]);
+        }
+        for generation in [tip + 2, 4_000_000, u32::MAX] {
+            let words = [&generation.to_string()[..], &(tip + 1).to_string()];
+            is_told(open.instance.hold_log_durably("far", generation).await, &words);
+        }
+        assert_eq!(open.listed(), BTreeMap::new());
+        open.instance.hold_log_durably("next \u{f6}", tip + 1).await.unwrap();
+        open.move_on(2).await.unwrap();
+        open.check_kept("the next to come").await;
+        open.instance.clone().close().await.unwrap();
+    });
+}
