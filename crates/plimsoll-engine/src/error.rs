@@ -129,13 +129,15 @@ pub enum EngineError {
     /// No such row.
     #[error("no row has this key")]
     RowNotFound,
-    /// No such table, column or index.
-    #[error("there is no {what} named {name}")]
+    /// No such table, column, index or database.
+    #[error("there is no {what} {} {name}", called(*is_number))]
     NoSuchObject {
-        /// "table", "index", "column".
+        /// "table", "index", "column", "database".
         what: &'static str,
-        /// Asked-for name.
+        /// Asked-for name or number.
         name: String,
+        /// Whether that is a number.
+        is_number: bool,
     },
     /// A table that is to be changed is in use, or one that is to be used is being changed.
     #[error("table {table} cannot be had: {why}")]
@@ -214,6 +216,13 @@ pub enum EngineError {
          transaction for each"
     )]
     TransactionBusy,
+    /// An operation of the transaction was dropped between its steps, or a savepoint in the middle
+    /// of one was gone back to. The transaction was not committed but rolled back.
+    #[error(
+        "an operation of this transaction was abandoned half-way, and all of it was rolled back: \
+         begin it again, and wait for each operation to end"
+    )]
+    HalfDone,
     /// A savepoint that stands for nothing.
     #[error(
         "the transaction has gone back to before this savepoint, or it is another transaction's: \
@@ -345,7 +354,21 @@ fn in_index(index: &Option<String>) -> String {
     index.as_ref().map_or_else(String::new, |index| format!(" in index {index}"))
 }
 
+fn called(is_number: bool) -> &'static str {
+    if is_number { "number" } else { "named" }
+}
+
 impl EngineError {
+    /// Nothing has this name.
+    pub(crate) fn no_such(what: &'static str, name: impl Into<String>) -> Self {
+        EngineError::NoSuchObject { what, name: name.into(), is_number: false }
+    }
+
+    /// Nothing has this number.
+    pub(crate) fn no_such_number(what: &'static str, number: impl ToString) -> Self {
+        EngineError::NoSuchObject { what, name: number.to_string(), is_number: true }
+    }
+
     /// Whether the same transaction, begun again, may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(self, EngineError::WriteConflict | EngineError::VersionStoreFull { .. })

@@ -121,11 +121,14 @@ impl InstanceOptions {
         if self.cache_bytes_max < 64 * 4096 {
             return bad("cache_bytes_max", "a cache needs at least 256 KiB".into());
         }
-        if self.log_buffer_bytes == 0 || self.writes_outstanding_max == 0 {
-            return bad(
-                "log_buffer_bytes",
-                "log buffer and outstanding writes must be above zero".into(),
-            );
+        self.log.check()?;
+        if self.log_buffer_bytes == 0 {
+            let why = "it is 0, and the log needs a buffer: 1 MiB is usual";
+            return bad("log_buffer_bytes", why.into());
+        }
+        if self.writes_outstanding_max == 0 {
+            let why = "it is 0, and no page could be written: 64 is usual";
+            return bad("writes_outstanding_max", why.into());
         }
         if self.version_store_bytes_max == 0 {
             return bad(

@@ -355,9 +355,7 @@ impl Replayer {
     }
 
     fn database(&self, number: u8) -> Result<Rc<Database>> {
-        self.databases
-            .get(number)
-            .ok_or(EngineError::NoSuchObject { what: "database", name: number.to_string() })
+        self.databases.get(number).ok_or_else(|| EngineError::no_such_number("database", number))
     }
 
     /// The page, or what is wrong with it. Errors of the disk itself end recovery.

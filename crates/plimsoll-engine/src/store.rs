@@ -99,9 +99,7 @@ impl Store {
     /// The database of a tree.
     pub fn database(&self, number: u8) -> Result<Rc<Database>> {
         self.life.check_open()?;
-        self.databases
-            .get(number)
-            .ok_or(EngineError::NoSuchObject { what: "database", name: number.to_string() })
+        self.databases.get(number).ok_or_else(|| EngineError::no_such_number("database", number))
     }
 
     /// Whether the instance is closing, or closed.

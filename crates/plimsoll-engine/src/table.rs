@@ -143,7 +143,7 @@ impl OpenTable {
     /// [`EngineError::NoSuchObject`].
     pub fn column(&self, name: &str) -> Result<ColumnId> {
         let found = self.placed.table.column_named(name).map(|column| column.id);
-        found.ok_or(EngineError::NoSuchObject { what: "column", name: name.to_owned() })
+        found.ok_or_else(|| EngineError::no_such("column", name))
     }
 
     /// The position of an index by name, in upper or lower case; 0 is the primary.
@@ -152,7 +152,7 @@ impl OpenTable {
     /// [`EngineError::NoSuchObject`].
     pub fn index(&self, name: &str) -> Result<usize> {
         let found = self.placed.table.index_named(name);
-        found.ok_or(EngineError::NoSuchObject { what: "index", name: name.to_owned() })
+        found.ok_or_else(|| EngineError::no_such("index", name))
     }
 
     fn tree(&self, place: Place, kind: u32) -> Tree {
@@ -178,7 +178,7 @@ impl OpenTable {
 
     fn no_index(&self, index: usize) -> EngineError {
         let name = format!("{index} of table {}", self.placed.table.name);
-        EngineError::NoSuchObject { what: "index", name }
+        EngineError::no_such_number("index", name)
     }
 
     /// Begins an operation of a transaction that only looks at the table.
@@ -214,10 +214,9 @@ impl OpenTable {
     }
 
     fn long_value_tree(&self) -> Result<Tree> {
-        let place = self.placed.long_values.ok_or_else(|| EngineError::NoSuchObject {
-            what: "long-value tree",
-            name: self.placed.table.name.clone(),
-        })?;
+        let name = &self.placed.table.name;
+        let place = self.placed.long_values;
+        let place = place.ok_or_else(|| EngineError::no_such("long-value tree", name))?;
         Ok(self.tree(place, page_flags::LONG_VALUE))
     }
 

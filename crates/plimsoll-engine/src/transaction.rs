@@ -158,18 +158,16 @@ impl Transaction {
     /// it; a caller that wants all or none rolls back.
     ///
     /// # Errors
-    /// [`EngineError::BadRow`] where an operation was abandoned half-way, or a long value that was
-    /// written has no row: the transaction is then rolled back.
+    /// [`EngineError::HalfDone`] where an operation was abandoned half-way, or a long value that was
+    /// written has no row: all of it was rolled back. [`EngineError::Closing`] where the instance
+    /// was closing when it was begun.
     ///
     /// After an error of a durable commit no one knows whether it is on disk: the instance is
     /// poisoned and recovery decides.
     pub async fn commit(mut self, how: Commit) -> Result<()> {
         if self.work().is_half_done() {
             self.rollback_work().await?;
-            return Err(EngineError::BadRow(
-                "an operation of this transaction was abandoned half-way; it was rolled back"
-                    .into(),
-            ));
+            return Err(EngineError::HalfDone);
         }
         let work = self.work.take().expect("a transaction ends once");
         let store = work.store.clone();

@@ -147,7 +147,7 @@ impl DiskError {
             DiskErrorKind::ReadOnly => "the file system is read-only",
             DiskErrorKind::Misaligned => "the request does not fit the device's alignment",
             DiskErrorKind::Unsupported => "not supported here",
-            DiskErrorKind::Locked => "another process holds it",
+            DiskErrorKind::Locked => "this process or another holds it",
             DiskErrorKind::Short => "fewer bytes than asked for were transferred",
             DiskErrorKind::Medium => "the medium reported an error",
             DiskErrorKind::Occupied => "it may hold another user's data",
@@ -177,7 +177,7 @@ impl DiskError {
                 "the file system may refuse direct I/O; run `plimsoll probe` on the path"
             }
             DiskErrorKind::Unsupported => "run `plimsoll probe` on the path to see what works",
-            DiskErrorKind::Locked => "stop the other run or choose another path",
+            DiskErrorKind::Locked => "close it there, stop the other run, or choose another path",
             DiskErrorKind::Short => {
                 "the file is shorter than its header says; run `plimsoll verify` on it"
             }

@@ -114,9 +114,11 @@ impl Copied {
 /// recovers them.
 ///
 /// # Errors
-/// [`EngineError::BadOption`] without a copy, or with copies of several instances, which share no
-/// log; and what reading and writing meets. Then the copies have no headers.
+/// [`EngineError::BadOption`] without a copy, with copies of several instances, which share no log,
+/// or for a log without a name; and what reading and writing meets. Then the copies have no
+/// headers.
 pub async fn seal(copies: Vec<Copied>, to: &LogNames) -> Result<CopiedLog> {
+    to.check()?;
     let mut instances = copies.iter().map(|copied| copied.copy.backup.instance().clone());
     let instance = instances.next().filter(|first| instances.all(|next| Rc::ptr_eq(first, &next)));
     let instance = instance.ok_or_else(|| EngineError::BadOption {

@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::error::{EngineError, Result};
+
 /// Where a log stream lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogNames {
@@ -12,9 +14,23 @@ pub struct LogNames {
 }
 
 impl LogNames {
-    /// The stream `base` in `directory`.
+    /// The stream `base` in `directory`. The base is a part of file names and holds no slash;
+    /// `"E00"` is usual. An instance is not opened with another.
     pub fn new(directory: impl AsRef<Path>, base: &str) -> Self {
         Self { directory: directory.as_ref().to_owned(), base: base.to_owned() }
+    }
+
+    /// Refuses a base that makes no names of files in the directory, or hidden ones.
+    pub(crate) fn check(&self) -> Result<()> {
+        let base = &self.base;
+        if !base.is_empty() && !base.starts_with('.') && !base.contains(['/', '\0']) {
+            return Ok(());
+        }
+        let why = format!(
+            "no file of the log can be named after {base:?}: choose a name like \"E00\", which \
+             is not empty, has no slash and begins with no dot"
+        );
+        Err(EngineError::BadOption { name: "log", why })
     }
 
     /// The stream that a file belongs to by its name, if that is one of a generation.

@@ -6,24 +6,23 @@ use std::collections::BTreeSet;
 use crate::collation::UnicodeOrder;
 
 use super::{
-    CODE_PAGE_UNICODE, Column, ColumnStorage, ColumnType, Index, KEY_BYTES_MAX_DEFAULT,
+    CODE_PAGE_UNICODE, Column, ColumnId, ColumnStorage, ColumnType, Index, KEY_BYTES_MAX_DEFAULT,
     KEY_BYTES_MAX_LARGEST, KEY_COLUMNS_MAX, KeyColumn, KeyOrder, Table, column_flags, index_flags,
 };
 
 /// What is wrong with a declared table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// The same name twice, or no name, or one longer than 64 characters. Names that differ in case
-    /// only are the same.
-    #[error(
-        "table {table}: the name {name:?} is used twice (upper and lower case are the same), \
-         empty, longer than 64 characters or not ASCII"
-    )]
+    /// The same name twice, or no name, or one longer than 64 characters or not ASCII. Names that
+    /// differ in case only are the same.
+    #[error("table {table:?}: the name {name:?} {why}: choose another")]
     Name {
         /// Table.
         table: String,
-        /// Column or index.
+        /// Table, column or index.
         name: String,
+        /// Which of these it is.
+        why: String,
     },
     /// More columns of a kind than numbers for them.
     #[error("table {table} has more {storage:?} columns than the format can number")]
@@ -51,6 +50,16 @@ pub enum SchemaError {
          (several values, or an unknown type)"
     )]
     KeyColumnUnsortable {
+        /// Table.
+        table: String,
+        /// Index.
+        index: String,
+        /// Column.
+        column: String,
+    },
+    /// A key names a column again.
+    #[error("index {index} of table {table} names the column {column:?} two times: name it once")]
+    KeyColumnTwice {
         /// Table.
         table: String,
         /// Index.
@@ -387,6 +396,9 @@ fn check_auto_increment(table: &str, columns: &[Column]) -> Result<(), SchemaErr
     Ok(())
 }
 
+/// Characters of a name of a table, a column or an index.
+const NAME_CHARACTERS_MAX: usize = 64;
+
 /// Flags of columns that the writer keeps to.
 const FLAGS_KEPT: u32 = column_flags::NOT_NULL
     | column_flags::AUTO_INCREMENT
@@ -459,10 +471,18 @@ fn check_default(table: &str, column: &mut Column) -> Result<(), SchemaError> {
 fn check_names(table: &str, names: &[&String]) -> Result<(), SchemaError> {
     let mut seen = BTreeSet::new();
     for name in names {
-        let is_plain = name.is_ascii() && (1..=64).contains(&name.len());
-        if !is_plain || !seen.insert(name.to_ascii_uppercase()) {
-            return Err(SchemaError::Name { table: table.to_owned(), name: (*name).clone() });
-        }
+        let why = if name.is_empty() {
+            "is empty".to_owned()
+        } else if !name.is_ascii() {
+            "is not ASCII".to_owned()
+        } else if name.len() > NAME_CHARACTERS_MAX {
+            format!("has {} characters, and may have {NAME_CHARACTERS_MAX}", name.len())
+        } else if !seen.insert(name.to_ascii_uppercase()) {
+            "is used twice (upper and lower case are the same)".to_owned()
+        } else {
+            continue;
+        };
+        return Err(SchemaError::Name { table: table.to_owned(), name: (*name).clone(), why });
     }
     Ok(())
 }
@@ -478,6 +498,10 @@ fn declare_index(table: &Table, index: NewIndex) -> Result<Index, SchemaError> {
     }
     let mut columns =
         key.iter().map(|column| key_column(table, &name, column)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(column) = named_twice(&columns) {
+        let column = table.column(column).map_or(String::new(), |column| column.name.clone());
+        return Err(SchemaError::KeyColumnTwice { table: table.name.clone(), index: name, column });
+    }
     if let (Declared::Duplicates, Some(primary)) = (&declared, table.primary()) {
         for appended in &primary.columns {
             if !columns.iter().any(|named| named.column == appended.column) {
@@ -514,6 +538,11 @@ fn declare_index(table: &Table, index: NewIndex) -> Result<Index, SchemaError> {
         columns,
         key_bytes_max,
     })
+}
+
+fn named_twice(columns: &[KeyColumn]) -> Option<ColumnId> {
+    let mut seen = BTreeSet::new();
+    columns.iter().map(|named| named.column).find(|column| !seen.insert(*column))
 }
 
 fn key_column(table: &Table, index: &str, named: &str) -> Result<KeyColumn, SchemaError> {

@@ -72,7 +72,7 @@ impl Instance {
         let index = index.to_owned();
         self.alter(database, name, async move |change, mut placed| {
             let at = placed.table.index_named(&index);
-            let at = at.ok_or(EngineError::NoSuchObject { what: "index", name: index })?;
+            let at = at.ok_or_else(|| EngineError::no_such("index", index))?;
             if placed.table.indexes[at].is_primary() {
                 return Err(refused(&placed, "the primary index is the table itself"));
             }
@@ -165,8 +165,7 @@ fn without_column(placed: &PlacedTable, name: &str) -> Result<Table> {
     let mut table = placed.table.clone();
     let is_it = |column: &&mut Column| column.name.eq_ignore_ascii_case(name);
     let Some(column) = table.columns.iter_mut().find(is_it) else {
-        let (what, name) = ("column", name.to_owned());
-        return Err(EngineError::NoSuchObject { what, name });
+        return Err(EngineError::no_such("column", name));
     };
     if column.is_dropped() {
         return Err(refused(placed, format!("column {name} was dropped before")));

@@ -85,7 +85,7 @@ impl Instance {
                 tables.find(|placed| placed.table.name.eq_ignore_ascii_case(name))
             }
         };
-        placed.ok_or(EngineError::NoSuchObject { what: "table", name: name.to_owned() })
+        placed.ok_or_else(|| EngineError::no_such("table", name))
     }
 
     /// A table by the catalog's index of names: of the catalog only its own rows are read.

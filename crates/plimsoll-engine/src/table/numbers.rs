@@ -178,8 +178,7 @@ impl Block {
         let catalog = system_tree(self.database, system::CATALOG_OBJECT, system::CATALOG_ROOT, 0);
         let shadow = system_tree(self.database, system::SHADOW_OBJECT, system::SHADOW_ROOT, 0);
         let row = transaction.get(catalog, &self.key).await?;
-        let row =
-            row.ok_or(EngineError::NoSuchObject { what: "column", name: self.column.clone() })?;
+        let row = row.ok_or_else(|| EngineError::no_such("column", &self.column))?;
         let taken = numbers_taken(&row, size).unwrap_or(0);
         let first = taken.max(self.highest) + 1;
         let last = (taken.max(self.highest) + BLOCK).min(self.number_max);

@@ -212,7 +212,7 @@ impl OpenTable {
     pub(super) fn check_known(&self, column: ColumnId) -> Result<()> {
         match self.placed.table.column(column) {
             Some(known) if !known.is_dropped() => Ok(()),
-            _ => Err(EngineError::NoSuchObject { what: "column", name: column.to_string() }),
+            _ => Err(EngineError::no_such_number("column", column)),
         }
     }
 

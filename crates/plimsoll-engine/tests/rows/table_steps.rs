@@ -182,7 +182,8 @@ fn an_operation_that_ends_well_does_not_make_good_an_abandoned_one() {
         let after = transaction.savepoint();
         table.insert(&transaction, &values(&[2, 0, 0, 0], "Grace")).await.unwrap();
         transaction.rollback_to(after).await.unwrap();
-        assert!(transaction.commit(Commit::Lazy).await.is_err());
+        let committed = transaction.commit(Commit::Lazy).await;
+        assert!(matches!(committed, Err(EngineError::HalfDone)), "{committed:?}");
         assert_eq!(by_name(&instance, &table).await, Vec::<Vec<u8>>::new());
 
         // Taken back as far as before it, the transaction is good again.

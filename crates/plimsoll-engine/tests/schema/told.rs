@@ -143,3 +143,64 @@ fn names_are_found_whatever_their_case() {
         assert!(instance.open_table(1, "People").await.is_err());
     });
 }
+
+/// Why: one error named four causes.
+#[test]
+fn a_name_that_cannot_be_had_says_why() {
+    let long = "n".repeat(65);
+    for (name, why) in [
+        ("", "is empty"),
+        (long.as_str(), "has 65 characters"),
+        ("n\u{f6}te", "is not ASCII"),
+        ("NOTE", "is used twice"),
+    ] {
+        let column = Column::new(name, ColumnType::Long);
+        is_told(people().column(column).build(), &["People", name, why]);
+    }
+    is_told(people().unique("twice", &["name", "-NAME"]).build(), &["twice", "name", "two times"]);
+}
+
+/// Why: "no index named 42" sends its reader to look for a name.
+#[test]
+fn what_is_asked_for_by_number_is_missed_by_number() {
+    with_database(|instance| async move {
+        let table = instance.create_table(1, people().build().unwrap()).await.unwrap();
+        is_told(table.index_prefix(42, &[]), &["no index number 42"]);
+        is_told(table.index("42"), &["no index named 42"]);
+        is_told(instance.create_table(9, notes("Notes")).await, &["no database number 9"]);
+        let transaction = instance.begin();
+        let key = table.key(&[Some(&[0; 4])]).unwrap();
+        let read = table.get_columns(&transaction, &key, &[99]).await;
+        is_told(read, &["no column number 99"]);
+    });
+}
+
+/// Why: no pages to be written at once were laid to the size of the log buffer; and a log without a
+/// name had files that were not found again.
+#[test]
+fn an_option_that_cannot_be_is_told_by_its_name() {
+    use plimsoll_engine::instance::InstanceOptions;
+    use plimsoll_engine::log::names::LogNames;
+    use plimsoll_io::Random;
+    let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
+    live(&disk, move |files, handle| async move {
+        let good = || options(&setup());
+        let log = |base: &str| LogNames::new(LOG, base);
+        for (options, words) in [
+            (InstanceOptions { writes_outstanding_max: 0, ..good() }, "writes_outstanding_max"),
+            (InstanceOptions { log_buffer_bytes: 0, ..good() }, "log_buffer_bytes"),
+            (InstanceOptions { log: log(""), ..good() }, "option log: "),
+            (InstanceOptions { log: log("a/b"), ..good() }, "option log: "),
+            (InstanceOptions { log: log("."), ..good() }, "option log: "),
+        ] {
+            let mut random = Random::from_seed(1);
+            let opened = Instance::open(files.clone(), handle.clone(), options, &mut random).await;
+            is_told(opened, &[words]);
+        }
+        let instance = open_with(&files, &handle, good()).await;
+        let mut random = Random::from_seed(1);
+        let second = Instance::open(files.clone(), handle.clone(), good(), &mut random).await;
+        is_told(second, &["this process or another"]);
+        instance.close().await.unwrap();
+    });
+}
