@@ -43,47 +43,63 @@ use crate::transaction::Transaction;
 /// Pages that a database may grow by at a time.
 const EXTENSION_PAGES_MAX: u32 = 1 << 24;
 
-/// How an instance is set up. No value has a default here: the edition or the caller says.
+/// How an instance is set up. No value has a default here: the edition or the caller says. What is
+/// recommended suits a database of some gigabytes on one disk.
 #[derive(Clone, Debug)]
 pub struct InstanceOptions {
-    /// Label of its I/O.
+    /// Label of its I/O, for measurement. Recommended: `Context::default()`.
     pub context: Context,
-    /// Where its log lies.
+    /// Where its log lies: a directory that is there, and a name. Recommended: a directory of its
+    /// own, and `"E00"`. Two instances with one log exclude each other.
     pub log: LogNames,
-    /// Its databases; the first is number 1.
+    /// Its databases, 1 to 100 of one page size, made by
+    /// [`create_database`](crate::create_database). The first is number 1. Name all of them each
+    /// time, in the same order: the log speaks of them by number.
     pub databases: Vec<PathBuf>,
-    /// Log framing for generations to come.
+    /// Log framing for generations to come. Recommended: [`Framing::Segments4096`].
     pub framing: Framing,
-    /// Whether generations before the checkpoint are deleted.
+    /// Whether generations before the checkpoint are deleted. Recommended: true. Otherwise all log
+    /// stays until [`Instance::truncate_log`], for backups that are rolled forward.
     pub circular: bool,
-    /// Log bytes that may wait to be written before changes have to wait.
+    /// Log bytes that may wait to be written before changes have to wait. Recommended: 1 MiB; 0 is
+    /// refused.
     pub log_buffer_bytes: u64,
-    /// Cache at rest.
+    /// Cache at rest, as it is reported: the cache grows with use and does not shrink. Recommended:
+    /// 0, which reports what was used.
     pub cache_bytes_min: u64,
     /// Cache at most, in whole pages; of fewer than 16 pages it has 16. Two things go beyond it:
     /// the few new pages of a structural change, and pages of one operation where operations that
     /// wait hold the whole cache. These are as many as it needs at once, mostly up to 12.
+    /// Recommended: the memory that there is for it, 16 MiB at least. Less than 256 KiB, and so 0,
+    /// is refused.
     pub cache_bytes_max: u64,
-    /// Log that a crash may leave to be redone, roughly.
+    /// Log that a crash may leave to be redone, roughly. Recommended: 20 MiB. It counts in
+    /// generations of 1 MiB, and 0 as one of them.
     pub checkpoint_depth_bytes: u64,
     /// Whether the checkpoint stays where it is while the instance is open, so that recovery has
-    /// everything to redo.
+    /// everything to redo. Recommended: false; true is for tests, and keeps all log.
     pub hold_checkpoint: bool,
     /// Bytes of versions kept at most: what rows were before changes that an open transaction does
-    /// not see.
+    /// not see, or that may be undone. One transaction has half of them: beyond this share its
+    /// changes fail with [`EngineError::TransactionTooLarge`]. Recommended: 16 MiB, or twice what
+    /// the largest transaction changes and more; 0 is refused.
     ///
     /// A row that is changed again and again takes about two versions for each moment that an open
     /// transaction sees, and at least sixteen. Each other row that is changed takes one, and so
     /// does each entry of an index, also one that is gone: a change of an indexed column leaves one
     /// behind until the transactions end that were open before it. Walks over the index pass it.
     pub version_store_bytes_max: usize,
-    /// Whether images of pages are logged so that torn writes can be mended.
+    /// Whether images of pages are logged so that torn writes can be repaired. Recommended: true;
+    /// false only on storage that never tears a page.
     pub page_images: bool,
-    /// Pages a database grows by.
+    /// Pages a database grows by, at least. Recommended: 256. 0 counts as 1: the file grows by what
+    /// is needed. A disk with less room than that takes no growth.
     pub extension_pages: u32,
-    /// Pages changed in this many newest generations are not written.
+    /// Pages changed in this many newest generations are not written, so that a log that lost its
+    /// end leaves no newer page. Recommended: 0, which is without.
     pub waypoint_generations: u32,
-    /// Page writes under way at once.
+    /// Page writes under way at once. Recommended: 64, or what the disk carries out at once; 0 is
+    /// refused.
     pub writes_outstanding_max: usize,
 }
 

@@ -11,7 +11,7 @@
 //! | databases opened together, with one log and one cache | [`Instance`], [`InstanceOptions`] |
 //! | what a table looks like | [`Table`], [`Column`], [`ColumnType`], [`NewIndex`] |
 //! | rows | [`OpenTable`]: insert, update, delete, get, scan, count, long values |
-//! | several operations as one | [`Transaction`], [`Commit`]; [`Instance::transact`] tries again after a conflict |
+//! | several operations as one | [`Transaction`], [`Commit`]; [`Instance::transact`] tries again after a conflict, see [`retry::Retry`] |
 //! | which rows | [`KeyRange`], [`Direction`] |
 //! | what went wrong | [`EngineError`] |
 //! | whether a file makes sense | [`deep::verify_deep`], [`verify`] |
@@ -25,7 +25,7 @@
 //!
 //! # Example
 //!
-//! A table in memory, in virtual time. On a real disk only the first three lines differ.
+//! A table in memory, in virtual time. On a real disk only the first lines differ, see below.
 //!
 //! ```
 //! use std::path::{Path, PathBuf};
@@ -38,8 +38,10 @@
 //! };
 //! use plimsoll_io::{Clock, Context, Executor, Files, MemoryDisk, MemoryOptions, Random};
 //!
+//! let mut random = Random::from_seed(1);
 //! let clock = Rc::new(Clock::simulated());
-//! let disk = MemoryDisk::new(clock.clone(), Random::from_seed(1), MemoryOptions::default());
+//! let created = LogTime::from_utc_ns(clock.anchor().utc_ns);
+//! let disk = MemoryDisk::new(clock.clone(), random.child("disk"), MemoryOptions::default());
 //! disk.create_directory("/data");
 //! let executor = Executor::new(clock, disk.clone());
 //! let (files, handle) = (Files::new(disk), executor.handle());
@@ -62,9 +64,8 @@
 //!     writes_outstanding_max: 64,
 //! };
 //! let work = async move {
-//!     let signature = Signature::new(7, LogTime::default());
+//!     let signature = Signature::new(random.next_u64() as u32, created);
 //!     create_database(&files, &path, PageSize::KIB_32, signature, options.context).await?;
-//!     let mut random = Random::from_seed(2);
 //!     let (instance, _) = Instance::open(files, handle, options, &mut random).await?;
 //!
 //!     let messages = Table::builder("Messages")
@@ -101,20 +102,67 @@
 //! # Ok::<(), plimsoll_engine::EngineError>(())
 //! ```
 
-//! On a real disk the first of these lines are:
+//! # On a real disk
+//!
+//! The clock is that of the machine, and the disk a [`plimsoll_io::RealDisk`]. The seed of all
+//! randomness is drawn once. A [`Signature`] says which database a file is: make it of a random
+//! number and the time, so that no two databases have the same.
 //!
 //! ```no_run
+//! use std::hash::{BuildHasher, Hasher, RandomState};
 //! use std::rc::Rc;
 //!
-//! use plimsoll_io::{Clock, Executor, Files, RealDisk, RealDiskOptions};
+//! use plimsoll_engine::{LogTime, Signature};
+//! use plimsoll_io::{Caching, Clock, Executor, Files, Random, RealDisk, RealDiskOptions};
 //!
+//! let mut random = Random::from_seed(RandomState::new().build_hasher().finish());
 //! let clock = Rc::new(Clock::real());
-//! let disk = RealDisk::open(RealDiskOptions::default(), clock.clone())?;
+//! let created = LogTime::from_utc_ns(clock.anchor().utc_ns);
+//! let signature = Signature::new(random.next_u64() as u32, created);
+//! // By default I/O is direct. A tmpfs, or the overlay files of a container, may refuse that.
+//! let options = RealDiskOptions { caching: Caching::AllowBuffered, ..RealDiskOptions::default() };
+//! let disk = RealDisk::open(options, clock.clone())?;
 //! let executor = Executor::new(clock, disk.clone());
 //! let (files, handle) = (Files::new(disk), executor.handle());
-//! # drop((files, handle));
+//! # drop((files, handle, signature));
 //! # Ok::<(), plimsoll_io::DiskError>(())
 //! ```
+//!
+//! The directories of databases and log have to be there. [`create_database`] makes a database
+//! where there is none yet; [`Instance::open`] recovers one that was not closed.
+//!
+//! # When the schema changes
+//!
+//! A program that is newer than its database adds what is missing, each time it starts. Every
+//! change is durable by itself, so that the next start goes on after a crash. A table that is
+//! changed must not be open.
+//!
+//! ```
+//! # mod shared { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/documented/mod.rs")); }
+//! # use shared::*;
+//! # on_a_disk(async |files, handle| {
+//! # let instance = create_and_open(&files, &handle).await?;
+//! use plimsoll_engine::{Column, ColumnType, NewIndex};
+//!
+//! let table = instance.open_table(1, "Messages").await?;
+//! let (has_size, has_index) = (table.column("size").is_ok(), table.index("by size").is_ok());
+//! drop(table);
+//! if !has_size {
+//!     // The rows that are there have the default value.
+//!     let size = Column::new("size", ColumnType::Long).with_default(&0i32.to_le_bytes());
+//!     instance.add_column(1, "Messages", size).await?;
+//! }
+//! if !has_index {
+//!     instance.add_index(1, "Messages", NewIndex::duplicates("by size", &["-size"])).await?;
+//! }
+//! let table = instance.open_table(1, "Messages").await?;
+//! # table.index("by size")?;
+//! # drop(table);
+//! # instance.close().await
+//! # });
+//! ```
+//!
+//! # Text
 //!
 //! Text in a column of type [`ColumnType::Text`] is one byte for each character, as in code page
 //! 1252; [`Column::unicode`] columns hold UTF-16. An index on single-byte text refuses rows whose
@@ -190,7 +238,11 @@ pub use cursor::{Direction, KeyRange};
 pub use error::EngineError;
 pub use geometry::PageSize;
 pub use instance::{Instance, InstanceOptions};
-pub use schema::{Column, ColumnType, NewIndex, SchemaError, Table, column_flags, index_flags};
+pub use logtime::{LogTime, Signature};
+pub use schema::{
+    Column, ColumnId, ColumnStorage, ColumnType, KEY_BYTES_MAX_DEFAULT, NewIndex, SchemaError,
+    Table, TableBuilder, column_flags, index_flags,
+};
 pub use table::OpenTable;
 pub use transaction::{Commit, Transaction};
 
@@ -213,7 +265,7 @@ pub use header::{
 #[doc(hidden)]
 pub use key::{Key, KeyError, KeyShape};
 #[doc(hidden)]
-pub use logtime::{LogPosition, LogTime, Signature};
+pub use logtime::LogPosition;
 #[doc(hidden)]
 pub use page_class::{BlockDamage, FlippedBits, PageClass, classify, correct, mend};
 #[doc(hidden)]
@@ -223,6 +275,6 @@ pub use record::{
 };
 #[doc(hidden)]
 pub use schema::{
-    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, ColumnId, ColumnStorage, Index, KEY_BYTES_MAX_DEFAULT,
-    KeyColumn, KeyOrder, TAGGED_COLUMN_MIN, TableBuilder, VARIABLE_COLUMN_MIN,
+    CODE_PAGE_UNICODE, CODE_PAGE_WESTERN, Index, KeyColumn, KeyOrder, TAGGED_COLUMN_MIN,
+    VARIABLE_COLUMN_MIN,
 };

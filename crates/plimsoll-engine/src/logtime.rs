@@ -139,7 +139,7 @@ impl fmt::Display for LogPosition {
 }
 
 /// Who a database or a log stream is: a random number, when it was made, and a name that is always
-/// empty.
+/// empty. The log of one database is refused another by it, so no two databases should have one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signature {
     /// Random number.
@@ -156,7 +156,7 @@ impl Signature {
     /// Bytes on disk before the name.
     pub const NAMELESS_BYTES: usize = 12;
 
-    /// A new signature.
+    /// A new signature, of a number drawn for it and the time, as from [`LogTime::from_utc_ns`].
     pub fn new(random: u32, created: LogTime) -> Self {
         Self { random, created, name: [0; 16] }
     }

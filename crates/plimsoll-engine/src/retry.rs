@@ -8,6 +8,30 @@ use crate::instance::Instance;
 use crate::transaction::{Commit, Transaction};
 
 /// How long a transaction is tried.
+///
+/// ```
+/// # mod shared { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/documented/mod.rs")); }
+/// # use shared::*;
+/// # on_a_disk(async |files, handle| {
+/// # let instance = create_and_open(&files, &handle).await?;
+/// use plimsoll_engine::Commit;
+/// use plimsoll_engine::retry::Retry;
+/// # use plimsoll_io::Random;
+///
+/// # let mut random = Random::from_seed(3);
+/// let table = instance.open_table(1, "Messages").await?;
+/// let id = table.column("id")?;
+/// // For a second from now, on the clock of the instance.
+/// let retry = Retry::until(handle.now() + 1_000_000_000);
+/// let inserted = instance.transact(Commit::Durable, retry, &mut random, async |transaction| {
+///     table.insert(transaction, &[(id, Some(&7i32.to_le_bytes()))]).await
+/// });
+/// let key = inserted.await?;
+/// # assert_eq!(key, table.key(&[Some(&7i32.to_le_bytes())])?);
+/// # drop(table);
+/// # instance.close().await
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// When it is not begun again any more, on the clock of the instance.
@@ -20,7 +44,8 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// From one millisecond to a hundred between attempts.
+    /// Until a moment on the clock of the instance, such as `handle.now()` and a second, with one
+    /// millisecond to a hundred between attempts.
     pub fn until(deadline_ns: u64) -> Retry {
         Retry { deadline_ns, pause_ns: 1_000_000, pause_ns_max: 100_000_000 }
     }

@@ -4,6 +4,42 @@
 //! Databases of one instance share a log and are sealed together: opening the copies redoes it to
 //! one moment for all of them. A copy that was not sealed begins with blank pages, whatever else
 //! was written of it, so nobody takes it for a database.
+//!
+//! # Example
+//!
+//! A backup, and its restore:
+//!
+//! ```
+//! # mod shared { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/documented/mod.rs")); }
+//! # use shared::*;
+//! # on_a_disk(async |files, handle| {
+//! # let instance = create_and_open(&files, &handle).await?;
+//! use plimsoll_engine::jobs::backup::Backup;
+//! use plimsoll_engine::jobs::copy::{Copy, seal};
+//! # use plimsoll_engine::{Instance, InstanceOptions, log::names::LogNames};
+//! # use plimsoll_io::Random;
+//!
+//! // The pages are read while transactions go on. Their log is kept until the backup has ended.
+//! let backup = Backup::start(&instance, 1, 256 << 10)?;
+//! let mut copy = Copy::start(backup, "/backup/mail.edb").await?;
+//! while copy.copy_on().await? {}
+//! let log = LogNames::new("/backup", "E00");
+//! seal(vec![copy.finish().await?], &log).await?;
+//!
+//! // Opening the copy with its log recovers it. Restore a copy of the files, to keep the backup.
+//! let options = InstanceOptions {
+//!     log,
+//!     databases: vec!["/backup/mail.edb".into()],
+//!     ..instance.options().clone()
+//! };
+//! let mut random = Random::from_seed(3);
+//! let (restored, report) = Instance::open(files, handle, options, &mut random).await?;
+//! assert!(report.recovered);
+//! restored.open_table(1, "Messages").await?;
+//! # restored.close().await?;
+//! # instance.close().await
+//! # });
+//! ```
 
 use std::collections::VecDeque;
 use std::future::Future;

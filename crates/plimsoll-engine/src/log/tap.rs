@@ -8,6 +8,35 @@
 //! then told that it has lagged and up to where, and reads that from the files
 //! ([`LogTail`](super::tail::LogTail) does so by itself); what comes after that place waits in
 //! memory again.
+//!
+//! # Example
+//!
+//! ```
+//! # mod shared { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/documented/mod.rs")); }
+//! # use shared::*;
+//! # on_a_disk(async |files, handle| {
+//! # let instance = create_and_open(&files, &handle).await?;
+//! use plimsoll_engine::Commit;
+//! use plimsoll_engine::log::tap::{Subscription, Told};
+//!
+//! let mut subscription = Subscription::begin(&instance.store().log, 1 << 20);
+//! let table = instance.open_table(1, "Messages").await?;
+//! let transaction = instance.begin();
+//! table.insert(&transaction, &[(table.column("id")?, Some(&7i32.to_le_bytes()))]).await?;
+//! transaction.commit(Commit::Durable).await?;
+//! match subscription.next().await? {
+//!     Some(Told::Run(run)) => {
+//!         for (at, record) in run.records()? {
+//!             println!("{at} {record:?}");
+//!         }
+//!     }
+//!     Some(Told::Lagged { from, upto }) => println!("read {from} to {upto} from the files"),
+//!     None => println!("the log was closed"),
+//! }
+//! # drop(table);
+//! # instance.close().await
+//! # });
+//! ```
 
 use std::rc::Rc;
 
