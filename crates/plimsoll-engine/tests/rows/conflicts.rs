@@ -182,7 +182,7 @@ fn left_by(operation: Option<&'static str>, other_commits: bool) -> (Vec<Vec<Let
         let committed = transaction.commit(Commit::Durable).await;
         match operation {
             // The value was written by calls that succeeded, and no row refers to it.
-            Some("attach") => assert!(matches!(committed, Err(EngineError::BadRow(_)))),
+            Some("attach") => assert!(matches!(committed, Err(EngineError::HalfDone))),
             _ => committed.unwrap(),
         }
         match other_commits {
