@@ -158,9 +158,9 @@ impl Transaction {
     /// it; a caller that wants all or none rolls back.
     ///
     /// # Errors
-    /// [`EngineError::HalfDone`] where an operation was abandoned half-way, or a long value that was
-    /// written has no row: all of it was rolled back. [`EngineError::Closing`] where the instance
-    /// was closing when it was begun.
+    /// [`EngineError::HalfDone`] where an operation was abandoned half-way, or a long value that
+    /// was written has no row: all of it was rolled back. [`EngineError::Closing`] where the
+    /// instance was closing when it was begun.
     ///
     /// After an error of a durable commit no one knows whether it is on disk: the instance is
     /// poisoned and recovery decides.

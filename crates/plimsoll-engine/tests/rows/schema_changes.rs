@@ -43,8 +43,7 @@ fn tables_made_at_once_are_all_there() {
     }
 }
 
-/// A table is opened by its name without reading the rows of all others; names are told apart as
-/// they are written.
+/// A table is opened by its name, in any case, without reading the rows of all others.
 #[test]
 fn one_table_of_many_is_opened_without_a_scan() {
     let setup = Setup { cache_frames: 64, ..Setup::default() };
@@ -63,12 +62,12 @@ fn one_table_of_many_is_opened_without_a_scan() {
 
         let (instance, _) = open(&files, &handle, &setup, 4).await.unwrap();
         let before = instance.store().cache.statistics().misses;
-        let table = instance.open_table(1, "Messages 31").await.unwrap();
+        let table = instance.open_table(1, "MESSAGES 31").await.unwrap();
         let misses = instance.store().cache.statistics().misses - before;
         assert!(misses <= 8, "{misses} pages were read for one table");
         assert_eq!(table.placed().table.name, "Messages 31");
         assert_eq!(table.placed().table.indexes.len(), 2);
-        for unknown in ["MESSAGES 31", "Messages 3", "Messages 60", "", "M\u{e9}ssages"] {
+        for unknown in ["Messages 3", "Messages 60", "", "M\u{e9}ssages"] {
             let opened = instance.open_table(1, unknown).await.map(drop);
             assert!(opened.is_err(), "{unknown:?}");
         }

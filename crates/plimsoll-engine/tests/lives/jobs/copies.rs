@@ -382,7 +382,7 @@ fn log_that_could_not_be_deleted_is_deleted_by_the_next_truncation() {
             let failed = instance.truncate_log(oldest + 1).await;
             assert!(matches!(failed, Err(EngineError::Disk(_))), "{kind:?}: {failed:?}");
             let held = instance.hold_log_durably("late", oldest).await;
-            assert!(matches!(held, Err(EngineError::LogMissing { .. })), "{kind:?}: {held:?}");
+            assert!(matches!(held, Err(EngineError::LogDeleted { .. })), "{kind:?}: {held:?}");
         }
         assert_eq!(instance.truncate_log(oldest + 1).await.unwrap(), oldest + 1);
         assert!(failing.bytes(&closed).is_none(), "generation {oldest} is deleted");
