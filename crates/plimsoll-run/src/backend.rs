@@ -41,6 +41,39 @@ pub struct InstanceLevels {
 /// The open instances by their position in the plan; the sampler looks at them too.
 pub type OpenBackends = Rc<RefCell<BTreeMap<usize, Rc<dyn Backend>>>>;
 
+/// The place of an instance among the open ones. What is there changes when the instance comes back
+/// from a crash: who may still work then asks each time and keeps nothing.
+#[derive(Clone)]
+pub struct Seat {
+    open: OpenBackends,
+    number: usize,
+}
+
+impl Seat {
+    /// The place of an instance by its position in the plan.
+    pub fn new(open: &OpenBackends, number: usize) -> Seat {
+        Seat { open: open.clone(), number }
+    }
+
+    /// What stands behind the instance now.
+    ///
+    /// # Errors
+    /// When it is not open.
+    pub fn backend(&self) -> Result<Rc<dyn Backend>, RunError> {
+        let found = self.open.borrow().get(&self.number).cloned();
+        found.ok_or_else(|| RunError::Spec(format!("instance {} is not open", self.number)))
+    }
+
+    /// The same as what its family knows it to be.
+    ///
+    /// # Errors
+    /// When it is not open, or something else.
+    pub fn holder<B: Backend>(&self) -> Result<Rc<B>, RunError> {
+        let found = self.backend()?.into_any().downcast::<B>();
+        found.map_err(|_| RunError::Spec(format!("instance {} is something else", self.number)))
+    }
+}
+
 /// One open instance, whatever stands behind it.
 pub trait Backend: Any {
     /// The state of the instance now.
@@ -111,13 +144,21 @@ pub trait Audits {
     fn audit(&self) -> Work<'_, Result<AuditReport, RunError>>;
 }
 
+/// What clients of an instance know of it, of a kind only its family knows.
+pub type Memory = Box<dyn Any>;
+
 /// See [`Backend::crashes`].
 pub trait Crashes {
-    /// Lets go of everything as a crash would: the next opening recovers.
+    /// Lets go of everything as a crash would: the next opening recovers. What its clients know
+    /// is returned.
     ///
     /// # Errors
     /// What the disk reports.
-    fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>>;
+    fn abandon(self: Rc<Self>) -> Work<'static, Result<Memory, RunError>>;
+
+    /// Learns what the clients of the life before know, and how many of their operations were lost
+    /// with it.
+    fn remember(&self, memory: Memory, lost_count: u64);
 }
 
 /// What a phase says that asked for a capability in vain.

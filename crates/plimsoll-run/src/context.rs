@@ -13,7 +13,7 @@ use plimsoll_measure::Row;
 
 use crate::RunError;
 use crate::events::{Event, Level};
-use crate::processors::Processors;
+use crate::nodes::Nodes;
 use crate::recorder::Recorder;
 use crate::shards::Shard;
 use crate::stalls::StallLog;
@@ -43,8 +43,8 @@ pub struct RunContext {
     pub handle: Handle,
     /// The way to servers.
     pub network: Rc<RunNetwork>,
-    /// What a modelled host charges for its transactions; nothing on a real one.
-    pub processors: Rc<Processors>,
+    /// The nodes that instances live on, and what a modelled host charges for transactions.
+    pub nodes: Rc<Nodes>,
     /// Where figures go.
     pub recorder: Rc<Recorder>,
     /// Where long transactions are kept.

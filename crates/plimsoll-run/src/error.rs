@@ -120,6 +120,9 @@ pub enum RunError {
     /// The server is so far behind its schedule that the rest of the run would say nothing more.
     #[error("{0}")]
     TooMuchLoad(String),
+    /// Too few nodes are left.
+    #[error("the cluster stopped: {0}")]
+    QuorumLost(String),
     /// Nothing can ever happen again.
     #[error(transparent)]
     Stalled(#[from] Stalled),
@@ -127,7 +130,7 @@ pub enum RunError {
 
 impl RunError {
     /// The family a caller can react to: "config", "disk", "corruption", "stopped", "service",
-    /// "overloaded" or "other".
+    /// "cluster", "overloaded" or "other".
     pub fn family(&self) -> &'static str {
         match self {
             RunError::Spec(_)
@@ -140,6 +143,7 @@ impl RunError {
             RunError::Corruption(_) => "corruption",
             RunError::Stopped | RunError::Stuck => "stopped",
             RunError::Service(_) => "service",
+            RunError::QuorumLost(_) => "cluster",
             RunError::TooMuchLoad(_) => "overloaded",
             RunError::NothingArrives { .. } | RunError::NoDatabaseIo { .. } => "other",
             RunError::CacheNotWarm { .. }

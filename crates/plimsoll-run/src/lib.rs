@@ -19,6 +19,7 @@ mod live;
 mod load;
 mod mail;
 mod modelled;
+mod nodes;
 mod outcome;
 mod phase;
 mod processors;
@@ -35,6 +36,7 @@ mod state;
 mod step;
 mod storage;
 mod store;
+mod takeover;
 mod timeout;
 mod watch;
 

@@ -224,6 +224,31 @@ pub struct RecoveryResult {
     pub rolled_back: u64,
 }
 
+/// An instance that came back on a survivor after its node had died.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failover {
+    /// The event of the plan.
+    pub event: String,
+    /// Position of the instance.
+    pub instance: u32,
+    /// Who died.
+    pub node: String,
+    /// Who survived.
+    pub to: String,
+    /// When the node died.
+    pub died_ns: Nanos,
+    /// When the instance could be spoken to again.
+    pub opened_ns: Nanos,
+    /// When the first operation was served again; absent: none was in this phase.
+    pub served_ns: Option<Nanos>,
+    /// Operations that were being carried out when the node died.
+    pub lost_count: u64,
+    /// Most its cache may use on the survivor.
+    pub cache_bytes_max: u64,
+    /// What had to be replayed, if anything.
+    pub recovery: Option<RecoveryResult>,
+}
+
 /// Whether an instance holds what was done to it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AuditReport {
@@ -327,6 +352,9 @@ pub struct PhaseResult {
     pub audits: Vec<AuditResult>,
     /// Logs that were replayed.
     pub recoveries: Vec<RecoveryResult>,
+    /// Instances that came back on a survivor; absent where none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failovers: Vec<Failover>,
     /// Rates that were measured and fixed.
     pub calibrations: Vec<Calibration>,
     /// Stages that loads went through; absent where none has any.
@@ -384,7 +412,7 @@ impl From<UtcAnchor> for Anchor {
 /// An error as plain data.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorReport {
-    /// "config", "disk", "corruption", "stopped", "service", "overloaded" or "other".
+    /// "config", "disk", "corruption", "stopped", "service", "cluster", "overloaded" or "other".
     pub family: &'static str,
     /// What happened and what to do.
     pub text: String,

@@ -22,6 +22,11 @@ impl Processors {
         Processors { free_at: RefCell::new(vec![0; count.max(1) as usize]), transaction_ns }
     }
 
+    /// So many others, as fast as these.
+    pub fn as_many(&self, count: u32) -> Processors {
+        Processors::new(count, self.transaction_ns)
+    }
+
     /// Waits for a processor and occupies it for one transaction.
     pub async fn transaction(&self, handle: &Handle) {
         if self.transaction_ns == 0 {

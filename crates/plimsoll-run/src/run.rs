@@ -15,6 +15,7 @@ use crate::events::Level;
 use crate::families::built_in;
 use crate::family::Families;
 use crate::host::HostWatch;
+use crate::nodes::Nodes;
 use crate::outcome::{
     Anchor, Ending, ErrorReport, OUTCOME_SCHEMA_VERSION, PhaseOutcome, PhaseResult, RunOutcome,
 };
@@ -26,6 +27,7 @@ use crate::spec::{PhaseAction, PhaseSpec, RunSpec};
 use crate::stalls::{Stall, StallLog};
 use crate::state::RunState;
 use crate::storage::{PhaseWatch, Storage};
+use crate::takeover;
 use crate::timeout::{Waits, is_stuck, unless_stuck, why_given_up};
 
 /// Carries out a run on a disk and returns when it is over. Whatever goes wrong is part of the
@@ -95,7 +97,7 @@ pub fn execute_shard(
         disk: recorded,
         network: Rc::new(RunNetwork::new(ring)),
         handle: executor.handle(),
-        processors: Rc::new(processors),
+        nodes: Rc::new(Nodes::of(&spec, processors)),
         recorder,
         stalls,
         output,
@@ -308,7 +310,11 @@ async fn enter_and_act(
     let acting = async {
         state.note_idle_loads();
         state.set_load(&phase.name, &phase.workloads).await?;
-        phase::act(state, sampler, &phase.name, &phase.action).await
+        takeover::schedule(state, &phase.name);
+        let acted = phase::act(state, sampler, &phase.name, &phase.action).await;
+        // What dies in a phase is back when it ends.
+        let settled = state.run.nodes.settle().await;
+        settled.and(acted)
     };
     unless_stuck(&outside, hung_after_ms, waits, acting).await
 }
@@ -351,6 +357,7 @@ fn finish_phase(
         outcome.end_ns = state.run.handle.now();
         outcome.complete = complete;
         outcome.result = found;
+        outcome.result.failovers = state.run.nodes.take_failovers();
         outcome.result.array = progress.array.as_ref().map(|array| array.report());
     }
 }

@@ -4,6 +4,7 @@
 //! Unknown keys are refused, so that a plan written for a later version does not quietly run as
 //! something else.
 
+mod cluster;
 mod load;
 mod modelled;
 
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 
 use crate::RunError;
 
+pub use cluster::{ClusterSpec, NodeDeathSpec, TakenSpec};
 pub use load::{
     CriterionSpec, LoadSpec, SearchGoal, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec,
 };
@@ -63,6 +65,8 @@ pub struct RunSpec {
     pub targets: Vec<TargetSpec>,
     /// What holds the databases.
     pub instances: Vec<InstanceSpec>,
+    /// The nodes they live on; absent: they do not die.
+    pub cluster: Option<ClusterSpec>,
     /// Load.
     pub workloads: Vec<WorkloadSpec>,
     /// What happens, in order.
@@ -403,7 +407,8 @@ impl RunSpec {
         self.instances.iter().try_for_each(|instance| self.check_instance(instance))?;
         self.workloads.iter().try_for_each(|workload| self.check_workload(workload))?;
         self.check_threads()?;
-        self.phases.iter().try_for_each(|phase| self.check_phase(phase))
+        self.phases.iter().try_for_each(|phase| self.check_phase(phase))?;
+        self.cluster.as_ref().map_or(Ok(()), |cluster| cluster.check(self))
     }
 
     /// How many threads carry the instances: an instance lives on one, and virtual time knows one

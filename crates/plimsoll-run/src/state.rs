@@ -6,7 +6,7 @@ use std::rc::Rc;
 use plimsoll_io::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, Permits, Random};
 
 use crate::RunError;
-use crate::backend::OpenBackends;
+use crate::backend::{OpenBackends, Seat};
 use crate::context::RunContext;
 use crate::family::Families;
 use crate::load::{Drive, LoadInstance, LoadStart, RunningLoad, note_idle};
@@ -150,6 +150,7 @@ impl RunState {
                 number: instance,
                 weight: self.spec.instances[instance as usize].weight.unwrap_or(1.0),
                 backend: backends[&(instance as usize)].clone(),
+                seat: Seat::new(&self.backends, instance as usize),
             })
             .collect();
         if instances.is_empty() {
@@ -317,12 +318,13 @@ impl RunState {
         }
     }
 
-    /// Fails when a session has met an error.
+    /// Fails when a session has met an error, or an instance does not come back.
     ///
     /// # Errors
     /// That error.
     pub fn check_load(&self) -> Result<(), RunError> {
-        self.loads.iter().find_map(|load| load.failure()).map_or(Ok(()), Err)
+        let failure = self.loads.iter().find_map(|load| load.failure());
+        failure.or_else(|| self.run.nodes.failure()).map_or(Ok(()), Err)
     }
 
     /// Lets the load run for a while.

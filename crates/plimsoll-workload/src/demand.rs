@@ -24,6 +24,8 @@ pub enum Done {
     RolledBack,
     /// The service said no. That is counted and is not an error of the run.
     Refused(RefusalCode),
+    /// The service went away before it answered: nobody knows what became of the task.
+    Lost,
 }
 
 impl Done {
@@ -32,7 +34,7 @@ impl Done {
     pub fn is_final(self) -> bool {
         match self {
             Done::Done | Done::RolledBack | Done::Refused(_) => true,
-            Done::Missing | Done::Conflict | Done::NoRoom => false,
+            Done::Missing | Done::Conflict | Done::NoRoom | Done::Lost => false,
         }
     }
 }

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from plimsoll.documents.document import Document
-from plimsoll.documents.staged_events import EventLimits
+from plimsoll.documents.staged_events import EventKind, EventLimits
 
 
 class SeenResponse(Document):
@@ -62,6 +61,30 @@ class DegradedFigures(Document):
     latency_ms_sample_mean_max: float
 
 
+class FailoverFigures(Document):
+    """An instance of a dead node on the survivor; times in seconds from the death on.
+
+    Attributes:
+        instance: its name.
+        node: who died.
+        to: who survived.
+        opened_s: until it could be spoken to again: its log was replayed.
+        served_s: until the first operation was served again; null where none was in the phase.
+        lost_count: operations that were being carried out when the node died.
+        cache_mib_max: what its cache may grow to on the survivor.
+        log_mib: log that was replayed.
+    """
+
+    instance: str
+    node: str
+    to: str
+    opened_s: float
+    served_s: float | None
+    lost_count: int
+    cache_mib_max: float
+    log_mib: float
+
+
 class EventFigures(Document):
     """An event of a run as it was judged; seconds on the axis of the run's samples.
 
@@ -70,7 +93,7 @@ class EventFigures(Document):
     """
 
     name: str
-    kind: Literal["command", "manual", "action", "modelled"]
+    kind: EventKind
     phase: str
     begun_s: float | None
     applied_s: float | None
@@ -84,3 +107,6 @@ class EventFigures(Document):
     degraded_until_s: float | None = None
     degraded: Sequence[DegradedFigures] = ()
     held_s: float | None = None
+    failovers: Sequence[FailoverFigures] = ()
+    fit: Sequence[str] = ()
+    fit_lacking: Sequence[str] = ()

@@ -148,6 +148,21 @@ class RecoveryResult(Document):
     rolled_back: int
 
 
+class Failover(Document):
+    """An instance that came back on a survivor after its node had died."""
+
+    event: str
+    instance: int
+    node: str
+    to: str
+    died_ns: int
+    opened_ns: int
+    served_ns: int | None
+    lost_count: int
+    cache_bytes_max: int
+    recovery: RecoveryResult | None
+
+
 class Calibration(Document):
     """The rate that was fixed for a load that aims at database I/O."""
 
@@ -412,6 +427,7 @@ class PhaseOutcome(Document):
     restores: Sequence[RestoreResult] = ()
     audits: Sequence[AuditResult] = ()
     recoveries: Sequence[RecoveryResult] = ()
+    failovers: Sequence[Failover] = ()
     calibrations: Sequence[Calibration] = ()
     stages: Sequence[LoadStageOutcome] = ()
     search: SearchResult | None = None

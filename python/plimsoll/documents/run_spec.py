@@ -509,6 +509,41 @@ class ModelledSpec(Document):
     faults_while_measuring: Sequence[TimedFault]
 
 
+class NodeSpec(Document):
+    """A node, and the instances it carries at first."""
+
+    name: str
+    processors: int
+    instances: Sequence[str]
+
+
+class TakenSpec(Document):
+    """An instance on the survivor."""
+
+    instance: str
+    cache_bytes_min: int
+    cache_bytes_max: int
+
+
+class NodeDeathSpec(Document):
+    """A node that dies, and what becomes of its instances."""
+
+    event: str
+    phase: str
+    after_s: float
+    node: str
+    to: str
+    taken: Sequence[TakenSpec]
+    quorum_lost: str | None = None
+
+
+class ClusterSpec(Document):
+    """The nodes that the instances of a run live on, and those that die."""
+
+    nodes: Sequence[NodeSpec]
+    deaths: Sequence[NodeDeathSpec]
+
+
 class RunSpec(Document):
     """A whole run."""
 
@@ -536,6 +571,7 @@ class RunSpec(Document):
         | MailInstance
         | MailStoreInstance
     ]
+    cluster: ClusterSpec | None = None
     workloads: Sequence[
         RecordsWorkload | FilesWorkload | HomesWorkload | StoreWorkload | MailWorkload
     ]

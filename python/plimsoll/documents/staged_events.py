@@ -14,6 +14,9 @@ from typing import Literal
 from plimsoll.documents.document import Document
 from plimsoll.documents.ready_actions import ReadyAction
 
+#: A command, a step of a person, a ready action, a fault of the modelled array, a node of the plan.
+EventKind = Literal["command", "manual", "action", "modelled", "node"]
+
 
 class EventLimits(Document):
     """What an event is judged by, as its plan says it; what is left out is not judged.
@@ -24,6 +27,7 @@ class EventLimits(Document):
         errors_max: operations that may fail.
         dip_max: the share of the baseline's rate that may be lacking, 0 to 1.
         degraded_limits: the limit set that holds between recovery and undo.
+        failover_s_max: the time until what a dead node carried serves again, in seconds.
     """
 
     pause_s_max: float | None = None
@@ -31,6 +35,7 @@ class EventLimits(Document):
     errors_max: int | None = None
     dip_max: float | None = None
     degraded_limits: str | None = None
+    failover_s_max: float | None = None
 
 
 class EventPlan(Document):
@@ -55,11 +60,15 @@ class EventPlan(Document):
         action: the ready action.
         hold_s_max: how long all writes are held at most while its command runs; not at all if null.
         undo_in: the later phase at whose end it is undone; its own if null.
+        node: the node that dies; none if null.
+        to: the survivor.
+        fit: what the survivor needs after that, and has, in sentences.
+        fit_lacking: those of them that do not fit.
     """
 
     name: str
     phase: str
-    kind: Literal["command", "manual", "action", "modelled"]
+    kind: EventKind
     after_s: float
     undo_after_s: float | None
     command: Sequence[str]
@@ -74,6 +83,10 @@ class EventPlan(Document):
     action: ReadyAction | None = None
     hold_s_max: float | None = None
     undo_in: str | None = None
+    node: str | None = None
+    to: str | None = None
+    fit: Sequence[str] = ()
+    fit_lacking: Sequence[str] = ()
 
     @property
     def is_undone(self) -> bool:
@@ -110,7 +123,7 @@ class StagedEvent(Document):
 
     name: str
     phase: str
-    kind: Literal["command", "manual", "action", "modelled"]
+    kind: EventKind
     planned_s: float
     begun_s: float | None
     applied_s: float | None

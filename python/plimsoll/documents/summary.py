@@ -533,6 +533,7 @@ class AnySummary(Document):
     homes: Sequence[HomesFigures] = ()
     homes_audits: Sequence[HomesAudit] = ()
     events: Sequence[EventFigures] = ()
+    records_audits: Sequence[StoreAudit] = ()
     overlaps: Mapping[str, float] = {}
     servers: Sequence[ServerUsage] = ()
     store: Sequence[StoreFigures] = ()

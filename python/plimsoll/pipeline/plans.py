@@ -72,9 +72,8 @@ def preparing(plan: Plan) -> Plan:
     else.
     """
     phases = [phase for phase in plan.run.phases if phase.action.kind in folder.PREPARING]
-    return plan.replace(
-        name=f"{plan.name} prepare", run=plan.run.replace(phases=phases), events=ABSENT
-    )
+    run = plan.run.replace(phases=phases, cluster=ABSENT)
+    return plan.replace(name=f"{plan.name} prepare", run=run, events=ABSENT)
 
 
 def _is_ceiling(value: object) -> bool:

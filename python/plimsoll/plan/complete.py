@@ -41,6 +41,7 @@ from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.plan import (
     events,
     lagged_copies,
+    nodes,
     phases,
     repeats,
     scenarios,
@@ -147,6 +148,9 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
     if array is None:
         mistakes_of_threads(run, collector)
     staged = events.completed(plan, run.phases, collector, modelled=array is not None)
+    cluster, staged = nodes.completed(plan, run, staged, collector)
+    if cluster is not None:
+        run = run.replace(cluster=cluster)
     array = None if array is None else events.with_faults(array, plan, collector)
     if any(event.hold_s_max is not None for event in staged):
         run = run.replace(can_hold_writes=True)

@@ -25,9 +25,10 @@ from plimsoll.documents import phase_actions
 from plimsoll.documents.array_sheet import ArraySheet, FaultSheet
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.ready_actions import ReadyAction
-from plimsoll.documents.staged_events import EventLimits, EventPlan
+from plimsoll.documents.staged_events import EventKind, EventLimits, EventPlan
 from plimsoll.files.paths import whole_path
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Text
+from plimsoll.plan import nodes
 from plimsoll.plan.actions import ACTION_FIELDS, action_of
 from plimsoll.workloads.mail.fields import SERVER_BACKENDS
 from plimsoll.workloads.store.fields import CLIENT_BACKENDS
@@ -55,6 +56,10 @@ DEGRADED_SETS = tuple(
 JUDGE_FIELDS = {
     "pause_s_max": Field(Number(0, 86400), meaning="the longest time without a completion"),
     "recover_s_max": Field(Number(0, 86400), meaning="the time until the rate is back"),
+    "failover_s_max": Field(
+        Number(0, 86400),
+        meaning="node killed: the time from the death to the first operation that is served again",
+    ),
     "errors_max": Field(Number(0, 1e9, whole=True), meaning="operations that may fail"),
     "dip_max": Field(Number(0, 1), meaning="the share of the rate before that may be lacking"),
     "degraded_limits": Field(
@@ -101,8 +106,11 @@ EVENT_FIELDS = {
         meaning=f"how long they are held at most; {HOLD_S_MAX:g} if left out",
     ),
     "do": Field(
-        Text(tuple(KINDS)), meaning="on a modelled array, in the place of `command`: what breaks"
+        Text((*KINDS, nodes.NODE_KILLED)),
+        meaning="on a modelled array, in the place of `command`: what breaks; node killed, on any "
+        "storage: a node of the plan dies",
     ),
+    **nodes.EVENT_FIELDS,
     "number": Field(
         Number(1, 100_000, whole=True),
         meaning="which drive, path or controller, from 1; 1 if left out",
@@ -133,7 +141,7 @@ def with_faults(array: ArraySheet, plan: Given, collector: Collector) -> ArraySh
 
 
 def _faults_of(given: Given) -> list[FaultSheet]:
-    if given["do"] is None or given["after_s"] is None:
+    if given["do"] in (None, nodes.NODE_KILLED) or given["after_s"] is None:
         return []
     begins = FaultSheet(
         what=given["do"],
@@ -172,10 +180,16 @@ def completed(
         if given["name"] is None or given["after_s"] is None:
             continue
         _times(given, phase, index, collector)
-        if modelled:
+        if given["do"] == nodes.NODE_KILLED:
+            nodes.event_mistakes(given, phase, ("event", index), collector, modelled=modelled)
+            if given["node"] is None or given["to"] is None:
+                continue
+        elif modelled:
             _of_modelled(given, wanted == first, index, collector)
         else:
             _of_real(given, index, collector)
+        if given["do"] != nodes.NODE_KILLED:
+            nodes.meaningless(given, ("event", index), collector)
         targets = [str(target["name"]) for target in plan["target"] or []]
         action = action_of(given, targets, ("event", index), collector)
         event = _completed(given, wanted, None if modelled else action, modelled=modelled)
@@ -238,23 +252,37 @@ def _completed(
     usual_s = TIMEOUT_S if manual is None else MANUAL_TIMEOUT_S
     undo_after_s = given["undo_after_s"]
     confirm_file = given["confirm_file"]
+    kills = given["do"] == nodes.NODE_KILLED
     return EventPlan(
         name=given["name"],
         phase=phase,
-        kind="modelled" if modelled else "manual" if manual else "action" if action else "command",
+        kind=_kind_of(given, modelled=modelled),
         after_s=float(given["after_s"]),
         undo_after_s=None if undo_after_s is None else float(undo_after_s),
         command=() if modelled else given["command"] or (),
         undo=() if modelled else given["undo"] or (),
         prove=() if modelled else given["prove"] or (),
-        do=given["do"] if modelled else None,
+        do=given["do"] if modelled or kills else None,
         timeout_s=float(given["timeout_s"] or usual_s),
         judge=_limits(given["judge"] or {}),
         manual=ABSENT if manual is None else manual,
         manual_undo=ABSENT if modelled or not given["manual_undo"] else given["manual_undo"],
         confirm_file=ABSENT if modelled or confirm_file is None else whole_path(confirm_file),
         action=ABSENT if action is None else action,
+        node=given["node"] if kills else ABSENT,
+        to=given["to"] if kills else ABSENT,
     )
+
+
+def _kind_of(given: Given, *, modelled: bool) -> EventKind:
+    """Who carries an event out: the modelled array or the run itself, a person, or commands."""
+    if modelled:
+        return "modelled"
+    if given["manual"]:
+        return "manual"
+    if given["do"] == nodes.NODE_KILLED and not given["command"]:
+        return "node"
+    return "action" if given["action"] else "command"
 
 
 def _limits(given: Given) -> EventLimits:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from plimsoll import settings
 from plimsoll.arrays.presets import CHANGES
 from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text
-from plimsoll.plan import events, lagged_copies, phases, repeats, scenarios, watch
+from plimsoll.plan import events, lagged_copies, nodes, phases, repeats, scenarios, watch
 from plimsoll.plan import load as loads
 from plimsoll.plan.threads import THREADS_MAX
 from plimsoll.workloads import records
@@ -72,6 +72,7 @@ INSTANCE_FIELDS = {
         Number(0.001, 1000),
         meaning="its share of a load that works on several instances; 1 if left out",
     ),
+    **nodes.INSTANCE_FIELDS,
     **records.INSTANCE_FIELDS,
     "page_kib": Field(Number(4, 32, whole=True), meaning="page size: 4, 8, 16 or 32"),
     "record_bytes": Field(Number(300, 8000, whole=True), meaning="bytes of a record"),
@@ -257,6 +258,12 @@ PLAN_FIELDS = {
         meaning="fields of a JetstressConfig.xml that mean nothing here, kept for its export",
     ),
     "host": Field(Tables(HOST_FIELDS, unique="name"), default=[], meaning="machines"),
+    "node": Field(
+        Tables(nodes.NODE_FIELDS, unique="name", count_maximum=nodes.NODES_MAX),
+        default=[],
+        meaning="nodes of a cluster that carry instances and can die",
+    ),
+    "quorum": nodes.QUORUM,
     "target": Field(
         Tables(TARGET_FIELDS, 1, unique="name"), required=True, meaning="storage under test"
     ),

@@ -13,6 +13,7 @@ from plimsoll.documents.document import ABSENT
 from plimsoll.files.paths import whole_path
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Tables, Text
+from plimsoll.plan.nodes import NODE_KILLED
 from plimsoll.workloads.families import family_of
 from plimsoll.workloads.store.fields import CLIENT_BACKENDS
 
@@ -166,14 +167,19 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
                 ("phase", index, "kind"),
                 f"{kind} needs files of ours, but an instance is a mail server",
             )
-        if kind == "audit" and not any(
-            family_of(item["backend"]) in ("home_folders", "store", "mail")
-            for item in plan["instance"] or []
+        if (
+            kind == "audit"
+            and not any(
+                family_of(item["backend"]) in ("home_folders", "store", "mail")
+                for item in plan["instance"] or []
+            )
+            and not any(event["do"] == NODE_KILLED for event in plan["event"])
         ):
             hint = "leave the phase out"
             collector.add(
                 ("phase", index, "kind"),
-                "is audit, but no instance is a store, a mail server or home folders",
+                "is audit, but no instance is a store, a mail server or home folders, and no node "
+                "dies",
                 hint,
             )
         if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(

@@ -27,6 +27,7 @@ KINDS = {
     "manual": "by hand",
     "action": "ready action",
     "modelled": "modelled",
+    "node": "node of the plan",
 }
 
 
@@ -45,6 +46,7 @@ def together_tables(plan: Plan, summary: Summary) -> list[Table]:
     if summary.events:
         found += [
             _events(summary.events),
+            *(_failovers(event) for event in summary.events if event.failovers),
             *(_responses(event) for event in summary.events if event.loads),
         ]
     return found
@@ -132,6 +134,37 @@ def _events(events: Sequence[EventFigures]) -> Table:
     return Table(
         "Events", headings, rows, "Seconds since the run began, on the axis of samples and charts."
     )
+
+
+def _failovers(event: EventFigures) -> Table:
+    rows: list[list[Any]] = [
+        [
+            item.instance,
+            item.node,
+            item.to,
+            item.served_s,
+            item.opened_s,
+            item.log_mib,
+            item.lost_count,
+            item.cache_mib_max,
+        ]
+        for item in event.failovers
+    ]
+    headings = [
+        "Instance",
+        "Died",
+        "Survivor",
+        "Failover, s",
+        "Open after, s",
+        "Log replayed, MiB",
+        "Operations lost",
+        "Cache there, MiB",
+    ]
+    note = (
+        "Failover: from the death to the first operation that was served again. Operations lost "
+        f"were being carried out at that moment. {'; '.join(event.fit)}."
+    )
+    return Table(f"What came back after {event.name}", headings, rows, note)
 
 
 def _responses(event: EventFigures) -> Table:

@@ -20,16 +20,21 @@ import numpy.typing as npt
 
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.event import read_events
-from plimsoll.documents.event_figures import EventFigures, LoadResponse, SeenResponse
+from plimsoll.documents.event_figures import (
+    EventFigures,
+    FailoverFigures,
+    LoadResponse,
+    SeenResponse,
+)
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.staged_events import StagedEvent, StagedEventsFile
+from plimsoll.documents.staged_events import EventPlan, StagedEvent, StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
 from plimsoll.results.degraded import degraded_figures, degraded_span
 from plimsoll.results.generator_delays import Floats, GeneratorDelays, delays_of
 from plimsoll.results.places import names_of_databases
-from plimsoll.units import NS_PER_MS, NS_PER_S
+from plimsoll.units import BYTES_PER_MB, NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
 BASELINE_S = 60.0
@@ -99,7 +104,10 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
         FolderError: a note of the run folder is damaged.
     """
     staged = {event.name: event for event in _staged(run_folder, plan)}
-    events = [_figures(event) for event in staged.values()]
+    planned = {event.name: event for event in plan.events}
+    events = [
+        _of_node(_figures(event), planned[event.name], plan, outcome) for event in staged.values()
+    ]
     if not events:
         return []
     rates = [rates_of(load.name, ask) for load in plan.run.workloads]
@@ -475,6 +483,48 @@ def _figures(event: StagedEvent) -> EventFigures:
     )
 
 
+def _of_node(event: EventFigures, planned: EventPlan, plan: Plan, outcome: Outcome) -> EventFigures:
+    """What the death of a node cost, where the event was one."""
+    if planned.node is None:
+        return event
+    found = [
+        FailoverFigures(
+            instance=plan.run.instances[item.instance].name,
+            node=item.node,
+            to=item.to,
+            opened_s=(item.opened_ns - item.died_ns) / NS_PER_S,
+            served_s=None if item.served_ns is None else (item.served_ns - item.died_ns) / NS_PER_S,
+            lost_count=item.lost_count,
+            cache_mib_max=item.cache_bytes_max / BYTES_PER_MB,
+            log_mib=0.0 if item.recovery is None else item.recovery.log_bytes / BYTES_PER_MB,
+        )
+        for phase in outcome.phases
+        for item in phase.failovers
+        if item.event == event.name
+    ]
+    # Of what the run itself does it is known whether it took place.
+    proved = bool(found) if event.kind in ("node", "modelled") else event.is_proved
+    return event.replace(
+        is_proved=proved,
+        failovers=found or ABSENT,
+        fit=planned.fit or ABSENT,
+        fit_lacking=planned.fit_lacking or ABSENT,
+    )
+
+
+def failover_in_words(found: FailoverFigures) -> str:
+    """How an instance came back, in a sentence."""
+    served = (
+        "nothing was served again in the phase"
+        if found.served_s is None
+        else f"the first operation was served after {found.served_s:.2f} s"
+    )
+    return (
+        f"{found.instance} is back on {found.to} {found.opened_s:.2f} s after {found.node} died; "
+        f"{served}; {found.lost_count} operations were lost"
+    )
+
+
 def in_words(figures: Sequence[EventFigures]) -> list[str]:
     """Lines for the printed result."""
     lines = []
@@ -483,6 +533,7 @@ def in_words(figures: Sequence[EventFigures]) -> list[str]:
             lines.append(f"event {event.name}: {event.problem}")
         if event.held_s is not None:
             lines.append(f"event {event.name}: all writes were held for {event.held_s:.2f} s")
+        lines += [f"event {event.name}: {failover_in_words(item)}" for item in event.failovers]
         lines += [
             f"event {event.name}, {load.workload}: {response_in_words(load)}"
             for load in event.loads

@@ -29,7 +29,7 @@ from plimsoll.documents.latency_split import DeviceUse, StallSplit, TimeSplit, T
 from plimsoll.documents.log_check import LogCheckFigures, LogCheckFile
 from plimsoll.documents.outcome import DatabaseState, Outcome, PhaseOutcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import EngineInstance
+from plimsoll.documents.run_spec import EngineInstance, RecordsInstance
 from plimsoll.documents.summary import (
     ChecksumFigures,
     DeviceErrors,
@@ -40,11 +40,13 @@ from plimsoll.documents.summary import (
     KernelLog,
     KernelLogFile,
     PhaseFigures,
+    StoreAudit,
     Summary,
 )
 from plimsoll.files import folder
 from plimsoll.plan.load import has_stages
 from plimsoll.results import counters
+from plimsoll.results.audits import audits_of
 from plimsoll.results.backup_recovery import backup_total, restores
 from plimsoll.results.homes import homes_audits
 from plimsoll.results.integrity import data_loss, hung_told
@@ -117,6 +119,7 @@ def summarize(run_folder: Path) -> Summary:
             homes=measured.homes(plan) or ABSENT,
             homes_audits=homes_audits(plan, outcome) or ABSENT,
             events=measured.events(run_folder, plan) or ABSENT,
+            records_audits=audits_of(plan, outcome, (RecordsInstance,), StoreAudit) or ABSENT,
             overlaps=measured.overlaps(plan) or ABSENT,
             servers=server_usage(run_folder, outcome) or ABSENT,
             store=measured.store(plan) or ABSENT,

@@ -94,20 +94,25 @@ class Act:
         if self._began_s is not None:
             return
         self._began_s = at_s
-        if self.plan.kind != "modelled":
+        if not self._is_of_run:
             self._thread = threading.Thread(target=self._perform, name=f"event {self.plan.name}")
             self._thread.start()
 
     def end(self, at_s: float) -> None:
         """The phase of the event is over.
 
-        Of a modelled one it is known from its times what took place.
+        Of one that the run itself does it is known from its times what took place.
         """
         if self._began_s is None or self._over.is_set():
             return
         self._over.set()
-        if self.plan.kind == "modelled":
+        if self._is_of_run:
             self._modelled(at_s)
+
+    @property
+    def _is_of_run(self) -> bool:
+        """Whether the run itself does it, so that nothing is to be started or undone."""
+        return self.plan.kind in ("modelled", "node")
 
     def join(self) -> None:
         """Wait until the event is undone."""

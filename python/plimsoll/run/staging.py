@@ -156,7 +156,10 @@ def commands_in_words(
     lines = []
     for event in events:
         when = f'event "{event.name}", {event.after_s:g} s into {event.phase}'
-        if event.kind == "modelled":
+        if event.node is not None:
+            lines.append(f"  {when}: node {event.node} dies, {event.to} takes over")
+            lines += [f"    {line}" for line in event.fit]
+        elif event.kind == "modelled":
             lines.append(f"  {when}: {event.do}, modelled")
             continue
         if event.manual is not None:

@@ -212,7 +212,7 @@ def _result(checks: Sequence[Check], summary: Summary, throughput: str) -> tuple
     missing = [check for check in checks if check.status == NOT_EVALUATED]
     error = summary.error
     ended_by = [error.text] if error else []
-    if certain or (error and error.family in ("disk", "corruption", "overloaded")):
+    if certain or (error and error.family in ("disk", "corruption", "overloaded", "cluster")):
         return FAIL, [*ended_by, *_reasons(failed)]
     if failed:
         return INCONCLUSIVE, [*ended_by, *_doubts(failed), *_reasons(failed)]

@@ -14,6 +14,7 @@ from plimsoll.documents.summary import SearchFound, Summary
 from plimsoll.results.answers import looked_for_by
 from plimsoll.results.servers import summary_in_words
 from plimsoll.verdict.confounders import generator_limited
+from plimsoll.verdict.nodes import fit_in_words
 
 #: What ends a search without being the storage.
 OURS = {
@@ -35,6 +36,7 @@ def cautions(plan: Plan, summary: Summary) -> list[str]:
             for ceiling in ceilings(plan)
         ),
         *summary_in_words(summary),
+        *fit_in_words(summary),
         *(
             f"{drive.disk} slowed down or was warm enough to: {_warmth(drive)}; a cool drive may "
             f"make more"

@@ -24,6 +24,10 @@ FAMILY_FACTS = {
     "event_recovery": "For every event that states `recover_s_max`, and every load.",
     "event_dip": "For every event that states `dip_max`, and every load.",
     "event_errors": "For every event that states `errors_max`.",
+    "event_failover": "For every event that states `failover_s_max`, and every instance of its "
+    "node.",
+    "node_fit": "For every event that kills a node.",
+    "records_audit": "After the load, for every instance of records whose node died: phase audit.",
     "homes_audit": "After the load, for every instance of home folders: phase audit.",
     "homes_response": "For every workload on home folders that plans a rate.",
     "homes_achieved": "For every workload on home folders that plans a rate.",

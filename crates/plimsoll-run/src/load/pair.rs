@@ -6,7 +6,7 @@ use plimsoll_io::Random;
 use plimsoll_workload::Demand;
 
 use super::shared::Service;
-use crate::backend::Backend;
+use crate::backend::{Backend, Seat};
 
 /// An instance that a load works on.
 pub struct LoadInstance {
@@ -14,8 +14,10 @@ pub struct LoadInstance {
     pub number: u32,
     /// Its share of the work, relative to those of the others.
     pub weight: f64,
-    /// What stands behind it.
+    /// What stands behind it when the load starts.
     pub backend: Rc<dyn Backend>,
+    /// Where to look for what stands behind it later on.
+    pub seat: Seat,
 }
 
 /// The two halves of a load: who asks, and who carries out.

@@ -151,12 +151,17 @@ impl<S: Service> Shared<S> {
         intended: Nanos,
     ) -> Result<(Done, Nanos), RunError> {
         let handle = self.handle();
-        self.run.processors.transaction(handle).await;
+        let (nodes, instance) = (&self.run.nodes, self.service.label(task).instance);
+        nodes.admit(handle, instance).await?;
         let mut book = Book::default();
-        let done = self.service.execute(task, &mut book).await?;
-        let finished = handle.now();
+        let executing = self.service.execute(task, &mut book);
+        let Some(done) = nodes.attempt(instance, executing).await else {
+            nodes.lost(instance);
+            return Ok((Done::Lost, handle.now()));
+        };
+        let (done, finished) = (done?, handle.now());
         self.note(task, done, finished.saturating_sub(intended), &book);
-        self.service.rest(task).await;
+        nodes.attempt(instance, self.service.rest(task)).await;
         Ok((done, finished))
     }
 
@@ -169,6 +174,7 @@ impl<S: Service> Shared<S> {
         };
         if matches!(done, Done::Done | Done::RolledBack) {
             recorder.record(key(label.operation), response_ns);
+            self.run.nodes.served(label.instance, self.handle().now());
         }
         for (metric, took_ns) in &book.steps {
             recorder.record(key(metric), *took_ns);

@@ -264,14 +264,17 @@ fn start_on_store(
 ) -> Result<Box<dyn RunningLoad>, RunError> {
     check_users(&load, place, instance.store().filling().mailboxes.into())?;
     let mut group = Group::new(load.run, place, spec, habits, &load.random);
-    let store = Rc::downgrade(instance.store());
-    group.queued = Some(Box::new(move || store.upgrade().map_or(0, |store| store.waiting())));
+    let seat = load.instances[0].seat.clone();
+    let waiting = seat.clone();
+    group.queued = Some(Box::new(move || {
+        waiting.holder::<EmbeddedMail>().map_or(0, |instance| instance.store().waiting())
+    }));
     let group = Rc::new(group);
     instance.jobs().time_for(place.workload);
     watch::show(&group, 0);
     // It ends by itself when the load is gone.
     drop(load.run.handle.spawn(watch::watch(Rc::downgrade(&group))));
-    Ok(load.start(StorePair { group, instance }))
+    Ok(load.start(StorePair { group, instance, seat }))
 }
 
 fn start_on_server(

@@ -7,6 +7,7 @@ use crate::backend::unable;
 use crate::events::Level;
 use crate::outcome::PhaseResult;
 use crate::state::RunState;
+use crate::takeover::open_crashed;
 
 pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunError> {
     state.require_open(name)?;
@@ -22,26 +23,9 @@ pub async fn act(state: &mut RunState, name: &str) -> Result<PhaseResult, RunErr
     let text = "every instance was dropped as by a crash; nothing was closed";
     state.run.gather(()).await?;
     state.run.report_once(Level::Info, "dropped", text.into());
-    let mut tasks = Vec::new();
-    for (number, instance) in state.run.shard.own(&state.spec.instances) {
-        let families = state.families.clone();
-        let family = families.of_instance(instance).map_err(RunError::Spec)?;
-        let (run, crashed) = (state.run.clone(), family.as_crashed(instance));
-        let opening = async move { families.open(&run, number as u16, &crashed).await };
-        tasks.push((number, state.run.handle.spawn(opening)));
-    }
-    let mut first_error = None;
-    for (number, task) in tasks {
-        match task.await {
-            Ok(backend) => drop(state.backends.borrow_mut().insert(number, backend)),
-            Err(error) => {
-                first_error.get_or_insert(error);
-            }
-        }
-    }
-    if let Some(error) = first_error {
-        return Err(error);
-    }
+    let own = state.run.shard.own(&state.spec.instances);
+    let own = own.map(|(number, instance)| (number, instance.clone()));
+    open_crashed(&state.run, &state.families, &state.backends, own).await?;
     Ok(PhaseResult {
         databases: state.databases(),
         recoveries: state.recoveries(),

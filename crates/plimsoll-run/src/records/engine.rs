@@ -7,7 +7,7 @@
 //! the new version.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,14 +15,12 @@ use plimsoll_engine::btree::Tree;
 use plimsoll_engine::catalog::Place;
 use plimsoll_engine::cursor::{Cursor, Direction, KeyRange};
 use plimsoll_engine::error::EngineError;
-use plimsoll_engine::flushmap::{flush_map_path, flush_map_path_of_device};
 use plimsoll_engine::instance::{Instance, InstanceOptions, RecoveryReport};
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::log::framing::Framing;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::reader::{DatabaseReader, WhenDirty};
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_engine::verify::{Depth, HeaderCheck, VerifyOptions, verify};
 use plimsoll_io::{Context, InstanceId, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Purpose, Random};
 use plimsoll_prepare::{
     Extent, Plan, PrepareError, PreparedDatabase, RecordShape, Secondary, Sharing, TABLE_NAME,
@@ -33,15 +31,15 @@ use plimsoll_workload::records::{Commit as WantedCommit, Kind, Operation, Placem
 
 use super::existing::{self, Existing};
 use super::lagged::lagged_copies_of;
+use super::ledger::{Ledger, Version};
 use super::open::OpenEngine;
 use super::spec::{RecordsDatabase, RecordsInstance};
 use super::store::{Populations, RecordStore, shared};
 use crate::RunError;
-use crate::backend::{Backend, Backups, Crashes, InstanceLevels, Work, only};
+use crate::backend::{Audits, Backend, Backups, Crashes, InstanceLevels, Memory, Work, only};
 use crate::context::RunContext;
 use crate::events::Level;
-use crate::family::ChecksumReads;
-use crate::outcome::{ChecksumReport, DatabaseState, RecoveryResult};
+use crate::outcome::{AuditReport, DatabaseState, RecoveryResult};
 use crate::spec::{DatabaseSpec, InstanceSpec};
 use crate::stalls::TransactionWatch;
 
@@ -73,7 +71,16 @@ pub struct EngineInstance {
     databases: Vec<EngineDatabase>,
     watch: TransactionWatch,
     /// The records of each database as all loads know them.
+    populations: RefCell<Populations>,
+    /// What its clients were told, where its node may die.
+    ledger: RefCell<Option<Rc<Ledger>>>,
+}
+
+/// What loads know of an instance, for its next life.
+struct Remembered {
     populations: Populations,
+    ledger: Option<Rc<Ledger>>,
+    records_ever: Vec<u64>,
 }
 
 impl EngineInstance {
@@ -139,7 +146,8 @@ impl EngineInstance {
         );
         Ok(EngineInstance {
             engine: OpenEngine::start(run, instance, &settings, recovered).await?,
-            populations: shared(populations_of(&databases)),
+            populations: RefCell::new(shared(populations_of(&databases))),
+            ledger: RefCell::new(run.nodes.is_mortal(usize::from(number)).then(Rc::default)),
             databases,
             watch: TransactionWatch::new(&run.handle, &run.recorder, &run.stalls, number),
         })
@@ -163,16 +171,25 @@ impl EngineInstance {
             let next = database.next_record.get().max(operation.record + 1);
             database.next_record.set(next);
         }
+        let ledger = self.ledger.borrow().clone();
         let transaction = self.engine.instance().begin();
+        let number = ledger.as_ref().map_or(0, |ledger| ledger.begin());
         let done = database.change(&transaction, operation).await;
         let how = match operation.commit {
             WantedCommit::Durable => Commit::Durable,
             WantedCommit::Lazy => Commit::Lazy,
         };
         match done {
-            Ok(()) => {
+            Ok(changed) => {
                 let commit_begun = self.watch.now();
+                let told = ledger.as_deref().zip(changed);
+                if let Some((ledger, (record, version))) = told {
+                    ledger.tries((position, record), number, version);
+                }
                 transaction.commit(how).await?;
+                if let (Some((ledger, (record, version))), Commit::Durable) = (told, how) {
+                    ledger.keeps((position, record), number, version);
+                }
                 self.watch.committed(position, operation.kind.name(), begun, commit_begun);
                 Ok(Done::Done)
             }
@@ -188,12 +205,32 @@ impl EngineInstance {
                 conflict
             }
             Err(Failure::Engine(error)) => Err(error.into()),
-            Err(Failure::WrongContent) => Err(RunError::Corruption(format!(
-                "record {} of {} is not what was written",
-                operation.record,
-                self.engine.instance().options().databases[position].display()
-            ))),
+            Err(Failure::WrongContent) => Err(self.wrong_content(position, operation.record)),
         }
+    }
+
+    /// Which version of a record there is, if any.
+    async fn version_of(&self, (position, record): (usize, u64)) -> Result<Version, RunError> {
+        let database = &self.databases[position];
+        let transaction = self.engine.instance().begin();
+        let key = database.prepared.record_key(record);
+        let found = database.read(&transaction, record, &key).await;
+        transaction.rollback().await?;
+        match found {
+            Ok(version) => Ok(Some(version)),
+            Err(Failure::NoRecord) => Ok(None),
+            Err(Failure::Engine(error)) => Err(error.into()),
+            Err(Failure::WrongContent | Failure::NoRoom) => {
+                Err(self.wrong_content(position, record))
+            }
+        }
+    }
+
+    fn wrong_content(&self, position: usize, record: u64) -> RunError {
+        RunError::Corruption(format!(
+            "record {record} of {} is not what was written",
+            self.engine.instance().options().databases[position].display()
+        ))
     }
 
     async fn give_up(&self, transaction: Transaction, result: Done) -> Result<Done, RunError> {
@@ -204,7 +241,7 @@ impl EngineInstance {
 
 impl RecordStore for EngineInstance {
     fn populations(&self) -> Populations {
-        self.populations.clone()
+        self.populations.borrow().clone()
     }
 
     fn execute<'a>(
@@ -237,6 +274,10 @@ impl Backend for EngineInstance {
         Some(self)
     }
 
+    fn audits(&self) -> Option<&dyn Audits> {
+        self.ledger.borrow().is_some().then_some(self as &dyn Audits)
+    }
+
     fn crashes(self: Rc<Self>) -> Option<Rc<dyn Crashes>> {
         Some(self)
     }
@@ -261,8 +302,45 @@ impl Backups for EngineInstance {
 }
 
 impl Crashes for EngineInstance {
-    fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
-        Box::pin(only(self).engine.abandon())
+    fn abandon(self: Rc<Self>) -> Work<'static, Result<Memory, RunError>> {
+        let instance = only(self);
+        let remembered = Remembered {
+            records_ever: instance.records_ever().collect(),
+            populations: instance.populations.take(),
+            ledger: instance.ledger.take(),
+        };
+        Box::pin(async move {
+            instance.engine.abandon().await?;
+            Ok(Box::new(remembered) as Memory)
+        })
+    }
+
+    fn remember(&self, memory: Memory, _lost_count: u64) {
+        let Ok(remembered) = memory.downcast::<Remembered>() else { return };
+        let Remembered { populations, ledger, records_ever } = *remembered;
+        self.populations.replace(populations);
+        self.ledger.replace(ledger);
+        for (database, ever) in self.databases.iter().zip(records_ever) {
+            database.next_record.set(database.next_record.get().max(ever));
+        }
+    }
+}
+
+impl Audits for EngineInstance {
+    fn audit(&self) -> Work<'_, Result<AuditReport, RunError>> {
+        Box::pin(async move {
+            let Some(ledger) = self.ledger.borrow().clone() else {
+                return Ok(AuditReport::default());
+            };
+            let mut report = AuditReport::default();
+            let places = ledger.acknowledged();
+            report.counts.insert("records_acknowledged", places.len() as u64);
+            for place in places {
+                let version = self.version_of(place).await?;
+                report.findings.extend(ledger.finding(place, version));
+            }
+            Ok(report)
+        })
     }
 }
 
@@ -317,33 +395,45 @@ impl From<EngineError> for Failure {
     }
 }
 
+/// A record that was changed, and what it is now.
+type Changed = (u64, Version);
+
 impl EngineDatabase {
     async fn change(
         &self,
         transaction: &Transaction,
         operation: &Operation,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Changed>, Failure> {
         let number = operation.record;
         let key = self.prepared.record_key(number);
         match operation.kind {
             Kind::Insert if operation.placement == Placement::Beside => {
-                self.insert_beside(transaction, number).await
+                self.insert_beside(transaction, number).await.map(Some)
             }
             Kind::Insert => {
-                Ok(transaction.insert(self.tree, &key, &self.prepared.record(number, 0)).await?)
+                transaction.insert(self.tree, &key, &self.prepared.record(number, 0)).await?;
+                Ok(Some((number, Some(0))))
             }
-            Kind::Delete => Ok(transaction.delete(self.tree, &key).await?),
-            Kind::Read => self.read(transaction, number, &key).await.map(|_| ()),
+            Kind::Delete => {
+                transaction.delete(self.tree, &key).await?;
+                Ok(Some((number, None)))
+            }
+            Kind::Read => self.read(transaction, number, &key).await.map(|_| None),
             Kind::Replace => {
-                let version = self.read(transaction, number, &key).await?;
-                let record = self.prepared.record(number, version.wrapping_add(1));
-                Ok(transaction.replace(self.tree, &key, &record).await?)
+                let version = self.read(transaction, number, &key).await?.wrapping_add(1);
+                let record = self.prepared.record(number, version);
+                transaction.replace(self.tree, &key, &record).await?;
+                Ok(Some((number, Some(version))))
             }
         }
     }
 
     /// Inserts a record on a vacant place of the leaf that `number` lies on.
-    async fn insert_beside(&self, transaction: &Transaction, number: u64) -> Result<(), Failure> {
+    async fn insert_beside(
+        &self,
+        transaction: &Transaction,
+        number: u64,
+    ) -> Result<Changed, Failure> {
         let per_leaf = self.prepared.per_leaf();
         let first = number - number % per_leaf;
         // Prepared leaves have their vacancies at the end: places of deleted records come first, as
@@ -355,8 +445,10 @@ impl EngineDatabase {
         };
         // The place may have held a record before: this one differs from every version of that.
         let version = REPLY_VERSIONS | transaction.id() as u32;
-        let record = self.prepared.record(first + vacant as u64, version);
-        Ok(transaction.insert(self.tree, &keys[vacant], &record).await?)
+        let number = first + vacant as u64;
+        let record = self.prepared.record(number, version);
+        transaction.insert(self.tree, &keys[vacant], &record).await?;
+        Ok((number, Some(version)))
     }
 
     /// Reads a record, compares it with what must be there, and says which version it is.
@@ -556,59 +648,5 @@ pub(crate) fn options_of(
         extension_pages: settings.extension_pages,
         waypoint_generations: settings.waypoint_generations,
         writes_outstanding_max: settings.writes_outstanding_max as usize,
-    })
-}
-
-/// Reads a whole closed database and judges every page, both copies of the header, its length, and
-/// that what is in use was written.
-///
-/// # Errors
-/// When the file cannot be read at all, or a wish to stop.
-pub async fn checksum(
-    run: &RunContext,
-    position: usize,
-    instance: &InstanceSpec,
-    reads: ChecksumReads,
-) -> Result<ChecksumReport, RunError> {
-    let path = instance.database_path(position);
-    let options = VerifyOptions {
-        depth: Depth::Space,
-        read_bytes: (reads.read_bytes as usize).next_multiple_of(32 * 1024),
-        reads_outstanding: reads.in_flight.max(1) as usize,
-        flush_maps: vec![
-            flush_map_path(&path),
-            flush_map_path_of_device(&instance.log_directory, position as u8 + 1),
-        ],
-        ..VerifyOptions::default()
-    };
-    let paths = [path.clone()];
-    let work = verify(&run.files, &run.handle, &paths, &options);
-    let mut report = until_stop(run, work).await?;
-    let file = report.files.remove(0);
-    if let Some(error) = file.error {
-        return Err(RunError::Corruption(error));
-    }
-    for finding in &file.findings {
-        let text = format!("{}: page {}: {:?}", path.display(), finding.page, finding.class);
-        run.report(Level::Error, "bad_pages", text);
-    }
-    for reason in &file.reasons {
-        let text = format!("{}: {reason}", path.display());
-        run.report(Level::Error, "bad_pages", text);
-    }
-    let headers_bad = file.headers.iter().filter(|check| **check == HeaderCheck::Bad);
-    let beside_pages =
-        headers_bad.count() as u64 + file.pages_missing + file.blank_in_use + file.lost;
-    // A piece of a page, or a file without any, is a damaged page, too.
-    let others = u64::from(file.trailing_bytes > 0) + u64::from(file.pages_seen == 0);
-    let pages_bad = file.bad + file.unreadable + beside_pages + others;
-    Ok(ChecksumReport {
-        path,
-        pages_seen: file.pages_seen,
-        bad: pages_bad.max(u64::from(!file.reasons.is_empty())),
-        reasons: file.reasons,
-        correctable: file.correctable,
-        wrong_page_number: file.wrong_page_number,
-        uninitialized: file.uninitialized,
     })
 }

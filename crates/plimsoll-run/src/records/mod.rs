@@ -2,10 +2,12 @@
 //! and read the records of databases that either the transactional engine keeps or preallocated
 //! files stand in for.
 
+mod checksum;
 mod engine;
 mod existing;
 mod jobs;
 mod lagged;
+mod ledger;
 mod long_reader;
 mod open;
 mod raw_files;
@@ -26,18 +28,17 @@ use plimsoll_workload::records::{Habits, Kind, Mix, RecordDemand, RecordPlace, R
 use schemars::{Schema, schema_for};
 
 use crate::RunError;
-use crate::backend::{Backend, Work};
+use crate::backend::{Backend, Seat, Work};
 use crate::context::RunContext;
 use crate::family::{BackendSchemas, ChecksumReads, Family};
 use crate::load::{Book, Label, LoadStart, Pair, RunningLoad, Service};
 use crate::outcome::ChecksumReport;
 use crate::spec::{InstanceSpec, WorkloadSpec};
 
+pub(crate) use checksum::checksum as engine_checksum;
 use engine::EngineInstance;
 pub use engine::prepared_database;
-pub(crate) use engine::{
-    LOG_BASE, checksum as engine_checksum, options_of, recovery_result, until_stop,
-};
+pub(crate) use engine::{LOG_BASE, options_of, recovery_result, until_stop};
 pub(crate) use existing::begins_blank;
 pub(crate) use open::OpenEngine;
 use raw_files::{RawFiles, Versions};
@@ -166,7 +167,7 @@ impl Family for Records {
         reads: ChecksumReads,
     ) -> Work<'a, Result<ChecksumReport, RunError>> {
         if instance.backend != RAW_FILES {
-            return Box::pin(engine::checksum(run, position, instance, reads));
+            return Box::pin(engine_checksum(run, position, instance, reads));
         }
         let path = instance.database_path(position);
         let written = self.written.borrow().get(&path).cloned().unwrap_or_default();
@@ -185,7 +186,7 @@ impl Family for Records {
                 databases.push(Database {
                     instance: instance.number,
                     position,
-                    store: store.clone(),
+                    seat: instance.seat.clone(),
                 });
             }
         }
@@ -214,7 +215,7 @@ fn store_of(backend: &Rc<dyn Backend>) -> Option<Rc<dyn RecordStore>> {
 struct Database {
     instance: u32,
     position: usize,
-    store: Rc<dyn RecordStore>,
+    seat: Seat,
 }
 
 struct RecordPair {
@@ -291,7 +292,9 @@ impl Service for RecordService {
 
     async fn execute(&self, task: &RecordTask, _book: &mut Book) -> Result<Done, RunError> {
         let database = &self.databases[task.place];
-        database.store.execute(database.position, &task.operation).await
+        let store = store_of(&database.seat.backend()?);
+        let store = store.ok_or_else(|| RunError::Spec("an instance holds no records".into()))?;
+        store.execute(database.position, &task.operation).await
     }
 
     fn label(&self, task: &RecordTask) -> Label {
@@ -316,7 +319,7 @@ impl Service for RecordService {
             Done::Conflict => count("write_conflict"),
             // Not an operation that failed: the same one follows at the end of the table.
             Done::NoRoom => {}
-            Done::RolledBack | Done::Refused(_) => {
+            Done::RolledBack | Done::Refused(_) | Done::Lost => {
                 unreachable!("records are neither rolled back on purpose nor refused")
             }
         }

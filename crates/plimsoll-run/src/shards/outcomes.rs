@@ -60,6 +60,7 @@ fn add_phase(known: &mut PhaseOutcome, other: PhaseOutcome) {
     into.restores.extend(from.restores);
     into.audits.extend(from.audits);
     into.recoveries.extend(from.recoveries);
+    into.failovers.extend(from.failovers);
     sort(into);
     // What a search or a calibration found is the same on all shards; the first one's stands.
 }
@@ -71,4 +72,5 @@ fn sort(result: &mut PhaseResult) {
     result.restores.sort_by_key(|found| found.instance);
     result.audits.sort_by_key(|found| found.instance);
     result.recoveries.sort_by_key(|found| found.instance);
+    result.failovers.sort_by_key(|found| (found.died_ns, found.instance));
 }

@@ -9,13 +9,13 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::jobs::backup::Backup;
 use plimsoll_engine::{LogTime, Signature};
 use plimsoll_io::{Context, InstanceId, NANOS_PER_SECOND, Purpose, Random};
-use plimsoll_stores::shop::{Shop, ShopError};
+use plimsoll_stores::shop::{Remembered, Shop, ShopError};
 use plimsoll_workload::store::{Catalogue, Population, StoreTask, Visit};
 
 use super::open::{OpenStore, audit_report};
 use super::spec::catalogue_of;
 use crate::RunError;
-use crate::backend::{Audits, Backend, Backups, Crashes, InstanceLevels, Work, only};
+use crate::backend::{Audits, Backend, Backups, Crashes, InstanceLevels, Memory, Work, only};
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::outcome::{AuditReport, DatabaseState, RecoveryResult};
@@ -264,11 +264,21 @@ impl Backups for StoreInstance {
 }
 
 impl Crashes for StoreInstance {
-    fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
+    fn abandon(self: Rc<Self>) -> Work<'static, Result<Memory, RunError>> {
         let StoreInstance { engine, shop } = only(self);
+        let memory: Memory = Box::new(shop.remembered());
         // Its tables hold the engine.
         drop(shop);
-        Box::pin(engine.abandon())
+        Box::pin(async move {
+            engine.abandon().await?;
+            Ok(memory)
+        })
+    }
+
+    fn remember(&self, memory: Memory, lost_count: u64) {
+        if let Ok(told) = memory.downcast::<Remembered>() {
+            self.shop.remember(&told, lost_count);
+        }
     }
 }
 

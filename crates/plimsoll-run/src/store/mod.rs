@@ -29,7 +29,7 @@ use crate::spec::{InstanceSpec, WorkloadSpec};
 
 use client::{ClientInstance, MYSQL, POSTGRESQL, SQLITE};
 use instance::StoreInstance;
-use open::OpenStore;
+use open::store_of;
 use service::{
     CONNECTION_LOST, CONNECTION_REFUSED, GIVEN_UP, NO_SPACE, ORDER, RETRIED, ROLLED_BACK, StorePair,
 };
@@ -200,17 +200,15 @@ impl Family for Store {
 
     fn start(&self, load: LoadStart<'_>) -> Result<Box<dyn RunningLoad>, RunError> {
         let habits = StoreSpec::of(load.spec).map_err(RunError::Spec)?;
-        let mut stores = Vec::new();
+        let (mut stores, mut seats) = (Vec::new(), Vec::new());
         for instance in &load.instances {
-            let store: Rc<dyn OpenStore> =
-                match load.backend_of::<ClientInstance>(instance, "a store") {
-                    Ok(client) => client,
-                    Err(_) => load.backend_of::<StoreInstance>(instance, "a store")?,
-                };
+            let store = store_of(&instance.backend);
+            let store = store.ok_or_else(|| load.holds_no(instance, "a store"))?;
             stores.push((instance.number, instance.weight, store));
+            seats.push(instance.seat.clone());
         }
         let run = load.run.clone();
-        Ok(load.start(StorePair { run, habits, stores }))
+        Ok(load.start(StorePair { run, habits, stores, seats }))
     }
 }
 

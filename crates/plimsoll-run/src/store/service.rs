@@ -8,8 +8,9 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 use plimsoll_workload::store::{StoreDemand, StoreHabits, StoreTask, Visit, VisitEnd};
 use plimsoll_workload::{Demand, Done, Seen, Timed, draw_place};
 
-use super::open::OpenStore;
+use super::open::{OpenStore, store_of};
 use crate::RunError;
+use crate::backend::Seat;
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::load::{Book, Label, Pair, Service};
@@ -74,6 +75,8 @@ pub struct StorePair {
     pub habits: StoreHabits,
     /// Position of each in the plan, its weight, and the store.
     pub stores: Vec<(u32, f64, Rc<dyn OpenStore>)>,
+    /// Where each is to be found later on.
+    pub seats: Vec<Seat>,
 }
 
 impl StorePair {
@@ -126,7 +129,8 @@ impl Pair for StorePair {
         StoreService {
             health: self.stores.iter().map(|_| Health::new(now)).collect(),
             run: self.run,
-            stores: self.stores,
+            numbers: self.stores.iter().map(|(number, ..)| *number).collect(),
+            seats: self.seats,
         }
     }
 }
@@ -134,7 +138,9 @@ impl Pair for StorePair {
 /// Carries visits out.
 pub struct StoreService {
     run: RunContext,
-    stores: Vec<(u32, f64, Rc<dyn OpenStore>)>,
+    /// Position of each in the plan.
+    numbers: Vec<u32>,
+    seats: Vec<Seat>,
     health: Vec<Health>,
 }
 
@@ -153,8 +159,14 @@ impl Health {
 impl StoreService {
     /// Tells of the first trouble of each kind, and ends the run when nothing has come to an end
     /// for too long.
-    fn trouble(&self, place: usize, kind: &'static str, went: &Visit) -> Result<(), RunError> {
-        let (health, store) = (&self.health[place], &self.stores[place].2);
+    fn trouble(
+        &self,
+        place: usize,
+        store: &Rc<dyn OpenStore>,
+        kind: &'static str,
+        went: &Visit,
+    ) -> Result<(), RunError> {
+        let health = &self.health[place];
         let said = went.trouble.as_deref().unwrap_or("the server said nothing");
         if health.told.borrow_mut().insert(kind) {
             self.run.report(Level::Warning, kind, said.to_owned());
@@ -174,7 +186,8 @@ impl Service for StoreService {
     type Task = StoreVisit;
 
     async fn execute(&self, visit: &StoreVisit, book: &mut Book) -> Result<Done, RunError> {
-        let (_, _, store) = &self.stores[visit.place];
+        let store = store_of(&self.seats[visit.place].backend()?);
+        let store = store.ok_or_else(|| RunError::Spec("an instance holds no store".into()))?;
         let went = store.visit(&visit.task).await?;
         for (step, took_ns) in &went.steps {
             book.note(step.name(), *took_ns);
@@ -193,14 +206,14 @@ impl Service for StoreService {
             VisitEnd::NoSpace => NO_SPACE,
         };
         if refused != GIVEN_UP {
-            self.trouble(visit.place, refused, &went)?;
+            self.trouble(visit.place, &store, refused, &went)?;
         }
         let code = (1..).zip(REFUSALS).find(|(_, metric)| *metric == refused);
         Ok(Done::Refused(code.map_or(0, |(code, _)| code)))
     }
 
     fn label(&self, visit: &StoreVisit) -> Label {
-        Label { instance: self.stores[visit.place].0, database: 1, operation: ORDER }
+        Label { instance: self.numbers[visit.place], database: 1, operation: ORDER }
     }
 
     fn count(&self, _: &StoreVisit, done: Done, count: &mut dyn FnMut(&'static str)) {

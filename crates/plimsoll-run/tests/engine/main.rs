@@ -10,6 +10,7 @@ mod figures;
 mod invariants;
 mod lagged;
 mod modelled;
+mod nodes;
 mod nothing_left;
 mod other_tests;
 

@@ -258,6 +258,12 @@ impl MailStore {
         self.run as u64
     }
 
+    /// Counts what was acknowledged in the life of the store before, when it came back from a
+    /// crash in the middle of a run.
+    pub fn remember(&self, acknowledged: u64) {
+        self.acknowledged.set(self.acknowledged.get() + acknowledged);
+    }
+
     /// Messages times recipients whose acceptance was acknowledged since the store was opened.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.get()

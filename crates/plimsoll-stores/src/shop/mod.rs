@@ -54,6 +54,13 @@ type Result<T> = std::result::Result<T, ShopError>;
 /// commit was.
 pub type CommitWatch = Box<dyn Fn(Step, Nanos, Nanos)>;
 
+/// See [`Shop::remembered`].
+#[derive(Clone, Copy, Debug)]
+pub struct Remembered {
+    counts: StoreCounts,
+    sessions_begun: u64,
+}
+
 /// See the module text.
 pub struct Shop {
     instance: Rc<Instance>,
@@ -168,6 +175,24 @@ impl Shop {
     /// What it held when it was opened, and what was acknowledged since.
     pub fn counts(&self) -> StoreCounts {
         self.counts.get()
+    }
+
+    /// What its clients know of it, for the next life after a crash.
+    pub fn remembered(&self) -> Remembered {
+        Remembered { counts: self.counts.get(), sessions_begun: self.sessions_begun.get() }
+    }
+
+    /// Expects what clients of the life before the crash were told, in the place of what was found;
+    /// of so many operations nobody knows whether they took place.
+    pub fn remember(&self, told: &Remembered, lost_count: u64) {
+        self.sessions_begun.set(told.sessions_begun);
+        let counts = told.counts;
+        self.counts.set(StoreCounts {
+            orders_unknown: counts.orders_unknown + lost_count,
+            customers_unknown: counts.customers_unknown + lost_count,
+            writings_unknown: counts.writings_unknown + lost_count,
+            ..counts
+        });
     }
 
     /// Orders that were ever placed or tried, rolled back ones included.

@@ -178,6 +178,9 @@ _INSTANCE_KEYS = (
     "target",
     "backend",
     "weight",
+    "node",
+    "processors",
+    "memory_mib",
     *(key for key in INSTANCE_FIELDS if key not in stored.INSTANCE_FIELDS),
 )
 #: Keys of an instance that mean something for a server alone.

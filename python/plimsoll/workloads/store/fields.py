@@ -127,7 +127,11 @@ REVIEW_FIELDS = (
 )
 
 #: What may be said of a store in a database that is not ours.
-CLIENT_KEYS = ("name", "target", "backend", "weight", "password_file", "ca_file", *INSTANCE_FIELDS)
+CLIENT_KEYS = (
+    *("name", "target", "backend", "weight", "node", "processors", "memory_mib"),
+    *("password_file", "ca_file"),
+    *INSTANCE_FIELDS,
+)
 #: What may be said of a load on a store.
 LOAD_KEYS = ("sessions", "shared", "users", "transactions_per_s", "spacing", *STAGE_KEYS)
 

@@ -17,7 +17,7 @@ use super::jobs::MailJobs;
 use super::relabelled::Relabelled;
 use super::spec::filling_of;
 use crate::RunError;
-use crate::backend::{Audits, Backend, Backups, Crashes, InstanceLevels, Work, only};
+use crate::backend::{Audits, Backend, Backups, Crashes, InstanceLevels, Memory, Work, only};
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::outcome::{AuditReport, DatabaseState, RecoveryResult};
@@ -364,8 +364,18 @@ impl Backups for EmbeddedMail {
 }
 
 impl Crashes for EmbeddedMail {
-    fn abandon(self: Rc<Self>) -> Work<'static, Result<(), RunError>> {
-        Box::pin(only(self).let_go(false))
+    fn abandon(self: Rc<Self>) -> Work<'static, Result<Memory, RunError>> {
+        let memory: Memory = Box::new(self.store.acknowledged());
+        Box::pin(async move {
+            only(self).let_go(false).await?;
+            Ok(memory)
+        })
+    }
+
+    fn remember(&self, memory: Memory, _lost_count: u64) {
+        if let Ok(acknowledged) = memory.downcast::<u64>() {
+            self.store.remember(*acknowledged);
+        }
     }
 }
 

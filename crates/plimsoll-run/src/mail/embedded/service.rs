@@ -2,15 +2,17 @@
 //! the store.
 
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use plimsoll_io::Random;
+use plimsoll_stores::mail::MailStore;
 use plimsoll_workload::Done;
 use plimsoll_workload::mail::{MailDemand, MailOrder};
 
 use super::instance::EmbeddedMail;
 use super::tasks::{Desk, User, carry_out, read_behind};
 use crate::RunError;
+use crate::backend::Seat;
 use crate::load::{Book, Label, Pair, Service};
 use crate::mail::gauges::Gauge;
 use crate::mail::group::Group;
@@ -26,6 +28,8 @@ pub struct StorePair {
     pub group: Rc<Group>,
     /// Where.
     pub instance: Rc<EmbeddedMail>,
+    /// Where that is to be found later on.
+    pub seat: Seat,
 }
 
 impl Pair for StorePair {
@@ -63,7 +67,8 @@ impl Pair for StorePair {
         let users = self.group.days.len();
         StoreService {
             group: self.group,
-            instance: self.instance,
+            seat: self.seat,
+            life: RefCell::new(Rc::downgrade(self.instance.store())),
             desks: (0..users).map(|_| RefCell::default()).collect(),
             met_behind: RefCell::default(),
         }
@@ -73,17 +78,32 @@ impl Pair for StorePair {
 /// Carries tasks out.
 pub struct StoreService {
     group: Rc<Group>,
-    instance: Rc<EmbeddedMail>,
+    seat: Seat,
+    /// The life of the store that users know.
+    life: RefCell<Weak<MailStore>>,
     desks: Vec<RefCell<Desk>>,
     /// What reading behind a task has met, until the next one can tell.
     met_behind: RefCell<Option<RunError>>,
 }
 
 impl StoreService {
-    fn check(&self) -> Result<(), RunError> {
+    fn check(&self, instance: &EmbeddedMail) -> Result<(), RunError> {
         let fatal = self.group.fatal.borrow().clone();
         let met = || self.met_behind.borrow().clone();
-        fatal.or_else(met).or_else(|| self.instance.jobs().failure()).map_or(Ok(()), Err)
+        fatal.or_else(met).or_else(|| instance.jobs().failure()).map_or(Ok(()), Err)
+    }
+
+    /// The store as it is now. Users of one that came back from a crash connect again and ask for
+    /// everything.
+    fn instance(&self) -> Result<Rc<EmbeddedMail>, RunError> {
+        let instance = self.seat.holder::<EmbeddedMail>()?;
+        let life = Rc::downgrade(instance.store());
+        if !life.ptr_eq(&self.life.borrow()) {
+            self.desks.iter().for_each(|desk| drop(desk.take()));
+            self.life.replace(life);
+            instance.jobs().time_for(self.group.place.workload);
+        }
+        Ok(instance)
     }
 }
 
@@ -91,7 +111,8 @@ impl Service for StoreService {
     type Task = MailOrder;
 
     async fn execute(&self, order: &MailOrder, book: &mut Book) -> Result<Done, RunError> {
-        self.check()?;
+        let instance = self.instance()?;
+        self.check(&instance)?;
         let group = &self.group;
         let begun = group.run.handle.now();
         // Whatever is done was planned, also when the watch has not looked since it came due.
@@ -102,7 +123,7 @@ impl Service for StoreService {
         let mut user = User {
             desk,
             account: order.user as u32,
-            store: self.instance.store(),
+            store: instance.store(),
             habits: &group.habits,
             older_per_visit: group.spec.older_per_visit.unwrap_or_default(),
             handle: &group.run.handle,
@@ -149,7 +170,8 @@ impl Service for StoreService {
 
     async fn rest(&self, order: &MailOrder) {
         let reads = self.group.spec.background_reads_per_task.unwrap_or_default();
-        let behind = read_behind(self.instance.store(), order, reads);
+        let Ok(instance) = self.instance() else { return };
+        let behind = read_behind(instance.store(), order, reads);
         // A wish to stop ends what is behind a task, too, and is no error of it.
         if let Ok(Err(error)) = until_stop(&self.group.run, behind).await {
             self.met_behind.borrow_mut().get_or_insert(error.into());
