@@ -260,7 +260,8 @@ def _phase(phase: PhaseOutcome, outcome: Outcome) -> PhaseFigures:
 def _sizes(outcome: Outcome, kind: str, index: int, number: int) -> DatabaseState | None:
     """The state of a database at the end of the last phase of a kind."""
     for phase in reversed(outcome.phases):
-        if phase.kind == kind and index < len(phase.databases):
+        # Where the cluster stopped, instances of a dead node are open no more.
+        if phase.kind == kind and index < len(phase.databases) and phase.databases[index]:
             return phase.databases[index][number - 1]
     return None
 
