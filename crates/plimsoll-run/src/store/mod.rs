@@ -29,9 +29,9 @@ use crate::spec::{InstanceSpec, WorkloadSpec};
 
 use client::{ClientInstance, MYSQL, POSTGRESQL, SQLITE};
 use instance::StoreInstance;
-use open::store_of;
 use service::{
-    CONNECTION_LOST, CONNECTION_REFUSED, GIVEN_UP, NO_SPACE, ORDER, RETRIED, ROLLED_BACK, StorePair,
+    CONNECTION_LOST, CONNECTION_REFUSED, GIVEN_UP, NO_SPACE, ORDER, RETRIED, ROLLED_BACK,
+    StorePair, store_of,
 };
 use spec::{ClientInstanceSpec, StoreDatabase, StoreSpec, catalogue_of};
 

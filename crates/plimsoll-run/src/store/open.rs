@@ -1,14 +1,10 @@
 //! An open store as the sessions of a load see it, whatever database it lies in.
 
-use std::rc::Rc;
-
 use plimsoll_io::Nanos;
 use plimsoll_workload::store::{Population, StoreAudit, StoreCounts, StoreTask, Visit};
 
-use super::client::ClientInstance;
-use super::instance::StoreInstance;
 use crate::RunError;
-use crate::backend::{Backend, Work};
+use crate::backend::Work;
 use crate::outcome::AuditReport;
 
 /// See the module text.
@@ -29,14 +25,6 @@ pub trait OpenStore {
     /// storage's fault alone.
     fn lost_after_ns(&self) -> Option<Nanos> {
         None
-    }
-}
-
-/// The store behind an instance, if it holds one.
-pub fn store_of(backend: &Rc<dyn Backend>) -> Option<Rc<dyn OpenStore>> {
-    match backend.clone().into_any().downcast::<StoreInstance>() {
-        Ok(store) => Some(store),
-        Err(other) => Some(other.downcast::<ClientInstance>().ok()?),
     }
 }
 

@@ -8,9 +8,11 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos, Random};
 use plimsoll_workload::store::{StoreDemand, StoreHabits, StoreTask, Visit, VisitEnd};
 use plimsoll_workload::{Demand, Done, Seen, Timed, draw_place};
 
-use super::open::{OpenStore, store_of};
+use super::client::ClientInstance;
+use super::instance::StoreInstance;
+use super::open::OpenStore;
 use crate::RunError;
-use crate::backend::Seat;
+use crate::backend::{Backend, Seat};
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::load::{Book, Label, Pair, Service};
@@ -132,6 +134,14 @@ impl Pair for StorePair {
             numbers: self.stores.iter().map(|(number, ..)| *number).collect(),
             seats: self.seats,
         }
+    }
+}
+
+/// The store behind an instance, if it holds one.
+pub fn store_of(backend: &Rc<dyn Backend>) -> Option<Rc<dyn OpenStore>> {
+    match backend.clone().into_any().downcast::<StoreInstance>() {
+        Ok(store) => Some(store),
+        Err(other) => Some(other.downcast::<ClientInstance>().ok()?),
     }
 }
 
