@@ -5,6 +5,7 @@
 //! that walks it changes what it walks over: marks messages as read, deletes some, files others. It
 //! must see its own changes and nobody else's.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ use plimsoll_engine::instance::Instance;
 use plimsoll_engine::store::Progress;
 use plimsoll_engine::table::Selection;
 use plimsoll_engine::transaction::{Commit, Transaction};
-use plimsoll_io::{Clock, MemoryOptions, Random};
+use plimsoll_io::{Clock, MemoryOptions, NANOS_PER_MILLISECOND, Random};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -238,9 +239,22 @@ fn a_cursor_sees_nothing_that_others_commit_meanwhile() {
     });
 }
 
+/// The most frames that are used from when they are no more than the cache has, until `is_over`.
+async fn frames_highest(instance: Rc<Instance>, is_over: Rc<Cell<bool>>) -> usize {
+    let (store, mut highest) = (instance.store().clone(), None);
+    while !is_over.get() {
+        let used = store.cache.frames_used();
+        if used <= store.cache.limits().frames_max || highest.is_some() {
+            highest = highest.max(Some(used));
+        }
+        store.handle.sleep(NANOS_PER_MILLISECOND / 100).await;
+    }
+    highest.expect("the cache went back to its maximum")
+}
+
 /// Why it matters: leaves that are emptied next to a reader lie on its way or no longer do when it
-/// has waited for one. Who kept each in memory that it had ever waited for filled the cache, and
-/// waited for ever, as did the purge.
+/// has waited for one. Who keeps each in memory that it has ever waited for fills the cache, and
+/// goes far beyond it in its turn.
 #[test]
 fn more_empty_leaves_than_the_cache_holds_are_walked_past_while_they_are_unlinked() {
     with_rows(9, |instance, tree, rows, _| async move {
@@ -251,6 +265,9 @@ fn more_empty_leaves_than_the_cache_holds_are_walked_past_while_they_are_unlinke
         }
         // The purge begins now, and goes on next to the cursors.
         transaction.rollback().await.unwrap();
+        let is_over = Rc::new(Cell::new(false));
+        let sampled = frames_highest(instance.clone(), is_over.clone());
+        let sampled = instance.store().handle.spawn(sampled);
         let transaction = instance.begin();
         let sorted: Vec<_> = rows.clone().into_iter().collect();
         for direction in [Direction::Forward, Direction::Backward] {
@@ -272,6 +289,9 @@ fn more_empty_leaves_than_the_cache_holds_are_walked_past_while_they_are_unlinke
             let mut cursor = Cursor::new(&transaction, tree, within.clone(), direction);
             assert_eq!(cursor.next().await.unwrap(), None, "{direction:?}");
         }
+        is_over.set(true);
+        let highest = sampled.await;
+        assert!(highest <= 64 + 32, "{highest} frames of 64 were used");
         transaction.rollback().await.unwrap();
     });
 }
