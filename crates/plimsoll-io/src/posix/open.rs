@@ -5,7 +5,7 @@
 //! process, and it ends with the last descriptor, also when the process is killed. The kernel may
 //! drop that last one a little after the process has ended: a ring of io_uring is taken down in the
 //! background with the files of its transfers. Hence opening asks for the lock for a while before
-//! it says that another process holds it, and remarks on how long it took.
+//! it says that this process or another holds it, and remarks on how long it took.
 
 use std::ffi::CString;
 use std::fs;
