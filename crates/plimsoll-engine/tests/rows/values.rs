@@ -453,15 +453,21 @@ fn long_columns_lie_apart_where_a_long_key_leaves_them_no_room() {
         let mut random = Random::from_seed(20_261_127);
         for number in 0..400u16 {
             let mut bytes_of = |bytes_max: u64| vec![7u8; random.below(bytes_max) as usize];
-            let mut key = keys.map(|_| bytes_of(256));
-            key[0].splice(.., number.to_be_bytes());
-            let values = longs.map(|_| bytes_of(1_024));
+            let (mut key, values, fresh) = if number % 2 == 0 {
+                (keys.map(|_| bytes_of(256)), longs.map(|_| bytes_of(1_024)), 1_024)
+            } else {
+                // The longest key, and a record that just needs no column of its own place.
+                let last = 400 + usize::from(number);
+                let lengths = [1_020, 1_020, last, 0, 0, 0];
+                (keys.map(|_| vec![7; 255]), lengths.map(|length| vec![7; length]), 600)
+            };
+            key[0].splice(..2.min(key[0].len()), number.to_be_bytes());
+            let fresh = longs.map(|_| bytes_of(fresh));
             let named = keys.into_iter().chain(longs).map(id);
             let all = key.iter().chain(&values).map(|bytes| Some(&bytes[..]));
             let row: Vec<_> = named.zip(all).collect();
             let transaction = instance.begin();
             table.insert(&transaction, &row).await.unwrap();
-            let fresh = longs.map(|_| bytes_of(1_024));
             let changes: Vec<_> =
                 longs.into_iter().map(id).zip(fresh.iter().map(|bytes| Some(&bytes[..]))).collect();
             let key = table.key(&key.each_ref().map(|bytes| Some(&bytes[..]))).unwrap();
