@@ -434,14 +434,6 @@ BUGS = (
         "adversary::options_at_their_limits_do_no_harm",
     ),
     Bug(
-        "a step keeps every page in memory that it has ever waited for",
-        "stepping.rs",
-        "if self.frames.len() >= self.let_go_at {",
-        "if !PLANTED && self.frames.len() >= self.let_go_at {",
-        "rows",
-        "cursors::more_empty_leaves_than_the_cache_holds_are_walked_past_while_they_are_unlinked",
-    ),
-    Bug(
         "an older file is opened beside one that is to be redone",
         "instance/recovery.rs",
         "        if dirty.is_some() {\n            check_clean",

@@ -139,7 +139,7 @@ BUGS = (
         "generations.pop_if(|file| file.generation > last)",
         "generations.pop_if(|file| !PLANTED && file.generation > last)",
         "lives",
-        "recovery_steps::a_stream_activated_in_the_middle_is_another_history",
+        "long_operation::replicas::what_is_set_aside_stays_aside_whatever_a_power_cut_takes",
     ),
     Bug(
         "an abandoned recovery leaves its files open",

@@ -9,6 +9,9 @@ use plimsoll_engine::btree::Tree;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::{Instance, InstanceOptions};
 use plimsoll_engine::jobs::backup::Backup;
+use plimsoll_engine::log::HEADER_BYTES;
+use plimsoll_engine::log::attached::Attached;
+use plimsoll_engine::log::header::GenerationHeader;
 use plimsoll_engine::log::names::LogNames;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::{
@@ -240,18 +243,22 @@ fn an_older_image_of_the_same_generation_is_redone_from_its_beginning() {
 #[test]
 fn an_older_file_that_was_shut_down_is_refused_beside_newer_log_and_nothing_is_deleted() {
     let cases = [
-        (1, true, true, true),
-        (1, true, false, true),
-        (2, true, true, true),
-        (2, false, true, false),
-        (1, false, true, true),
+        (1, true, true, true, true),
+        (1, true, false, true, true),
+        (2, true, true, true, true),
+        (2, false, true, false, true),
+        (1, false, true, true, true),
         // Circular logging has deleted the record that says whose changes these are.
-        (1, true, true, false),
-        (2, true, false, false),
+        (1, true, true, false, true),
+        (2, true, false, false, true),
+        // So it has, and the log is of before its headers said what is attached.
+        (1, true, true, true, false),
+        (2, true, true, true, false),
     ];
-    for (databases, circular, with_map, is_killed) in cases {
+    for (databases, circular, with_map, is_killed, is_told) in cases {
         let what = format!(
-            "{databases} databases, circular {circular}, flush map {with_map}, killed {is_killed}"
+            "{databases} databases, circular {circular}, flush map {with_map}, killed {is_killed}, \
+             told {is_told}"
         );
         let setup = Setup { circular, databases, ..two_databases() };
         let disk = disk_with_databases(1, &setup, MemoryOptions::default());
@@ -281,6 +288,9 @@ fn an_older_file_that_was_shut_down_is_refused_beside_newer_log_and_nothing_is_d
                 instance.close().await.unwrap();
             }
         });
+        if !is_told {
+            tell_of_nothing_attached(&disk);
+        }
         let (newer, log) = (image_of(&disk), disk.snapshot());
         for (path, bytes) in older.iter().take(1 + usize::from(with_map)) {
             disk.load(path, bytes);
@@ -466,6 +476,16 @@ fn a_database_of_a_newer_format_is_not_opened_for_changes() {
     }
 }
 
+/// Makes the generations those of a version whose headers did not say what was attached.
+fn tell_of_nothing_attached(disk: &Rc<MemoryDisk>) {
+    for (path, mut bytes) in disk.snapshot().into_iter().filter(|(path, _)| is_log(path)) {
+        let Ok(mut header) = GenerationHeader::decode(&bytes[..HEADER_BYTES]) else { continue };
+        header.attached = Attached::default();
+        bytes[..HEADER_BYTES].copy_from_slice(&header.encode());
+        disk.load(PathBuf::from("/").join(path), &bytes);
+    }
+}
+
 fn is_log(path: &Path) -> bool {
     path.starts_with("log") && path.extension().is_some_and(|end| end == "log")
 }
@@ -535,7 +555,8 @@ fn a_log_that_another_instance_writes_is_refused() {
         let tree = one.create_tree(1, 1, 50, 0, 16).await.unwrap();
         insert(&one, tree, 0..ROWS, 1).await;
         let other = open_paths(&files, &handle, &setup, vec![database_path(2)]).await;
-        assert!(other.is_err(), "two instances write one log");
+        let refused = other.err().expect("two instances write one log").to_string();
+        assert!(refused.contains("E00.log") && refused.contains("holds it"), "{refused}");
         insert(&one, tree, ROWS..2 * ROWS, 1).await;
         one.close().await.unwrap();
         let instance = open_paths(&files, &handle, &setup, vec![database_path(1)]).await.unwrap();
