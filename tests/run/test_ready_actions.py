@@ -271,8 +271,9 @@ def event_of(tmp_path: Path):
     return found
 
 
-def groups() -> set[Path]:
-    return set(BLKIO.glob("**/plimsoll-*"))
+def groups(process: subprocess.Popen[str]) -> set[Path]:
+    """Those of a run; other tests have theirs at the same time."""
+    return set(BLKIO.glob(f"**/plimsoll-{process.pid}-*"))
 
 
 def wait_until(condition, seconds: float = 30) -> None:
@@ -283,12 +284,11 @@ def wait_until(condition, seconds: float = 30) -> None:
 
 
 def test_a_throttle_of_the_target_s_disk_is_found_at_its_depth(tmp_path, loop_disk):
-    before = groups()
     process = started(tmp_path, loop_disk / "t", 'action = "throttle"\niops = 200')
     text, _ = process.communicate(timeout=120)
     found = event_of(tmp_path)
     assert found.error is None and found.proved and found.kind == "action", text
-    assert groups() == before
+    assert groups(process) == set()
     summary = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
     (load,) = summary["events"][0]["loads"]
     assert load["baseline_per_s"] == pytest.approx(400, rel=0.1), text
@@ -297,15 +297,14 @@ def test_a_throttle_of_the_target_s_disk_is_found_at_its_depth(tmp_path, loop_di
 
 
 def test_a_throttle_of_a_killed_run_leaves_an_empty_group_that_clean_removes(tmp_path, loop_disk):
-    before = groups()
     process = started(
         tmp_path, loop_disk / "t", 'action = "throttle"\niops = 200', seconds=60, after=1, undo=50
     )
-    wait_until(lambda: groups() - before)
-    wait_until(lambda: all((path / "cgroup.procs").read_text() for path in groups() - before))
+    wait_until(lambda: groups(process))
+    wait_until(lambda: all((path / "cgroup.procs").read_text() for path in groups(process)))
     process.kill()
     process.communicate(timeout=60)
-    assert groups() - before
+    assert groups(process)
     clean = [sys.executable, "-m", "plimsoll.cli", "clean", str(tmp_path / "run")]
     shown = subprocess.run(clean, capture_output=True, text=True, check=False)
     assert shown.returncode == 2 and "moves every process" in shown.stderr
@@ -313,20 +312,19 @@ def test_a_throttle_of_a_killed_run_leaves_an_empty_group_that_clean_removes(tmp
         [*clean, "--allow-commands"], capture_output=True, text=True, check=False
     )
     assert done_.returncode == 0, done_.stderr
-    assert groups() == before
+    assert groups(process) == set()
     assert plimsoll.pending_undos(tmp_path / "run") == ()
 
 
 def test_ctrl_c_ends_a_throttle(tmp_path, loop_disk):
-    before = groups()
     process = started(
         tmp_path, loop_disk / "t", 'action = "throttle"\niops = 200', seconds=60, after=1, undo=50
     )
-    wait_until(lambda: groups() - before)
+    wait_until(lambda: groups(process))
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    assert groups() == before
+    assert groups(process) == set()
     assert event_of(tmp_path).undone_s is not None
 
 
