@@ -18,8 +18,10 @@ const HEAD_BYTES: usize = 2;
 const ENTRY_BYTES: usize = 1 + Signature::NAMELESS_BYTES;
 /// A number and a whole signature.
 const WHOLE_ENTRY_BYTES: usize = 1 + Signature::BYTES;
-/// As many as ESE's table has room for.
-const ENTRIES_MAX: usize = (2048 - HEAD_BYTES) / ENTRY_BYTES;
+/// Bytes of ESE's table.
+const TABLE_BYTES: usize = 2048;
+/// As many as it has room for.
+const ENTRIES_MAX: usize = (TABLE_BYTES - HEAD_BYTES) / ENTRY_BYTES;
 const _: () = assert!(ENTRIES_MAX >= DATABASES_MAX, "each database of an instance has an entry");
 
 /// Databases by the numbers that the log knows them by, as far as that is known. Their signatures
@@ -76,6 +78,9 @@ impl Attached {
             WHOLE => WHOLE_ENTRY_BYTES,
             _ => return Attached::default(),
         };
+        if count > (TABLE_BYTES - HEAD_BYTES) / entry_bytes {
+            return Attached::default();
+        }
         let entries = table[HEAD_BYTES..].chunks_exact(entry_bytes).take(count);
         let found = entries.map(|entry| {
             let mut signature = [0; Signature::BYTES];
