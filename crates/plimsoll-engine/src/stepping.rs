@@ -206,7 +206,7 @@ impl Stepper {
 
 /// Pages that a step has waited for. They stay in memory until it has run with all that it needs.
 /// Others may change the tree while it waits, so that it needs other pages each time: what it holds
-/// is let go now and then, or two that wait for frames would hold all of them.
+/// is let go now and then.
 struct Pins<'a> {
     cache: &'a Cache,
     frames: Vec<Rc<Frame>>,

@@ -34,6 +34,12 @@ impl Held {
     }
 }
 
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.instance.holds.of_work.borrow_mut().remove(&self.number);
+    }
+}
+
 /// Refuses names that are none, or that stand for something else.
 fn check_name(name: &str) -> Result<()> {
     let why = if name.is_empty() {
@@ -46,12 +52,6 @@ fn check_name(name: &str) -> Result<()> {
         return Ok(());
     };
     Err(EngineError::BadOption { name: "hold", why })
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.instance.holds.of_work.borrow_mut().remove(&self.number);
-    }
 }
 
 impl Instance {

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use super::OpenTable;
 use super::build::build_index;
-use super::change::SchemaChange;
+use super::change::{SchemaChange, refused};
 use super::create::INDEX_PAGES;
 use crate::catalog::{Place, PlacedIndex, PlacedTable, system};
 use crate::error::{EngineError, Result};
@@ -74,7 +74,7 @@ impl Instance {
             let at = placed.table.index_named(&index);
             let at = at.ok_or_else(|| EngineError::no_such("index", index))?;
             if placed.table.indexes[at].is_primary() {
-                return Err(refused(&placed, "the primary index is the table itself"));
+                return Err(refused(&placed.table, "the primary index is the table itself"));
             }
             let dropped = placed.remove_index(at);
             change.drop_tree(dropped.place).await?;
@@ -146,17 +146,16 @@ impl Instance {
     }
 }
 
-fn refused(placed: &PlacedTable, why: impl Into<String>) -> EngineError {
-    EngineError::BadChange { table: placed.table.name.clone(), why: why.into() }
-}
-
 /// Refuses tables that others made in ways we cannot keep up.
 fn check_ours(placed: &PlacedTable) -> Result<()> {
     if placed.place.object < system::USER_OBJECT_MIN {
-        return Err(refused(placed, "it is a table of the system"));
+        return Err(refused(&placed.table, "it is a table of the system"));
     }
     if placed.template.is_some() || placed.table.primary().is_none() {
-        return Err(refused(placed, "it takes columns from another table or has no primary index"));
+        return Err(refused(
+            &placed.table,
+            "it takes columns from another table or has no primary index",
+        ));
     }
     Ok(())
 }
@@ -168,7 +167,7 @@ fn without_column(placed: &PlacedTable, name: &str) -> Result<Table> {
         return Err(EngineError::no_such("column", name));
     };
     if column.is_dropped() {
-        return Err(refused(placed, format!("column {name} was dropped before")));
+        return Err(refused(&placed.table, format!("column {name} was dropped before")));
     }
     let id = column.id;
     if let Some(bytes) = column.column_type.fixed_bytes() {
@@ -185,7 +184,7 @@ fn without_column(placed: &PlacedTable, name: &str) -> Result<Table> {
         || conditions.any(|(column, _)| *column == id)
     {
         return Err(refused(
-            placed,
+            &placed.table,
             format!("column {name} is part of an index; drop the index first"),
         ));
     }
@@ -203,7 +202,7 @@ fn stub_name(table: &Table, mut name: String) -> String {
 impl SchemaChange {
     async fn add_index(&mut self, mut placed: PlacedTable, index: NewIndex) -> Result<PlacedTable> {
         let declared = placed.table.with_index(index);
-        placed.table = declared.map_err(|error| refused(&placed, error.to_string()))?;
+        placed.table = declared.map_err(|error| refused(&placed.table, error.to_string()))?;
         self.check_key_lengths(&placed.table)?;
         let tree = self.make_child(placed.place.root, page_flags::INDEX).await?;
         placed.indexes.push(PlacedIndex::ours(tree));
@@ -221,16 +220,16 @@ impl SchemaChange {
         if column.flags & column_flags::AUTO_INCREMENT != 0 {
             let why = "the rows that are there would have no number in a column that is filled \
                        from a counter: make a table with it, and bring the rows there";
-            return Err(refused(&placed, why));
+            return Err(refused(&placed.table, why));
         }
         if column.flags & column_flags::NOT_NULL != 0 && column.default.is_none() {
             let why = "the rows that are there would be null in a column that refuses null: give \
                        the column a default value, which they have then";
-            return Err(refused(&placed, why));
+            return Err(refused(&placed.table, why));
         }
         let is_long = column.column_type.is_long();
         let declared = placed.table.with_column(column);
-        placed.table = declared.map_err(|error| refused(&placed, error.to_string()))?;
+        placed.table = declared.map_err(|error| refused(&placed.table, error.to_string()))?;
         if is_long && placed.long_values.is_none() {
             let tree = self.make_child(placed.place.root, page_flags::LONG_VALUE);
             placed.long_values = Some(tree.await?);

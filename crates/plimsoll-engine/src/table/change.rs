@@ -9,7 +9,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::PageNumber;
 use crate::btree::Tree;
 use crate::catalog::{CatalogRow, Place, system};
 use crate::edit::Edit;
@@ -20,6 +19,7 @@ use crate::page::page_flags;
 use crate::space;
 use crate::store::Progress;
 use crate::transaction::{Commit, Transaction};
+use crate::{PageNumber, Table};
 
 /// See the module text.
 pub(super) struct SchemaChange {
@@ -37,6 +37,11 @@ pub(super) struct SchemaChange {
 /// A tree of the system's.
 pub(super) fn system_tree(database: u8, object: u32, root: u32, kind: u32) -> Tree {
     Tree { database, root, object, kind }
+}
+
+/// A change of a table that is refused.
+pub(super) fn refused(table: &Table, why: impl Into<String>) -> EngineError {
+    EngineError::BadChange { table: table.name.clone(), why: why.into() }
 }
 
 impl Instance {

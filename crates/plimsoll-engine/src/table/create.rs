@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::OpenTable;
-use super::change::{SchemaChange, system_tree};
+use super::change::{SchemaChange, refused, system_tree};
 use super::usage::TableUse;
 use crate::Table;
 use crate::btree::Tree;
@@ -15,7 +15,7 @@ use crate::cursor::{Cursor, Direction, KeyRange};
 use crate::error::{EngineError, Result};
 use crate::instance::Instance;
 use crate::page::page_flags;
-use crate::schema::{KEY_BYTES_MAX_LARGEST, SchemaError};
+use crate::schema::KEY_BYTES_MAX_LARGEST;
 use crate::transaction::Transaction;
 
 /// Pages a new table's tree starts with.
@@ -138,10 +138,6 @@ impl Instance {
     }
 }
 
-fn refused(table: &str, error: &SchemaError) -> EngineError {
-    EngineError::BadChange { table: table.to_owned(), why: error.to_string() }
-}
-
 impl SchemaChange {
     async fn create_table(&mut self, table: Table) -> Result<OpenTable> {
         let database = self.database;
@@ -149,9 +145,9 @@ impl SchemaChange {
         let mut known = tables.iter().map(|placed| &placed.table.name);
         if let Some(known) = known.find(|known| known.eq_ignore_ascii_case(&table.name)) {
             let why = format!("there is {known} already: open it, or take another name");
-            return Err(EngineError::BadChange { table: table.name, why });
+            return Err(refused(&table, why));
         }
-        table.check_flags().map_err(|error| refused(&table.name, &error))?;
+        table.check_flags().map_err(|error| refused(&table, error.to_string()))?;
         self.check_key_lengths(&table)?;
         let object = self.next_object(&tables)?;
         let placed = self.place_table(table, object).await?;
@@ -173,13 +169,14 @@ impl SchemaChange {
         };
         match table.indexes.iter().find(|index| index.key_bytes_max > bytes_max) {
             None => Ok(()),
-            Some(index) => Err(EngineError::BadChange {
-                table: table.name.clone(),
-                why: format!(
-                    "keys of index {} may have {} bytes, and pages of {size} allow {bytes_max}",
-                    index.name, index.key_bytes_max
-                ),
-            }),
+            Some(index) => {
+                let (name, may_have) = (&index.name, index.key_bytes_max);
+                let why = format!(
+                    "keys of index {name} may have {may_have} bytes, and pages of {size} allow \
+                     {bytes_max}"
+                );
+                Err(refused(table, why))
+            }
         }
     }
 

@@ -1,31 +1,12 @@
 //! What may be declared, and what is refused by name where a row of the catalog could not say it.
 
-use std::rc::Rc;
-
 use plimsoll_engine::error::EngineError;
-use plimsoll_engine::instance::Instance;
 use plimsoll_engine::transaction::Commit;
 use plimsoll_engine::{Column, ColumnType, NewIndex, SchemaError, Table, TableBuilder};
-use plimsoll_io::MemoryOptions;
 
-use crate::life::*;
-use crate::support::*;
 use crate::world::*;
 
 const KEY_COLUMNS_MAX: usize = 63;
-
-/// Tells a story on an empty database, and looks at the file.
-fn with_database<F: Future<Output = ()> + 'static>(
-    story: impl FnOnce(Rc<Instance>) -> F + 'static,
-) {
-    let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
-    live(&disk, move |files, handle| async move {
-        let instance = open_with(&files, &handle, options(&setup())).await;
-        story(instance.clone()).await;
-        instance.close().await.unwrap();
-        check_file(&files, &handle, "declared").await;
-    });
-}
 
 fn refused_because<T: std::fmt::Debug>(result: Result<T, EngineError>, part: &str) {
     let is_refused =

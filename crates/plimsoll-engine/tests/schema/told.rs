@@ -14,19 +14,6 @@ use crate::life::*;
 use crate::support::*;
 use crate::world::*;
 
-/// Tells a story on an empty database, and looks at the file.
-fn with_database<F: Future<Output = ()> + 'static>(
-    story: impl FnOnce(Rc<Instance>) -> F + 'static,
-) {
-    let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
-    live(&disk, move |files, handle| async move {
-        let instance = open_with(&files, &handle, options(&setup())).await;
-        story(instance.clone()).await;
-        instance.close().await.unwrap();
-        check_file(&files, &handle, "told").await;
-    });
-}
-
 /// It is refused in these words.
 fn is_told<T, E: std::fmt::Display>(result: Result<T, E>, words: &[&str]) {
     let told = result.err().map_or("nothing".into(), |error| error.to_string());

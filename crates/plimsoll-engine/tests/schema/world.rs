@@ -18,6 +18,19 @@ use crate::support::*;
 
 pub const ROWS: i32 = 130;
 
+/// Tells a story on an empty database, and looks at the file.
+pub fn with_database<F: Future<Output = ()> + 'static>(
+    story: impl FnOnce(Rc<Instance>) -> F + 'static,
+) {
+    let disk = disk_with_databases(1, &setup(), MemoryOptions::default());
+    live(&disk, move |files, handle| async move {
+        let instance = open_with(&files, &handle, options(&setup())).await;
+        story(instance.clone()).await;
+        instance.close().await.unwrap();
+        check_file(&files, &handle, "after the story").await;
+    });
+}
+
 /// A change of the schema of the database.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
