@@ -151,23 +151,22 @@ impl<S: Service> Shared<S> {
         intended: Nanos,
     ) -> Result<(Done, Nanos), RunError> {
         let handle = self.handle();
-        let (nodes, instance) = (&self.run.nodes, self.service.label(task).instance);
-        nodes.admit(handle, instance).await?;
+        let (nodes, label) = (&self.run.nodes, self.service.label(task));
+        nodes.admit(handle, label.instance).await?;
         let mut book = Book::default();
         let executing = self.service.execute(task, &mut book);
-        let Some(done) = nodes.attempt(instance, executing).await else {
-            nodes.lost(instance);
+        let Some(done) = nodes.attempt(label.instance, executing).await else {
+            nodes.lost(label.instance);
             return Ok((Done::Lost, handle.now()));
         };
         let (done, finished) = (done?, handle.now());
-        self.note(task, done, finished.saturating_sub(intended), &book);
-        nodes.attempt(instance, self.service.rest(task)).await;
+        self.note(task, label, done, finished.saturating_sub(intended), &book);
+        nodes.attempt(label.instance, self.service.rest(task)).await;
         Ok((done, finished))
     }
 
-    fn note(&self, task: &S::Task, done: Done, response_ns: Nanos, book: &Book) {
+    fn note(&self, task: &S::Task, label: Label, done: Done, response_ns: Nanos, book: &Book) {
         let recorder = &self.run.recorder;
-        let label = self.service.label(task);
         let key = |metric: &str| {
             let key = recorder.key(label.instance, label.database, metric);
             key.of_workload(self.workload)
