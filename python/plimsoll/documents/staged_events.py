@@ -16,6 +16,8 @@ from plimsoll.documents.ready_actions import ReadyAction
 
 #: A command, a step of a person, a ready action, a fault of the modelled array, a node of the plan.
 EventKind = Literal["command", "manual", "action", "modelled", "node"]
+#: What the run itself does: nothing is started or undone for it, and it is known whether it was.
+KINDS_OF_RUN = ("modelled", "node")
 
 
 class EventLimits(Document):

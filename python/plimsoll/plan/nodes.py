@@ -88,6 +88,10 @@ class _Need:
     is_ours: bool
     is_server: bool = False
 
+    def of(self, key: str) -> float:
+        """What it needs of that key of a node."""
+        return self.memory_bytes / BYTES_PER_MB if key == "memory_mib" else self.processors
+
 
 def completed(
     plan: Given,
@@ -136,11 +140,9 @@ def completed(
                 collector.add((*path, "to"), f"is short of room: {sentence}", hint)
         votes = _votes_lost(plan["quorum"], len(nodes), len(dead))
         taken = _taken(nodes[to], own, coming, run, path, collector)
+        caches = {item.instance: item.cache_bytes_max for item in taken}
         for need in coming:
-            need.memory_bytes = next(
-                (item.cache_bytes_max for item in taken if item.instance == need.name),
-                need.memory_bytes,
-            )
+            need.memory_bytes = caches.get(need.name, need.memory_bytes)
         placed[to], placed[node] = [*own, *coming], []
         deaths.append(
             spec.NodeDeathSpec(
@@ -222,10 +224,8 @@ def _lacking(node: Given, needs: Sequence[_Need]) -> list[tuple[str, str, str]]:
     """What a node lacks for what it carries at first: message, hint and key."""
     found = []
     hint = "give it more, or move an instance"
-    memory = sum(need.memory_bytes for need in needs) / BYTES_PER_MB
-    processors = sum(need.processors for need in needs)
-    for key, needed in (("memory_mib", memory), ("processors", processors)):
-        if node[key] is not None and needed > node[key]:
+    for key in ("memory_mib", "processors"):
+        if node[key] is not None and sum(need.of(key) for need in needs) > node[key]:
             sums = _sum_in_words(needs, key)
             found.append((f"is {node[key]:g}, but its instances need {sums}", hint, key))
     return found
@@ -237,12 +237,8 @@ def _sum_in_words(needs: Sequence[_Need], key: str) -> str:
     >>> _sum_in_words([_Need("a", 1, 2**20, True), _Need("b", 3, 2**21, True)], "memory_mib")
     '3 (a 1, b 2)'
     """
-    parts = [
-        (need.name, need.memory_bytes / BYTES_PER_MB if key == "memory_mib" else need.processors)
-        for need in needs
-    ]
-    each = ", ".join(f"{name} {part:g}" for name, part in parts)
-    return f"{sum(part for _, part in parts):g} ({each})"
+    each = ", ".join(f"{need.name} {need.of(key):g}" for need in needs)
+    return f"{sum(need.of(key) for need in needs):g} ({each})"
 
 
 def _fits(node: Given, own: Sequence[_Need], coming: Sequence[_Need]) -> _Fit:
@@ -250,14 +246,10 @@ def _fits(node: Given, own: Sequence[_Need], coming: Sequence[_Need]) -> _Fit:
     sums, lacking = [], []
     for key, unit in (("memory_mib", "MiB of memory"), ("processors", "processors")):
         needs = [*own, *coming]
-        parts = [
-            need.memory_bytes / BYTES_PER_MB if key == "memory_mib" else need.processors
-            for need in needs
-        ]
         there = node[key] or 0
         told = f"{node['name']} needs {_sum_in_words(needs, key)} of {there:g} {unit}"
         sums.append(told)
-        if sum(parts) > there:
+        if sum(need.of(key) for need in needs) > there:
             lacking.append(told)
     return _Fit(sums, lacking)
 

@@ -28,7 +28,12 @@ from plimsoll.documents.event_figures import (
 )
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.staged_events import EventPlan, StagedEvent, StagedEventsFile
+from plimsoll.documents.staged_events import (
+    KINDS_OF_RUN,
+    EventPlan,
+    StagedEvent,
+    StagedEventsFile,
+)
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
 from plimsoll.results.degraded import degraded_figures, degraded_span
@@ -502,8 +507,7 @@ def _of_node(event: EventFigures, planned: EventPlan, plan: Plan, outcome: Outco
         for item in phase.failovers
         if item.event == event.name
     ]
-    # Of what the run itself does it is known whether it took place.
-    proved = bool(found) if event.kind in ("node", "modelled") else event.is_proved
+    proved = bool(found) if event.kind in KINDS_OF_RUN else event.is_proved
     return event.replace(
         is_proved=proved,
         failovers=found or ABSENT,

@@ -80,7 +80,7 @@ def _figures(
     }
     rate = _written_bytes_per_s(instance.name, ask)
     copies = list(instance.lagged_copies)
-    reached = all(_is_reached(copy, instance.name, ask) for copy in copies)
+    reached = _are_reached(copies, instance.name, ask)
     far = _far_bytes(copies, rate)
     room = free.get(instance.name) if stated is None else float(stated)
     kept = most["log_space"]
@@ -120,8 +120,8 @@ def _written_bytes_per_s(instance: str, ask: Query) -> float | None:
     return logs * LOG_BYTES / seconds if seconds and logs else None
 
 
-def _is_reached(copy: LaggedCopy, instance: str, ask: Query) -> bool:
-    """Whether the run went on for longer than a lag, seen where the copies were followed."""
+def _are_reached(copies: Sequence[LaggedCopy], instance: str, ask: Query) -> bool:
+    """Whether the run went on for longer than every lag, seen where the copies were followed."""
     row = ask(
         "SELECT max(end_ns)::BIGINT - min(end_ns)::BIGINT AS ns, max(value) FILTER (metric ="
         " 'log_generation') - min(value) FILTER (metric = 'log_generation') AS logs FROM sample"
@@ -129,9 +129,11 @@ def _is_reached(copy: LaggedCopy, instance: str, ask: Query) -> bool:
         " $instance AND metric = 'log_lagged')",
         {"instance": instance},
     )[0]
-    if copy.lag_s is not None:
-        return (row["ns"] or 0) / NS_PER_S >= copy.lag_s
-    return (row["logs"] or 0) >= (copy.lag_logs or 0)
+    seconds, logs = (row["ns"] or 0) / NS_PER_S, row["logs"] or 0
+    return all(
+        logs >= (copy.lag_logs or 0) if copy.lag_s is None else seconds >= copy.lag_s
+        for copy in copies
+    )
 
 
 def _far_bytes(copies: Sequence[LaggedCopy], rate: float | None) -> float | None:

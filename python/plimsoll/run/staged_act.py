@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from plimsoll.documents.ready_actions import Step
-from plimsoll.documents.staged_events import EventPlan, StagedEvent
+from plimsoll.documents.staged_events import KINDS_OF_RUN, EventPlan, StagedEvent
 from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
 from plimsoll.run.actions.surroundings import file_name_of
 from plimsoll.run.event_command import Ended, carry_out
@@ -94,7 +94,7 @@ class Act:
         if self._began_s is not None:
             return
         self._began_s = at_s
-        if not self._is_of_run:
+        if self.plan.kind not in KINDS_OF_RUN:
             self._thread = threading.Thread(target=self._perform, name=f"event {self.plan.name}")
             self._thread.start()
 
@@ -106,13 +106,8 @@ class Act:
         if self._began_s is None or self._over.is_set():
             return
         self._over.set()
-        if self._is_of_run:
+        if self.plan.kind in KINDS_OF_RUN:
             self._modelled(at_s)
-
-    @property
-    def _is_of_run(self) -> bool:
-        """Whether the run itself does it, so that nothing is to be started or undone."""
-        return self.plan.kind in ("modelled", "node")
 
     def join(self) -> None:
         """Wait until the event is undone."""
