@@ -147,7 +147,7 @@ def test_lost_logs_of_a_killed_run_are_damage_and_nothing_is_made_in_their_place
 def test_a_killed_preparation_is_made_anew(tmp_path: Path) -> None:
     """The beginning of a database is no database; it carries our marker, so nobody is asked."""
     large = [
-        item if item != "128" else "2048"
+        item if item != "128" else "1024"
         for item in performance(tmp_path, "--out", str(tmp_path / "killed"))
     ]
     kill_when([*PLIMSOLL, *large], tmp_path, "prepare started", 0.3)
@@ -155,7 +155,7 @@ def test_a_killed_preparation_is_made_anew(tmp_path: Path) -> None:
     assert begun.exists()
     assert begun.read_bytes()[:4096] == bytes(4096), "its header is written last"
     # Of the size it had, because another size is another database.
-    again = [item if item != "128" else "2048" for item in performance(tmp_path, "--dry-run")]
+    again = [item if item != "128" else "1024" for item in performance(tmp_path, "--dry-run")]
     look = plimsoll(*again, cwd=tmp_path)
     assert look.returncode == 0, look.stderr
     assert f"{begun} was begun by an earlier run and not finished" in look.stderr

@@ -75,7 +75,7 @@ def test_home_folders_on_a_modelled_array(tmp_path: Path):
     page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
     assert "names take no time: not modelled" in page
     crowd = ["--modelled", "emc-vnxe3300", "--users", "20", "--scenarios-per-h", "1000000"]
-    crowd += ["--minutes", "0.5", "--yes"]
+    crowd += ["--minutes", "0.1", "--yes"]
     over = plimsoll("test", "files", *HOMES, *crowd, "--out", tmp_path / "over", cwd=tmp_path)
     assert over.returncode == 1, over.stdout
     assert summary_of(tmp_path / "over")["homes"][0]["is_overloaded"] is True

@@ -20,13 +20,13 @@ CELLS = {
     for users in (200, 500)
 }
 SHORTER = [
-    (r"duration_s = 1800", "duration_s = 10"),
+    (r"duration_s = 1800", "duration_s = 4"),
     (r"duration_s = 60", "duration_s = 2"),
     (r"database_size_mib = 4096", "database_size_mib = 64"),
     (r"cache_mib_max = 24[^\n]*", "cache_mib_max = 2\ncache_mib_min = 1"),
     (r'store_size = "100MB"', 'store_size = "10MB"'),
     (r"file_mib = 5120", "file_mib = 64"),
-    (r"start_after_s = \d0", "start_after_s = 2"),
+    (r"start_after_s = \d0", "start_after_s = 1"),
     (r"(baseline = .*)", r"\1\nrepeat = 1"),
 ]
 
