@@ -85,3 +85,10 @@ def test_ENG_23_copies_that_change_nothing_are_refused() -> None:
     raw = mistakes({"lagged_copies": copies, "backend": "raw_files"})
     assert "needs the engine, but the instance is raw files" in raw
     assert "lagged_copies" in mistakes({"lagged_copies": copies, "backend": "files"})
+
+
+def test_a_hint_names_a_header_that_TOML_reads() -> None:
+    """Headers of TOML count no entries: `[[instance[1].lagged_copies]]` is none."""
+    found = mistakes({"lagged_copies": 2})
+    assert "instance[1].lagged_copies must be a list of tables" in found
+    assert found.endswith("begin each one with [[instance.lagged_copies]]")

@@ -324,7 +324,7 @@ class Collector:
         self.add(
             path,
             f"is {_quoted(value)}, but must be a table",
-            f"write [{_shown(path)}] and its keys below it",
+            f"write [{_header(path)}] and its keys below it",
         )
         return False
 
@@ -341,7 +341,7 @@ class Collector:
 
     def _tables(self, value: Any, kind: Tables, path: KeyPath) -> list[Given]:
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self.add(path, "must be a list of tables", f"begin each one with [[{_shown(path)}]]")
+            self.add(path, "must be a list of tables", f"begin each one with [[{_header(path)}]]")
             return []
         if len(value) < kind.count_minimum:
             self.add(path, f"has {len(value)} entries, but needs at least {kind.count_minimum}")
@@ -394,6 +394,11 @@ def _quoted(value: Any) -> str:
     shown = f'"{value}"' if isinstance(value, str) else str(value)
     shown = {"True": "true", "False": "false"}.get(shown, shown)
     return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def _header(path: KeyPath) -> str:
+    """The names of a key path as a header of TOML has them, which counts no entries."""
+    return ".".join(part for part in path if isinstance(part, str))
 
 
 def _shown(path: KeyPath) -> str:
