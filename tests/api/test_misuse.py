@@ -11,17 +11,20 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import plimsoll
 from plimsoll.files import folder
+from plimsoll.run.execute import _write_down
 from tests.api.test_qualify import plan_of
 
 #: Carries out a plan of 64 MiB under a name that says nothing of Plimsoll, until it is stopped.
 PROGRAM = """
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 import plimsoll
 from tests.api.test_qualify import plan_of
 phases = [{"kind": "prepare"}, {"kind": "measure", "duration_s": 600}, {"kind": "stop"}]
@@ -168,6 +171,10 @@ def test_text_is_as_good_as_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [entry.folder for entry in plimsoll.list_runs(".")] == ["run"]
     assert plimsoll.read_events("run")
     assert plimsoll.verify_files("run").report is None
+    assert plimsoll.kind_of_folder("run") == "run"
+    assert plimsoll.pending_undos("run") == ()
+    with pytest.raises(plimsoll.ResumeError):
+        plimsoll.begin_resume("run")
     with pytest.raises(plimsoll.ComparisonError, match="two run folders"):
         plimsoll.compare_runs("run")
     for wrong in (None, 3):
@@ -198,8 +205,66 @@ def test_what_is_no_plan_is_refused_as_such() -> None:
     for wrong in (None, [], "x", {1: 2}):
         with pytest.raises(plimsoll.PlimsollError, match="is no plan"):
             plimsoll.build_plan(wrong)  # type: ignore[arg-type]
-    with pytest.raises(plimsoll.PlimsollError, match="is no plan"):
-        plimsoll.qualify({"name": "mine"})  # type: ignore[arg-type]
+    calls: tuple[Callable[..., object], ...] = (
+        plimsoll.qualify,
+        plimsoll.forecast,
+        plimsoll.bounded,
+        plimsoll.preparing,
+        plimsoll.repeat,
+    )
+    for call in calls:
+        with pytest.raises(plimsoll.PlimsollError, match="is no plan"):
+            call({"name": "mine"})
+
+
+def test_tables_that_no_file_can_hold_are_refused_with_every_mistake() -> None:
+    """A dictionary has keys and values that TOML has no words for; none of them is our fault."""
+    tables = {
+        "name": "half \ud800",
+        "target": [{"name": "array", "modelled": "emc-vnxe3300", 5: "five"}],
+        "instance": [{"name": "one", "database_size_mib": 10**300}, {"name": "one"}],
+    }
+    with pytest.raises(plimsoll.InputError) as raised:
+        plimsoll.build_plan(tables)
+    told = str(raised.value)
+    for said in (
+        "half \\ud800 is not valid",
+        "`target[1].5` is not a key",
+        "first used on `instance[1]`",
+    ):
+        assert said in told, told
+    assert max(map(len, told.split("\n"))) < 300
+    tables["target"] = tables
+    with pytest.raises(plimsoll.RefusedError, match="holds itself"):
+        plimsoll.build_plan(tables)
+
+
+def test_a_file_that_cannot_even_be_named_is_an_input_error(tmp_path: Path) -> None:
+    """`docs/api.md` promises that nothing but a `PlimsollError` comes out."""
+    for wrong in ("a\0b", "a\ud800b"):
+        for read in (plimsoll.read_plan, plimsoll.read_study, plimsoll.stated_requirements):
+            with pytest.raises(plimsoll.InputError, match="not valid UTF-8"):
+                read(wrong)
+    with pytest.raises(plimsoll.SeveralInputsError, match=r"nowhere\.toml"):
+        plimsoll.read_catalogues("nowhere.toml")
+
+
+def test_a_plan_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    """Editors on Windows write one, and lines that end in CR and LF."""
+    text = """kind = "plan"
+schema_version = 1
+name = "night"
+[[target]]
+name = "array"
+modelled = "emc-vnxe3300"
+[[instance]]
+name = "one"
+database_size_mib = 64
+"""
+    (tmp_path / "plan.toml").write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    assert plimsoll.read_plan(tmp_path / "plan.toml").name == "night"
+    with pytest.raises(plimsoll.InputError, match=":8: `instance"):
+        plimsoll.parse_plan("\ufeff" + text.replace('"one"', "1"))
 
 
 def test_a_star_import_brings_the_api_and_nothing_else() -> None:
@@ -270,3 +335,49 @@ def test_a_need_that_no_array_can_be_asked_for_is_refused() -> None:
         plimsoll.select(need)
     names = {mistake.where for mistake in raised.value.mistakes}
     assert names == {"volumes_gb", "database_iops", "copies", "ranking", "raid_levels"}
+
+
+@pytest.mark.parametrize("target", [{"modelled": "emc-vnxe3300"}, {"path": "disk"}], ids=str)
+def test_a_run_that_was_stopped_before_it_began_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: dict[str, str]
+) -> None:
+    """A button is pressed while the page still loads; nothing of the storage is touched for it."""
+    monkeypatch.chdir(tmp_path)
+    stop = threading.Event()
+    stop.set()
+    plan = plan_of(tmp_path, target=[{"name": "here"} | target])
+    found = plimsoll.check(plan, create=True, allow_system_disk=True)
+    result = plimsoll.qualify(plan, "run", found=found, stop=stop)
+    assert (result.ending, result.result) == ("interrupted", "inconclusive")
+    assert not any(phase.complete for phase in result.outcome.phases if phase.kind == "measure")
+    assert plimsoll.judge("run").headline == result.headline
+
+
+def test_a_line_of_the_log_that_is_no_event_spoils_no_verdict(tmp_path: Path) -> None:
+    """Another program, or a disk that tears, may have written there."""
+    result = plimsoll.qualify(modelled(), tmp_path / "run")
+    with (tmp_path / "run" / folder.EVENTS).open("a") as log:
+        log.write('{"schema_version": 99}\n{"kind": 5}\n')
+    assert plimsoll.judge(tmp_path / "run").headline == result.headline
+
+
+def test_a_run_that_is_to_stop_is_not_waited_for(tmp_path: Path) -> None:
+    """Half a second of load on the storage of others is half a second too much."""
+
+    class Asked:
+        stopped = False
+
+        def stop(self) -> None:
+            self.stopped = True
+
+        def next_samples(self, _timeout_s: float) -> None:
+            assert self.stopped, "it was waited for before it was stopped"
+
+        def next_events(self) -> list[str]:
+            return []
+
+    stop, stage = threading.Event(), Mock(waits_for_person=False)
+    stage.news.return_value = []
+    stop.set()
+    with (tmp_path / "events.log").open("w") as log:
+        _write_down(Asked(), log, Mock(), Mock(), Mock(), stop, stage, Mock())  # type: ignore[arg-type]

@@ -3,6 +3,7 @@ written on it and nothing else.
 """
 
 import ast
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -97,6 +98,18 @@ def test_every_public_name_is_documented() -> None:
     """What nobody can read about, nobody uses."""
     page = (ROOT / "docs" / "api.md").read_text()
     assert [name for _, _, name in LISTED if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_text_is_a_path_wherever_a_path_is_asked_for() -> None:
+    """Half of the functions taking text would leave a program to find out which half."""
+    only_paths = [
+        f"{name}({parameter.name})"
+        for _, name, _ in LISTED
+        if inspect.isfunction(function := getattr(plimsoll, name))
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.annotation in ("Path", "Path | None", "Sequence[Path]", Path)
+    ]
+    assert only_paths == []
 
 
 @pytest.mark.parametrize("path", modules(PACKAGE / "cli"), ids=lambda path: path.stem)

@@ -41,6 +41,7 @@ from plimsoll.documents.run_spec import (
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder
 from plimsoll.files.folder import FolderError
+from plimsoll.files.paths import StrPath
 from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
 
@@ -442,12 +443,13 @@ def begin_with(expected: Preflight, source: Source | None, say: saved_sets.Say) 
             _mark(instance, CLOSED, records)
 
 
-def save_set(run: RunSpec, directory: Path, say: saved_sets.Say) -> None:
+def save_set(run: RunSpec, directory: StrPath, say: saved_sets.Say) -> None:
     """Copy the closed databases of a run into a new saved set.
 
     Raises:
         FolderError: they are not closed, or the folder is not empty.
     """
+    directory = Path(directory)
     closed = []
     for instance in run.instances:
         if not instance.is_ours:

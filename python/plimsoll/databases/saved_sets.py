@@ -24,6 +24,7 @@ from plimsoll.databases.ownership import MARKER, Identity, Marker, identity_from
 from plimsoll.documents.document import Document, DocumentError
 from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.files.folder import FolderError, read_json
+from plimsoll.files.paths import StrPath
 
 MANIFEST = "plimsoll-saved-set.json"
 KIND = "plimsoll_saved_set"
@@ -102,12 +103,13 @@ def identity_of(saved: SavedInstance) -> Identity:
     return identity
 
 
-def may_save(directory: Path) -> None:
+def may_save(directory: StrPath) -> None:
     """Look whether a set can be saved there.
 
     Raises:
         FolderError: something is there already; nothing is overwritten.
     """
+    directory = Path(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FolderError(
             f"{directory} is not empty; name another folder for the set, nothing is overwritten"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from plimsoll.files.folder import FolderError
+from plimsoll.files.paths import StrPath
 
 PACKAGE = Path(__file__).parents[1]
 #: What reads tables and writes pages, with errors of its own.
@@ -18,7 +19,7 @@ LIBRARIES = ("_duckdb", "duckdb", "jinja2")
 
 
 @contextmanager
-def reading(*run_folders: Path) -> Iterator[None]:
+def reading(*run_folders: StrPath) -> Iterator[None]:
     """Say in a sentence where no sense can be made of what is in one of these run folders.
 
     Raises:
@@ -41,7 +42,7 @@ def may_be_the_folder(error: Exception) -> bool:
     return isinstance(error, kinds) or type(error).__module__.partition(".")[0] in LIBRARIES
 
 
-def _no_sense(error: Exception, run_folders: tuple[Path, ...]) -> FolderError:
+def _no_sense(error: Exception, run_folders: tuple[StrPath, ...]) -> FolderError:
     told = f"{type(error).__name__}: {error}".strip().splitlines()[0]
     where = " or ".join(map(str, run_folders))
     return FolderError(

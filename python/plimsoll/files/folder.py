@@ -26,6 +26,7 @@ from typing import Any
 
 from plimsoll.errors import PlimsollError
 from plimsoll.files import claims
+from plimsoll.files.paths import StrPath
 from plimsoll.files.sanitize import NO_TEXT, parse_json, unusable_name
 
 #: A JSON object: what a file holds, or what is to be written into one.
@@ -423,12 +424,13 @@ def require_run(home: Path) -> None:
         raise FolderError(f"{home} {problem}")
 
 
-def kind_of_folder(home: Path) -> str:
+def kind_of_folder(home: StrPath) -> str:
     """What lies in a folder: `run`, `series` of a repeated run, or `hosts`, the runs of several."""
+    home = Path(home)
     return "series" if (home / REPEATS).exists() else "hosts" if (home / HOSTS).exists() else "run"
 
 
-def require_single(folder: Path, verb: str) -> None:
+def require_single(folder: StrPath, verb: str) -> None:
     """Refuse what is no run, or several, for what can only be done with one.
 
     Args:
@@ -438,6 +440,7 @@ def require_single(folder: Path, verb: str) -> None:
     Raises:
         FolderError: it holds none, or several; the message names the first of them.
     """
+    folder = Path(folder)
     require_run(folder)
     if (folder / REPEATS).exists():
         raise FolderError(
@@ -471,6 +474,6 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
             event = parse_json(line)
         except ValueError:
             continue
-        if isinstance(event, dict):
+        if isinstance(event, dict) and isinstance(event.get("kind"), str):
             events.append(event)
     return events

@@ -33,8 +33,11 @@ def plain(text: str) -> str:
 
 
 def printable(path: Path) -> str:
-    """A path as it can be printed; bytes that are no text are escaped."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    """A path as it can be printed; bytes and halves of characters that are no text are escaped."""
+    try:
+        return os.fsencode(path).decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return str(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def unusable_name(text: str | None) -> str | None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from plimsoll.documents.environment import IscsiSession, MultipathFacts, StorageAdapter
+from plimsoll.files.paths import StrPath
 
 SYS = Path("/sys")
 #: Device mapper answers at once or not at all.
@@ -66,8 +67,9 @@ def storage_adapters(root: Path = SYS) -> list[StorageAdapter]:
     return found
 
 
-def iscsi_sessions(root: Path = SYS) -> list[IscsiSession]:
+def iscsi_sessions(root: StrPath = SYS) -> list[IscsiSession]:
     """Every session that this host has with a target, by number."""
+    root = Path(root)
     found: list[IscsiSession] = []
     for session in sorted((root / "class/iscsi_session").glob("session*"), key=_number_in):
         number = _number_in(session)
@@ -108,7 +110,7 @@ def iscsi_sessions(root: Path = SYS) -> list[IscsiSession]:
 
 
 def multipath_devices(
-    root: Path = SYS, table_of: Callable[[str], str | None] | None = None
+    root: StrPath = SYS, table_of: Callable[[str], str | None] | None = None
 ) -> list[MultipathFacts]:
     """Multipath devices of device mapper, with their paths and how one is chosen.
 
@@ -116,6 +118,7 @@ def multipath_devices(
         root: where sysfs is mounted.
         table_of: the table of a device by its name; None asks `dmsetup`.
     """
+    root = Path(root)
     ask = table_of or _table
     found: list[MultipathFacts] = []
     for device in sorted((root / "block").glob("dm-*"), key=_number_in):

@@ -15,6 +15,7 @@ from plimsoll import _native
 from plimsoll.documents.environment import DeviceFacts
 from plimsoll.documents.run_spec import RunSpec, TargetSpec
 from plimsoll.files.folder import FolderError
+from plimsoll.files.paths import StrPath
 from plimsoll.host.probe import StorageError, describe
 
 #: The magic number of an ESE database header, at its place.
@@ -24,8 +25,9 @@ _DEVICE_NAMES = Path("/dev/disk")
 GROWTH_SHARE = 0.25
 
 
-def is_device(path: Path) -> bool:
+def is_device(path: StrPath) -> bool:
     """Whether a path means a whole block device rather than a directory."""
+    path = Path(path)
     try:
         return path.is_block_device() or path.is_relative_to(_DEVICE_NAMES)
     except OSError:  # a name that is too long names nothing

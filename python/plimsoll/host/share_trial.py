@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from plimsoll.documents.environment import ShareTrial
+from plimsoll.files.paths import StrPath
 from plimsoll.host.probe import StorageError
 
 BLOCK = 4096
@@ -37,12 +38,13 @@ def is_share(kind: str, *, is_network: bool) -> bool:
     return is_network or kind == "fuse" or kind.startswith("fuse.")
 
 
-def try_share(directory: Path) -> list[ShareTrial]:
+def try_share(directory: StrPath) -> list[ShareTrial]:
     """What is honoured below a directory.
 
     Raises:
         StorageError: it is no directory, or nothing can be written there.
     """
+    directory = Path(directory)
     try:
         return try_out(directory)
     except OSError as error:

@@ -129,18 +129,19 @@ def read_imports(
     return found
 
 
-def keep_paper(paper: ImportedPaper, parent: Path) -> Path:
+def keep_paper(paper: ImportedPaper, parent: StrPath) -> Path:
     """Write the tables of a paper, and what does not add up in them, below a folder.
 
     Answers the file.
     """
+    parent = Path(parent)
     content = {"schema_version": 1, "tables": paper.tables, "findings": as_data(paper.findings)}
     target = parent / f"{paper.name}.paper.json"
     folder.write_json(target, content)
     return target
 
 
-def keep_results(results: IometerResults, parent: Path) -> Path:
+def keep_results(results: IometerResults, parent: StrPath) -> Path:
     """Write tables of Iometer, and what does not add up in them, below a folder.
 
     Answers the file.
@@ -148,6 +149,7 @@ def keep_results(results: IometerResults, parent: Path) -> Path:
     Raises:
         FolderError: the file exists, or cannot be written.
     """
+    parent = Path(parent)
     name = Path(results.name)
     target = parent / f"{name.stem}.iometer.json"
     if target.exists():
@@ -164,7 +166,7 @@ def keep_results(results: IometerResults, parent: Path) -> Path:
 
 
 def keep_report(
-    report: ReportedTest, parent: Path
+    report: ReportedTest, parent: StrPath
 ) -> tuple[Path, Verdict, Sequence[ReportedFinding]]:
     """Write a report as a run folder below a parent.
 
@@ -174,6 +176,7 @@ def keep_report(
     Raises:
         FolderError: the folder exists, or cannot be made.
     """
+    parent = Path(parent)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(report["source"]["files"][0]).stem) or "report"
     place = report["source"].get("part")
     target = parent / (f"{name}-{place}" if place else name)

@@ -282,7 +282,7 @@ class Collector:
         elif not kind.minimum <= value <= kind.maximum:
             self.add(
                 path,
-                f"is {value}, but must lie between {kind.minimum:g} and {kind.maximum:g}",
+                f"is {_quoted(value)}, but must lie between {kind.minimum:g} and {kind.maximum:g}",
                 _range_hint(value, path),
             )
         else:
@@ -356,10 +356,11 @@ class Collector:
         for index, item in enumerate(value):
             name = item.get(kind.unique) if kind.unique else None
             if isinstance(name, str) and name in seen:
-                first_line = self.document.line_of((*path, seen[name]))
+                line = self.document.line_of((*path, seen[name]))
+                first = f"line {line}" if line else f"`{_shown((*path, seen[name]))}`"
                 self.add(
                     (*path, index, kind.unique),
-                    f'repeats "{name}", first used on line {first_line}',
+                    f'repeats "{name}", first used on {first}',
                     "names must differ",
                 )
             elif isinstance(name, str):

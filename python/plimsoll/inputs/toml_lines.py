@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.errors.system_errors import system_reason
+from plimsoll.files.sanitize import NO_TEXT, unusable_name
 from plimsoll.inputs.mistakes import InputError, Mistake
 
 KeyPath = tuple[str | int, ...]
@@ -85,6 +86,9 @@ def read_located(path: Path) -> LocatedFile:
         raise InputError(
             name, [Mistake(0, "", f"cannot be read: {reason}", "check the path")]
         ) from error
+    except ValueError as error:
+        shown = unusable_name(name) or name
+        raise InputError(shown, [Mistake(0, "", NO_TEXT, "write another name")]) from error
     if len(raw) > FILE_BYTES_MAX:
         raise InputError(
             name, [Mistake(0, "", "is larger than 4 MiB, which no description of this kind needs")]
@@ -100,12 +104,12 @@ def read_located(path: Path) -> LocatedFile:
 
 
 def parse_located(name: str, text: str) -> LocatedFile:
-    """Parse TOML text, noting the line of each key.
+    """Parse TOML text, noting the line of each key. A mark of the byte order is left out.
 
     Raises:
         InputError: the text is not TOML.
     """
-    text = text.replace("\r\n", "\n")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if text.count("[[") > TABLES_MAX:
         raise InputError(
             name,

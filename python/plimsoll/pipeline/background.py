@@ -24,7 +24,7 @@ PREPARED = "prepared"
 STARTING_S = 30.0
 
 
-def leave_to_background(run_folder: Path) -> int | None:
+def leave_to_background(run_folder: StrPath) -> int | None:
     """Fork: the parent has the number of the process that carries on, and should end.
 
     The child has None, and no terminal.
@@ -32,6 +32,7 @@ def leave_to_background(run_folder: Path) -> int | None:
     What the child writes to its standard streams goes into `terminal.log` of the run folder. Write
     out what is buffered before.
     """
+    run_folder = Path(run_folder)
     child = os.fork()
     if child:
         return child
@@ -77,8 +78,9 @@ def _is_just_begun(run_folder: Path) -> bool:
     return time.time() - files[0].stat().st_mtime < STARTING_S
 
 
-def no_result_in_words(run_folder: Path) -> str:
+def no_result_in_words(run_folder: StrPath) -> str:
     """Why a run has no result although its process is gone, and what the user can do."""
+    run_folder = Path(run_folder)
     if (run_folder / folder.REPEATS).exists():
         runs = folder.read_json(run_folder / folder.REPEATS)["runs"]
         return (

@@ -27,6 +27,7 @@ from plimsoll.databases.consent import Consent, refusals
 from plimsoll.documents.engine_reports import MeasuredPoint
 from plimsoll.errors import of_the_engine
 from plimsoll.files.folder import FolderError
+from plimsoll.files.paths import StrPath
 from plimsoll.host.probe import describe
 from plimsoll.live.listener import Listener
 
@@ -68,7 +69,7 @@ class Calibration:
 
 
 def plan_calibration(
-    directory: Path,
+    directory: StrPath,
     *,
     size_mib: int,
     seconds: float,
@@ -88,6 +89,7 @@ def plan_calibration(
         StorageError: nothing can be found out about the path.
         FolderError: it is no directory, is too small, or another calibration is running.
     """
+    directory = Path(directory)
     file = directory.expanduser().absolute() / FILE_NAME
     storage = describe(file.parent)
     if not file.parent.is_dir():
@@ -104,7 +106,12 @@ def plan_calibration(
 
 
 def calibrate(
-    wanted: Calibration, directory: Path, name: str, out: Path, *, listener: Listener | None = None
+    wanted: Calibration,
+    directory: StrPath,
+    name: str,
+    out: StrPath,
+    *,
+    listener: Listener | None = None,
 ) -> tuple[Fit, list[float]]:
     """Measure the storage and write a preset that behaves like it, with its error on points held
     out.
@@ -122,6 +129,8 @@ def calibrate(
     Raises:
         EngineError: the storage reported an error.
     """
+    directory = Path(directory)
+    out = Path(out)
     hears, file, size_mib, seconds = (
         listener or Listener(),
         wanted.file,

@@ -13,6 +13,7 @@ from plimsoll.documents.capacity import Capacity
 from plimsoll.documents.plan import Plan
 from plimsoll.errors import InvalidValueError
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 from plimsoll.pipeline.qualify import Result
 from plimsoll.plan import capacity_search
 from plimsoll.plan.complete import plan_of_options
@@ -40,7 +41,7 @@ def check_user(users: str, edition: str, iops_per_user: float | None) -> None:
 
 
 def build_capacity_plan(
-    path: Path,
+    path: StrPath,
     minutes: float,
     edition: str,
     *,
@@ -63,6 +64,7 @@ def build_capacity_plan(
     Raises:
         InputError: with every mistake found.
     """
+    path = Path(path)
     size = size_mib if size_mib is not None else capacity_search.database_size_mib(path, minutes)
     wanted = capacity_search.capacity_options(path, minutes, edition, size, backend, io_method)
     return plan_of_options(wanted | {"stop_if": list(stop_if)})

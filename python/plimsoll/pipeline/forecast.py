@@ -23,10 +23,10 @@ from plimsoll.documents import phase_actions
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan, Source
 from plimsoll.documents.run_spec import EngineInstance, MailInstance
-from plimsoll.errors import RefusedError
 from plimsoll.host.probe import describe
 from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
+from plimsoll.pipeline.plans import require_plan
 from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
 from plimsoll.plan.threads import threads_of
@@ -387,10 +387,7 @@ def check(
         RefusedError: what was given is no plan.
         PreflightError: the run cannot start; with every reason.
     """
-    if not isinstance(plan, Plan):
-        raise RefusedError(
-            [f"a {type(plan).__name__} is no plan; make one with build_plan or read_plan"]
-        )
+    require_plan(plan)
     hears = listener or Listener()
     require_commands_allowed(plan, allowed=allow_commands)
     _require_possible(plan, hears)
@@ -446,8 +443,10 @@ def forecast(plan: Plan, found: preflight.Preflight | None = None) -> Forecast:
         found: as from `check`, which is asked when left out.
 
     Raises:
+        RefusedError: what was given is no plan.
         PreflightError: the run cannot start.
     """
+    require_plan(plan)
     return Forecast(plan, found or check(plan))
 
 

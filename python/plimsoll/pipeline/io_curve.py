@@ -19,6 +19,7 @@ from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 from plimsoll.pages.tables import shown
 from plimsoll.pipeline.plans import build_plan
 from plimsoll.pipeline.qualify import Result
@@ -239,7 +240,7 @@ def curve_plans(
 def measure_curve(
     plans: Sequence[tuple[int, int, Plan]],
     percentiles: Sequence[float],
-    parent: Path,
+    parent: StrPath,
     title: str,
     carry_out: Callable[[Plan, Path], Result],
 ) -> IoCurve:
@@ -257,6 +258,7 @@ def measure_curve(
     Raises:
         FolderError: nothing can be written there.
     """
+    parent = Path(parent)
     points: list[CurvePoint] = []
     for size, depth, plan in plans:
         result = carry_out(plan, parent / f"{size_in_words(size)}-depth-{depth}")
@@ -291,12 +293,13 @@ def _point(size: int, depth: int, result: Result, percentiles: Sequence[float]) 
     )
 
 
-def write_curve_page(curve: IoCurve, parent: Path) -> Path:
+def write_curve_page(curve: IoCurve, parent: StrPath) -> Path:
     """Write the page of a curve beside its points, and answer where.
 
     Raises:
         FolderError: it cannot be written there.
     """
+    parent = Path(parent)
     from plimsoll.report.io_curve import render_curve
 
     points = [

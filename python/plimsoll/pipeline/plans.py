@@ -36,7 +36,23 @@ def build_plan(tables: Mapping[str, object]) -> Plan:
         raise RefusedError(
             [f"a {type(tables).__name__} is no plan; give the tables of one by their names"]
         )
-    return plan_of_options({key: _as_in_file(value) for key, value in tables.items()})
+    try:
+        data = {key: _as_in_file(value) for key, value in tables.items()}
+    except RecursionError as error:
+        raise RefusedError(["the plan is nested without end; a table holds itself"]) from error
+    return plan_of_options(data)
+
+
+def require_plan(plan: object) -> None:
+    """Refuse what is no plan.
+
+    Raises:
+        RefusedError: it is none.
+    """
+    if not isinstance(plan, Plan):
+        raise RefusedError(
+            [f"a {type(plan).__name__} is no plan; make one with build_plan or read_plan"]
+        )
 
 
 def _as_in_file(value: object) -> object:
@@ -44,7 +60,8 @@ def _as_in_file(value: object) -> object:
     numbers of other libraries are as good as lists, text and numbers.
     """
     if isinstance(value, Mapping):
-        return {key: _as_in_file(item) for key, item in value.items()}
+        # A key that is no text is no key of a plan, and told so by its name.
+        return {str(key): _as_in_file(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_as_in_file(item) for item in value]
     if isinstance(value, os.PathLike):
@@ -70,7 +87,11 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
 def preparing(plan: Plan) -> Plan:
     """A plan with the phases of another that make its databases and close them, and nothing
     else.
+
+    Raises:
+        RefusedError: what was given is no plan.
     """
+    require_plan(plan)
     phases = [phase for phase in plan.run.phases if phase.action.kind in folder.PREPARING]
     run = plan.run.replace(phases=phases, cluster=ABSENT)
     return plan.replace(name=f"{plan.name} prepare", run=run, events=ABSENT)
@@ -105,9 +126,10 @@ def bounded(
             less one.
 
     Raises:
-        RefusedError: a ceiling that is no number above 0, conditions that say nothing, or threads
-            that cannot share the load.
+        RefusedError: what was given is no plan, a ceiling that is no number above 0, conditions
+            that say nothing, or threads that cannot share the load.
     """
+    require_plan(plan)
     added = [stop_if] if isinstance(stop_if, str) else stop_if
     conditions, problems = [*plan.stop_if, *added], []
     for text in conditions:

@@ -37,6 +37,7 @@ from plimsoll.live.openmetrics import Exposition
 from plimsoll.live.progress import Figures
 from plimsoll.live.progress_file import ProgressFile
 from plimsoll.pipeline import background, forecast
+from plimsoll.pipeline.plans import require_plan
 from plimsoll.plan import stop_conditions
 from plimsoll.results import counters, events, files, homes, load, mail, store
 from plimsoll.results import summary as measurements
@@ -190,7 +191,7 @@ def qualify(
 
 def qualify_into(
     plan: Plan,
-    run_folder: Path,
+    run_folder: StrPath,
     *,
     found: preflight.Preflight,
     listener: Listener | None = None,
@@ -203,6 +204,7 @@ def qualify_into(
 
     The arguments are those of `measure`; `require` raises where an outcome is not to be judged.
     """
+    run_folder = Path(run_folder)
     with folder.kept([run_folder]):
         outcome = _measure(plan, run_folder, found, listener, stop, metrics, begin)
         if require is not None:
@@ -232,7 +234,7 @@ def make_run_folder(plan: Plan, wanted: StrPath | None = None) -> Path:
 
 def measure(
     plan: Plan,
-    run_folder: Path,
+    run_folder: StrPath,
     *,
     found: preflight.Preflight,
     listener: Listener | None = None,
@@ -260,6 +262,7 @@ def measure(
         PreflightError: `found` is of another plan.
         EngineError: as in `qualify`.
     """
+    run_folder = Path(run_folder)
     with folder.kept([run_folder]):
         return _measure(plan, run_folder, found, listener, stop, metrics, begin)
 
@@ -276,6 +279,7 @@ def _measure(
     from plimsoll import _native
     from plimsoll.run.execute import RunFolderLostError, run_plan
 
+    require_plan(plan)
     if found.asked != plan.run:
         raise preflight.PreflightError(
             [f"what was found is of another plan than {plan.name!r}; check this one"]
@@ -461,8 +465,9 @@ def _judged(run_folder: Path) -> Verdict:
     return found
 
 
-def write_report(run_folder: Path, listener: Listener) -> None:
+def write_report(run_folder: StrPath, listener: Listener) -> None:
     """Write the page of a run that was judged, or tell what is missing to write it."""
+    run_folder = Path(run_folder)
     try:
         from plimsoll.report import write_report as write
     except ModuleNotFoundError as error:

@@ -30,6 +30,7 @@ from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 from plimsoll.pages.tables import Table, duration_shown, shown
 from plimsoll.pipeline import forecast, qualify
+from plimsoll.pipeline.plans import require_plan
 from plimsoll.plan.repeats import RUNS_MAX
 from plimsoll.run.before_run import Prepared, prepare_run
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
@@ -111,10 +112,12 @@ def repeat(
         stop: set it from another thread to stop the series.
 
     Raises:
-        RefusedError: `times` is no number of runs, or the plan keeps a backup.
+        RefusedError: what was given is no plan, `times` is no number of runs, or the plan keeps a
+            backup.
         PreflightError: a run cannot start.
         FolderError, EngineError: as in `qualify`.
     """
+    require_plan(plan)
     if times is None:
         times = 1 if plan.repeat is None else plan.repeat.runs
     if not isinstance(times, int) or not 1 <= times <= RUNS_MAX:
@@ -128,13 +131,14 @@ def repeat(
 def repeat_into(
     plan: Plan,
     times: int,
-    parent: Path,
+    parent: StrPath,
     *,
     found: preflight.Preflight,
     listener: Listener | None = None,
     stop: threading.Event | None = None,
 ) -> Series:
     """The same as `repeat`, into a folder that was made for it."""
+    parent = Path(parent)
     if times > 1 and kept_backups.folder_of(plan.run) is not None:
         raise RefusedError(
             ["a plan that keeps a backup runs once, its folder is full then; leave `to` out"]

@@ -123,7 +123,7 @@ def resume(
 
 
 def begin_resume(
-    run_folder: Path,
+    run_folder: StrPath,
     *,
     again: bool = False,
     destroy: Sequence[str] = (),
@@ -134,6 +134,7 @@ def begin_resume(
     Raises:
         ResumeError, PreflightError, FolderError: it cannot go on.
     """
+    run_folder = Path(run_folder)
     hears = listener or Listener()
     with reading(run_folder):
         plan, gap = left_to_do(run_folder, again=again, listener=hears)

@@ -13,7 +13,7 @@ from typing import Required, TypedDict
 
 from plimsoll.advice.requirement_facts import sized
 from plimsoll.arrays.catalogue_match import modelled_rate
-from plimsoll.files.paths import StrPath
+from plimsoll.files.paths import StrPath, paths_of
 from plimsoll.inputs.mistakes import InputError, Mistake, SeveralInputsError
 from plimsoll.sizing.catalogue import (
     CATALOGUES,
@@ -99,7 +99,7 @@ def need_of_requirements(path: StrPath) -> Need:
     return need_of(sized(path))
 
 
-def read_catalogues(names: Sequence[str]) -> list[ArrayRow]:
+def read_catalogues(names: StrPath | Sequence[StrPath]) -> list[ArrayRow]:
     """The arrays of catalogue files.
 
     `shipped` is the built-in one of today's storage, `equallogic_2010` that of the Dell paper.
@@ -109,9 +109,9 @@ def read_catalogues(names: Sequence[str]) -> list[ArrayRow]:
     """
     rows: list[ArrayRow] = []
     errors: list[InputError] = []
-    for name in names:
+    for path in paths_of(names):
         try:
-            rows += read_catalogue(CATALOGUES.get(name, Path(name))).rows
+            rows += read_catalogue(CATALOGUES.get(str(path), path)).rows
         except InputError as error:
             errors.append(error)
     if errors:

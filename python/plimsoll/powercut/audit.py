@@ -30,6 +30,7 @@ from plimsoll.documents.powercut import (
 )
 from plimsoll.errors import PowercutError
 from plimsoll.errors.system_errors import system_reason
+from plimsoll.files.paths import StrPath
 from plimsoll.powercut import workspace
 from plimsoll.powercut.judge import judge
 from plimsoll.powercut.witness import WitnessError
@@ -47,10 +48,10 @@ class AuditError(PowercutError):
 
 
 def audit_powercut(
-    directory: Path,
-    log: Path,
+    directory: StrPath,
+    log: StrPath,
     *,
-    work_in: Path | None,
+    work_in: StrPath | None,
     in_place: bool,
     keep: bool,
     was_cut: bool = False,
@@ -71,6 +72,9 @@ def audit_powercut(
         PlaceError: there is nothing to audit, or the work goes on.
         WitnessError: the log is none, or of another run.
     """
+    directory = Path(directory)
+    log = Path(log)
+    work_in = None if work_in is None else Path(work_in)
     case = _identify(directory, log)
     written, place = case.written, case.place
     unreadable: dict[str, int] = {}

@@ -15,6 +15,7 @@ from typing import Any
 
 from plimsoll.documents.powercut import RunDescription, WorkOutcome
 from plimsoll.errors import CorruptionError, DiskError, EngineError, PowercutError, of_the_engine
+from plimsoll.files.paths import StrPath
 from plimsoll.live.listener import Listener
 from plimsoll.powercut import workspace
 from plimsoll.powercut.client import Link, PowercutProgress, carry_on, leave
@@ -139,7 +140,7 @@ def _end(native: Any, place: Path, link: Link) -> WorkOutcome:
 
 
 def remember(
-    log: Path, address: str, *, once: bool = False, listener: Listener | None = None
+    log: StrPath, address: str, *, once: bool = False, listener: Listener | None = None
 ) -> None:
     """Listen for machines under test and keep on stable storage what they say is durable, until
     Ctrl-C.
@@ -153,6 +154,7 @@ def remember(
     Raises:
         WitnessError: the log cannot be written, or the address cannot be had.
     """
+    log = Path(log)
     from plimsoll.powercut.witness import Listener as Ear
     from plimsoll.powercut.witness import WitnessLog
 

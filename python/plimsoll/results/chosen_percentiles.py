@@ -16,6 +16,7 @@ from plimsoll import settings
 from plimsoll.documents.outcome import Outcome
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder, parquet
+from plimsoll.files.paths import StrPath
 from plimsoll.results.distributions import quantile_ms
 
 #: Fewer events above a percentile say little of it.
@@ -54,13 +55,14 @@ def shares_of(text: str) -> tuple[float, ...]:
     return tuple(found)
 
 
-def percentile_lines(run_folder: Path, percents: Sequence[float]) -> list[str]:
+def percentile_lines(run_folder: StrPath, percents: Sequence[float]) -> list[str]:
     """A table of these percentiles in milliseconds, one row for each latency that was measured.
 
     Args:
         run_folder: of a run that ended.
         percents: from above 0 to 99.999.
     """
+    run_folder = Path(run_folder)
     outcome = Outcome.read(run_folder / folder.OUTCOME)
     phases = [phase.name for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
     with duckdb.connect() as database:

@@ -14,6 +14,7 @@ from typing import Literal
 from plimsoll.documents.document import ABSENT, Document
 from plimsoll.documents.ready_actions import Step
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 from plimsoll.run.event_command import carry_out, shown
 from plimsoll.run.steps import carry_out_steps, step_in_words
 
@@ -72,17 +73,18 @@ class PendingUndos:
             self._path.unlink(missing_ok=True)
 
 
-def pending_undos(run_folder: Path) -> tuple[PendingUndo, ...]:
+def pending_undos(run_folder: StrPath) -> tuple[PendingUndo, ...]:
     """What a run that was killed left degraded; empty where there is no such file.
 
     Raises:
         FolderError: the file is damaged.
     """
+    run_folder = Path(run_folder)
     path = run_folder / folder.UNDO_PENDING
     return tuple(PendingUndoFile.read(path).pending) if path.is_file() else ()
 
 
-def undo_pending(run_folder: Path, *, done_by_hand: bool = False) -> list[str]:
+def undo_pending(run_folder: StrPath, *, done_by_hand: bool = False) -> list[str]:
     """Undo what a run that was killed left degraded; what was undone leaves the file.
 
     Args:
@@ -95,6 +97,7 @@ def undo_pending(run_folder: Path, *, done_by_hand: bool = False) -> list[str]:
     Raises:
         FolderError: the run still goes on, or the file is damaged.
     """
+    run_folder = Path(run_folder)
     if folder.goes_on(run_folder):
         raise folder.FolderError(
             f"{run_folder} belongs to a run that goes on; stop that run, which undoes its events"

@@ -17,6 +17,7 @@ from plimsoll import settings
 from plimsoll.documents import phase_actions
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan
+from plimsoll.files.paths import StrPath
 from plimsoll.imports.jetstress.config_fields import Fields, parse_field_lines, to_xml
 from plimsoll.imports.jetstress.config_read import DESIGN, JET, LOADED, MIX, PROFILE
 from plimsoll.inputs.mistakes import InputError, Mistake
@@ -64,12 +65,13 @@ TYPES = {
 OF_LOADS = ("Duration", "VerifyChecksum", "PreloadJetCache", "SuppressTuning")
 
 
-def export_config(path: Path) -> tuple[str, list[str]]:
+def export_config(path: StrPath) -> tuple[str, list[str]]:
     """The configuration file of a plan file, and what it could not say.
 
     Raises:
         InputError: the plan has mistakes, or the tool has no words for it.
     """
+    path = Path(path)
     document = read_located(path)
     require_kind(document, ("plan",), READERS)
     plan = complete_plan(document)
