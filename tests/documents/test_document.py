@@ -2,7 +2,7 @@
 has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import pytest
@@ -92,3 +92,55 @@ def test_making_one_with_a_wrong_name_is_our_own_mistake():
         Sessions(nam="x")
     with pytest.raises(TypeError, match="lacks shared"):
         Sessions(sessions=3)
+
+
+class Origin(Document):
+    """A key that is a word of Python."""
+
+    from_: str | None
+    jobs: Sequence[Job] = ()
+    by_name: Mapping[str, Job] = {}
+
+
+def test_the_key_of_a_word_of_python_has_no_underscore():
+    """Schema and reader would disagree, and a file would hold one key twice."""
+    assert Origin.from_plain({"from": "here"}).plain() == {"from": "here"}
+    with pytest.raises(DocumentError) as caught:
+        Origin.from_plain({"from_": "here"})
+    assert caught.value.mistakes == ("`from_` is not a known key", "`from` is missing")
+
+
+def test_a_whole_number_may_be_written_with_a_point_as_its_schema_says():
+    """JSON has one kind of number, and other programs write 64.0."""
+    assert Job.from_plain(GOOD | {"buckets": [[1.0, 2]]}).buckets == ((1, 2),)
+    assert mistakes(GOOD | {"buckets": [[1.5, 2]]})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_of_json_is_refused(value):
+    """Every comparison with it is false, so a limit of it would hold whatever happens."""
+    assert mistakes(GOOD | {"share": value})[0].endswith("but must be a number or null")
+    with pytest.raises(DocumentError, match="`share`"):
+        Job.from_plain(GOOD).replace(share=value)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"jobs": [5]}, {"jobs": "one"}, {"jobs": [Sessions(sessions=1, shared=True)]},
+              {"by_name": {"one": 3}}, {"by_name": Job.from_plain(GOOD)}],
+)  # fmt: skip
+def test_what_is_put_in_place_is_checked_within_lists_and_tables(wrong):
+    """Otherwise it is found when the document is written, after the night."""
+    origin, job = Origin(from_=None), Job.from_plain(GOOD)
+    with pytest.raises(DocumentError, match=f"`{next(iter(wrong))}"):
+        origin.replace(**wrong)
+    assert origin.replace(jobs=(job, job), by_name={"one": job}).jobs == (job, job)
+    assert job.replace(load=Sessions(sessions=1, shared=False)).load.shared is False
+    with pytest.raises(DocumentError, match="`load` is a Job"):
+        job.replace(load=job)
+
+
+def test_no_attribute_is_deleted():
+    job = Job.from_plain(GOOD)
+    with pytest.raises(AttributeError, match="never changed"):
+        del job.name
+    assert job.name == "mix"

@@ -14,7 +14,7 @@ keys too.
 from __future__ import annotations
 
 import inspect
-import keyword
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -108,6 +108,9 @@ class Document:
             f"{type(self).__name__} is never changed; make another one with replace({name}=...)"
         )
 
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
@@ -118,12 +121,12 @@ class Document:
         """The same document with some attributes changed; ABSENT leaves one out.
 
         Raises:
-            DocumentError: with every attribute that would be of a wrong type. What holds documents
-                is taken as it is: whoever made those has checked them.
+            DocumentError: with every attribute that would be of a wrong type. Documents in the
+                values are taken as they are: whoever made those has checked them.
         """
         mistakes: list[str] = []
         for name, value in changes.items():
-            if name in self._names and type(value) in _PLAIN_TYPES:
+            if name in self._names and value is not ABSENT:
                 _checker(hints_of(type(self))[name])(value, key_of(name), mistakes)
         if mistakes:
             raise DocumentError(type(self).__name__, mistakes)
@@ -197,14 +200,15 @@ _SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     int: ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
     float: (
         "a number",
-        lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+        lambda value: (
+            isinstance(value, (int, float))
+            and not isinstance(value, bool)
+            # JSON has no others; Python's reader takes them.
+            and -math.inf < value < math.inf
+        ),
     ),
     _NONE: ("null", lambda value: value is None),
 }
-
-
-#: Values without others in them.
-_PLAIN_TYPES = frozenset({str, bytes, bool, int, float, complex, _NONE})
 
 
 def hints_of(cls: Any) -> dict[str, object]:
@@ -249,33 +253,41 @@ def _made_checker(kind: Any) -> Check:
 
 
 def _document_checker(cls: type[Document]) -> Check:
-    # Its attributes are looked up when the first one is read: a document may hold itself.
-    return lambda value, path, mistakes: _keys_checker(hints_of(cls), cls.required(), cls)(
-        value, path, mistakes
-    )
+    check_keys: Check | None = None
+
+    def check(value: Any, path: str, mistakes: list[str]) -> Any:
+        nonlocal check_keys
+        if type(value) is cls:
+            return value
+        if check_keys is None:
+            # Looked up when the first one is read: a document may hold itself.
+            check_keys = _keys_checker(hints_of(cls), cls.required(), cls)
+        return check_keys(value, path, mistakes)
+
+    return check
 
 
 def _keys_checker(
     hints: Mapping[str, object], required: frozenset[str], make: Callable[..., object]
 ) -> Check:
+    names = {key_of(name): name for name in hints}
+    required_keys = [key_of(name) for name in hints if name in required]
+
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
         if not isinstance(value, dict):
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be an object")
             return None
         noted = len(mistakes)
-        value = {key if key in hints else _attribute(key): item for key, item in value.items()}
         mistakes += [
-            f"{_at(_below(path, str(key)))} is not a known key" for key in value if key not in hints
+            f"{_at(_below(path, str(key)))} is not a known key" for key in value if key not in names
         ]
         mistakes += [
-            f"{_at(_below(path, key))} is missing"
-            for key in hints
-            if key in required - value.keys()
+            f"{_at(_below(path, key))} is missing" for key in required_keys if key not in value
         ]
         found = {
-            key: _checker(hints[key])(item, _below(path, key), mistakes)
+            names[key]: _checker(hints[names[key]])(item, _below(path, key), mistakes)
             for key, item in value.items()
-            if key in hints
+            if key in names
         }
         return make(**found) if len(mistakes) == noted else None
 
@@ -286,7 +298,7 @@ def _sequence_checker(item: Any) -> Check:
     check_item = _checker(item)
 
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
-        if not isinstance(value, list):
+        if not isinstance(value, (list, tuple)):
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be a list")
             return ()
         return tuple(
@@ -298,7 +310,7 @@ def _sequence_checker(item: Any) -> Check:
 
 def _tuple_checker(items: tuple[Any, ...]) -> Check:
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
-        if not isinstance(value, list) or len(value) != len(items):
+        if not isinstance(value, (list, tuple)) or len(value) != len(items):
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be a list of {len(items)}")
             return ()
         each = enumerate(zip(value, items, strict=True))
@@ -331,17 +343,24 @@ def _alternatives(kinds: tuple[Any, ...]) -> Check:
     scalars = [_SCALARS[kind] for kind in kinds if kind in _SCALARS]
     choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
     documents = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Document)]
-    others: list[tuple[Any, type]] = [(kind, dict) for kind in kinds if _is_object(kind)]
-    others += [(kind, list) for kind in kinds if get_origin(kind) in (Sequence, tuple, list)]
+    others: list[tuple[Any, Any]] = [(kind, dict) for kind in kinds if _is_object(kind)]
+    others += [
+        (kind, (list, tuple)) for kind in kinds if get_origin(kind) in (Sequence, tuple, list)
+    ]
     words = [f'"{choice}"' if isinstance(choice, str) else str(choice) for choice in choices]
     words += [word for word, _ in scalars] + ["an object"] * bool(documents)
     words += ["an object" if form is dict else "a list" for _, form in others]
     expected = " or ".join(dict.fromkeys(words))
 
+    has_whole = int in kinds or any(type(choice) is int for choice in choices)
+
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
+        if has_whole and isinstance(value, float) and value.is_integer():
+            # JSON does not tell 1.0 from 1.
+            value = int(value)
         if any(value == choice and type(value) is type(choice) for choice in choices):
             return value
-        if any(fits(value) for _, fits in scalars):
+        if any(fits(value) for _, fits in scalars) or type(value) in documents:
             return value
         if documents and isinstance(value, dict):
             best = (
@@ -386,10 +405,6 @@ def key_of(name: str) -> str:
     return name.removesuffix("_")
 
 
-def _attribute(key: Any) -> Any:
-    return f"{key}_" if isinstance(key, str) and keyword.iskeyword(key) else key
-
-
 def _below(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
@@ -399,8 +414,10 @@ def _at(path: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list, tuple)):
         return "an object" if isinstance(value, dict) else "a list"
+    if isinstance(value, Document):
+        return f"a {type(value).__name__}"
     words: dict[Any, str] = {None: "null", True: "true", False: "false"}
     shown = (
         words[value]
