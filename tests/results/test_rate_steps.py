@@ -14,7 +14,8 @@ from plimsoll.documents.outcome import Outcome
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.results.measurements import Measurements
-from plimsoll.results.rate_steps import find_step
+from plimsoll.results.rate_steps import find_step, plateaus
+from plimsoll.results.sustained import blocks_of
 from tests.support.cloud_volume import run_on_cloud_volume
 from tests.support.plain_stages import judge, summarize
 from tests.support.synthetic import EMC, make_folder
@@ -279,3 +280,9 @@ def late_drop(path: Path) -> Path:
     )
     (path / "changed").rename(samples)
     return run
+
+
+def test_where_nothing_was_measured_there_are_no_levels() -> None:
+    """A run may be stopped between the begin of a phase and its first sample."""
+    assert blocks_of([[]], 0.0) == []
+    assert plateaus([[]]).plain() == {"kind": "none", "blocks_count": 0}

@@ -147,11 +147,6 @@ def _correlation(left: list[float], squares: float) -> float:
     )
 
 
-def _squares(values: list[float]) -> float:
-    mean = sum(values) / len(values)
-    return sum((value - mean) ** 2 for value in values)
-
-
 def _squares_about_a_line(values: list[float]) -> float:
     middle = (len(values) - 1) / 2
     mean = sum(values) / len(values)

@@ -107,7 +107,7 @@ def blocks_of(phases: Sequence[Sequence[Beat]], width_s: float) -> list[Beat]:
             if sum(item.seconds for item in held) >= 0.999 * width_s:
                 blocks.append(_together(held))
                 held = []
-        if sum(item.seconds for item in held) >= width_s / 2:
+        if held and sum(item.seconds for item in held) >= width_s / 2:
             blocks.append(_together(held))
     usual_s = sorted(block.seconds for block in blocks)[len(blocks) // 2] if blocks else 0.0
     return [block for block in blocks if block.seconds >= usual_s / 2]

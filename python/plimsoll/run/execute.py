@@ -277,6 +277,8 @@ def _write_down(
 ) -> None:
     stopped = False
     while True:
+        if stop.is_set():
+            run.stop()
         buffers = run.next_samples(POLL_S)
         for line in run.next_events():
             log.write(line + "\n")
@@ -291,8 +293,6 @@ def _write_down(
         os.utime(log.fileno())
         if buffers is None:
             break
-        if stop.is_set():
-            run.stop()
         if buffers:
             table = samples.add(buffers)
             reason = on_sample(table)
