@@ -165,6 +165,7 @@ from plimsoll.pipeline.resume import begin_resume as begin_resume
 from plimsoll.pipeline.resume import resume as resume
 from plimsoll.pipeline.select import SELECTION_SOURCE as SELECTION_SOURCE
 from plimsoll.pipeline.select import SHIPPED as SHIPPED
+from plimsoll.pipeline.select import check_need as check_need
 from plimsoll.pipeline.select import modelled_of as modelled_of
 from plimsoll.pipeline.select import need_of_requirements as need_of_requirements
 from plimsoll.pipeline.select import read_catalogues as read_catalogues

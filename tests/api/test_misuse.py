@@ -337,6 +337,21 @@ def test_a_need_that_no_array_can_be_asked_for_is_refused() -> None:
     assert names == {"volumes_gb", "database_iops", "copies", "ranking", "raid_levels"}
 
 
+def test_a_need_has_the_bounds_that_the_command_line_has() -> None:
+    """A program that is told less than a person buys 2.5 copies of storage of no kind."""
+    need = plimsoll.Need(
+        volumes_gb=1e12,
+        database_iops=900.0,
+        copies=2.5,  # type: ignore[arg-type]
+        databases=0,
+        drive_classes=("paper tape",),
+    )
+    with pytest.raises(plimsoll.InputError) as raised:
+        plimsoll.select(need)
+    names = {mistake.where for mistake in raised.value.mistakes}
+    assert names == {"volumes_gb", "copies", "databases", "drive_classes"}
+
+
 @pytest.mark.parametrize("target", [{"modelled": "emc-vnxe3300"}, {"path": "disk"}], ids=str)
 def test_a_run_that_was_stopped_before_it_began_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: dict[str, str]

@@ -15,11 +15,12 @@ import typer
 import plimsoll
 from plimsoll.cli.input_errors import refuse
 from plimsoll.cli.sections import print_sections
-from plimsoll.inputs.mistakes import Mistake, nearest_names
+from plimsoll.inputs.mistakes import Mistake
 from plimsoll.pages.sections import Section, write_html
 
 #: Options that are keys of the need under another or the same name.
 NEED_KEYS = {
+    "capacity_gib": "volumes_gb",
     "capacity_gb": "volumes_gb",
     "iops": "database_iops",
     "copies": "copies",
@@ -128,7 +129,7 @@ def select(
     sized, more = (
         _gathered(plimsoll.need_of_requirements, requirements, None) if requirements else (None, [])
     )
-    errors += more + _option_errors(numbers, names, rows, requirements)
+    errors += more + _option_errors(numbers, names, rows, sized, is_sized=requirements is not None)
     if errors:
         refuse(errors)
     selection = plimsoll.select(_need(numbers, names, sized), rows)
@@ -169,11 +170,11 @@ def _need(
         for key, value in numbers.items()
         if key in NEED_KEYS and value is not None
     }
-    levels = [level for level in plimsoll.RAID_LEVELS if level in names["raid"]]
     if (capacity_gib := numbers["capacity_gib"]) is not None:
         stated["volumes_gb"] = capacity_gib * plimsoll.GB_PER_GIB
-    if levels:
-        stated["raid_levels"] = tuple(levels)
+    if raid := names["raid"]:
+        known = [level for level in plimsoll.RAID_LEVELS if level in raid]
+        stated["raid_levels"] = (*known, *(level for level in raid if level not in known))
     stated |= {"ranking": names["rank"][0], "drive_classes": tuple(names["drive_class"])}
     return replace(need, **stated)
 
@@ -182,57 +183,33 @@ def _option_errors(
     numbers: Mapping[str, float | None],
     names: Mapping[str, list[str]],
     rows: list[Any],
-    requirements: Path | None,
+    sized: plimsoll.Need | None,
+    *,
+    is_sized: bool,
 ) -> list[plimsoll.InputError]:
-    """Every option out of range, at once."""
+    """Every option out of range, at once; a requirements file has told its own mistakes."""
     mistakes: list[Mistake] = []
     capacities = (numbers["capacity_gb"] is not None) + (numbers["capacity_gib"] is not None)
-    if capacities == 2 or (capacities == 0 and requirements is None):
+    if capacities == 2 or (capacities == 0 and not is_sized):
         message = "is needed once" if numbers["capacity_gb"] is None else "is given in two units"
         hint = (
             "give a requirements file, --capacity-gib (1024-based, as `plimsoll size` prints it) "
             "or --capacity-gb (decimal)"
         )
         mistakes.append(Mistake(0, "--capacity-gib", message, hint))
-    if numbers["iops"] is None and requirements is None:
+    if numbers["iops"] is None and not is_sized:
         mistakes.append(
             Mistake(0, "--iops", "is missing", "give the database IOPS, for instance --iops 900")
         )
-    limits = {
-        "capacity_gib": (1e-3, 1e9),
-        "capacity_gb": (1e-3, 1e9),
-        "iops": (0, 1e8),
-        "snapshot_gb": (0, 1e9),
-        "clone_gb": (0, 1e9),
-        "replication_gb": (0, 1e9),
-        "extra_iops": (0, 1e8),
-        "log_iops": (0, 1e8),
-        "copies": (1, 16),
-        "databases": (1, 100_000),
-        "hot_spares_min": (0, 100),
-        "arrays_max": (1, 10_000),
-    }
-    for key, (low, high) in limits.items():
-        value = numbers[key]
-        if value is not None and not low <= value <= high:
-            mistakes.append(
-                Mistake(
-                    0,
-                    _option(key),
-                    f"is {value}, but must lie between {low:g} and {high:g}",
-                    "check sign and unit",
-                )
-            )
-    known = {
-        "raid": plimsoll.RAID_LEVELS,
-        "drive_class": tuple({row.drive_class for row in rows}),
-        "rank": plimsoll.RANKINGS,
-    }
-    for key, right in known.items():
+    try:
+        plimsoll.check_need(_need(numbers, names, sized), rows)
+    except plimsoll.InputError as error:
+        stated = {NEED_KEYS[key]: key for key, value in numbers.items() if value is not None}
+        stated |= {"raid_levels": "raid", "drive_classes": "drive_class", "ranking": "rank"}
         mistakes += [
-            Mistake(0, _option(key), f'is "{name}", which is unknown', nearest_names(name, right))
-            for name in names[key]
-            if right and name not in right
+            replace(mistake, where=_option(stated[mistake.where]))
+            for mistake in error.mistakes
+            if mistake.where in stated
         ]
     return [plimsoll.InputError("options", mistakes)] if mistakes else []
 

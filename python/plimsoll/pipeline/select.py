@@ -5,7 +5,6 @@ What the catalogues offer, and what the model says of it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Required, TypedDict
 from plimsoll.advice.requirement_facts import sized
 from plimsoll.arrays.catalogue_match import modelled_rate
 from plimsoll.files.paths import StrPath, paths_of
-from plimsoll.inputs.mistakes import InputError, Mistake, SeveralInputsError
+from plimsoll.inputs.mistakes import InputError, Mistake, SeveralInputsError, nearest_names
 from plimsoll.sizing.catalogue import (
     CATALOGUES,
     ArrayRow,
@@ -33,6 +32,20 @@ from plimsoll.sizing.selection import (
 )
 
 SHIPPED = "shipped"
+#: From where to where each number of a need may lie; whole ones are counts.
+LIMITS: dict[str, tuple[float, float]] = {
+    "volumes_gb": (1e-3, 1e9),
+    "database_iops": (0.0, 1e8),
+    "snapshot_gb": (0.0, 1e9),
+    "clone_gb": (0.0, 1e9),
+    "replication_gb": (0.0, 1e9),
+    "extra_iops": (0.0, 1e8),
+    "log_iops": (0.0, 1e8),
+    "copies": (1, 16),
+    "databases": (1, 100_000),
+    "hot_spares_minimum": (0, 100),
+    "arrays_per_copy_maximum": (1, 10_000),
+}
 SELECTION_SOURCE = SOURCE
 
 
@@ -51,42 +64,49 @@ def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
     Raises:
         InputError: with everything in the need that no array could be asked for.
     """
-    mistakes = list(_impossible(need))
+    catalogue = read_catalogue().rows if rows is None else list(rows)
+    check_need(need, catalogue)
+    return select_arrays(need, catalogue, read_drive_classes())
+
+
+def check_need(need: Need, rows: Sequence[ArrayRow] = ()) -> None:
+    """Check what is asked for, as `select` does.
+
+    Args:
+        need: what is asked for.
+        rows: the catalogue whose drive classes may be asked for; where it is empty, any may.
+
+    Raises:
+        InputError: with everything in the need that no array could be asked for.
+    """
+    mistakes = [*_numbers_beyond(need), *_unknown_words(need, rows)]
     if mistakes:
         raise InputError("need", mistakes)
-    return select_arrays(
-        need, read_catalogue().rows if rows is None else list(rows), read_drive_classes()
-    )
 
 
-def _impossible(need: Need) -> Iterator[Mistake]:
-    amounts = [
-        "volumes_gb",
-        "database_iops",
-        "snapshot_gb",
-        "clone_gb",
-        "replication_gb",
-        "extra_iops",
-        "log_iops",
-        "hot_spares_minimum",
-    ]
-    lowest = {
-        **dict.fromkeys(amounts, 0),
-        **dict.fromkeys(("copies", "databases", "arrays_per_copy_maximum"), 1),
-    }
-    for name, least in lowest.items():
+def _numbers_beyond(need: Need) -> Iterator[Mistake]:
+    for name, (low, high) in LIMITS.items():
         value = getattr(need, name)
         if value is None and name in ("databases", "arrays_per_copy_maximum"):
             continue
-        if not isinstance(value, (int, float)) or not least <= value < math.inf:
-            yield Mistake(0, name, f"is {value!r}, but must be a number from {least} on")
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high:
+            said = f"is {value!r}, but must lie between {low:g} and {high:g}"
+            yield Mistake(0, name, said, "check sign and unit")
+        elif isinstance(low, int) and value != int(value):
+            yield Mistake(0, name, f"is {value!r}, but must be a whole number")
+
+
+def _unknown_words(need: Need, rows: Sequence[ArrayRow]) -> Iterator[Mistake]:
     for name, words, known in (
         ("ranking", [need.ranking], RANKINGS),
         ("raid_levels", need.raid_levels, RAID_LEVELS),
+        ("drive_classes", need.drive_classes, tuple({row.drive_class for row in rows})),
     ):
         for word in words:
-            if word not in known:
-                yield Mistake(0, name, f"has {word!r}, but known are {', '.join(known)}")
+            if known and word not in known:
+                hint = nearest_names(str(word), known)
+                yield Mistake(0, name, f'is "{word}", which is unknown', hint)
 
 
 def need_of_requirements(path: StrPath) -> Need:
