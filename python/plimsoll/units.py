@@ -22,12 +22,10 @@ from plimsoll.errors import InvalidValueError
 BYTES_PER_KB = 1024
 BYTES_PER_MB = 1024**2
 BYTES_PER_GB = 1024**3
-BYTES_PER_TB = 1024**4
 DECIMAL_GB = 1000**3
 BITS_PER_BYTE = 8
 NS_PER_US, NS_PER_MS, NS_PER_S = 1_000, 1_000_000, 1_000_000_000
 SECONDS_PER_HOUR = 3600
-SECONDS_PER_DAY = 86_400
 
 SIZE_NOTE = (
     "Sizes are 1024-based: 1 KB = 1024 bytes, 1 MB = 1024 KB, 1 GB = 1024 MB. Drive capacities are "

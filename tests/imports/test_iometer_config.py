@@ -11,11 +11,11 @@ import pytest
 
 from plimsoll.imports.files import read_imports
 from plimsoll.imports.iometer.icf import Icf, has_unnamed_specifications, read_icf
-from plimsoll.imports.iometer.icf_write import write_icf
 from plimsoll.imports.iometer.to_plan import plans_of_icf
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import read_plan
 from tests.support.edb_databases import SHARED
+from tests.support.icf_write import write_icf
 from tests.support.places import plimsoll
 
 CORPUS = SHARED / "data" / "icf"

@@ -17,7 +17,7 @@ from plimsoll.sizing.iops import (
     read_write_ratio,
     required_iops,
 )
-from plimsoll.sizing.logs import log_space_days, log_volume, retained_log_count
+from plimsoll.sizing.logs import log_space_days, log_volume
 from plimsoll.sizing.mailbox import profile_cache
 from plimsoll.sizing.memory import cache_per_user, processor_demand, server_memory, system_disk
 from plimsoll.sizing.qualifying_load import (
@@ -188,17 +188,6 @@ def test_days_of_logs_kept(retention: float, interval: float, lag: float, days: 
     3.3.4).
     """
     assert log_space_days(retention, interval, lag).value == days
-
-
-def test_logs_are_removed_only_when_backed_up_and_replayed() -> None:
-    """ENG-23: A log removed too early is data that no copy can catch up on."""
-    assert retained_log_count(100, backed_up_generation=100, replayed_generation=100) == 0
-    assert retained_log_count(100, backed_up_generation=60, replayed_generation=100) == 40
-    assert retained_log_count(100, backed_up_generation=100, replayed_generation=70) == 30
-    assert retained_log_count(100, 100, 100, lag_generation_count=25) == 25
-    assert retained_log_count(10, 10, 10, lag_generation_count=25) == 10
-    with pytest.raises(ValueError, match="before it is written"):
-        retained_log_count(100, 101, 90)
 
 
 def test_the_window_follows_from_a_measured_rate() -> None:

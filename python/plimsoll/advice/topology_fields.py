@@ -8,7 +8,7 @@ a rule that needs it is then listed as not evaluated, never taken as met.
 
 from __future__ import annotations
 
-from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text
+from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Tables, Text
 from plimsoll.sizing.raid import RAID_LEVELS
 
 NETWORKS = ("client", "replication", "storage", "management", "heartbeat")
@@ -190,4 +190,3 @@ TOPOLOGY = {
     "witness": Field(Text(), meaning="host or machine that holds the witness of the group"),
     "quorum_disk": Field(Flag(), meaning="whether a quorum disk takes the witness's place"),
 }
-TOPOLOGY_TABLE = Table(TOPOLOGY)

@@ -429,21 +429,7 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
-D = TypeVar("D", bound=Document)
 Value = TypeVar("Value")
-
-
-def all_from_plain(kind: type[D], values: Sequence[object], name: str) -> tuple[D, ...]:
-    """A list of documents from plain data.
-
-    Raises:
-        DocumentError: with every mistake.
-    """
-    mistakes: list[str] = []
-    found: tuple[D, ...] = _sequence_checker(kind)(list(values), "", mistakes)
-    if mistakes:
-        raise DocumentError(name, mistakes)
-    return found
 
 
 def checked(kind: type[Value], value: object, name: str) -> Value:

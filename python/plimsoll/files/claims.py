@@ -12,8 +12,10 @@ import os
 import socket
 from pathlib import Path
 
-#: Place of the start of a process in `/proc/PID/stat`, behind the name in brackets: proc(5).
-_BEGAN_TICKS = 19
+PROC = Path("/proc")
+#: Places in `/proc/PID/stat`, counted behind the name: proc(5) counts from 1 and has two fields
+#: before.
+STATE, BEGAN_TICKS = 0, 19
 
 
 def claim(directory: Path) -> socket.socket | None:
@@ -51,9 +53,17 @@ def began_ticks(process_id: int) -> int | None:
 
     Numbers of processes are given out again; together with this they are not.
     """
+    fields = stat_of(process_id)
+    return None if fields is None else int(fields[BEGAN_TICKS])
+
+
+def stat_of(process_id: int, proc: Path = PROC) -> list[str] | None:
+    """The fields of a process in `/proc/PID/stat` behind its name; None where it is gone or has
+    ended.
+    """
     try:
-        text = Path(f"/proc/{process_id}/stat").read_text()
+        text = (proc / str(process_id) / "stat").read_text()
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else int(fields[_BEGAN_TICKS])
+    return fields if len(fields) > BEGAN_TICKS and fields[STATE] not in "ZX" else None

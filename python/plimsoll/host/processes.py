@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.errors import PlimsollError
+from plimsoll.files.claims import BEGAN_TICKS, PROC, STATE, stat_of
 
-PROC = Path("/proc")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 #: The state of a listening socket in `/proc/net/tcp`.
 _LISTENS = "0A"
-#: Places in `/proc/PID/stat`, counted behind the name: proc(5) counts from 1 and has two fields
-#: before.
-_STATE, _PARENT, _USER_TICKS, _SYSTEM_TICKS, _BEGAN_TICKS, _RESIDENT_PAGES = 0, 1, 11, 12, 19, 21
+#: Further places in what `stat_of` answers.
+_PARENT, _USER_TICKS, _SYSTEM_TICKS, _RESIDENT_PAGES = 1, 11, 12, 21
 
 
 class ProcessError(PlimsollError):
@@ -52,18 +51,14 @@ class Process:
 
 def process_of(number: int, proc: Path = PROC) -> Process | None:
     """A process by its number; None where there is none, or where it has ended."""
-    try:
-        text = (proc / str(number) / "stat").read_text()
-    except OSError:
-        return None
-    fields = text.rpartition(")")[2].split()
-    if len(fields) <= _RESIDENT_PAGES or fields[_STATE] in "ZX":
+    fields = stat_of(number, proc)
+    if fields is None:
         return None
     return Process(
         number=number,
-        began_ticks=int(fields[_BEGAN_TICKS]),
+        began_ticks=int(fields[BEGAN_TICKS]),
         parent=int(fields[_PARENT]),
-        state=fields[_STATE],
+        state=fields[STATE],
         busy_s=(int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])) / _TICKS_PER_S,
         resident_bytes=int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES,
     )

@@ -30,7 +30,7 @@ from plimsoll.imports.jetstress.log_lines import (
     write_event,
     write_time,
 )
-from plimsoll.imports.jetstress.report_labels import PART_NAMED, PART_OF, PARTS, Label, Part, bare
+from plimsoll.imports.jetstress.report_labels import PART_OF, PARTS, Label, Part, bare
 from plimsoll.inputs.mistakes import InputError, Mistake
 
 #: A cell as a value; a table by place, as its columns are named.
@@ -642,8 +642,3 @@ def written(value: object, kind: str) -> str:
         case report_labels.FLAG:
             return "True" if value else "False"
     return str(value)
-
-
-def section_title(name: str) -> str:
-    """The published title of a part."""
-    return PART_NAMED[name].title

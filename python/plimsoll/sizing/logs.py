@@ -108,37 +108,6 @@ def replication_per_day(
     )
 
 
-def retained_log_count(
-    newest_generation: int,
-    backed_up_generation: int,
-    replayed_generation: int,
-    lag_generation_count: int = 0,
-) -> int:
-    """How many logs must still be there: the rule of truncation.
-
-    Args:
-        newest_generation: The newest closed log.
-        backed_up_generation: Newest log contained in a backup; the newest log itself under circular
-            logging.
-        replayed_generation: Newest log that every copy has replayed; the newest log itself without
-            copies.
-        lag_generation_count: Logs held back on a lagged copy beyond replay, so that its lag can be
-            used.
-
-    Returns:
-        Logs kept: everything after the smallest of those marks.
-
-    Raises:
-        ValueError: A mark lies beyond the newest log.
-    """
-    if max(backed_up_generation, replayed_generation) > newest_generation:
-        raise ValueError("a log cannot be backed up or replayed before it is written")
-    removable = min(
-        backed_up_generation, replayed_generation, newest_generation - lag_generation_count
-    )
-    return newest_generation - max(removable, 0)
-
-
 def log_volume(
     user_count: Amount,
     number_of_databases: Amount,

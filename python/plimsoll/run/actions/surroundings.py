@@ -11,6 +11,7 @@ from pathlib import Path
 
 from plimsoll.documents.ready_actions import Step
 from plimsoll.errors import PlimsollError
+from plimsoll.files.claims import PROC
 from plimsoll.host import processes
 from plimsoll.host.probe import nearest_existing
 
@@ -64,7 +65,7 @@ class Surroundings:
     run_folder: Path
     targets: Mapping[str, str]
     sys: Path = SYS
-    proc: Path = processes.PROC
+    proc: Path = PROC
     user: int = field(default_factory=os.geteuid)
 
     @property

@@ -33,9 +33,8 @@ OPERATIONS = ("file_read", "file_write")
 MIB = 1024 * 1024
 BELOW_BLOCK = ("refuse", "round", "read_modify_write")
 #: The band in which the published tests wanted a load of 0.70 I/O per second and user to stay, as
-#: shares of it.
+#: shares of it. Source: MD3000i paper, 0.60 to 0.75 I/O per second for each user of a file server.
 WINDOW_SHARES = (0.60 / 0.70, 0.75 / 0.70)
-WINDOW_SOURCE = "MD3000i paper: 0.60 to 0.75 I/O per second for each user of a file server"
 DEFAULT_PATTERN = "file-server"
 
 INSTANCE_FIELDS = {
