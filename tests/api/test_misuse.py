@@ -16,6 +16,7 @@ from unittest.mock import Mock
 import pytest
 
 import plimsoll
+from plimsoll.databases import preflight
 from plimsoll.files import folder
 from plimsoll.run.execute import _write_down
 from tests.api.test_qualify import plan_of
@@ -34,15 +35,17 @@ print(plimsoll.qualify(plan, sys.argv[2]).ending)
 ROOT = Path(__file__).parents[2]
 
 
+def modelled_tables(array: str) -> dict[str, object]:
+    return {
+        "name": array,
+        "target": [{"name": "array", "modelled": array}],
+        "instance": [{"name": "one", "database_size_mib": 64}],
+        "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 4}, {"kind": "stop"}],
+    }
+
+
 def modelled(array: str = "emc-vnxe3300") -> plimsoll.Plan:
-    return plimsoll.build_plan(
-        {
-            "name": array,
-            "target": [{"name": "array", "modelled": array}],
-            "instance": [{"name": "one", "database_size_mib": 64}],
-            "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 4}, {"kind": "stop"}],
-        }
-    )
+    return plimsoll.build_plan(modelled_tables(array))
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -151,6 +154,25 @@ def test_what_a_listener_raises_ends_the_run_and_comes_out_as_it_is(
     assert (tmp_path / "run" / folder.SAMPLES).exists()
 
 
+def test_what_is_raised_while_databases_are_restored_comes_out_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe that nobody reads is no fault of the run folder, whose space is not to be checked."""
+    error = BrokenPipeError("mine")
+
+    class Failing(plimsoll.Listener):
+        def say(self, text: str) -> None:
+            if text == "one is restored":
+                raise error
+
+    monkeypatch.setattr(
+        preflight, "begin_with", lambda _found, _source, say: say("one is restored")
+    )
+    with pytest.raises(BrokenPipeError) as raised:
+        plimsoll.qualify(modelled(), tmp_path / "run", listener=Failing())
+    assert raised.value is error
+
+
 def test_a_run_that_was_measured_and_not_judged_says_so(tmp_path: Path) -> None:
     """Nothing of it is left to do but the verdict."""
     plan, run = modelled(), tmp_path / "run"
@@ -247,6 +269,15 @@ def test_a_file_that_cannot_even_be_named_is_an_input_error(tmp_path: Path) -> N
                 read(wrong)
     with pytest.raises(plimsoll.SeveralInputsError, match=r"nowhere\.toml"):
         plimsoll.read_catalogues("nowhere.toml")
+
+
+def test_what_says_that_it_is_something_else_is_no_plan() -> None:
+    """A study has instances and phases, too; a plan of them would test something else."""
+    with pytest.raises(plimsoll.InputError, match='is "study", but "plan" was expected'):
+        plimsoll.build_plan(modelled_tables("emc-vnxe3300") | {"kind": "study"})
+    with pytest.raises(plimsoll.InputError, match="`kind` is missing"):
+        plimsoll.parse_plan('schema_version = 1\nname = "night"\n')
+    assert plimsoll.build_plan(modelled_tables("emc-vnxe3300") | {"kind": "plan"}).name
 
 
 def test_a_plan_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ from plimsoll.documents.document import ABSENT
 from plimsoll.documents.plan import Plan
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder
-from plimsoll.inputs.toml_lines import parse_located
+from plimsoll.inputs.schema import require_kind
+from plimsoll.inputs.toml_lines import LocatedFile, parse_located
 from plimsoll.plan import stop_conditions
-from plimsoll.plan.complete import complete_plan, plan_of_options
+from plimsoll.plan.complete import READERS, complete_plan, plan_of_options
 from plimsoll.plan.threads import thread_count, threads_stated, unshared
 
 
@@ -40,6 +41,8 @@ def build_plan(tables: Mapping[str, object]) -> Plan:
         data = {key: _as_in_file(value) for key, value in tables.items()}
     except RecursionError as error:
         raise RefusedError(["the plan is nested without end; a table holds itself"]) from error
+    if "kind" in data:
+        require_kind(LocatedFile("options", data, {}), ("plan",), READERS)
     return plan_of_options(data)
 
 
@@ -81,7 +84,9 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
     Raises:
         InputError: with every mistake found.
     """
-    return complete_plan(parse_located(name, text))
+    document = parse_located(name, text)
+    require_kind(document, ("plan",), READERS)
+    return complete_plan(document)
 
 
 def preparing(plan: Plan) -> Plan:

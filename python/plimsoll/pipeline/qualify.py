@@ -180,6 +180,7 @@ def qualify(
         stop: set it from another thread to stop the run; what was measured is judged all the same.
 
     Raises:
+        RefusedError: what was given is no plan.
         PreflightError: the run cannot start.
         FolderError: the run folder cannot be used.
         EngineError: the plan cannot be run by this version, or the storage failed before the run
@@ -316,7 +317,7 @@ def _measure(
         try:
             with of_the_engine(), preflight.kept(found):
                 with _planned(ready, run_folder) if begin is None else nullcontext():
-                    preflight.begin_with(found, plan.source, hears.say)
+                    preflight.begin_with(found, plan.source, lambda text: told(hears.say, text))
                 first_events = begin() if begin else ()
                 preflight.take(found.run)
                 outcome = run_plan(
