@@ -17,7 +17,7 @@ const STACK_BYTES: usize = 256 * 1024;
 /// See the module text. Dropping it ends the thread.
 pub(super) struct EpollThread {
     epoll: Arc<OwnedFd>,
-    end: OwnedFd,
+    end: Arc<OwnedFd>,
 }
 
 impl EpollThread {
@@ -27,7 +27,7 @@ impl EpollThread {
         let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: as above.
         let end = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        let thread = Self { epoll: Arc::new(epoll), end };
+        let thread = Self { epoll: Arc::new(epoll), end: Arc::new(end) };
         thread.control(
             libc::EPOLL_CTL_ADD,
             thread.end.as_raw_fd(),
@@ -40,11 +40,14 @@ impl EpollThread {
     /// Starts the thread, which tells of everything it sees by key and events, until it is told
     /// that nobody listens any more.
     pub(super) fn start(&self, tell: impl Fn(u64, u32) -> bool + Send + 'static) -> io::Result<()> {
-        let epoll = self.epoll.clone();
+        // A descriptor that is closed is watched no more: told and closed at once, the thread would
+        // never hear of its end.
+        let (epoll, end) = (self.epoll.clone(), self.end.clone());
         std::thread::Builder::new().name("plimsoll-net".to_owned()).stack_size(STACK_BYTES).spawn(
             move || {
                 block_signals();
                 watch(&epoll, tell);
+                drop(end);
             },
         )?;
         Ok(())

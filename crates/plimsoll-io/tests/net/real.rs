@@ -135,6 +135,29 @@ fn thousands_of_connections_leave_no_descriptor() {
     }
 }
 
+/// A program opens a network for each of its runs: the thread that watched it ends with it.
+#[test]
+fn hundreds_of_networks_leave_no_thread() {
+    let watching = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+        names.filter(|name| name.trim() == "plimsoll-net").count()
+    };
+    let clock = Rc::new(Clock::real());
+    let disk = MemoryDisk::new(clock.clone(), Random::from_seed(0), MemoryOptions::ram());
+    let executor = Executor::new(clock, disk);
+    for _ in 0..300 {
+        let options = RealNetworkOptions::default();
+        RealNetwork::open(&executor.handle(), None, options).expect("this is real time");
+    }
+    // Other tests of this program have networks meanwhile.
+    let ended = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        watching() < 50
+    });
+    assert!(ended, "{} threads still watch", watching());
+}
+
 /// A name of this machine leads to it, by a thread that asks while the executor goes on.
 #[test]
 fn names_are_resolved_while_the_executor_goes_on() {
