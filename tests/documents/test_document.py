@@ -2,6 +2,8 @@
 has.
 """
 
+import copy
+import pickle
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -144,3 +146,15 @@ def test_no_attribute_is_deleted():
     with pytest.raises(AttributeError, match="never changed"):
         del job.name
     assert job.name == "mix"
+
+
+def test_the_default_of_one_document_is_not_that_of_all():
+    """A rating that is written into one plan must not judge the drives of the next."""
+    first, second = Origin(from_=None), Origin(from_=None)
+    with pytest.raises(TypeError):
+        first.by_name["one"] = Job.from_plain(GOOD)
+    assert second.by_name == {}
+    for third in (Origin(from_=None, by_name=first.by_name), first.replace(by_name={})):
+        assert copy.deepcopy(third).plain() == {"from": None, "by_name": {}}
+        assert pickle.loads(pickle.dumps(third)) == third
+    assert second.replace(by_name=first.by_name).plain()["by_name"] == {}

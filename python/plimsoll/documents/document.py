@@ -58,6 +58,8 @@ class _Absent:
         return "ABSENT"
 
 
+#: What a document keeps in a form of its own.
+_COPIED: dict[type, Callable[[Any], object]] = {list: tuple, types.MappingProxyType: dict}
 #: Given in the place of a value, it leaves the key out of the document.
 ABSENT: Any = _Absent()
 
@@ -91,6 +93,10 @@ class Document:
         ]
         cls._names = (*cls._names, *own)
         cls._required = cls._required | frozenset(name for name in own if name not in cls.__dict__)
+        for name in own:
+            if type(default := cls.__dict__.get(name)) is dict:
+                # All documents of the class share it: who wrote into one would write into all.
+                setattr(cls, name, types.MappingProxyType(default))
 
     def __init__(self, **values: Any) -> None:
         known = self.__dict__
@@ -98,7 +104,8 @@ class Document:
             if name not in self._names:
                 raise TypeError(f"{type(self).__name__} has no attribute {name}")
             if value is not ABSENT:
-                known[name] = tuple(value) if type(value) is list else value
+                copied = _COPIED.get(type(value))
+                known[name] = copied(value) if copied else value
         missing = self._required - known.keys()
         if missing:
             raise TypeError(f"{type(self).__name__} lacks {', '.join(sorted(missing))}")
@@ -325,7 +332,7 @@ def _mapping_checker(item: Any) -> Check:
     check_item = _checker(item)
 
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
-        if not isinstance(value, dict):
+        if not isinstance(value, (dict, types.MappingProxyType)):
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be an object")
             return {}
         return {
