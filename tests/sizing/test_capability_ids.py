@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-FOLDERS = ("sizing", "advice", "cli", "report")
+FOLDERS = ("sizing", "advice", "cli", "plan", "report")
 BORNE_BY = {
     "CAL": range(1, 25),
     "TCO": range(1, 8),
