@@ -9,10 +9,10 @@ that the rest of the program reads, and notes every mistake in the words of whoe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.inputs.mistakes import Mistake
+from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.toml_lines import KeyPath, LocatedFile
 from plimsoll.units import SCALES, Dimension, UnitError, parse
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from plimsoll.files.sanitize import NO_TEXT, unusable_name
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
+from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.toml_lines import KeyPath, LocatedFile
 from plimsoll.units import unit_of_name
 

@@ -13,7 +13,7 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.sanitize import NO_TEXT, unusable_name
 from plimsoll.inputs.mistakes import InputError, Mistake
+from plimsoll.inputs.records import dataclass
 
 KeyPath = tuple[str | int, ...]
 

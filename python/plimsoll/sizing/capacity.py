@@ -10,8 +10,7 @@ The EMC report stops its Table 9 at 1,800 users and says 1,900 in its text; its 
 IOPS at 0.24 for each user carry 1,927, which is what these functions return.
 """
 
-from dataclasses import dataclass
-
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.traced import Amount, Step, amount, derive, floor, minimum
 from plimsoll.units import BYTES_PER_GB, DECIMAL_GB
 

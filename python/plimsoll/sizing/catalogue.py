@@ -10,12 +10,12 @@ capacity exceeds what its data drives hold is refused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from plimsoll.inputs.mistakes import nearest_names
+from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.schema import (
     Collector,
     Field,

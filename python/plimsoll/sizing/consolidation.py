@@ -9,7 +9,7 @@ nothing and is listed, so a saving is never claimed silently.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from plimsoll.inputs.records import dataclass
 
 
 @dataclass(frozen=True)

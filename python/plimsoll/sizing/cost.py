@@ -13,9 +13,9 @@ inputs are not stated is absent, and `absences` says which input is missing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.raid import RaidLevel, data_drive_count
 from plimsoll.sizing.traced import Amount, Expression, Step, ceil, floor, maximum, round_half_up
 

@@ -10,11 +10,11 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.files.paths import StrPath
 from plimsoll.inputs.expression import ExpressionError, Fact, evaluate, parse_expression
+from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.schema import (
     Collector,
     Field,

@@ -10,8 +10,9 @@ Limit: failures of single servers are examined one by one; two at a time are not
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from plimsoll.inputs.records import dataclass
 
 Layout = Literal["active/active", "active/passive"]
 

@@ -9,8 +9,7 @@ window where one is stated.
 Limits: databases are taken as equally large; a design with tiers of users is sized tier by tier.
 """
 
-from dataclasses import dataclass
-
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.traced import Amount, Expression, Step, amount, ceil, derive, maximum
 from plimsoll.units import BYTES_PER_KB

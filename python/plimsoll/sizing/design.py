@@ -8,10 +8,10 @@ function; writing it as text, JSON, workbook, report or run plan is other module
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from plimsoll.errors import InvalidValueError
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.backup import backup_hours, backup_window, replay_hours
 from plimsoll.sizing.capacity import UsersRow, binary_gb, users_by_mailbox_size
 from plimsoll.sizing.database_copies import Failover, HostFit, Placement, failover, place_copies

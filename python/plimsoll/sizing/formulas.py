@@ -6,8 +6,9 @@ transactional load that is not mail. What a paper's own example did differently 
 `published.py`, never here.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.backup import window_database_size
 from plimsoll.sizing.databases import (
     Capacity,

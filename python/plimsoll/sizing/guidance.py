@@ -11,10 +11,11 @@ table they belong to.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.toml_lines import TomlTable
 from plimsoll.sizing.traced import Step, given
 from plimsoll.units import UNIT_SUFFIXES

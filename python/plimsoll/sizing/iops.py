@@ -7,8 +7,8 @@ the published array capabilities already contain the log I/O of their test.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.traced import Amount, Step, amount, derive
 

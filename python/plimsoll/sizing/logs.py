@@ -9,8 +9,7 @@ Limit: the message-size factor is the paper's step function (75 KB, 150 KB, abov
 past the last step.
 """
 
-from dataclasses import dataclass
-
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.traced import Amount, Step, amount, derive, if_at_most, maximum
 from plimsoll.units import BYTES_PER_KB

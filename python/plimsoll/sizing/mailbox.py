@@ -5,8 +5,7 @@ of mail; the dumpster keeps deleted mail for the retention period, and adds sing
 calendar logging.
 """
 
-from dataclasses import dataclass
-
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.traced import Amount, Step, amount, derive
 from plimsoll.units import BYTES_PER_KB

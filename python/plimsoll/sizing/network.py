@@ -9,8 +9,8 @@ here.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.guidance import Guidance
 from plimsoll.sizing.traced import Amount, Expression, Step, amount, derive, maximum
 from plimsoll.units import BITS_PER_BYTE, BYTES_PER_KB, BYTES_PER_MB

@@ -7,9 +7,9 @@ advise`; here stand the ones that follow from the requirements and the figures t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.database_copies import HostFit, fit_after_host_loss
 from plimsoll.sizing.network import Rule
 from plimsoll.sizing.requirements import Requirements

@@ -11,8 +11,9 @@ caches and coalescing; against 10 published points it was off by 20 % on average
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from plimsoll.inputs.records import dataclass
 
 RaidLevel = Literal["RAID 0", "RAID 1", "RAID 5", "RAID 6", "RAID 10", "RAID 50"]
 RAID_LEVELS: tuple[RaidLevel, ...] = get_args(RaidLevel)

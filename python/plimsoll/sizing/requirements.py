@@ -8,12 +8,13 @@ are those of `requirement_fields.py`.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.quantity import Converted, convert, shown
+from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.schema import Collector, Given, Table, Tables, require_kind
 from plimsoll.inputs.toml_lines import KeyPath, LocatedFile, read_located
 from plimsoll.sizing.database_copies import Layout, Machine

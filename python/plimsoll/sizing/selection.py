@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.catalogue import READ_FRACTION, ArrayRow, Conditions
 from plimsoll.sizing.raid import DriveRates, RaidLevel, planner_iops
 from plimsoll.sizing.traced import WHOLE_DIGITS

@@ -13,8 +13,8 @@ are rounded up to whole GB, which the capacity figures are not.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.capacity import decimal_gb
 from plimsoll.sizing.database_copies import Placement
 from plimsoll.sizing.databases import Capacity

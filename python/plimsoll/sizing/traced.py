@@ -13,8 +13,9 @@ Values are carried unrounded; rounding happens only where an expression says `ce
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from functools import cached_property
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.units import unit_of_name
 
 
@@ -77,7 +78,7 @@ class Step(Expression):
     definition: Expression | None = None
     note: str = ""
 
-    @property
+    @cached_property
     def inputs(self) -> tuple["Step", ...]:
         """The steps its definition mentions, in order of first mention."""
         return () if self.definition is None else tuple(_steps_in(self.definition))

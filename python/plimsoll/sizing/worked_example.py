@@ -15,8 +15,8 @@ The paper's second total, 15,780 GB, follows from a log volume rounded up to 49 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.databases import database_count
 from plimsoll.sizing.formulas import (
     Core,
