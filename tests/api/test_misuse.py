@@ -427,3 +427,55 @@ def test_a_run_that_is_to_stop_is_not_waited_for(tmp_path: Path) -> None:
     stop.set()
     with (tmp_path / "events.log").open("w") as log:
         _write_down(Asked(), log, Mock(), Mock(), Mock(), stop, stage, Mock())  # type: ignore[arg-type]
+
+
+def test_storage_that_went_after_the_check_is_not_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The databases would be made on the system disk, in the name of the array."""
+    monkeypatch.delenv("PLIMSOLL_CREATE", raising=False)
+    place = tmp_path / "array"
+    place.mkdir()
+    plan = plan_of(place)
+    found = plimsoll.check(plan)
+    place.rmdir()
+    with pytest.raises(plimsoll.PreflightError, match="array does not exist"):
+        plimsoll.qualify(plan, tmp_path / "run", found=found)
+    assert not place.exists()
+
+
+def test_a_need_follows_from_requirements_that_a_program_states() -> None:
+    """Those of a CSV have no file."""
+    users = {"count": 5000, "mailbox_quota_mb": 2048, "messages_per_day": 150}
+    stated = plimsoll.stated_requirements(options={"users": users})
+    need = plimsoll.need_of_requirements(stated)
+    assert need.database_iops == plimsoll.size(stated).results["database_iops"].value
+    for call in (plimsoll.size, plimsoll.need_of_requirements):
+        with pytest.raises(plimsoll.RefusedError, match="a dict is no requirements; make them"):
+            call({"users": users})  # type: ignore[arg-type]
+    with pytest.raises(plimsoll.InvalidValueError, match='"dell" is not a known paper; known'):
+        plimsoll.size(stated, "dell")
+    with pytest.raises(plimsoll.RefusedError, match="a Sizing is no need; make one with"):
+        plimsoll.select(plimsoll.size(stated))  # type: ignore[arg-type]
+
+
+def test_a_drive_class_that_no_catalogue_has_is_refused() -> None:
+    """An answer that nothing fits hides a mistyped word."""
+    need = plimsoll.Need(volumes_gb=16_000.0, database_iops=900.0, drive_classes=("SAS15k",))
+    with pytest.raises(plimsoll.InputError, match='drive_classes` is "SAS15k", which is unknown'):
+        plimsoll.select(need)
+    words = plimsoll.Need(1.0, 1.0, raid_levels="RAID 10")  # type: ignore[arg-type]
+    with pytest.raises(plimsoll.InputError, match="raid_levels` is 'RAID 10', but must be a tuple"):
+        plimsoll.select(words)
+
+
+def test_changes_of_an_array_are_a_mapping() -> None:
+    """The command line takes them as text."""
+    with pytest.raises(plimsoll.RefusedError, match="is no mapping; write it like"):
+        plimsoll.model("nearline-raid6", changes="level='RAID 10'")  # type: ignore[arg-type]
+
+
+def test_a_number_of_users_is_no_kind_of_user() -> None:
+    """Every other command takes the number there."""
+    with pytest.raises(plimsoll.InvalidValueError, match="--users 200 is a number"):
+        plimsoll.check_user("200", "2010", None)

@@ -152,9 +152,7 @@ def inspect(
         if block_devices.is_device(Path(target.path)):
             run, obstacles = block_devices.settle(target, run)
             problems += obstacles
-    logs = [Path(instance.log_directory).parent for instance in run.our_instances]
-    places = [Path(target.path) for target in run.targets if target.name not in _servers(run)]
-    problems += consents.refusals(places + logs, consent)
+    problems += consents.refusals(_places(run), consent)
     forecast = Preflight(run, asked=asked, consent=consent)
     instances: list[InstanceSpec] = []
     for instance in run.instances:
@@ -198,6 +196,13 @@ def inspect(
             list(dict.fromkeys([*problems, *lacking])), None if problems else forecast
         )
     return forecast
+
+
+def _places(run: RunSpec) -> list[Path]:
+    """The directories and devices that the user has named."""
+    logs = [Path(instance.log_directory).parent for instance in run.our_instances]
+    servers = _servers(run)
+    return [Path(target.path) for target in run.targets if target.name not in servers] + logs
 
 
 def _servers(run: RunSpec) -> set[str]:
@@ -403,15 +408,18 @@ def kept(expected: Preflight) -> Iterator[None]:
     """Keep other runs from the databases of a run, which must be as they were when looked at.
 
     Raises:
+        PreflightError: a target is not there any more, or another file system is.
         FolderError: another run has them, or has changed them since.
     """
     instances = () if expected.run.modelled else expected.run.our_instances
+    if instances and (gone := consents.refusals(_places(expected.run), expected.consent)):
+        raise PreflightError(gone)
     with folder.kept(Path(instance.directory) for instance in instances):
         for instance in instances:
             if _marker(instance) != expected.markers[instance.directory]:
                 raise FolderError(
                     f"{instance.directory} was changed by another run since this one looked at "
-                    f"it; start this one again, nothing was changed"
+                    f"it; check the plan and start again, nothing was changed"
                 )
         yield
 

@@ -27,6 +27,11 @@ def check_user(users: str, edition: str, iops_per_user: float | None) -> None:
     Raises:
         InvalidValueError: it is not.
     """
+    if iops_per_user is None and users.isdecimal():
+        raise InvalidValueError(
+            f"--users {users} is a number, but the number is what is looked for; name the kind of "
+            f"user, such as heavy, or try so many: `plimsoll test mailbox PATH --users {users}`"
+        )
     if iops_per_user is None and (users not in profiles() or edition not in GUIDANCE):
         known = ", ".join(sorted(profiles()))
         raise InvalidValueError(

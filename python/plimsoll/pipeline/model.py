@@ -5,6 +5,7 @@ Touches no disk.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 
 from plimsoll.arrays.burst_credits import burst_s, bursts, without_credits
 from plimsoll.arrays.formula import formula_iops, neighbours_remark
@@ -48,11 +49,15 @@ def model(
         Points of the curve, the rate at the limit, the planner's formula, the model's error band.
 
     Raises:
-        RefusedError: no such number of sessions.
+        RefusedError: no such number of sessions, or changes that are no mapping.
         InputError: there is no such array, or it cannot be.
     """
     if sessions is not None and (not isinstance(sessions, int) or sessions < 1):
         raise RefusedError([f"sessions={sessions!r} is no load; write a whole number from 1"])
+    if not isinstance(changes, (Mapping, NoneType)):
+        raise RefusedError(
+            [f"changes={changes!r} is no mapping; write it like {{'level': 'RAID 10'}}"]
+        )
     described = _described(array, changes or {}, databases, size_mib, edition)
 
     def curve(of: ArraySheet) -> list[CurvePoint]:

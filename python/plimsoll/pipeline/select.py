@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from os import PathLike
 from pathlib import Path
 from typing import Required, TypedDict
 
 from plimsoll.advice.requirement_facts import sized
 from plimsoll.arrays.catalogue_match import modelled_rate
+from plimsoll.errors import RefusedError
 from plimsoll.files.paths import StrPath, paths_of
 from plimsoll.inputs.mistakes import InputError, Mistake, SeveralInputsError, nearest_names
 from plimsoll.sizing.catalogue import (
@@ -20,8 +22,10 @@ from plimsoll.sizing.catalogue import (
     read_catalogue,
     read_drive_classes,
 )
+from plimsoll.sizing.design import size
 from plimsoll.sizing.need import need_of
 from plimsoll.sizing.raid import RAID_LEVELS
+from plimsoll.sizing.requirements import Requirements
 from plimsoll.sizing.selection import (
     RANKINGS,
     SOURCE,
@@ -62,8 +66,13 @@ def select(need: Need, rows: Sequence[ArrayRow] | None = None) -> Selection:
             if left out.
 
     Raises:
+        RefusedError: what was given is no need.
         InputError: with everything in the need that no array could be asked for.
     """
+    if not isinstance(need, Need):
+        raise RefusedError(
+            [f"a {type(need).__name__} is no need; make one with Need or need_of_requirements"]
+        )
     catalogue = read_catalogue().rows if rows is None else list(rows)
     check_need(need, catalogue)
     return select_arrays(need, catalogue, read_drive_classes())
@@ -101,22 +110,28 @@ def _unknown_words(need: Need, rows: Sequence[ArrayRow]) -> Iterator[Mistake]:
     for name, words, known in (
         ("ranking", [need.ranking], RANKINGS),
         ("raid_levels", need.raid_levels, RAID_LEVELS),
-        ("drive_classes", need.drive_classes, tuple({row.drive_class for row in rows})),
+        ("drive_classes", need.drive_classes, sorted({row.drive_class for row in rows})),
     ):
+        if isinstance(words, str):
+            yield Mistake(0, name, f"is {words!r}, but must be a tuple of texts")
+            continue
         for word in words:
             if known and word not in known:
                 hint = nearest_names(str(word), known)
                 yield Mistake(0, name, f'is "{word}", which is unknown', hint)
 
 
-def need_of_requirements(path: StrPath) -> Need:
-    """The need that follows from a requirements file.
+def need_of_requirements(given: StrPath | Requirements) -> Need:
+    """The need that follows from requirements.
+
+    Args:
+        given: a requirements file, or requirements as from `stated_requirements`.
 
     Raises:
+        RefusedError: what was given is neither.
         InputError: with every mistake in the file.
     """
-    path = Path(path)
-    return need_of(sized(path))
+    return need_of(sized(Path(given)) if isinstance(given, (str, PathLike)) else size(given))
 
 
 def read_catalogues(names: StrPath | Sequence[StrPath]) -> list[ArrayRow]:

@@ -10,7 +10,7 @@ function; writing it as text, JSON, workbook, report or run plan is other module
 from collections.abc import Iterator
 from math import prod
 
-from plimsoll.errors import InvalidValueError
+from plimsoll.errors import InvalidValueError, RefusedError
 from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.backup import backup_hours, backup_window, replay_hours
 from plimsoll.sizing.capacity import UsersRow, binary_gb, users_by_mailbox_size
@@ -158,10 +158,21 @@ def size(requirements: Requirements, reading: str = "formulas") -> Sizing:
         The sizing.
 
     Raises:
-        KeyError: No paper of that name.
+        RefusedError: What was given is no requirements.
         OversizedDesignError: The answers lead to more databases than anybody runs.
-        ValueError: The paper cannot be applied to these requirements.
+        InvalidValueError: No paper of that name, or it cannot be applied to these requirements.
     """
+    if not isinstance(requirements, Requirements):
+        raise RefusedError(
+            [
+                f"a {type(requirements).__name__} is no requirements; make them with "
+                f"stated_requirements"
+            ]
+        )
+    if reading != "formulas" and reading not in PAPERS:
+        raise InvalidValueError(
+            f'reading "{reading}" is not a known paper; known here: {", ".join(PAPERS)}'
+        )
     core = core_figures(requirements) if reading == "formulas" else PAPERS[reading](requirements)
     copies = requirements.copies
     if core.database_count.value > DATABASES_MAX:

@@ -16,6 +16,7 @@ The paper's second total, 15,780 GB, follows from a log volume rounded up to 49 
 
 from collections.abc import Callable
 
+from plimsoll.errors import InvalidValueError
 from plimsoll.inputs.records import dataclass
 from plimsoll.sizing.databases import database_count
 from plimsoll.sizing.formulas import (
@@ -95,11 +96,11 @@ def dell_2010(requirements: Requirements) -> Core:
         The main figures, rounded where the paper rounds.
 
     Raises:
-        ValueError: The requirements are not for mailbox users.
+        InvalidValueError: The requirements are not for mailbox users.
     """
     users, guidance = requirements.users, requirements.guidance
     if users is None:
-        raise ValueError("the Dell example sizes mailbox users, not transactions")
+        raise InvalidValueError("the Dell example sizes mailbox users, not transactions")
     shared = givens(requirements, DELL_MOVED_FRACTION, "dell_eql, section 3.4.2, assumptions")
     load = UserSteps.of(requirements, users)
     exact = mailbox_size(load.quota, load.messages, load.message, guidance, stage="_unrounded")
