@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plimsoll
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text, check_file
 from plimsoll.inputs.toml_lines import parse_located, read_located
@@ -68,7 +69,7 @@ def test_all_mistakes_are_reported_at_once_with_their_lines() -> None:
     assert "must be true or false" in by_key["mirrored"]
     assert "never negative" in by_key["room.height_u"]
     assert "first used on line 6" in by_key["rows[2].id"]
-    assert "between 0 and 10000" in by_key["rows[2].watts"]
+    assert "between 0 and 10,000" in by_key["rows[2].watts"]
 
 
 def test_another_unit_of_a_known_quantity_is_named() -> None:
@@ -93,6 +94,13 @@ def test_a_file_of_another_kind_names_the_command_that_reads_it() -> None:
         "kind",
         'is missing; begin the file with kind = "thing"',
     )
+
+
+def test_a_study_given_as_a_plan_names_its_command(tmp_path: Path) -> None:
+    """The other way round it was named already."""
+    (tmp_path / "users.toml").write_text('kind = "study"\n')
+    with pytest.raises(InputError, match="`plimsoll study` reads files of this kind"):
+        plimsoll.read_plan(tmp_path / "users.toml")
 
 
 def test_an_unknown_list_of_tables_has_the_line_of_its_first_entry() -> None:
@@ -130,6 +138,42 @@ def test_unreadable_files_are_mistakes_not_tracebacks(tmp_path: Path) -> None:
     (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
     with pytest.raises(InputError, match=r"not valid TOML|too deeply|more than 5,000 tables"):
         read_located(tmp_path / "deep.toml")
+
+
+def test_files_of_other_editors_and_tools_are_told_apart(tmp_path: Path) -> None:
+    """Notepad marks UTF-8 at the begin, people write JSON and paths of Windows."""
+    marked = tmp_path / "marked.toml"
+    marked.write_bytes(b"\xef\xbb\xbfa = 1\r\nb = 2\r\n")
+    found = read_located(marked)
+    assert (found.data, found.line_of(("b",))) == ({"a": 1, "b": 2}, 2)
+    with pytest.raises(InputError, match="is JSON, not TOML"):
+        parse_located("plan.toml", '{\n  "kind": "plan"\n}\n')
+    with pytest.raises(InputError, match="in 'single quotes'"):
+        parse_located("plan.toml", 'a = 1\npath = "D:\\data"\n')
+
+
+def test_hints_lead_to_the_key_that_is_meant() -> None:
+    """`sessions` of a workload belongs into its load, and has no unit."""
+    fields = FIELDS | {
+        "room": Field(Table({"load": Field(Table({"sessions": Field(Number(1, 9))}))})),
+        "sessions_max": Field(Number(1, 9)),
+    }
+    text = 'kind = "thing"\nname = ""\nsessions = 3\n[room]\nsessions = 3\n'
+    document = parse_located("file.toml", text)
+    with pytest.raises(InputError) as raised:
+        check_file(document, "thing", fields, {})
+    told = {mistake.where: mistake.hint for mistake in raised.value.mistakes}
+    assert told["room.sessions"] == "it belongs into `load`: write load = { sessions = ... }"
+    assert "unit" not in told["sessions"]
+    assert raised.value.mistakes[0].message == "is empty, but must be a text"
+
+
+def test_limits_of_numbers_are_written_out() -> None:
+    """Nobody compares 8000000000 with 6.71089e+07."""
+    fields = FIELDS | {"size_mib": Field(Number(64, 2**26))}
+    document = parse_located("file.toml", 'kind = "thing"\nname = "x"\nsize_mib = 8000000000\n')
+    with pytest.raises(InputError, match="must lie between 64 and 67,108,864"):
+        check_file(document, "thing", fields, {})
 
 
 def _paths(value: object, path: tuple[str | int, ...] = ()) -> set[tuple[str | int, ...]]:

@@ -25,6 +25,20 @@ from plimsoll.units import unit_of_name
 SCHEMA_VERSION = 1
 
 
+#: Which command reads a file of each kind.
+READERS = {
+    "catalogue": "plimsoll select",
+    "claims": "plimsoll import",
+    "cost": "plimsoll cost",
+    "papers": "plimsoll papers",
+    "plan": "plimsoll run",
+    "requirements": "plimsoll size",
+    "solution": "plimsoll esrp",
+    "study": "plimsoll study",
+    "topology": "plimsoll advise",
+}
+
+
 @dataclass(frozen=True)
 class Number:
     """A number inside a closed range.
@@ -215,7 +229,9 @@ class Collector:
             return {key: spec.default for key, spec in fields.items()}
         for key in value:
             if key not in fields:
-                self.add((*path, key), "is not a key of this table", _unknown_key_hint(key, fields))
+                self.add(
+                    (*path, key), "is not a key of this table", _unknown_key_hint(key, fields, path)
+                )
         content: Given = {}
         for key, spec in fields.items():
             if key in value:
@@ -283,7 +299,8 @@ class Collector:
         elif not kind.minimum <= value <= kind.maximum:
             self.add(
                 path,
-                f"is {_quoted(value)}, but must lie between {kind.minimum:g} and {kind.maximum:g}",
+                f"is {_quoted(value)}, but must lie between {_bound(kind.minimum)} and "
+                f"{_bound(kind.maximum)}",
                 _range_hint(value, path),
             )
         else:
@@ -291,7 +308,9 @@ class Collector:
         return False
 
     def _is_text(self, value: Any, kind: Text, path: KeyPath) -> bool:
-        if not isinstance(value, str) or not value.strip():
+        if isinstance(value, str) and not value.strip():
+            self.add(path, "is empty, but must be a text", "write something, or leave the key out")
+        elif not isinstance(value, str):
             self.add(path, f"is {_quoted(value)}, but must be a text", 'put it in "double quotes"')
         elif kind.choices and value not in kind.choices:
             choices = ", ".join(f'"{choice}"' for choice in kind.choices)
@@ -369,8 +388,20 @@ class Collector:
         return [self.table(item, kind.fields, (*path, index)) for index, item in enumerate(value)]
 
 
-def _unknown_key_hint(key: str, fields: Mapping[str, Field]) -> str:
-    with_unit = [name for name in fields if name.startswith(f"{key}_")]
+def _unknown_key_hint(key: str, fields: Mapping[str, Field], path: KeyPath) -> str:
+    inner = next(
+        (
+            name
+            for name, spec in fields.items()
+            if isinstance(spec.kind, Table) and key in spec.kind.fields
+        ),
+        None,
+    )
+    if inner is not None and path:
+        return f"it belongs into `{inner}`: write {inner} = {{ {key} = ... }}"
+    with_unit = [
+        name for name in fields if name.startswith(f"{key}_") and unit_of_name(name) is not None
+    ]
     stem = key.rsplit("_", 1)[0]
     other_unit = [name for name in fields if "_" in key and name.rsplit("_", 1)[0] == stem]
     if with_unit:
@@ -380,6 +411,11 @@ def _unknown_key_hint(key: str, fields: Mapping[str, Field]) -> str:
     if other_unit:
         return "this quantity is written as " + " or ".join(f"`{name}`" for name in other_unit)
     return nearest_names(key, fields)
+
+
+def _bound(value: float) -> str:
+    """A limit of a number as people write it."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
 
 
 def _range_hint(value: float, path: KeyPath) -> str:

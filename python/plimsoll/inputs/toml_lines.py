@@ -71,6 +71,9 @@ class LocatedFile:
         return 0
 
 
+HINT = 'text goes in "double quotes", a table begins with [name], a list of tables with [[name]]'
+
+
 def read_located(path: Path) -> LocatedFile:
     """Read and parse one TOML file.
 
@@ -95,7 +98,7 @@ def read_located(path: Path) -> LocatedFile:
             name, [Mistake(0, "", "is larger than 4 MiB, which no description of this kind needs")]
         )
     try:
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")  # some editors mark the beginning
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise InputError(
@@ -127,11 +130,12 @@ def parse_located(name: str, text: str) -> LocatedFile:
         found = re.search(r"\(at line (\d+), column \d+\)", str(error))
         line = int(found.group(1)) if found else text.count("\n") + 1
         what = re.sub(r"\s*\(at .*\)$", "", str(error))
-        hint = (
-            'text goes in "double quotes", a table begins with [name], a list of tables with '
-            "[[name]]"
-        )
-        raise InputError(name, [Mistake(line, "", f"is not valid TOML: {what}", hint)]) from error
+        wrong = Mistake(line, "", f"is not valid TOML: {what}", HINT)
+        if text.lstrip().startswith("{"):
+            wrong = Mistake(line, "", "is JSON, not TOML", "write it as TOML: `key = value` a line")
+        elif "\\" in what:
+            wrong = Mistake(line, "", wrong.message, r"write a \ in 'single quotes'")
+        raise InputError(name, [wrong]) from error
     except RecursionError as error:
         raise InputError(name, [Mistake(0, "", "is nested too deeply to be read")]) from error
     except ValueError as error:

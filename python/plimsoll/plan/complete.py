@@ -33,6 +33,7 @@ from plimsoll.documents.plan import (
 from plimsoll.files.paths import StrPath, whole_path
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import (
+    READERS,
     Collector,
     Given,
     require_kind,
@@ -69,8 +70,6 @@ MIB = 1024 * 1024
 NAME_BYTES_MAX = 255
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 PAGE_KIB = (4, 8, 16, 32)
-
-READERS = {"requirements": "plimsoll size", "catalogue": "plimsoll select"}
 
 
 def read_plan(path: StrPath, host: str | None = None) -> Plan:

@@ -25,6 +25,7 @@ from plimsoll.documents.study import Light
 from plimsoll.files.paths import StrPath
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.schema import (
+    READERS,
     Collector,
     Field,
     Given,
@@ -39,7 +40,6 @@ from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.plan.complete import complete_plan
 from plimsoll.study.modelled_variant import LIGHT_FIELDS, OWN_FIGURES, complete_light
 
-READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "papers": "plimsoll papers"}
 KEEP, ANEW = "keep", "anew"
 RANKS = (*(figure.name for figure in FIGURES), *(figure.name for figure in OWN_FIGURES))
 VARIANTS_MAX = 500

@@ -21,9 +21,9 @@ from plimsoll.files.paths import StrPath
 from plimsoll.imports.jetstress.config_fields import Fields, parse_field_lines, to_xml
 from plimsoll.imports.jetstress.config_read import DESIGN, JET, LOADED, MIX, PROFILE
 from plimsoll.inputs.mistakes import InputError, Mistake
-from plimsoll.inputs.schema import require_kind
+from plimsoll.inputs.schema import READERS, require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
-from plimsoll.plan.complete import READERS, complete_plan
+from plimsoll.plan.complete import complete_plan
 from plimsoll.plan.load import has_stages
 
 #: What the published files of 2013 say where a plan has nothing to say.
