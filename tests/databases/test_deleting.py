@@ -169,3 +169,12 @@ def test_what_lies_beside_logs_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path / 'lg/mail'} keeps notes, which is no part" in result.stderr
     assert f"{mail} keeps link, a symbolic link, which is no part" in result.stderr
     assert "its logs stay" not in result.stderr
+
+
+def test_a_path_without_databases_is_named(tmp_path: Path) -> None:
+    """A mistyped path was answered by the same words as an empty one."""
+    (tmp_path / "empty").mkdir()
+    result = plimsoll("clean", "mistyped", "empty", "--yes", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "mistyped does not exist" in result.stderr
+    assert "empty holds no databases of Plimsoll" in result.stderr

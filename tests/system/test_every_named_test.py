@@ -145,3 +145,21 @@ def test_JST_02_stress_in_short(tmp_path: Path) -> None:
     verdict = json.loads((tmp_path / "run" / folder.VERDICT).read_text())
     assert verdict["limits"] == "lenient"
     assert {"io_errors", "hung_io", "bad_pages"} <= {check["name"] for check in verdict["checks"]}
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("performance", "--limits", "s4"), "is not one of 'strict', 'lenient'"),
+        (("performance", "--backend", "sqlite"), "is not one of 'engine', 'raw_files'"),
+        (("mail", "--limits", "strict"), "is not one of 's4'"),
+    ],
+)
+def test_limits_and_backends_of_another_test_are_refused(
+    tmp_path: Path, command: tuple[str, ...], told: str
+) -> None:
+    """Judged by the limits of mail, a test of storage passes whatever its latencies."""
+    name, *options = command
+    result = plimsoll("test", name, "disk", *options, "--dry-run", cwd=tmp_path)
+    assert result.returncode == 2
+    assert told in result.stderr

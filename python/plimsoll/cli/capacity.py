@@ -36,9 +36,7 @@ def capacity(
     size_mib: Annotated[
         int | None, typer.Option(help="Database size; by free space and time if left out.")
     ] = None,
-    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(
-        settings.INSTANCE_DEFAULTS["backend"]
-    ),
+    backend: options.Backend = "engine",
     io_method: Annotated[str, typer.Option(help="auto, io_uring, libaio or threads.")] = "auto",
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the database for the next run.")

@@ -36,7 +36,11 @@ def clean(
             return
     found = [marker for path in paths for marker in plimsoll.find_databases(path)]
     if not found:
-        stop_with(exit_codes.USAGE, "no databases of Plimsoll there; nothing was deleted")
+        empty = ", ".join(
+            f"{path} holds no databases of Plimsoll" if path.exists() else f"{path} does not exist"
+            for path in paths
+        )
+        stop_with(exit_codes.USAGE, f"{empty}; name the directory of the test, nothing was deleted")
     with refusing():
         for marker in found:
             marker.require_no_link()

@@ -27,9 +27,7 @@ def demo(
     size_mib: Annotated[int, typer.Option(help="Size of each database.")] = settings.DEMO[
         "database_size_mib"
     ],
-    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(
-        settings.INSTANCE_DEFAULTS["backend"]
-    ),
+    backend: options.Backend = "engine",
     stated_limits: Annotated[
         list[str] | None,
         typer.Option(

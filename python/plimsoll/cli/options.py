@@ -14,7 +14,7 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -46,6 +46,16 @@ AllowSystemDisk = Annotated[
 
 AllowCommands = Annotated[
     bool, typer.Option("--allow-commands", help="Carry out the commands of the plan's events.")
+]
+
+Backend = Annotated[
+    Literal["engine", "raw_files"],
+    typer.Option(help="The database engine, or files without one."),
+]
+
+Limits = Annotated[
+    Literal["strict", "lenient"],
+    typer.Option(help="Limits of a performance test, or those of a stress test."),
 ]
 
 Out = Annotated[

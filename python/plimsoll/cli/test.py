@@ -11,6 +11,7 @@ import typer
 
 import plimsoll
 from plimsoll import exit_codes, settings
+from plimsoll.cli import options
 from plimsoll.cli.named_tests import (
     HELP_NAMES,
     RUN_HEADINGS,
@@ -111,9 +112,7 @@ def performance(
             "derived from it 2016 and 2019."
         ),
     ] = "2010",
-    backend: Annotated[str, typer.Option(help="engine or raw_files.")] = str(
-        settings.INSTANCE_DEFAULTS["backend"]
-    ),
+    backend: options.Backend = "engine",
     sessions: Annotated[int | None, typer.Option(help="Sessions for each database.")] = None,
     sluggish: Annotated[
         float | None, typer.Option(help="Think time as a multiple of service time.")
@@ -123,7 +122,7 @@ def performance(
         Path | None, typer.Option(help="A directory for the logs, if they lie elsewhere.")
     ] = None,
     restore_from: RestoreFrom = None,
-    limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
+    limits: options.Limits = "strict",
     required_iops: Annotated[
         float | None, typer.Option(help="Database IOPS that must be reached.")
     ] = None,
@@ -178,7 +177,6 @@ Sessions = Annotated[int | None, typer.Option(help="Sessions for each database."
 Minutes = Annotated[
     float, typer.Option(min=0.02, help="How long to measure; a qualification takes 120.")
 ]
-Limits = Annotated[str, typer.Option(help="strict or lenient.")]
 
 
 @named_test(test, "backup")
@@ -226,9 +224,7 @@ def recovery(
         int, typer.Option(min=1, help="Logs of 1 MiB that every instance writes.")
     ] = settings.RECOVERY_LOGS,
     sessions: Sessions = None,
-    limits: Annotated[
-        str, typer.Option(help="strict or lenient, for the load that writes the logs.")
-    ] = "strict",
+    limits: options.Limits = "strict",
     checksum: Annotated[bool, typer.Option(help="Read and verify every page afterwards.")] = True,
 ) -> Options:
     """Write logs under load with the checkpoint held behind, drop everything as by a crash, and
@@ -266,7 +262,7 @@ def stress(
     hours: Annotated[
         float, typer.Option(min=0.001, help="How long to measure; a qualification takes 24.")
     ] = 24.0,
-    limits: Annotated[str, typer.Option(help="strict or lenient.")] = "lenient",
+    limits: options.Limits = "lenient",
     sessions: Sessions = None,
     required_iops: Annotated[
         float | None, typer.Option(help="Database IOPS that must be reached.")
@@ -297,7 +293,7 @@ def maximum(
     search_minutes: Annotated[
         float, typer.Option(min=0.02, help="How long to look for it at most.")
     ] = 60.0,
-    limits: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
+    limits: options.Limits = "strict",
     sessions: Sessions = None,
     required_iops: Annotated[
         float | None, typer.Option(help="Rate to compare the maximum with.")
@@ -343,7 +339,7 @@ def mailbox(
     ] = 0.0,
     margin_percent: Margin = 0.0,
     minutes: Minutes = 120.0,
-    limits: Limits = "strict",
+    limits: options.Limits = "strict",
 ) -> Options:
     """The performance test for so many mailboxes.
 
@@ -385,7 +381,7 @@ def throughput(
     search_minutes: Annotated[
         float, typer.Option(min=0.02, help="How long to look for the highest rate at most.")
     ] = 60.0,
-    limits: Limits = "strict",
+    limits: options.Limits = "strict",
 ) -> Options:
     """The performance test of a disk subsystem.
 

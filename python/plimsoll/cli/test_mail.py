@@ -5,7 +5,7 @@ LoadGen and LoadSim give them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,7 +27,7 @@ def mail_test(
         list[str] | None,
         typer.Option(
             help="Where mail is handed in: lmtp://HOST:PORT or smtp://HOST:PORT. One for each "
-            "TARGET, or one."
+            "address, or one for all."
         ),
     ] = None,
     users: Annotated[int, typer.Option(min=1, help="Users; each has an account of its own.")] = 50,
@@ -46,7 +46,7 @@ def mail_test(
     address: Annotated[
         str | None,
         typer.Option(
-            help="Where mail of an account goes, such as u{n}@example.org, if not ACCOUNTS."
+            help="Where mail of an account goes, such as u{n}@example.org; the account if left out."
         ),
     ] = None,
     first_account: Annotated[int, typer.Option(min=0, help="Number of the first account.")] = 1,
@@ -77,12 +77,15 @@ def mail_test(
     spacing: Annotated[
         str | None, typer.Option(help="How tasks come: regular as LoadGen's, or poisson.")
     ] = None,
-    limits: Annotated[str | None, typer.Option(help="s4, s1, vmware or spec-like.")] = None,
+    limits: Annotated[
+        Literal["s4", "s1", "vmware", "spec-like"] | None,
+        typer.Option(help="Whose limits of the score; those of the profile if left out."),
+    ] = None,
     ca_file: Annotated[
         Path | None, typer.Option(help="Certificates that the server's is checked against.")
     ] = None,
     tls_name: Annotated[
-        str | None, typer.Option(help="The name in the certificate, if not the host of TARGET.")
+        str | None, typer.Option(help="The name in the certificate, if not that of the host.")
     ] = None,
     data_path: Annotated[
         Path | None,
