@@ -150,3 +150,20 @@ def test_a_repeated_run_ends_with_the_worst_of_its_runs(
     assert plan == given
     assert plimsoll.judge_series(tmp_path / "series").content.figures == series.content.figures
     assert run_program(["report", str(tmp_path / "series")]) == series.exit_code
+
+
+def test_a_cache_that_cannot_be_filled_is_told_before_the_run(tmp_path: Path) -> None:
+    """A run of "about 10 s" warmed up for half an hour."""
+    told, cache = Told(), {"cache_mib_max": 32, "cache_mib_min": 1}
+    phases = [{"kind": kind} for kind in ("prepare", "warm_up", "stop")]
+    for size in (256, 128):
+        instance = {"name": "one", "database_size_mib": 64, "cache_mib_max": size}
+        plimsoll.check(plan_of(tmp_path, instance=[instance], phase=phases), listener=told)
+    warned = [text for kind, text in told.heard if kind == "warning" and "warm_up" in text]
+    assert len(warned) == 2
+    assert "smaller than their cache: one (64 of 256 MiB)" in warned[0]
+    assert "up to 30 min 0 s" in warned[0]
+    quiet = Told()
+    small = {"name": "one", "database_size_mib": 64} | cache
+    plimsoll.check(plan_of(tmp_path, instance=[small], phase=phases), listener=quiet)
+    assert not any("warm_up" in text for _, text in quiet.heard)

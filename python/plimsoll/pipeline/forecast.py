@@ -126,6 +126,33 @@ def total_s(plan: Plan, expected: preflight.Preflight) -> float:
     return calibrating + sum(phase.seconds for phase in found if phase.how != "at most")
 
 
+def never_warm(run: spec.RunSpec) -> list[str]:
+    """A sentence where warming up may take all of its time, because databases do not fill their
+    caches.
+    """
+    warm_up = next(
+        (phase.action for phase in run.phases if isinstance(phase.action, phase_actions.WarmUp)),
+        None,
+    )
+    if warm_up is None:
+        return []
+    share = (warm_up.cache_percent or 0) / 100
+    small = [
+        f"{instance.name} ({size >> 20} of {instance.cache_bytes_max >> 20} MiB)"
+        for instance in run.instances
+        if isinstance(instance, EngineInstance)
+        and (size := sum(database.size_bytes for database in instance.databases))
+        < share * instance.cache_bytes_max
+    ]
+    if not small:
+        return []
+    return [
+        f"databases smaller than their cache: {', '.join(small)}; warm_up waits for full caches, "
+        f"up to {duration_in_words(warm_up.timeout_s)}, and the storage is hardly read; make the "
+        f"databases larger, or the cache smaller (--cache-mib, `cache_mib_max`)"
+    ]
+
+
 def later_s(plan: Plan, expected: preflight.Preflight) -> dict[str, float]:
     """For each phase, what the phases after it are likely to take."""
     found, total = {}, 0.0
@@ -486,5 +513,5 @@ def _tell(plan: Plan, found: preflight.Preflight, listener: Listener) -> None:
     facts = [
         describe(Path(target.path)).facts for target in found.run.targets if is_storage(target.path)
     ]
-    for warning in [*found.warnings, *far_below_design(plan, facts)]:
+    for warning in [*found.warnings, *never_warm(found.run), *far_below_design(plan, facts)]:
         listener.warning(warning)
