@@ -41,7 +41,8 @@ plan = plimsoll.build_plan(
     }
 )
 # The directory may be new and on the system disk: this is a rehearsal.
-found = plimsoll.check(plan, create=True, allow_system_disk=True)
+allowed = {"create": True, "allow_system_disk": True}
+found = plimsoll.check(plan, **allowed)
 print("\n".join(plimsoll.forecast(plan, found).lines()))
 
 # %% [markdown]
@@ -62,8 +63,9 @@ class Phases(plimsoll.Listener):
             print(plimsoll.event_line(event))
 
 
-# Into a new folder below `runs/`, however often this cell is run.
-result = plimsoll.qualify(plan, found=found, listener=Phases())
+# Into a new folder below `runs/`, however often this cell is run. Each run looks again at what is
+# there: the first one prepares the databases, later ones use them.
+result = plimsoll.qualify(plan, found=plimsoll.check(plan, **allowed), listener=Phases())
 print("\n".join(result.lines()))
 
 # %% [markdown]

@@ -51,3 +51,22 @@ def test_the_notebook_qualifies_storage_and_draws_latencies(
     assert (cells["result"].folder / "report.html").exists()
     assert not list((tmp_path / "storage").glob("*")), "the databases are deleted"
     assert (cells["result"].folder / "latency.svg").exists()
+
+
+def test_a_cell_of_the_notebook_may_be_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever works with a notebook runs the cell of the run once more; it was refused."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLIMSOLL_NOTEBOOK_DIRECTORY", str(tmp_path / "storage"))
+    monkeypatch.setenv("PLIMSOLL_NOTEBOOK_SECONDS", "1")
+    cells = (ROOT / "examples" / "notebook.py").read_text().split("# %%\n")
+    names: dict[str, object] = {"__name__": "__main__"}
+    folders = set()
+    for cell in [*cells[1:4], cells[3]]:
+        exec(cell, names)
+        result = names.get("result")
+        folders |= {result.folder} if isinstance(result, plimsoll.Result) else set()
+    assert len(folders) == 2
+    exec(cells[-1], names)
+    assert not list((tmp_path / "storage").glob("*")), "the databases are deleted"
