@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from plimsoll.cli import app
-from plimsoll.documents.verdict import Check
+from plimsoll.documents.verdict import Check, Doubt
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options, read_plan
 from plimsoll.verdict.prediction import (
@@ -176,6 +176,32 @@ def prediction_of(measured: float, limit: float = 20.0) -> str:
 def test_a_band_across_the_limit_is_too_close_to_call(measured: float, expected: str) -> None:
     """A model that is off by a tenth cannot tell 19.5 from 20.5 ms, and must not pretend to."""
     assert prediction_of(measured) == expected
+
+
+def test_stalls_of_a_small_cache_predict_no_failure_of_the_array() -> None:
+    """The array answered in 0.05 ms at forty times the required rate, and was predicted to fail."""
+    plan = plan_of_options(
+        {"target": [{"name": "a", "modelled": "emc-vnxe3300"}], "instance": [{"name": "one"}]}
+    )
+    check = Check(
+        name="page_fault_stalls",
+        title="Page faults that found no free buffer",
+        scope="one",
+        metric="page_fault_stall",
+        statistic="per_s",
+        measured=112,
+        limit=0,
+        unit="1/s",
+        status="fail",
+        reason="112 per second is above the limit of 0 per second",
+        source="",
+        doubts=(Doubt(name="page_fault_stalls", text="the cache, not the storage, was the limit"),),
+    )
+    found = predict(plan, predicted_checks(plan, [check]))
+    assert found.result == TOO_CLOSE
+    assert "the cache, not the storage, was the limit" in found.reasons[0]
+    sure = predict(plan, predicted_checks(plan, [check.replace(doubts=())]))
+    assert sure.result == PREDICTED_FAIL
 
 
 def test_every_mistake_of_an_array_is_told_with_its_line(tmp_path: Path) -> None:

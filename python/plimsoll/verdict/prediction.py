@@ -80,6 +80,8 @@ def _predicted(
             return None, None
         reaches = check.measured * (1 + band / 100) >= check.limit
         return (TOO_CLOSE if reaches else PREDICTED_FAIL), band
+    if check.name == "page_fault_stalls" and check.doubts:
+        return TOO_CLOSE, None  # the cache's, not the array's
     if check.unit not in ("ms", "1/s") or check.statistic == "per_s":
         # Counted, or not there at all: a model has no error to be off by.
         return (PREDICTED_PASS if check.status == PASS else PREDICTED_FAIL), None
@@ -111,4 +113,5 @@ def _holds(check: Check, value: float, margin_percent: float) -> bool:
 
 def _sentence(check: Check) -> str:
     band = f", with a band of {check.band_percent:.0f} %" if check.band_percent else ""
-    return f"{check.title} ({check.scope}): {check.predicted}: {check.reason}{band}"
+    doubts = "".join(f"; {doubt.text}" for doubt in check.doubts)
+    return f"{check.title} ({check.scope}): {check.predicted}: {check.reason}{band}{doubts}"
