@@ -2,7 +2,9 @@
 the ones wanted.
 """
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -255,3 +257,24 @@ def test_of_two_runs_that_make_the_same_databases_one_is_refused(tmp_path: Path)
         pass
     with preflight.kept(preflight.inspect(run_of(tmp_path))):
         pass
+
+
+def test_every_place_that_may_not_be_looked_into_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's words came out of the API as they are, and the path "did not exist"."""
+    locked = tmp_path / "locked"
+    real = os.stat
+
+    def stat(path: Any, *more: Any, **options: Any) -> os.stat_result:
+        if str(path).startswith(str(locked)):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path, *more, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(os, "lstat", stat)
+    monkeypatch.delenv("PLIMSOLL_CREATE", raising=False)
+    with pytest.raises(preflight.PreflightError) as raised:
+        preflight.inspect(run_of(locked))
+    assert "may not be looked into by this user" in str(raised.value)
+    assert "does not exist" not in str(raised.value)

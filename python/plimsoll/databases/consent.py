@@ -52,7 +52,7 @@ def refusals(places: Iterable[Path], consent: Consent) -> list[str]:
     for place in dict.fromkeys(places):
         if is_device(place):
             continue
-        if not os.path.lexists(place) and not consent.may_create():
+        if is_missing(place) and not consent.may_create():
             problems.append(
                 f"{place} does not exist; mount its storage or correct the path, or give --create "
                 f"to make it"
@@ -64,6 +64,17 @@ def refusals(places: Iterable[Path], consent: Consent) -> list[str]:
                 "--allow-system-disk"
             )
     return problems
+
+
+def is_missing(place: Path) -> bool:
+    """Whether nothing is there. Where nobody may look, preflight says so."""
+    try:
+        place.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def on_root_file_system(place: Path) -> bool:

@@ -521,6 +521,8 @@ def _too_little_space(run: RunSpec, forecast: Preflight) -> list[str]:
     for path in targets + [item.log_directory for item in run.our_instances]:
         try:
             forecast.warnings += forecast.storage_of(Path(path)).warnings
+        except PermissionError:
+            continue  # told by `_unfit`
         except StorageError as error:
             return [str(error)]
     return [
