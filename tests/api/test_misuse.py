@@ -479,3 +479,22 @@ def test_a_number_of_users_is_no_kind_of_user() -> None:
     """Every other command takes the number there."""
     with pytest.raises(plimsoll.InvalidValueError, match="--users 200 is a number"):
         plimsoll.check_user("200", "2010", None)
+
+
+def test_results_are_short_at_the_end_of_a_cell(tmp_path: Path) -> None:
+    """A notebook shows the value of the last line: a comparison had 430,000 characters."""
+    series = plimsoll.repeat(modelled(), 2, tmp_path / "series")
+    result = series.results[0]
+    assert repr(result) == f"Result({result.headline!r}, folder={str(result.folder)!r})"
+    comparison = plimsoll.compare_runs([run.folder for run in series.results])
+    assert repr(comparison) == "Comparison('run-1', 'run-2')"
+
+
+def test_an_array_that_is_not_shipped_is_told_in_plain_words() -> None:
+    """`target[1].modelled` `array` was two places for one, and a beginning found nothing near."""
+    with pytest.raises(plimsoll.InputError) as raised:
+        plimsoll.model("emc")
+    assert str(raised.value).splitlines() == [
+        'options: `target[1].modelled` is "emc", no preset',
+        "    hint: did you mean `emc-vnxe3300`?",
+    ]

@@ -130,6 +130,15 @@ def test_a_warm_cache_is_not_the_end_of_a_warm_up_that_calibrates() -> None:
     assert without.snapshot()["doing"] is None
 
 
+def test_a_line_takes_figures_as_a_listener_has_them_and_names_their_phase() -> None:
+    """A program that prints what `begins` brought ended in an error; closing had no name."""
+    shown = figures()
+    started(shown, "stop after early end", 0)
+    sample(shown, 1, cache_used=(0, 0, 95.0), cache_limit=(0, 0, 100.0))
+    assert figures_line(shown) == figures_line(shown.snapshot())
+    assert "stop after early end, cache 95 %" in figures_line(shown)
+
+
 def test_preparing_is_forecast_from_its_own_rate() -> None:
     """The assumed rate gives way to the measured one as soon as there is one."""
     shown = figures()

@@ -80,6 +80,8 @@ def collected_array(
 
 def _told_elsewhere(file_name: str, mistake: Mistake) -> str:
     """A mistake of a file of arrays, told in the file that names it."""
+    if file_name == "options" and not mistake.line:
+        return mistake.message
     if not mistake.where:
         return (
             f"{file_name}:{mistake.line} {mistake.message}"

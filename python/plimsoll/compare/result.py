@@ -34,6 +34,9 @@ class Comparison:
     sides: Sequence[Side]
     findings: Sequence[Finding]
 
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(repr(side.name) for side in self.content.sides)})"
+
     def lines(self) -> list[str]:
         """The comparison for people."""
         return lines_of(self.content)

@@ -97,6 +97,9 @@ def nearest_names(name: str, known: Iterable[str | None]) -> str:
     # What has no name, by another mistake, is none that could be meant.
     names = sorted(other for other in known if other is not None)
     close = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
+    if not close and name:
+        begun = [other for other in names if other.startswith(name)]
+        close = begun if len(begun) <= 2 else []
     if close:
         return "did you mean " + " or ".join(f"`{candidate}`" for candidate in close) + "?"
     if not names:

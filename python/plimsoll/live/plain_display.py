@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plimsoll.documents.event import Event
 from plimsoll.files.folder import Content
-from plimsoll.live.progress import SHOWN_METRICS, duration_in_words
+from plimsoll.live.progress import SHOWN_METRICS, Figures, duration_in_words
 
 TITLES = {
     "database_read": "database reads",
@@ -24,9 +24,17 @@ def event_line(event: Event) -> str:
     return f"  {event.time_ns / 1e9:8.1f} s  {mark}{event.text}"
 
 
-def figures_line(shown: Content) -> str:
-    """A snapshot in one line."""
+def figures_line(shown: Content | Figures) -> str:
+    """What is known of a run, in one line.
+
+    Args:
+        shown: the figures that `Listener.begins` brings, or what `state_of` answers while it runs.
+    """
+    if isinstance(shown, Figures):
+        shown = shown.snapshot()
     parts = []
+    if shown["phase_share_done"] is None and shown["doing"] is None:
+        parts.append(str(shown["phase"]))
     if shown["phase_share_done"] is not None:
         parts.append(f"{shown['phase']} {shown['phase_share_done']:.0%}")
     if shown["doing"] is not None:
@@ -45,4 +53,4 @@ def figures_line(shown: Content) -> str:
         parts.append(f"cache {shown['cache_percent']:.0f} %")
     if shown["errors"]:
         parts.append(f"{shown['errors']} errors")
-    return f"  {shown['elapsed_s']:8.1f} s  " + ", ".join(parts or [str(shown["phase"])])
+    return f"  {shown['elapsed_s']:8.1f} s  " + ", ".join(parts)

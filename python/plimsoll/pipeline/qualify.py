@@ -64,6 +64,9 @@ class Result:
     verdict: Verdict
     outcome: Outcome
 
+    def __repr__(self) -> str:
+        return f"Result({self.headline!r}, folder={str(self.folder)!r})"
+
     @property
     def result(self) -> str:
         """`pass`, `fail` or `inconclusive`."""
