@@ -22,7 +22,12 @@ def clean(
         list[Path], typer.Argument(help="Directories given to earlier tests, or instances in them.")
     ],
     destroy: options.Destroy = None,
-    allow_commands: options.AllowCommands = False,
+    allow_commands: Annotated[
+        bool,
+        typer.Option(
+            "--allow-commands", help="Start the commands that undo what a killed run degraded."
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete the databases that carry Plimsoll's marker; everything else stays.

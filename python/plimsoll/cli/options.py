@@ -102,8 +102,8 @@ MaxMibPerS = Annotated[
 Threads = Annotated[
     str | None,
     typer.Option(
-        help="Threads that carry the instances, or auto: one for each, at most the processors less "
-        "one."
+        help="Threads of the load generator, not the load (sessions): a number, or auto, one for "
+        "each instance, at most the processors less one."
     ),
 ]
 StopIf = Annotated[
@@ -119,8 +119,8 @@ Repeat = Annotated[
         "--repeat",
         min=1,
         max=1000,
-        help="Carry it out so many times; median, spread and worst result. As often as the plan's "
-        "`repeat` says if left out.",
+        help="Carry it out so many times: median, spread and worst result. If left out, the "
+        "`repeat` of a plan counts.",
     ),
 ]
 

@@ -259,7 +259,7 @@ def selection_sections(selection: plimsoll.Selection) -> list[Section]:
             "planner's rule, which ignores caches.",
             "No rule: the drive class has no planning figure. Model: MODELLED, not measured, where "
             "the papers ran the array; a name is the preset for `plimsoll model`; "
-            f" for one that was never calibrated the band is "
+            f"for one that was never calibrated the band is "
             f"{plimsoll.band_percent('database_iops'):.0f} % either way.",
         ),
         columns,
