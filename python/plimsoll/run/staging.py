@@ -45,6 +45,7 @@ class Stage:
         self._phase: str | None = None
         self._last_s = 0.0
         self._offset_s = 0.0
+        self._zero_utc_ns = 0
 
     def __enter__(self) -> Stage:
         return self
@@ -70,6 +71,7 @@ class Stage:
         self._last_s = max(self._last_s, at_s)
         if event.kind != "phase_started":
             return
+        self._zero_utc_ns = event.utc_ns - event.time_ns
         late_s = max((time.time_ns() - event.utc_ns) / NS_PER_S, 0.0)
         self._offset_s = time.monotonic() - late_s - at_s
         for act in self._acts:
@@ -89,12 +91,13 @@ class Stage:
         return time.monotonic() - self._offset_s
 
     def say(self, level: str, kind: str, phase: str, text: str, at_s: float | None = None) -> None:
-        """Note an event for the log."""
+        """Note an event for the log, of now or of a moment on the clock of the run."""
         time_ns = int((self.now_s() if at_s is None else at_s) * NS_PER_S)
+        utc_ns = time.time_ns() if at_s is None else self._zero_utc_ns + time_ns
         self._news.put(
             Event(
                 time_ns=time_ns,
-                utc_ns=time.time_ns(),
+                utc_ns=utc_ns,
                 level=level,
                 kind=kind,
                 phase=phase,
