@@ -14,10 +14,10 @@ from plimsoll.documents.document import ABSENT
 from plimsoll.documents.plan import Plan
 from plimsoll.errors import RefusedError
 from plimsoll.files import folder
-from plimsoll.inputs.schema import require_kind
+from plimsoll.inputs.schema import READERS, require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, parse_located
 from plimsoll.plan import stop_conditions
-from plimsoll.plan.complete import READERS, complete_plan, plan_of_options
+from plimsoll.plan.complete import complete_plan, plan_of_options
 from plimsoll.plan.threads import thread_count, threads_stated, unshared
 
 
