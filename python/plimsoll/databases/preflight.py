@@ -19,6 +19,7 @@ from plimsoll.databases import consent as consents
 from plimsoll.databases import holds, idle, kept_backups, ownership, saved_sets
 from plimsoll.databases.consent import Consent
 from plimsoll.databases.deleting import delete_databases
+from plimsoll.databases.other_runs import OtherRuns
 from plimsoll.databases.ownership import (
     CLOSED,
     IN_USE,
@@ -189,7 +190,9 @@ def inspect(
     problems += kept_backups.obstacles(run)
     _count_backup(run, forecast)
     lacking = _too_little_space(run, forecast)
-    forecast.warnings = list(dict.fromkeys(forecast.warnings))
+    others = OtherRuns(places + logs)
+    others.look()
+    forecast.warnings = list(dict.fromkeys([*forecast.warnings, *others.sentences]))
     forecast.run = run.replace(instances=instances)
     if problems or lacking:
         raise PreflightError(

@@ -22,6 +22,7 @@ import duckdb
 import numpy as np
 
 from plimsoll import _native
+from plimsoll.databases.other_runs import OtherRuns
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome, Points
@@ -107,11 +108,15 @@ def run_plan(
         else [Path(target.path) for target in plan.run.targets if is_storage(target.path)]
     )
     environment = collect(targets)
+    others = OtherRuns(targets)
+    others.look()
+    told_before = environment["warnings"]
     environment["release_build"] = _native.is_release_build
     disks = disks_of(environment)
     health = smart.read_smart(disks)
     environment["smart"] = health
-    environment["warnings"] += smart.warnings_of(health)
+    told_before += smart.warnings_of(health)
+    environment["warnings"] = [*told_before, *others.sentences]
     counted = error_counters.read_counters(disks) | smart.counters_of(health)
     counted_before, mark = began_with(run_folder)
     environment["error_counters"] = counted
@@ -130,6 +135,7 @@ def run_plan(
                 def sampled(table: Columns) -> str | None:
                     kernel_log.gather(disks)
                     drives.look()
+                    others.look()
                     return hearing.sample(table)
 
                 stage = Stage(plan.events, run_folder, targets_of(plan), run)
@@ -164,6 +170,9 @@ def run_plan(
                 error_counters.compared(first, counted_after).write(
                     run_folder / folder.DEVICE_ERRORS
                 )
+                if len(others.sentences) > len(environment["warnings"]) - len(told_before):
+                    environment["warnings"] = [*told_before, *others.sentences]
+                    folder.write_json(run_folder / folder.ENVIRONMENT, environment)
                 samples.finish()
                 _write_histograms(run_folder, plan.run, outcome)
                 write_points(run_folder, outcome)
