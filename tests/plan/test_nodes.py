@@ -91,6 +91,18 @@ def test_the_second_death_counts_what_the_first_one_brought():
     }
 
 
+def test_a_failover_that_nobody_can_see_is_not_judged():
+    """It ends when something is served again, which wants time behind it and a load that asks."""
+    judged = {**KILLED, "after_s": 40, "judge": {"failover_s_max": 30}}
+    assert "is 30, but its phase ends 20 s after the event" in mistakes(judged)
+    judged["after_s"] = 30
+    assert plan(judged).run.cluster is not None
+    load = {"name": "load", "instances": ["mail", "other"], "load": {"transactions_per_s": 9}}
+    text = mistakes(judged, workload=[load])
+    assert "waits for shop to serve again, which no load of the phase works on" in text
+    assert "waits for mail" not in text
+
+
 @pytest.mark.parametrize(
     ("event", "said"),
     [

@@ -132,6 +132,7 @@ def completed(
         dead.append(node)
         coming = placed.get(node, [])
         _mistakes_of_coming(coming, event, path, collector)
+        _mistakes_of_limit(event, coming, run, path, collector)
         own = placed.get(to, [])
         fit = _fits(nodes[to], own, coming)
         if given["fit"] != "reported":
@@ -327,6 +328,30 @@ def _mistakes_of_coming(
             hint = "write a command that kills it there and starts it on the survivor"
             text = f"carries {need.name}, a server that cannot come back by itself"
             collector.add((*path, "node"), text, hint)
+
+
+def _mistakes_of_limit(
+    event: EventPlan,
+    coming: Sequence[_Need],
+    run: spec.RunSpec,
+    path: tuple[str, int],
+    collector: Collector,
+) -> None:
+    """A failover is over when something is served again: that wants time, and a load that asks."""
+    limit_s = event.judge.failover_s_max
+    phase = next((phase for phase in run.phases if phase.name == event.phase), None)
+    if limit_s is None or phase is None:
+        return
+    place = (*path, "judge", "failover_s_max")
+    lasts_s = getattr(phase.action, "duration_s", None)
+    if lasts_s is not None and event.after_s + limit_s > lasts_s:
+        text = f"is {limit_s:g}, but its phase ends {lasts_s - event.after_s:g} s after the event"
+        collector.add(place, text, "let the phase last longer, or write less")
+    loads = [load for load in run.workloads if load.name in phase.workloads]
+    for need in coming:
+        if not any(need.name in load.instances for load in loads) and need.is_ours:
+            text = f"waits for {need.name} to serve again, which no load of the phase works on"
+            collector.add(place, text, "give it a load, or leave failover_s_max out")
 
 
 def _votes_lost(quorum: str | None, node_count: int, dead_count: int) -> str | None:
