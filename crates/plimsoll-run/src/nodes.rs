@@ -159,6 +159,23 @@ impl Nodes {
         }
     }
 
+    /// Whether an instance is dead, and not back yet.
+    pub fn is_down(&self, instance: usize) -> bool {
+        self.lives[instance].is_down.get()
+    }
+
+    /// Waits until these instances are back from an earlier death.
+    ///
+    /// # Errors
+    /// When one of them does not come back.
+    pub async fn arrived(&self, instances: &[usize]) -> Result<(), RunError> {
+        while instances.iter().any(|instance| self.is_down(*instance)) {
+            self.failure().map_or(Ok(()), Err)?;
+            self.changed.notified().await;
+        }
+        Ok(())
+    }
+
     /// Tasks that the last death of an instance has cost.
     pub fn lost_count(&self, instance: usize) -> u64 {
         self.lives[instance].lost_count.get()

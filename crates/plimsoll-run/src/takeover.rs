@@ -3,6 +3,7 @@
 //! to. What its clients were told is carried over, so that an audit can hold it against what is
 //! there.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use plimsoll_io::{NANOS_PER_SECOND, Nanos};
@@ -84,15 +85,21 @@ impl Takeover {
     async fn happens(&self, cluster: &ClusterSpec, death: &NodeDeathSpec) -> Result<(), RunError> {
         let died_ns = self.run.handle.now();
         let taken = self.taken(death);
-        let numbers: Vec<usize> = taken.iter().map(|(number, _)| *number).collect();
-        self.run.nodes.kill(&numbers).await;
+        let numbers = taken.iter().map(|(number, _)| *number);
+        let (coming, alive): (Vec<_>, Vec<_>) =
+            numbers.partition(|number| self.run.nodes.is_down(*number));
         let text = format!("node {} died; what it carried comes to {}", death.node, death.to);
         self.run.report_once(Level::Info, "node_died", text);
-        let mut memories = Vec::new();
-        for number in &numbers {
-            let crashing = self.crashing(*number)?;
-            self.backends.borrow_mut().remove(number);
-            memories.push(crashing.abandon().await?);
+        let mut memories = BTreeMap::new();
+        for numbers in [alive, coming] {
+            // What is still being opened on the node that dies dies when it is open.
+            self.run.nodes.arrived(&numbers).await?;
+            self.run.nodes.kill(&numbers).await;
+            for number in numbers {
+                let crashing = self.crashing(number)?;
+                self.backends.borrow_mut().remove(&number);
+                memories.insert(number, crashing.abandon().await?);
+            }
         }
         if let Some(why) = &death.quorum_lost {
             return Err(RunError::QuorumLost(why.clone()));
@@ -101,9 +108,10 @@ impl Takeover {
             taken.iter().map(|(number, taken)| (*number, self.limited(*number, taken)));
         open_crashed(&self.run, &self.families, &self.backends, on_survivor).await?;
         let to = cluster.nodes.iter().position(|node| node.name == death.to).unwrap_or_default();
-        for ((number, taken), memory) in taken.into_iter().zip(memories) {
+        for (number, taken) in taken {
             let lost_count = self.run.nodes.lost_count(number);
-            self.crashing(number)?.remember(memory, lost_count);
+            let crashing = self.crashing(number)?;
+            memories.remove(&number).into_iter().for_each(|it| crashing.remember(it, lost_count));
             let failover = Failover {
                 event: death.event.clone(),
                 instance: number as u32,

@@ -10,6 +10,7 @@ mod figures;
 mod invariants;
 mod lagged;
 mod modelled;
+mod node_chains;
 mod nodes;
 mod nothing_left;
 mod other_tests;

@@ -17,7 +17,7 @@ const MEASURE: u32 = 1;
 const DIES_S: f64 = 4.0;
 
 /// Two instances on two nodes, each with a load that arrives by a schedule; the first node dies.
-fn two_nodes(per_s: f64) -> Value {
+pub fn two_nodes(per_s: f64) -> Value {
     let mut spec = spec();
     let mut instance = spec["instances"][0].clone();
     instance["copies_count"] = json!(1);
@@ -68,14 +68,14 @@ fn two_nodes(per_s: f64) -> Value {
     spec
 }
 
-struct Ran {
-    outcome: RunOutcome,
-    rows: Vec<Row>,
-    events: Vec<Event>,
+pub struct Ran {
+    pub outcome: RunOutcome,
+    pub rows: Vec<Row>,
+    pub events: Vec<Event>,
 }
 
 impl Ran {
-    fn of(spec: &Value) -> Ran {
+    pub fn of(spec: &Value) -> Ran {
         Ran::with(spec, None)
     }
 
@@ -102,7 +102,7 @@ impl Ran {
         }
     }
 
-    fn phase(&self, name: &str) -> &PhaseOutcome {
+    pub fn phase(&self, name: &str) -> &PhaseOutcome {
         self.outcome.phases.iter().find(|phase| phase.name == name).expect("it was begun")
     }
 
@@ -121,7 +121,7 @@ impl Ran {
         rows.map(|row| row.count).sum()
     }
 
-    fn all_served(&self, instance: u32) -> u64 {
+    pub fn all_served(&self, instance: u32) -> u64 {
         self.served(instance, 0, Nanos::MAX)
     }
 }
