@@ -55,6 +55,8 @@ class MailRun:
         audit: counts of the audit; none where the run did not come so far.
         findings: what did not add up.
         error: family and text of what ended the run.
+        endpoints: levels and counts of each endpoint, by its number and metric.
+        second_every: of so many tasks one is of the second endpoint; none where 0.
     """
 
     tasks: Mapping[str, Sequence[float]]
@@ -66,6 +68,8 @@ class MailRun:
     audit: Mapping[str, int] | None = field(default_factory=lambda: SOUND)
     findings: Sequence[str] = ()
     error: tuple[str, str] | None = None
+    endpoints: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    second_every: int = 2
 
 
 def usual_run() -> MailRun:
@@ -216,13 +220,17 @@ def _outcome(run: MailRun) -> dict[str, Any]:
 def _timings(run: MailRun) -> list[tuple[str, int, Sequence[float]]]:
     """Metric, endpoint and latencies in ms of all that is timed.
 
-    Tasks go to the two front ends in turn.
+    Tasks go to the two front ends in turn, if nothing else is said.
     """
     found: list[tuple[str, int, Sequence[float]]] = []
+    every = run.second_every
     for metric, values in run.tasks.items():
+        numbers = range(len(values))
+        second = [number for number in numbers if every and number % every == every - 1]
+        first = sorted(set(numbers) - set(second))
         found += [
-            (metric, 1, values[::2]),
-            (metric, 2, values[1::2]),
+            (metric, 1, [values[number] for number in first]),
+            (metric, 2, [values[number] for number in second]),
             (f"{metric}_service", 1, values),
         ]
     return [*found, *((metric, 1, values) for metric, values in run.commands.items())]
@@ -275,6 +283,12 @@ def _samples(run: MailRun) -> dict[str, Any]:
         for metric, levels in run.levels.items():
             row(number, metric, 0, value=levels[number])
         row(number, "executor_busy", 0, workload="", value=0.1)
+        for database, metrics in run.endpoints.items():
+            row(number, "endpoint_sessions", database, value=metrics["endpoint_sessions"])
+    for database, metrics in run.endpoints.items():
+        for metric in ("endpoint_connections", "endpoint_refused", "endpoint_moved"):
+            if metric in metrics:
+                row(0, metric, database, count=int(metrics[metric]))
     for metric, values in run.tasks.items():
         row(
             0,

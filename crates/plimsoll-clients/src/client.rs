@@ -14,6 +14,8 @@ use plimsoll_workload::store::{
     StoreTask, Visit, VisitEnd,
 };
 
+use crate::endpoints::Endpoints;
+
 /// Why a store cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
@@ -138,6 +140,11 @@ pub trait StoreClient {
     /// behind every kind of database.
     fn stock_and_sales(&self) -> ClientWork<'_, Vec<(i64, i64)>>;
 
+    /// The endpoints of its server, and who is at which.
+    fn endpoints(&self) -> Option<&Endpoints> {
+        None
+    }
+
     /// Ends all connections.
     fn close(&self) -> ClientWork<'_, ()>;
 }
@@ -250,6 +257,11 @@ impl VisitBook {
     /// A connection that broke while nobody used it is made again.
     pub fn reconnects(&mut self) {
         self.visit.reconnects += 1;
+    }
+
+    /// It is carried out there.
+    pub fn is_at(&mut self, endpoint: usize) {
+        self.visit.endpoint = endpoint;
     }
 
     /// The visit is over, one way or the other.

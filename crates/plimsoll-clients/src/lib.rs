@@ -9,6 +9,7 @@
 mod attempts;
 pub mod client;
 pub mod dates;
+pub mod endpoints;
 #[cfg(feature = "mail")]
 pub mod mail;
 #[cfg(feature = "mysql")]

@@ -145,7 +145,7 @@ pub const fn metric(
 
 /// Everything that is measured. The first entries are the purposes of I/O in the order of the disk
 /// seam, timed from submission to the reaping of the completion.
-pub const METRICS: [Metric; 85] = [
+pub const METRICS: [Metric; 89] = [
     metric("database_read", MetricKind::Transfer, "ns", "database pages read for transactions"),
     metric(
         "database_write",
@@ -477,6 +477,30 @@ pub const METRICS: [Metric; 85] = [
         "ns",
         "time the run did not go on though nothing of its own held it: the process was stopped, or \
          the machine paused",
+    ),
+    metric(
+        "endpoint_sessions",
+        MetricKind::Level,
+        "count",
+        "connections that are open to an endpoint of a server that has several",
+    ),
+    metric(
+        "endpoint_connections",
+        MetricKind::Counter,
+        "count",
+        "connections to it that came about",
+    ),
+    metric(
+        "endpoint_refused",
+        MetricKind::Counter,
+        "count",
+        "attempts at connecting to it that came to nothing",
+    ),
+    metric(
+        "endpoint_moved",
+        MetricKind::Counter,
+        "count",
+        "connections to it of clients that were at another endpoint before",
     ),
 ];
 

@@ -5,6 +5,7 @@
 //! something else.
 
 mod cluster;
+mod distribution;
 mod load;
 mod modelled;
 
@@ -18,6 +19,7 @@ use serde::de::DeserializeOwned;
 use crate::RunError;
 
 pub use cluster::{ClusterSpec, NodeDeathSpec, TakenSpec};
+pub use distribution::{DistributionSpec, distribution_of};
 pub use load::{
     CriterionSpec, LoadSpec, SearchGoal, SearchSpec, SpacingSpec, StatisticSpec, TargetIopsSpec,
 };

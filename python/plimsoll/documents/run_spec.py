@@ -133,6 +133,20 @@ class StoreInstance(EngineInstance):
     databases: Sequence[StoreDatabase]
 
 
+class DistributionSpec(Document):
+    """How clients are distributed over the endpoints of a server."""
+
+    policy: Literal["single affinity", "round robin"]
+    client_addresses: int | None = None
+
+
+class EndpointSpec(Document):
+    """Where a server is reached, too."""
+
+    host: str
+    port: int
+
+
 class ServerSpec(Document):
     """Where a server is and who comes."""
 
@@ -142,6 +156,8 @@ class ServerSpec(Document):
     database: str
     password_file: str | None
     ca_file: str | None
+    endpoints: Sequence[EndpointSpec] = ()
+    distribution: DistributionSpec | None = None
 
 
 class StoreClientInstance(InstanceSpec):
@@ -246,6 +262,7 @@ class MailInstance(InstanceSpec):
     command_timeout_s: float
     lost_after_s: float
     literal_max_bytes: int
+    distribution: DistributionSpec | None = None
 
     @property
     def is_ours(self) -> bool:

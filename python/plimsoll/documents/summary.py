@@ -23,6 +23,7 @@ from plimsoll.documents.backup_figures import (
 from plimsoll.documents.content import Content
 from plimsoll.documents.document import Document
 from plimsoll.documents.drive_health import DriveHealth
+from plimsoll.documents.endpoint_figures import DistributionFigures
 from plimsoll.documents.environment import WallClock
 from plimsoll.documents.evenness import (
     BURST_SHARE,
@@ -536,6 +537,7 @@ class AnySummary(Document):
     records_audits: Sequence[StoreAudit] = ()
     overlaps: Mapping[str, float] = {}
     servers: Sequence[ServerUsage] = ()
+    endpoints: Sequence[DistributionFigures] = ()
     store: Sequence[StoreFigures] = ()
     store_audits: Sequence[StoreAudit] = ()
     mail: Sequence[MailFigures] = ()

@@ -57,7 +57,7 @@ from plimsoll.plan.fields import PLAN_FIELDS, WORKLOAD_FIELDS
 from plimsoll.plan.limits import LimitError, parse_limit
 from plimsoll.plan.places import NEEDS_DIRECTORY, check_devices, path_of
 from plimsoll.plan.threads import mistakes_of_threads, thread_count
-from plimsoll.workloads import records
+from plimsoll.workloads import distribution, records
 from plimsoll.workloads.families import check_workload_keys, family_of, foreign_keys
 from plimsoll.workloads.files import fields as files
 from plimsoll.workloads.homes import fields as homes
@@ -501,11 +501,10 @@ def _instance(
     for key in mail.OF_SERVERS if is_mail else mail.INSTANCE_FIELDS:
         if given[key] is not None:
             what = "a mail server" if is_mail else "mail"
-            collector.add(
-                ("instance", index, key),
-                f"means something only for {what}",
-                'write backend = "imap"',
-            )
+            hint = 'write backend = "imap"'
+            if key in distribution.FIELDS:
+                what, hint = "a server with several endpoints", "remove it"
+            collector.add(("instance", index, key), f"means something only for {what}", hint)
     for key in ("store_mode", "reviews_per_product"):
         if given[key] is not None and not is_store:
             hint = 'remove it, or write backend = "store"'

@@ -49,7 +49,6 @@ def mail_tables(plan: Plan, summary: Summary) -> list[Table]:
             *([_relations(figures, figures.store)] if figures.store else []),
             _commands(figures),
             _queues(figures),
-            *([_endpoints(figures)] if len(figures.endpoints) > 1 else []),
             _balance(figures),
             _counters(figures),
         ]
@@ -340,18 +339,6 @@ def _queues(figures: MailFigures) -> Table:
         ["Volume latency, worst sample, ms", volume.latency_ms_max if volume else None],
     ]
     return Table(f"Queues and delivery: {figures.workload}", [], rows)
-
-
-def _endpoints(figures: MailFigures) -> Table:
-    rows: list[list[Any]] = [
-        [item.endpoint, item.done_count, None if item.share is None else 100 * item.share]
-        for item in figures.endpoints
-    ]
-    note = (
-        "Users take the front ends in turn. A load balancer that keeps one client on one server "
-        "would show here."
-    )
-    return Table(f"Front ends: {figures.workload}", ["Front end", "Tasks done", "%"], rows, note)
 
 
 def _balance(figures: MailFigures) -> Table:

@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 
+from plimsoll.documents.endpoint_figures import DistributionFigures
 from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
@@ -43,6 +44,7 @@ def together_tables(plan: Plan, summary: Summary) -> list[Table]:
     found += [table for table in (published_table(plan, summary),) if table is not None]
     if summary.servers:
         found.append(_servers(summary))
+    found += [_endpoints(item) for item in summary.endpoints]
     if summary.events:
         found += [
             _events(summary.events),
@@ -109,6 +111,36 @@ def _servers(summary: Summary) -> Table:
     out = summary_in_words(summary) or ["Nobody was out of processors or memory."]
     note = f"{' '.join(out)} Memory that processes share counts in each of them."
     return Table("Servers and the run itself", headings, rows, note)
+
+
+def _endpoints(figures: DistributionFigures) -> Table:
+    rows: list[list[Any]] = [
+        [
+            item.endpoint,
+            item.clients,
+            item.sessions,
+            item.sessions_max,
+            item.connections,
+            item.refused,
+            item.moved,
+            item.operations,
+            None if item.share is None else 100 * item.share,
+            item.ms_mean,
+            item.ms_p95,
+            item.ms_max,
+        ]
+        for item in figures.endpoints
+    ]
+    headings = [
+        *("Endpoint", "Clients planned", "Sessions at the end", "Most", "Connections", "Refused"),
+        *("Moved here", "Operations", "%", "Mean ms", "p95 ms", "Longest ms"),
+    ]
+    come = "" if figures.addresses is None else f", clients of {figures.addresses} addresses"
+    note = (
+        f"Policy: {figures.policy}{come}. Refused are attempts at connecting that came to nothing; "
+        f"moved are clients that were at another endpoint before."
+    )
+    return Table(f"Endpoints: {figures.workload} on {figures.instance}", headings, rows, note)
 
 
 def _events(events: Sequence[EventFigures]) -> Table:

@@ -48,6 +48,7 @@ from plimsoll.plan.load import has_stages
 from plimsoll.results import counters
 from plimsoll.results.audits import audits_of
 from plimsoll.results.backup_recovery import backup_total, restores
+from plimsoll.results.endpoints import endpoint_figures
 from plimsoll.results.homes import homes_audits
 from plimsoll.results.integrity import data_loss, hung_told
 from plimsoll.results.latency_breakdown import Place, split_run, split_stalls
@@ -122,6 +123,7 @@ def summarize(run_folder: Path) -> Summary:
             records_audits=audits_of(plan, outcome, (RecordsInstance,), StoreAudit) or ABSENT,
             overlaps=measured.overlaps(plan) or ABSENT,
             servers=server_usage(run_folder, outcome) or ABSENT,
+            endpoints=endpoint_figures(plan, measured.ask) or ABSENT,
             store=measured.store(plan) or ABSENT,
             store_audits=store_audits(plan, outcome) or ABSENT,
             mail=measured.mail(plan) or ABSENT,

@@ -19,7 +19,18 @@ from plimsoll.documents.run_spec import FilesInstance, HomesInstance
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
-from plimsoll.verdict import events, files, homes, mail, nodes, restored, stages, store, together
+from plimsoll.verdict import (
+    endpoints,
+    events,
+    files,
+    homes,
+    mail,
+    nodes,
+    restored,
+    stages,
+    store,
+    together,
+)
 from plimsoll.verdict import log_space as log_rooms
 from plimsoll.verdict.digits import rates_apart, shown, shown_apart
 from plimsoll.verdict.summary_fields import values_of
@@ -55,6 +66,7 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
     checks += events.event_checks(summary)
     checks += nodes.node_checks(summary)
     checks += together.overlap_checks(summary)
+    checks += endpoints.endpoint_checks(summary)
     checks += store.store_checks(summary)
     checks += mail.mail_checks(plan, summary)
     checks += log_rooms.log_space_checks(summary)

@@ -19,6 +19,7 @@ class UnknownNameError(InvalidValueError):
 #: When the checks of a store, of home folders, and the audit of mail, are made.
 FAMILY_FACTS = {
     "load_overlap": "For every load of a run that has several.",
+    "endpoint_spread": "For every load on a server that has several endpoints.",
     "event_staged": "For every event of the plan.",
     "event_pause": "For every event that states `pause_s_max`, and every load.",
     "event_recovery": "For every event that states `recover_s_max`, and every load.",

@@ -15,6 +15,7 @@ mod statements;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use mysql::{Conn, Error, OptsBuilder};
@@ -29,6 +30,7 @@ use crate::client::{
     ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient,
     VisitBook, acknowledge, leave_unknown, net_cents, no_dvd_store, population_of,
 };
+use crate::endpoints::{Distribution, Endpoints, Open};
 use crate::vocabulary::Vocabulary;
 
 type Attempt<T> = std::result::Result<T, Failure>;
@@ -112,18 +114,34 @@ impl Access {
 
 /// A connection that is made when it is first used, on its thread.
 struct Session {
-    access: Access,
+    /// Of each endpoint.
+    accesses: Vec<Access>,
+    /// Which of them it speaks to.
+    at: usize,
     open: Option<Conn>,
+}
+
+/// A client as endpoints know it, with its thread.
+struct Seat {
+    client: u64,
+    companion: Companion<Session>,
+    open: Option<Open>,
 }
 
 impl Session {
     /// Connects if need be. A connection that broke is not used again.
     fn connect(&mut self) -> Attempt<()> {
         if self.open.is_none() {
-            let opened = self.access.connect();
-            self.open = Some(opened.map_err(|error| self.access.failure(&error))?);
+            let access = &self.accesses[self.at];
+            self.open = Some(access.connect().map_err(|error| access.failure(&error))?);
         }
         Ok(())
+    }
+
+    /// Connects to this endpoint, in the place of any other.
+    fn connect_to(&mut self, at: usize) -> Attempt<()> {
+        (self.at, self.open) = (at, None);
+        self.connect()
     }
 
     fn work<T>(
@@ -132,7 +150,8 @@ impl Session {
     ) -> Attempt<T> {
         self.connect()?;
         let Some(open) = &mut self.open else { unreachable!("it was just opened") };
-        let answer = work(open).map_err(|error| self.access.failure(&error));
+        let access = &self.accesses[self.at];
+        let answer = work(open).map_err(|error| access.failure(&error));
         if matches!(answer, Err(Failure::Lost(_) | Failure::Fatal(_))) {
             self.open = None;
         }
@@ -143,7 +162,9 @@ impl Session {
 /// See the module text.
 pub struct MysqlStore {
     handle: Handle,
-    access: Access,
+    /// Of each endpoint.
+    accesses: Vec<Access>,
+    endpoints: Rc<Endpoints>,
     catalogue: Option<Catalogue>,
     population: Population,
     vocabulary: Vocabulary,
@@ -151,28 +172,32 @@ pub struct MysqlStore {
     run: u64,
     before: StoreAudit,
     /// Those that no visit uses, by session.
-    idle: RefCell<BTreeMap<u64, Vec<Companion<Session>>>>,
+    idle: RefCell<BTreeMap<u64, Vec<Seat>>>,
+    seats_begun: Cell<u64>,
     sessions_begun: Cell<u64>,
     counts: Cell<StoreCounts>,
     pauses: RefCell<Random>,
 }
 
-/// The number of the thread that prepares and audits: no session has it.
-const OWN: u64 = u64::MAX;
-
 impl MysqlStore {
     /// Opens the store of a database. One of ours is made if the database is empty, and the run
-    /// takes the next number.
+    /// takes the next number. Each access is an endpoint of its server; there is at least one.
     ///
     /// # Errors
     /// A server that lets nobody in, a store of another seed or size, or a database of somebody
     /// else, which is left as it is.
-    pub async fn open(handle: &Handle, access: Access, source: Source) -> Result<MysqlStore> {
+    pub async fn open(
+        handle: &Handle,
+        accesses: Vec<Access>,
+        distribution: Distribution,
+        source: Source,
+    ) -> Result<MysqlStore> {
         let catalogue = source.catalogue();
         let seed = catalogue.map_or(0, |catalogue| catalogue.seed());
         let store = MysqlStore {
             handle: handle.clone(),
-            access,
+            endpoints: Endpoints::new(distribution, accesses.len()),
+            accesses,
             catalogue,
             population: Population { customers: 0, products: 0, reviews: 0 },
             vocabulary: Vocabulary::default(),
@@ -180,6 +205,7 @@ impl MysqlStore {
             run: 0,
             before: StoreAudit::default(),
             idle: RefCell::default(),
+            seats_begun: Cell::new(0),
             sessions_begun: Cell::new(0),
             counts: Cell::default(),
             pauses: RefCell::new(Random::from_seed(seed).child("pauses")),
@@ -193,9 +219,8 @@ impl MysqlStore {
     /// A run on rows of ours.
     async fn begin(self, catalogue: Catalogue) -> Result<MysqlStore> {
         let begun = self.ask(move |connection| prepare::begin_run(connection, &catalogue)).await?;
-        let begun = begun.map_err(|foreign| {
-            foreign.refusal(&self.access.place(), &catalogue, "another database")
-        })?;
+        let begun = begun
+            .map_err(|foreign| foreign.refusal(&self.place(), &catalogue, "another database"))?;
         Ok(MysqlStore {
             population: Population::from(&catalogue),
             run: begun.run,
@@ -206,7 +231,7 @@ impl MysqlStore {
 
     /// A run on rows of somebody else.
     async fn begin_existing(self, mode: Mode) -> Result<MysqlStore> {
-        let place = self.access.place();
+        let place = self.place();
         let found = self.ask(statements::existing).await?;
         let found = found.map_err(|table| no_dvd_store(&place, table))?;
         let reviews = match mode {
@@ -250,21 +275,20 @@ impl MysqlStore {
         Search { by, limit: search.limit }
     }
 
-    /// The thread of a session that no visit uses, or another one.
-    fn companion(&self, session: u64) -> Result<Companion<Session>> {
+    /// The seat of a session that no visit uses, or another one.
+    fn seat(&self, session: u64) -> Result<Seat> {
         let idle = self.idle.borrow_mut().get_mut(&session).and_then(Vec::pop);
-        let access = self.access.clone();
-        match idle {
-            Some(idle) => Ok(idle),
-            None => Ok(Companion::new(&self.handle, "mysql session", move || Session {
-                access,
-                open: None,
-            })?),
+        if let Some(idle) = idle {
+            return Ok(idle);
         }
+        let client = self.seats_begun.replace(self.seats_begun.get() + 1);
+        Ok(Seat { client, companion: self.companion()?, open: None })
     }
 
-    fn put_back(&self, session: u64, companion: Companion<Session>) {
-        self.idle.borrow_mut().entry(session).or_default().push(companion);
+    fn companion(&self) -> Result<Companion<Session>> {
+        let accesses = self.accesses.clone();
+        let session = move || Session { accesses, at: 0, open: None };
+        Ok(Companion::new(&self.handle, "mysql session", session)?)
     }
 
     /// Asks a connection that no session has, after those of the sessions are given back: the
@@ -273,30 +297,51 @@ impl MysqlStore {
         &self,
         work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error> + Send + 'static,
     ) -> Result<T> {
-        // Its own of before may have broken meanwhile, which only asking would show.
         self.idle.take();
-        let companion = self.companion(OWN)?;
+        let companion = self.companion()?;
         let mut attempts = Attempts::begin(&self.handle);
+        let mut at = 0;
         while let (Err(Failure::Busy(_) | Failure::Lost(_)), _) =
-            companion.call(Session::connect).await
+            companion.call(move |session| session.connect_to(at)).await
         {
-            if !attempts.again(&self.handle, &self.pauses).await {
+            at = (at + 1) % self.accesses.len();
+            if at == 0 && !attempts.again(&self.handle, &self.pauses).await {
                 break;
             }
         }
         let (answer, _) = companion.call(move |session| session.work(work)).await;
-        self.put_back(OWN, companion);
-        answer.map_err(|failure| failure.into_error(&self.access.place()))
+        answer.map_err(|failure| failure.into_error(&self.accesses[0].place()))
     }
 
-    /// Where there is no connection, it is tried once more a second later.
-    async fn connect(&self, on: &Companion<Session>) -> Attempt<()> {
-        match on.call(Session::connect).await.0 {
-            Err(Failure::Lost(_) | Failure::Busy(_)) => {
-                self.handle.sleep(PAUSE_NS).await;
-                on.call(Session::connect).await.0
+    /// Where there is no connection, at any endpoint where the client may be, it is tried once more
+    /// a second later.
+    async fn connect(&self, seat: &mut Seat, book: &mut VisitBook) -> Attempt<()> {
+        if let Some(open) = &seat.open {
+            book.is_at(open.at());
+            return Ok(());
+        }
+        let mut is_second = false;
+        loop {
+            let mut refusal = None;
+            for at in self.endpoints.tries(seat.client) {
+                book.is_at(at);
+                match seat.companion.call(move |session| session.connect_to(at)).await.0 {
+                    Ok(()) => {
+                        seat.open = Some(self.endpoints.opened(Some(seat.client), at));
+                        return Ok(());
+                    }
+                    Err(failure @ (Failure::Lost(_) | Failure::Busy(_))) => {
+                        self.endpoints.refused(at);
+                        refusal = Some(failure);
+                    }
+                    Err(other) => return Err(other),
+                }
             }
-            connected => connected,
+            match refusal {
+                Some(failure) if is_second => return Err(failure),
+                _ => self.handle.sleep(PAUSE_NS).await,
+            }
+            is_second = true;
         }
     }
 
@@ -306,7 +351,6 @@ impl MysqlStore {
         task: &StoreTask,
         book: &mut VisitBook,
     ) -> Attempt<VisitEnd> {
-        self.connect(on).await?;
         let known = self.known();
         let customer = self.enter(on, task, book).await?;
         for search in &task.searches {
@@ -478,7 +522,7 @@ fn first_word(text: &str) -> String {
 
 impl StoreClient for MysqlStore {
     fn place(&self) -> String {
-        self.access.place()
+        self.accesses[0].place()
     }
 
     fn catalogue(&self) -> Option<&Catalogue> {
@@ -500,9 +544,15 @@ impl StoreClient for MysqlStore {
     fn visit<'a>(&'a self, task: &'a StoreTask) -> ClientWork<'a, Visit> {
         Box::pin(async move {
             let mut book = VisitBook::new(task, self.handle.now());
-            let companion = self.companion(task.session)?;
-            let ended = self.steps(&companion, task, &mut book).await;
-            self.put_back(task.session, companion);
+            let mut seat = self.seat(task.session)?;
+            let ended = match self.connect(&mut seat, &mut book).await {
+                Ok(()) => self.steps(&seat.companion, task, &mut book).await,
+                Err(failure) => Err(failure),
+            };
+            if matches!(ended, Err(Failure::Lost(_) | Failure::Fatal(_))) {
+                seat.open = None;
+            }
+            self.idle.borrow_mut().entry(task.session).or_default().push(seat);
             if matches!(ended, Err(Failure::NoSpace(_))) {
                 self.handle.sleep(PAUSE_NS).await;
             }
@@ -527,6 +577,10 @@ impl StoreClient for MysqlStore {
 
     fn stock_and_sales(&self) -> ClientWork<'_, Vec<(i64, i64)>> {
         Box::pin(self.ask(statements::stock_and_sales))
+    }
+
+    fn endpoints(&self) -> Option<&Endpoints> {
+        Some(&self.endpoints)
     }
 
     fn close(&self) -> ClientWork<'_, ()> {

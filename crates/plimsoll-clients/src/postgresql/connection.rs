@@ -30,6 +30,8 @@ pub struct Plain {
 pub struct Connection {
     /// Speaks.
     pub client: Client,
+    /// To which endpoint.
+    pub at: usize,
     /// What is said over and over.
     pub says: Statements,
     /// What is said of members and reviews, in a store that has them.
@@ -95,6 +97,27 @@ impl Plain {
     }
 }
 
+impl Plain {
+    /// Connects to the first endpoint that lets somebody in, and says which it is.
+    ///
+    /// # Errors
+    /// What the last one said.
+    pub async fn open_any(
+        handle: &Handle,
+        network: &dyn Network,
+        accesses: &[Access],
+    ) -> Result<(Plain, usize), Failure> {
+        let mut at = 0;
+        loop {
+            match Plain::open(handle, network, &accesses[at]).await {
+                Ok(plain) => return Ok((plain, at)),
+                Err(Failure::Lost(_) | Failure::Busy(_)) if at + 1 < accesses.len() => at += 1,
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+}
+
 impl Connection {
     /// Connects, logs in and prepares what a session says.
     ///
@@ -104,6 +127,7 @@ impl Connection {
         handle: &Handle,
         network: &dyn Network,
         access: &Access,
+        at: usize,
         has_reviews: bool,
     ) -> Result<Connection, Failure> {
         let Plain { client } = Plain::open(handle, network, access).await?;
@@ -119,7 +143,7 @@ impl Connection {
             return Err(access.silent());
         };
         let (says, of_reviews) = prepared.map_err(|error: Error| access.failure(&error))?;
-        Ok(Connection { client, says, of_reviews })
+        Ok(Connection { client, at, says, of_reviews })
     }
 }
 

@@ -35,6 +35,7 @@ use crate::client::{
     VisitBook, acknowledge, audit_of_row, leave_unknown, net_cents, no_dvd_store, population_of,
 };
 use crate::dates::date;
+use crate::endpoints::{Distribution, Endpoints, Open};
 use crate::vocabulary::{SAMPLE_ROWS, Vocabulary};
 
 pub use access::Access;
@@ -44,17 +45,27 @@ use connection::{Connection, OUT_OF_STOCK, Plain};
 pub struct PostgresStore {
     handle: Handle,
     network: Rc<dyn Network>,
-    access: Access,
+    /// Of each endpoint.
+    accesses: Vec<Access>,
+    endpoints: Rc<Endpoints>,
     catalogue: Option<Catalogue>,
     population: Population,
     vocabulary: Vocabulary,
     seed: u64,
     run: u64,
     before: StoreAudit,
-    connections: RefCell<BTreeMap<u64, Vec<Connection>>>,
+    /// Those that no visit uses, by session.
+    idle: RefCell<BTreeMap<u64, Vec<Seat>>>,
+    seats_begun: Cell<u64>,
     sessions_begun: Cell<u64>,
     counts: Cell<StoreCounts>,
     pauses: RefCell<Random>,
+}
+
+/// A client as endpoints know it: what it has from one visit to the next.
+struct Seat {
+    client: u64,
+    open: Option<(Connection, Open)>,
 }
 
 /// What a new store knows of its database.
@@ -69,7 +80,8 @@ struct Opened {
 type Attempt<T> = std::result::Result<T, Failure>;
 
 impl PostgresStore {
-    /// Opens the store of a database. One of ours is made if the database is empty.
+    /// Opens the store of a database. One of ours is made if the database is empty. Each access is
+    /// an endpoint of its server; there is at least one.
     ///
     /// # Errors
     /// A server that lets nobody in, a store of another seed or size, or a database of somebody
@@ -77,13 +89,15 @@ impl PostgresStore {
     pub async fn open(
         handle: &Handle,
         network: Rc<dyn Network>,
-        access: Access,
+        accesses: Vec<Access>,
+        distribution: Distribution,
         source: Source,
     ) -> Result<PostgresStore> {
-        let place = access.place();
-        let mut plain = Plain::open(handle, network.as_ref(), &access)
+        let place = accesses[0].place();
+        let (mut plain, at) = Plain::open_any(handle, network.as_ref(), &accesses)
             .await
             .map_err(|failure| failure.into_error(&place))?;
+        let access = &accesses[at];
         let failed = |error: Error| access.failure(&error).into_error(&place);
         let opened = match source {
             Source::Made(catalogue) => {
@@ -99,21 +113,23 @@ impl PostgresStore {
                     counts: begun.counts,
                 }
             }
-            Source::Existing(mode) => existing(&mut plain, handle, &access, mode).await?,
+            Source::Existing(mode) => existing(&mut plain, handle, access, mode).await?,
         };
         let catalogue = source.catalogue();
         let seed = catalogue.map_or(0, |catalogue| catalogue.seed());
         Ok(PostgresStore {
             handle: handle.clone(),
             network,
-            access,
+            endpoints: Endpoints::new(distribution, accesses.len()),
+            accesses,
             catalogue,
             population: opened.population,
             vocabulary: opened.vocabulary,
             seed,
             run: opened.run,
             before: opened.before,
-            connections: RefCell::default(),
+            idle: RefCell::default(),
+            seats_begun: Cell::new(0),
             sessions_begun: Cell::new(0),
             counts: Cell::new(opened.counts),
             pauses: RefCell::new(Random::from_seed(seed).child("pauses")),
@@ -124,43 +140,79 @@ impl PostgresStore {
         Known(self.catalogue.as_ref())
     }
 
-    /// A free connection of a session, or a new one. Where there is none, it is tried once more a
-    /// second later.
-    async fn connection(&self, session: u64, book: &mut VisitBook) -> Attempt<Connection> {
-        let free = self.connections.borrow_mut().get_mut(&session).and_then(Vec::pop);
-        match free {
-            Some(free) if !free.client.is_closed() => return Ok(free),
+    /// A free seat of a session, or a new one.
+    fn seat(&self, session: u64) -> Seat {
+        let free = self.idle.borrow_mut().get_mut(&session).and_then(Vec::pop);
+        free.unwrap_or_else(|| {
+            let client = self.seats_begun.replace(self.seats_begun.get() + 1);
+            Seat { client, open: None }
+        })
+    }
+
+    /// The connection of a client, or a new one. Where there is none, at any endpoint where the
+    /// client may be, it is tried once more a second later.
+    async fn connection(
+        &self,
+        seat: &mut Seat,
+        book: &mut VisitBook,
+    ) -> Attempt<(Connection, Open)> {
+        match seat.open.take() {
+            Some((free, open)) if !free.client.is_closed() => return Ok((free, open)),
             Some(_) => book.reconnects(),
             None => {}
         }
-        let (handle, network) = (&self.handle, self.network.as_ref());
         let has_reviews = self.population.reviews > 0;
-        match Connection::open(handle, network, &self.access, has_reviews).await {
-            Err(Failure::Lost(_) | Failure::Busy(_)) => {
-                handle.sleep(PAUSE_NS).await;
-                Connection::open(handle, network, &self.access, has_reviews).await
+        let mut is_second = false;
+        loop {
+            let mut refusal = None;
+            for at in self.endpoints.tries(seat.client) {
+                book.is_at(at);
+                let (handle, network) = (&self.handle, self.network.as_ref());
+                match Connection::open(handle, network, &self.accesses[at], at, has_reviews).await {
+                    Ok(opened) => {
+                        return Ok((opened, self.endpoints.opened(Some(seat.client), at)));
+                    }
+                    Err(failure @ (Failure::Lost(_) | Failure::Busy(_))) => {
+                        self.endpoints.refused(at);
+                        refusal = Some(failure);
+                    }
+                    Err(other) => return Err(other),
+                }
             }
-            opened => opened,
+            match refusal {
+                Some(failure) if is_second => return Err(failure),
+                _ => self.handle.sleep(PAUSE_NS).await,
+            }
+            is_second = true;
         }
     }
 
     async fn asked<T>(
         &self,
+        on: &Connection,
         question: impl Future<Output = std::result::Result<T, Error>>,
     ) -> Attempt<T> {
-        match within(&self.handle, self.access.timeout_ns, question).await {
-            Some(answer) => answer.map_err(|error| self.access.failure(&error)),
-            None => Err(self.access.silent()),
+        let access = &self.accesses[on.at];
+        match within(&self.handle, access.timeout_ns, question).await {
+            Some(answer) => answer.map_err(|error| access.failure(&error)),
+            None => Err(access.silent()),
         }
     }
 
     async fn attempt(&self, task: &StoreTask, book: &mut VisitBook) -> Attempt<VisitEnd> {
-        let connection = self.connection(task.session, book).await?;
-        let ended = self.steps(&connection, task, book).await;
-        if !matches!(ended, Err(Failure::Lost(_) | Failure::Fatal(_))) {
-            let mut connections = self.connections.borrow_mut();
-            connections.entry(task.session).or_default().push(connection);
-        }
+        let mut seat = self.seat(task.session);
+        let ended = match self.connection(&mut seat, book).await {
+            Ok((connection, open)) => {
+                book.is_at(open.at());
+                let ended = self.steps(&connection, task, book).await;
+                if !matches!(ended, Err(Failure::Lost(_) | Failure::Fatal(_))) {
+                    seat.open = Some((connection, open));
+                }
+                ended
+            }
+            Err(failure) => Err(failure),
+        };
+        self.idle.borrow_mut().entry(task.session).or_default().push(seat);
         ended
     }
 
@@ -199,7 +251,7 @@ impl PostgresStore {
 
     async fn log_in(&self, on: &Connection, customer: u64) -> Attempt<i32> {
         let name = format!("user{customer}");
-        let rows = self.asked(on.client.query(&on.says.log_in, &[&name, &"password"])).await?;
+        let rows = self.asked(on, on.client.query(&on.says.log_in, &[&name, &"password"])).await?;
         let Some(first) = rows.first() else {
             return Err(Failure::wrong(format!("customer {name} is missing")));
         };
@@ -244,7 +296,7 @@ impl PostgresStore {
             &gender,
         ];
         let inserting = on.client.query_one(&on.says.sign_up, &values);
-        match self.asked(inserting).await {
+        match self.asked(on, inserting).await {
             Ok(row) => {
                 self.count(|counts| counts.customers += 1);
                 Ok(row.get(0))
@@ -262,15 +314,15 @@ impl PostgresStore {
         let rows = match &search.by {
             SearchBy::Category(category) => {
                 let category = i16::from(*category);
-                self.asked(on.client.query(&on.says.by_category, &[&category, &limit])).await?
+                self.asked(on, on.client.query(&on.says.by_category, &[&category, &limit])).await?
             }
             SearchBy::Actor(name) => {
                 let name = self.vocabulary.actor(name);
-                self.asked(on.client.query(&on.says.by_actor, &[&name, &limit])).await?
+                self.asked(on, on.client.query(&on.says.by_actor, &[&name, &limit])).await?
             }
             SearchBy::Title(words) => {
                 let words = self.vocabulary.title(words);
-                self.asked(on.client.query(&on.says.by_title, &[&words, &limit])).await?
+                self.asked(on, on.client.query(&on.says.by_title, &[&words, &limit])).await?
             }
         };
         for row in &rows {
@@ -295,7 +347,7 @@ impl PostgresStore {
         let Some(says) = &on.of_reviews else {
             return Err(Failure::wrong("the store has no reviews"));
         };
-        match self.asked(says.carry_out(&on.client, errand, customer, &self.vocabulary)).await {
+        match self.asked(on, says.carry_out(&on.client, errand, customer, &self.vocabulary)).await {
             Ok(rows) => {
                 for row in &rows {
                     let (id, says) = reviews::read(row);
@@ -315,7 +367,7 @@ impl PostgresStore {
 
     async fn price(&self, on: &Connection, lines: &[Line]) -> Attempt<i64> {
         let wanted: Vec<i32> = lines.iter().map(|line| line.product as i32).collect();
-        let rows = self.asked(on.client.query(&on.says.prices, &[&wanted])).await?;
+        let rows = self.asked(on, on.client.query(&on.says.prices, &[&wanted])).await?;
         let prices: Vec<(i64, i64)> =
             rows.iter().map(|row| (i64::from(row.get::<_, i32>(0)), row.get(1))).collect();
         let price_of =
@@ -339,11 +391,12 @@ impl PostgresStore {
         let (day, tax) = (date(YEAR_DAYS as u16), tax_cents(net as u64) as i64);
         let restock_below = RESTOCK_BELOW as i32;
         let mut attempts = Attempts::begin(&self.handle);
+        let access = &self.accesses[on.at];
         loop {
             let values: [&(dyn ToSql + Sync); 7] =
                 [&customer, &day, &net, &tax, &products, &quantities, &restock_below];
             let placing = on.client.query_one(&on.says.purchase, &values);
-            let failure = match within(&self.handle, self.access.timeout_ns, placing).await {
+            let failure = match within(&self.handle, access.timeout_ns, placing).await {
                 Some(Ok(_)) => {
                     self.count(|counts| counts.orders += 1);
                     return Ok(VisitEnd::Sold);
@@ -353,8 +406,8 @@ impl PostgresStore {
                 {
                     return Ok(VisitEnd::OutOfStock);
                 }
-                Some(Err(error)) => self.access.failure(&error),
-                None => self.access.silent(),
+                Some(Err(error)) => access.failure(&error),
+                None => access.silent(),
             };
             match failure {
                 Failure::Conflict if attempts.again(&self.handle, &self.pauses).await => {
@@ -379,20 +432,25 @@ impl PostgresStore {
     /// A connection of its own, after those of the sessions are given back: the server may have no
     /// more than they had.
     async fn plain(&self) -> Result<Plain> {
-        self.connections.take();
+        self.hang_up();
         let mut attempts = Attempts::begin(&self.handle);
         loop {
-            match Plain::open(&self.handle, self.network.as_ref(), &self.access).await {
-                Ok(plain) => return Ok(plain),
+            match Plain::open_any(&self.handle, self.network.as_ref(), &self.accesses).await {
+                Ok((plain, _)) => return Ok(plain),
                 Err(Failure::Busy(_) | Failure::Lost(_))
                     if attempts.again(&self.handle, &self.pauses).await => {}
-                Err(failure) => return Err(failure.into_error(&self.access.place())),
+                Err(failure) => return Err(failure.into_error(&self.place())),
             }
         }
     }
 
+    /// Ends what no visit uses. A client that comes again is the one it was.
+    fn hang_up(&self) {
+        self.idle.borrow_mut().values_mut().flatten().for_each(|seat| seat.open = None);
+    }
+
     fn failed(&self, error: &Error) -> ClientError {
-        self.access.failure(error).into_error(&self.access.place())
+        self.accesses[0].failure(error).into_error(&self.place())
     }
 }
 
@@ -470,7 +528,7 @@ async fn read_audit(plain: &mut Plain) -> std::result::Result<StoreAudit, Error>
 
 impl StoreClient for PostgresStore {
     fn place(&self) -> String {
-        self.access.place()
+        self.accesses[0].place()
     }
 
     fn catalogue(&self) -> Option<&Catalogue> {
@@ -534,9 +592,13 @@ impl StoreClient for PostgresStore {
         })
     }
 
+    fn endpoints(&self) -> Option<&Endpoints> {
+        Some(&self.endpoints)
+    }
+
     fn close(&self) -> ClientWork<'_, ()> {
         Box::pin(async move {
-            self.connections.take();
+            self.hang_up();
             Ok(())
         })
     }

@@ -10,7 +10,9 @@ use plimsoll_io::TlsClient;
 use plimsoll_workload::store::VisitEnd;
 
 use crate::servers::Server;
-use crate::world::{Door, Place, access, catalogue, check_audit, ended, run, servers, sessions};
+use crate::world::{
+    Door, ONE, Place, access, catalogue, check_audit, ended, run, servers, sessions,
+};
 
 /// Work of an administrator while sessions order.
 fn meanwhile<T: Send + 'static>(
@@ -184,7 +186,8 @@ fn a_server_is_talked_to_in_secret_where_that_is_asked_for() {
     run(|world| async move {
         let source = Source::Made(catalogue());
         let refused =
-            PostgresStore::open(&world.handle, world.network.clone(), stranger, source).await;
+            PostgresStore::open(&world.handle, world.network.clone(), vec![stranger], ONE, source)
+                .await;
         let text = refused.err().expect("nobody vouches for it").to_string();
         assert!(text.contains("TLS") || text.contains("certificate"), "{text}");
         let store = Door::Postgres(secret).open(&world).await.expect("it opens");

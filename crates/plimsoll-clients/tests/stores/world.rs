@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_clients::client::{ClientError, Mode, Source, StoreClient};
+use plimsoll_clients::endpoints::Distribution;
 use plimsoll_clients::mysql::{self, MysqlStore};
 use plimsoll_clients::postgresql::{Access, PostgresStore};
 use plimsoll_clients::sqlite::SqliteStore;
@@ -19,6 +20,8 @@ use crate::engine::OnEngine;
 use crate::servers::Server;
 
 pub const SEED: u64 = 11;
+/// A server of one endpoint.
+pub const ONE: Distribution = Distribution::SingleAffinity { addresses: None };
 
 pub fn catalogue() -> Catalogue {
     Catalogue::new(SEED, Scale::of_megabytes(1).expect("a size"))
@@ -117,13 +120,19 @@ impl Door {
             Door::File(path) => Rc::new(SqliteStore::open(handle, path, catalogue).await?),
             Door::Postgres(access) => {
                 let source = Source::Made(catalogue);
-                let opening =
-                    PostgresStore::open(handle, world.network.clone(), access.clone(), source);
+                let opening = PostgresStore::open(
+                    handle,
+                    world.network.clone(),
+                    vec![access.clone()],
+                    ONE,
+                    source,
+                );
                 Rc::new(opening.await?)
             }
-            Door::MariaDb(access) => {
-                Rc::new(MysqlStore::open(handle, access.clone(), Source::Made(catalogue)).await?)
-            }
+            Door::MariaDb(access) => Rc::new(
+                MysqlStore::open(handle, vec![access.clone()], ONE, Source::Made(catalogue))
+                    .await?,
+            ),
             Door::Engine(folder) => Rc::new(OnEngine::open(world, folder, catalogue).await?),
         })
     }
@@ -140,13 +149,18 @@ impl Door {
         Ok(match self {
             Door::Postgres(access) => {
                 let network = world.network.clone();
-                let opening =
-                    PostgresStore::open(handle, network, access.clone(), Source::Existing(mode));
+                let opening = PostgresStore::open(
+                    handle,
+                    network,
+                    vec![access.clone()],
+                    ONE,
+                    Source::Existing(mode),
+                );
                 Rc::new(opening.await?)
             }
-            Door::MariaDb(access) => {
-                Rc::new(MysqlStore::open(handle, access.clone(), Source::Existing(mode)).await?)
-            }
+            Door::MariaDb(access) => Rc::new(
+                MysqlStore::open(handle, vec![access.clone()], ONE, Source::Existing(mode)).await?,
+            ),
             Door::File(_) | Door::Engine(_) => unreachable!("a DVD Store lies on a server"),
         })
     }

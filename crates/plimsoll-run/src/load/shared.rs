@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 
+use plimsoll_clients::endpoints::{Endpoints, Reached};
 use plimsoll_io::{Handle, Nanos, Notify};
 use plimsoll_workload::Done;
 
@@ -27,6 +28,8 @@ pub struct Label {
 pub struct Book {
     steps: Vec<(&'static str, Nanos)>,
     counts: Vec<(&'static str, u64)>,
+    database: Option<u32>,
+    reached: Vec<(usize, Reached)>,
 }
 
 impl Book {
@@ -40,6 +43,12 @@ impl Book {
         if count > 0 {
             self.counts.push((metric, count));
         }
+    }
+
+    /// The endpoint that the task turned out to be carried out at, and what is new of all of them.
+    pub fn at(&mut self, endpoint: usize, endpoints: &Endpoints) {
+        self.database = Some(endpoint as u32 + 1);
+        self.reached = endpoints.news();
     }
 }
 
@@ -167,10 +176,10 @@ impl<S: Service> Shared<S> {
 
     fn note(&self, task: &S::Task, label: Label, done: Done, response_ns: Nanos, book: &Book) {
         let recorder = &self.run.recorder;
-        let key = |metric: &str| {
-            let key = recorder.key(label.instance, label.database, metric);
-            key.of_workload(self.workload)
+        let key_at = |database: u32, metric: &str| {
+            recorder.key(label.instance, database, metric).of_workload(self.workload)
         };
+        let key = |metric: &str| key_at(book.database.unwrap_or(label.database), metric);
         if matches!(done, Done::Done | Done::RolledBack) {
             recorder.record(key(label.operation), response_ns);
             self.run.nodes.served(label.instance, self.handle().now());
@@ -180,6 +189,13 @@ impl<S: Service> Shared<S> {
         }
         for (metric, count) in &book.counts {
             recorder.count(key(metric), *count);
+        }
+        for (endpoint, reached) in &book.reached {
+            let key = |metric: &str| key_at(*endpoint as u32 + 1, metric);
+            recorder.set_level(key("endpoint_sessions"), reached.open as f64);
+            recorder.count(key("endpoint_connections"), reached.connections);
+            recorder.count(key("endpoint_refused"), reached.refused);
+            recorder.count(key("endpoint_moved"), reached.moved);
         }
         self.service.count(task, done, &mut |metric| recorder.count(key(metric), 1));
     }

@@ -115,7 +115,7 @@ async fn patiently(server: &MailServer, account: u64) -> Result<AccountAudit, Ma
 /// How often each message of this run lies in the folders of an account. Copies of what it sent are
 /// no mail that it received.
 async fn count(server: &MailServer, account: u64) -> Result<BTreeMap<u64, u64>, MailError> {
-    let mut imap = server.connect(account).await?;
+    let (mut imap, _open) = server.connect(account, None).await?;
     server.login(&mut imap, account).await?;
     let mut found = BTreeMap::new();
     for folder in imap.list().await? {

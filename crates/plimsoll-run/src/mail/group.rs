@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use plimsoll_clients::endpoints::Endpoints;
 use plimsoll_io::Random;
 use plimsoll_measure::Histogram;
 use plimsoll_workload::mail::{Day, MailHabits};
@@ -21,8 +22,6 @@ pub struct Place {
     pub workload: u32,
     /// Position of the instance in the plan.
     pub number: u32,
-    /// Endpoints of the server, which users take in turn.
-    pub endpoints: u64,
     /// How many users there are.
     pub users: u64,
 }
@@ -45,6 +44,8 @@ pub struct Group {
     pub fatal: RefCell<Option<RunError>>,
     /// Messages that were taken and wait, where that can be known.
     pub queued: Option<Box<dyn Fn() -> u64>>,
+    /// Where users are, on a server.
+    pub endpoints: Option<Rc<Endpoints>>,
 }
 
 impl Group {
@@ -72,12 +73,13 @@ impl Group {
             gauges: Rc::default(),
             fatal: RefCell::default(),
             queued: None,
+            endpoints: None,
         }
     }
 
     /// The endpoint of a user, counted from 1 as databases are.
     pub fn database_of(&self, user: u64) -> u32 {
-        (user % self.place.endpoints) as u32 + 1
+        self.endpoints.as_ref().map_or(1, |endpoints| endpoints.of(user) as u32 + 1)
     }
 
     /// Adds bytes that were read to the contents of messages.

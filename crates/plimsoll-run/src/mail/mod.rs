@@ -86,7 +86,7 @@ struct MailBackend {
 
 impl Backend for MailBackend {
     fn databases(&self) -> Vec<DatabaseState> {
-        let endpoints = (0..self.server.endpoints()).map(|endpoint| DatabaseState {
+        let endpoints = (0..self.server.endpoints.count()).map(|endpoint| DatabaseState {
             path: self.server.address_of(endpoint).into(),
             size_bytes: 0,
             records_ever: self.server.ledger.delivered_by(endpoint),
@@ -229,7 +229,6 @@ impl Family for MailFamily {
         let place = Place {
             workload: load.number as u32 + 1,
             number: load.instances[0].number,
-            endpoints: 1,
             users: users.into(),
         };
         match load.backend_of::<EmbeddedMail>(&load.instances[0], "mail") {
@@ -284,10 +283,13 @@ fn start_on_server(
     habits: MailHabits,
 ) -> Result<Box<dyn RunningLoad>, RunError> {
     let server = load.backend_of::<MailBackend>(&load.instances[0], "mail")?.server.clone();
-    let place = Place { endpoints: server.endpoints() as u64, ..place };
     check_users(&load, place, server.accounts.len() as u64)?;
     let has_probes = spec.probes_per_minute > 0.0;
-    let group = Rc::new(Group::new(load.run, place, spec, habits, &load.random));
+    let mut group = Group::new(load.run, place, spec, habits, &load.random);
+    // What preparing did is no news of the load.
+    let _ = server.endpoints.news();
+    group.endpoints = Some(server.endpoints.clone());
+    let group = Rc::new(group);
     let office = Rc::new(Office::new(group, server));
     let handle = &load.run.handle;
     watch::show(&office.group, 0);

@@ -134,7 +134,7 @@ async fn prepare_one(
     account: u64,
     progress: &Progress,
 ) -> Result<bool, MailError> {
-    let mut imap = server.connect(account).await?;
+    let (mut imap, _open) = server.connect(account, None).await?;
     server.login(&mut imap, account).await?;
     if progress.capabilities.borrow().is_none() {
         let used: Vec<_> =
@@ -145,7 +145,7 @@ async fn prepare_one(
         let greeting: String = imap.greeting().chars().take(100).collect();
         *progress.capabilities.borrow_mut() = Some(format!(
             "{} greets with {greeting:?} and offers {}",
-            server.address_of(server.endpoint_of(account)),
+            server.address_of(_open.at()),
             used.join(" ")
         ));
     }

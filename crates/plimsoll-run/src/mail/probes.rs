@@ -29,7 +29,7 @@ pub async fn probe(office: Weak<Office>, mut random: Random) {
         let found = one(&office, account, sequence).await;
         sequence += 1;
         let note = |metric: &'static str| {
-            let endpoint = office.server.endpoint_of(account) as u32 + 1;
+            let endpoint = office.server.endpoints.of(account) as u32 + 1;
             let key = office.group.run.recorder.key(office.server.number, endpoint, metric);
             key.of_workload(office.group.place.workload)
         };
@@ -57,7 +57,7 @@ async fn one(
 ) -> Result<(bool, Option<Nanos>), MailError> {
     let server = &office.server;
     let handle = &office.group.run.handle;
-    let mut imap = server.connect(account).await?;
+    let (mut imap, _open) = server.connect(account, None).await?;
     server.login(&mut imap, account).await?;
     let first = imap.select("INBOX").await?.uid_next.max(1);
     let id = server.message_id(PROBES, sequence);

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use plimsoll_clients::endpoints::{Endpoints, Open};
 use plimsoll_clients::mail::{
     Delivery, DeliveryProtocol, Endpoint, Imap, ImapOptions, MailError, Security, Submission,
 };
@@ -14,7 +15,7 @@ use super::ledger::Ledger;
 use super::spec::{MailEndpoint, MailInstance, expand};
 use crate::RunError;
 use crate::context::RunContext;
-use crate::spec::InstanceSpec;
+use crate::spec::{InstanceSpec, distribution_of};
 
 /// Bytes of a file of passwords or certificates.
 const TEXT_BYTES_MAX: u64 = 64 << 20;
@@ -65,6 +66,8 @@ pub struct MailServer {
     pub ledger: Ledger,
     /// Time.
     pub handle: Handle,
+    /// Which user is at which endpoint.
+    pub endpoints: Rc<Endpoints>,
     network: Rc<dyn Network>,
     fronts: Vec<Front>,
     nonce: u64,
@@ -120,22 +123,13 @@ impl MailServer {
             corpus: spec.corpus(seed).map_err(RunError::Spec)?,
             accounts,
             handle: run.handle.clone(),
+            endpoints: Endpoints::new(distribution_of(spec.distribution), fronts.len()),
             network,
             fronts,
             // Messages of an earlier run of the same plan must not be taken for those of this one.
             nonce: (run.clock().anchor().utc_ns / 1_000_000) & ((1 << NONCE_BITS) - 1),
             spec,
         })
-    }
-
-    /// How many endpoints there are.
-    pub fn endpoints(&self) -> usize {
-        self.fronts.len()
-    }
-
-    /// The endpoint that an account uses, always the same.
-    pub fn endpoint_of(&self, account: u64) -> usize {
-        (account % self.fronts.len() as u64) as usize
     }
 
     /// Where an endpoint is.
@@ -165,18 +159,35 @@ impl MailServer {
         (self.is_of_this_run(id) && account < self.accounts.len() as u64).then_some(account)
     }
 
-    /// A connection that has been greeted.
+    /// A connection that has been greeted, at the endpoint where the account is to be. `client` is
+    /// the account where its user connects, and nothing where anyone else does.
     ///
     /// # Errors
-    /// What keeps it from coming about.
-    pub async fn connect(&self, account: u64) -> Result<Imap, MailError> {
-        let front = &self.fronts[self.endpoint_of(account)];
+    /// What keeps it from coming about, at the last endpoint that was tried.
+    pub async fn connect(
+        &self,
+        account: u64,
+        client: Option<u64>,
+    ) -> Result<(Imap, Open), MailError> {
         let options = ImapOptions {
             connect_timeout_ns: nanos(self.spec.connect_timeout_s),
             command_timeout_ns: nanos(self.spec.command_timeout_s),
             literal_bytes_max: self.spec.literal_max_bytes,
         };
-        Imap::connect(&*self.network, &front.imap, &self.handle, options).await
+        let mut tries = self.endpoints.tries(account).peekable();
+        while let Some(at) = tries.next() {
+            let endpoint = &self.fronts[at].imap;
+            match Imap::connect(&*self.network, endpoint, &self.handle, options).await {
+                Ok(imap) => return Ok((imap, self.endpoints.opened(client, at))),
+                Err(error) => {
+                    self.endpoints.refused(at);
+                    if tries.peek().is_none() || !error.is_lost() {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        unreachable!("there is an endpoint to try")
     }
 
     /// Logs an account in.
@@ -193,7 +204,7 @@ impl MailServer {
     /// # Errors
     /// When it was certainly not delivered.
     pub async fn deliver(&self, from: u64, to: &[u64], mail: &Mail) -> Result<Delivery, MailError> {
-        let endpoint = self.endpoint_of(from);
+        let endpoint = self.endpoints.of(from);
         let front = &self.fronts[endpoint];
         let kept = front.idle.borrow_mut().pop();
         let mut submission = match kept {

@@ -119,7 +119,7 @@ impl MailService {
         if let Err(error) = &result {
             count_failure(book, error);
             if error.is_lost() {
-                desk.imap = None;
+                (desk.imap, desk.open) = (None, None);
             }
         }
         (desk, result)
@@ -154,6 +154,8 @@ impl Service for MailService {
         let work = until_stop(&office.group.run, self.perform(order, desk, book));
         let (desk, result) = work.await?;
         drop(open);
+        let endpoints = &office.server.endpoints;
+        book.at(endpoints.of(order.user), endpoints);
         let took_ns = office.group.run.handle.now() - begun;
         let is_lost = result.as_ref().is_err_and(MailError::is_lost);
         let is_down = is_lost && desk.imap.is_none() && took_ns < AFTER_FAILURE_NS;
@@ -179,7 +181,7 @@ impl Service for MailService {
         let server = &self.office.server;
         Label {
             instance: server.number,
-            database: server.endpoint_of(order.user) as u32 + 1,
+            database: server.endpoints.of(order.user) as u32 + 1,
             operation: metrics_of(order.task)
                 .map_or(metrics::OPERATIONS[0], |metrics| metrics.response),
         }

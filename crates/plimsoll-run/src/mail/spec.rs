@@ -10,7 +10,7 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 use plimsoll_workload::mail::{Client, Corpus, Dispatch, MailHabits, MailTask, OnRead, SizeClass};
 
 use super::metrics::{TASKS, is_of_imap, metrics_of};
-use crate::spec::{InstanceSpec, LoadSpec, WorkloadSpec};
+use crate::spec::{DistributionSpec, InstanceSpec, LoadSpec, WorkloadSpec};
 
 /// What only this family knows of an endpoint of a server, which stands in the place of a database.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -139,6 +139,8 @@ pub struct MailInstance {
     pub lost_after_s: f64,
     /// Contents of so many bytes are taken.
     pub literal_max_bytes: u64,
+    /// How users are distributed over endpoints; absent: each has one where it stays.
+    pub distribution: Option<DistributionSpec>,
 }
 
 impl MailInstance {
@@ -169,6 +171,7 @@ impl MailInstance {
         if spec.deliver_login && spec.deliver_protocol == DeliverSpec::Lmtp {
             found.push("deliver_login is for smtp; LMTP knows no login".into());
         }
+        found.extend(spec.distribution.and_then(DistributionSpec::mistake));
         if spec.marker.is_empty() || spec.marker.contains(['\r', '\n', '"', '\\', '\0']) {
             found.push(
                 "marker must be a word or more without quotes, backslashes and line breaks".into(),

@@ -75,6 +75,7 @@ async fn log_on_anew(user: &mut User<'_>) -> Result<(), MailError> {
 }
 
 async fn log_off(user: &mut User<'_>) -> Result<(), MailError> {
+    let _open = user.desk.open.take();
     match user.desk.imap.take() {
         Some(mut imap) if imap.is_open() => imap.logout().await,
         _ => Ok(()),

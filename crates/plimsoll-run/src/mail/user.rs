@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
+use plimsoll_clients::endpoints::Open;
 use plimsoll_clients::mail::{Imap, Literal, MailError, Recipient, Row};
 use plimsoll_io::Random;
 use plimsoll_workload::mail::{Check, Letter, MailHabits, Part};
@@ -20,6 +21,8 @@ use crate::load::Book;
 pub struct Desk {
     /// The connection; nothing when it is not logged on.
     pub imap: Option<Imap>,
+    /// The endpoint that the connection is at.
+    pub open: Option<Open>,
     /// Messages it has written.
     pub written: u64,
     /// Folders it has made.
@@ -70,7 +73,7 @@ impl User<'_> {
     }
 
     fn imap(&mut self) -> Result<&mut Imap, MailError> {
-        let server = self.server.address_of(self.server.endpoint_of(self.account)).to_owned();
+        let server = self.server.address_of(self.server.endpoints.of(self.account)).to_owned();
         self.desk.imap.as_mut().ok_or(MailError::Closed { server, command: "a task" })
     }
 
@@ -80,10 +83,12 @@ impl User<'_> {
             return Ok(());
         }
         let begun = self.server.handle.now();
-        let imap = {
+        self.desk.open = None;
+        let (imap, open) = {
             let _open = self.gauges.enter(Gauge::Command);
-            self.server.connect(self.account).await?
+            self.server.connect(self.account, Some(self.account)).await?
         };
+        self.desk.open = Some(open);
         self.book.note(metrics::CONNECT, self.server.handle.now() - begun);
         self.desk.imap = Some(imap);
         let (server, account) = (self.server.clone(), self.account);
@@ -244,7 +249,7 @@ impl User<'_> {
         }
         if accepted == 0 {
             return Err(MailError::No {
-                server: self.server.address_of(self.server.endpoint_of(self.account)).to_owned(),
+                server: self.server.address_of(self.server.endpoints.of(self.account)).to_owned(),
                 command: "RCPT",
                 text: "no recipient was accepted".to_owned(),
             });

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use plimsoll_clients::client::{ClientError, Mode, Source, StoreClient};
+use plimsoll_clients::endpoints::Endpoints;
 use plimsoll_clients::mysql::{self, MysqlStore};
 use plimsoll_clients::postgresql::{self, PostgresStore};
 use plimsoll_clients::sqlite::SqliteStore;
@@ -18,14 +19,14 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos, TlsClient, read_text_file};
 use plimsoll_workload::store::{Population, StoreTask, Visit};
 
 use super::open::{OpenStore, audit_report};
-use super::spec::{ClientInstanceSpec, RowsOf, ServerSpec, catalogue_of};
+use super::spec::{ClientInstanceSpec, EndpointSpec, RowsOf, ServerSpec, catalogue_of};
 use crate::RunError;
 use crate::backend::{Audits, Backend, Work};
 use crate::context::RunContext;
 use crate::events::Level;
 use crate::outcome::{AuditReport, DatabaseState};
 use crate::records::until_stop;
-use crate::spec::InstanceSpec;
+use crate::spec::{DistributionSpec, InstanceSpec, distribution_of};
 
 /// A file of SQLite.
 pub const SQLITE: &str = "sqlite";
@@ -69,6 +70,10 @@ pub fn check(instance: &InstanceSpec) -> Result<(), String> {
         return Err(format!(
             "instance {name} is mysql, which is not talked to in TLS here; leave ca_file out"
         ));
+    }
+    let distribution = spec.server.as_ref().and_then(|server| server.distribution);
+    if let Some(mistake) = distribution.and_then(DistributionSpec::mistake) {
+        return Err(format!("instance {name}: {mistake}"));
     }
     for (key, seconds) in [("timeout_s", spec.timeout_s), ("lost_after_s", spec.lost_after_s)] {
         if !(0.1..=86_400.0).contains(&seconds) {
@@ -136,7 +141,9 @@ async fn connect(
         return Ok(Box::new(SqliteStore::open(&run.handle, &path, catalogue).await?));
     };
     let password = password_of(server)?;
-    let (host, port) = (server.host.clone(), server.port);
+    let first = EndpointSpec { host: server.host.clone(), port: server.port };
+    let endpoints = [first].into_iter().chain(server.endpoints.clone());
+    let distribution = distribution_of(server.distribution);
     let (user, database) = (server.user.clone(), server.database.clone());
     let timeout_ns = nanos(settings.timeout_s);
     let source = match settings.rows {
@@ -145,13 +152,31 @@ async fn connect(
         RowsOf::DvdStore3 => Source::Existing(Mode::Version3),
     };
     if spec.backend == MYSQL {
-        let access = mysql::Access { host, port, user, password, database, timeout_ns };
-        return Ok(Box::new(MysqlStore::open(&run.handle, access, source).await?));
+        let accesses = endpoints.map(|EndpointSpec { host, port }| mysql::Access {
+            host,
+            port,
+            user: user.clone(),
+            password: password.clone(),
+            database: database.clone(),
+            timeout_ns,
+        });
+        let accesses = accesses.collect();
+        let opened = MysqlStore::open(&run.handle, accesses, distribution, source);
+        return Ok(Box::new(opened.await?));
     }
     let tls = tls_of(server)?;
-    let access = postgresql::Access { host, port, user, password, database, tls, timeout_ns };
-    let network = run.network.open(&run.handle)?;
-    Ok(Box::new(PostgresStore::open(&run.handle, network, access, source).await?))
+    let accesses = endpoints.map(|EndpointSpec { host, port }| postgresql::Access {
+        host,
+        port,
+        user: user.clone(),
+        password: password.clone(),
+        database: database.clone(),
+        tls: tls.clone(),
+        timeout_ns,
+    });
+    let (accesses, network) = (accesses.collect(), run.network.open(&run.handle)?);
+    let opened = PostgresStore::open(&run.handle, network, accesses, distribution, source);
+    Ok(Box::new(opened.await?))
 }
 
 /// The first line of the file of passwords. Whoever can read it is not asked about: that is checked
@@ -193,6 +218,10 @@ impl OpenStore for ClientInstance {
 
     fn lost_after_ns(&self) -> Option<Nanos> {
         Some(self.lost_after_ns)
+    }
+
+    fn endpoints(&self) -> Option<&Endpoints> {
+        self.store.endpoints()
     }
 }
 

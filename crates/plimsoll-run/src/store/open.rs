@@ -1,5 +1,6 @@
 //! An open store as the sessions of a load see it, whatever database it lies in.
 
+use plimsoll_clients::endpoints::Endpoints;
 use plimsoll_io::Nanos;
 use plimsoll_workload::store::{Population, StoreAudit, StoreCounts, StoreTask, Visit};
 
@@ -24,6 +25,11 @@ pub trait OpenStore {
     /// How long nothing may come to an end before the run does; no limit where that is the
     /// storage's fault alone.
     fn lost_after_ns(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// The endpoints of its server, and who is at which.
+    fn endpoints(&self) -> Option<&Endpoints> {
         None
     }
 }

@@ -199,6 +199,9 @@ impl Service for StoreService {
         let store = store_of(&self.seats[visit.place].backend()?);
         let store = store.ok_or_else(|| RunError::Spec("an instance holds no store".into()))?;
         let went = store.visit(&visit.task).await?;
+        if let Some(endpoints) = store.endpoints() {
+            book.at(went.endpoint, endpoints);
+        }
         for (step, took_ns) in &went.steps {
             book.note(step.name(), *took_ns);
         }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use plimsoll_workload::store::{Catalogue, ReviewHabits, Scale, StoreHabits};
 
 use crate::RunError;
-use crate::spec::{InstanceSpec, WorkloadSpec};
+use crate::spec::{DistributionSpec, InstanceSpec, WorkloadSpec};
 
 /// Numbers of reviews stay below two to the 31st in stores of ten million products.
 const REVIEWS_PER_PRODUCT_MAX: u64 = 200;
@@ -67,6 +67,21 @@ pub struct ServerSpec {
     /// Whether it is talked to in TLS, and a file with the certificates (PEM) that are trusted
     /// then.
     pub ca_file: Option<PathBuf>,
+    /// Further endpoints where the same database is reached; absent: none.
+    #[serde(default)]
+    pub endpoints: Vec<EndpointSpec>,
+    /// How clients are distributed over all of them; absent: each has one where it stays.
+    pub distribution: Option<DistributionSpec>,
+}
+
+/// Where a server is reached, too.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointSpec {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
 }
 
 /// What only this family knows of a workload.

@@ -41,7 +41,7 @@ const TASKS: [&str; 23] = [
 ];
 
 /// Prepare, measure, audit, stop: ten users whose day of 100 s holds every task.
-fn plan(client: &str, seconds: f64) -> Value {
+pub fn plan(client: &str, seconds: f64) -> Value {
     let mut plan = spec("engine", json!({"sessions": 10, "shared": true}), seconds);
     let instance = plan["instances"][0].as_object_mut().expect("an instance");
     instance["backend"] = json!("mail_store");
@@ -81,7 +81,7 @@ fn plan(client: &str, seconds: f64) -> Value {
     plan
 }
 
-fn disk() -> Rc<MemoryDisk> {
+pub fn disk() -> Rc<MemoryDisk> {
     let options = MemoryOptions {
         latency: LatencyPlan::of(Latency::Constant(400_000)),
         ..MemoryOptions::default()
@@ -91,7 +91,7 @@ fn disk() -> Rc<MemoryDisk> {
     disk
 }
 
-fn audit(ran: &Ran) -> &AuditReport {
+pub fn audit(ran: &Ran) -> &AuditReport {
     let audits: Vec<_> = ran.outcome.phases.iter().flat_map(|phase| &phase.result.audits).collect();
     let [audit] = audits[..] else { panic!("one audit: {:?}", ran.outcome.error) };
     assert_eq!(audit.report.findings, Vec::<String>::new());
@@ -99,7 +99,7 @@ fn audit(ran: &Ran) -> &AuditReport {
 }
 
 /// Of the counters that the family adds, in the measured phase.
-fn counted(ran: &Ran, metric: &str) -> u64 {
+pub fn counted(ran: &Ran, metric: &str) -> u64 {
     let extra = built_in().metrics();
     let code =
         METRICS.len() + extra.iter().position(|known| known.name == metric).expect("a metric");

@@ -11,6 +11,7 @@ mod files;
 mod homes;
 mod mail;
 mod mail_store;
+mod mail_store_node;
 mod raw_files;
 mod schema;
 mod store;

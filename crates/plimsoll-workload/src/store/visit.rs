@@ -105,6 +105,8 @@ pub struct Visit {
     pub retries: u32,
     /// Connections that were found broken before anything was asked on them.
     pub reconnects: u32,
+    /// Which endpoint of its server it was carried out at, counted from 0.
+    pub endpoint: usize,
     /// How it ended.
     pub end: VisitEnd,
     /// What a server said when it ended in another way than an order does.
@@ -119,6 +121,7 @@ impl Visit {
             rows_found: 0,
             retries: 0,
             reconnects: 0,
+            endpoint: 0,
             end: VisitEnd::Sold,
             trouble: None,
         }

@@ -33,6 +33,7 @@ from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import MailAsked
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Text
+from plimsoll.workloads import distribution
 from plimsoll.workloads.mail import stored
 from plimsoll.workloads.mail.endpoints import DELIVER, READ, Endpoint, NoEndpoint, endpoint
 from plimsoll.workloads.mail.population import growing, population_of
@@ -65,8 +66,10 @@ INSTANCE_FIELDS = {
     "endpoints": Field(
         ListOf(Text(), 1),
         meaning="with backend imap: where the server is read, imap://HOST:PORT or "
-        "imaps://HOST:PORT; users take them in turn",
+        "imaps://HOST:PORT. Of a store on a server: where it is reached besides store_address, "
+        "HOST:PORT",
     ),
+    **distribution.FIELDS,
     "deliver": Field(
         ListOf(Text(), 1),
         meaning="where mail is handed in, lmtp://HOST:PORT or smtp://HOST:PORT: one for each "
@@ -269,6 +272,7 @@ def instance(
         command_timeout_s=settings.MAIL["command_timeout_s"],
         lost_after_s=settings.MAIL["lost_after_s"],
         literal_max_bytes=settings.MAIL["literal_max_bytes"],
+        distribution=distribution.completed(given, len(read), path, collector),
     )
 
 

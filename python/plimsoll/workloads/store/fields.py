@@ -18,14 +18,17 @@ Without a load one session orders as fast as it can.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.document import ABSENT
 from plimsoll.files.paths import whole_path
 from plimsoll.inputs.schema import Collector, Field, Given, Number, Text
+from plimsoll.workloads import distribution
 from plimsoll.workloads.records import DATABASE_KEYS
 from plimsoll.workloads.stages import STAGE_KEYS, stages_of
 from plimsoll.workloads.store.address import HINT as HINT_OF_ADDRESS
@@ -129,7 +132,7 @@ REVIEW_FIELDS = (
 #: What may be said of a store in a database that is not ours.
 CLIENT_KEYS = (
     *("name", "target", "backend", "weight", "node", "processors", "memory_mib"),
-    *("password_file", "ca_file"),
+    *("password_file", "ca_file", "endpoints", *distribution.FIELDS),
     *INSTANCE_FIELDS,
 )
 #: What may be said of a load on a store.
@@ -223,7 +226,7 @@ def client_instance(
         address = Address("sqlite", file="unknown")  # said before
     file = Path(address.file).expanduser().absolute()
     is_file = address.backend == "sqlite"
-    for key in ("password_file", "ca_file"):
+    for key in ("password_file", "ca_file", "endpoints", *distribution.FIELDS):
         if is_file and given[key] is not None:
             collector.add(
                 ("instance", index, key), "means nothing for a file of SQLite", "remove it"
@@ -250,7 +253,7 @@ def client_instance(
     return spec.StoreClientInstance(
         **(common | place | {"backend": address.backend}),
         databases=[only],
-        server=None if is_file else _server(address, given),
+        server=None if is_file else _server(address, given, index, collector),
         rows=_rows_of(given, source),
         timeout_s=float(given["timeout_s"] or settings.STORE["timeout_s"]),
         lost_after_s=float(given["lost_after_s"] or settings.STORE["lost_after_s"]),
@@ -263,7 +266,10 @@ def _rows_of(given: Given, source: str | None) -> Literal["seed", "dvd_store", "
     return "dvd_store_3" if given["store_mode"] == "ds3" else "dvd_store"
 
 
-def _server(address: Address, given: Given) -> spec.ServerSpec:
+def _server(address: Address, given: Given, index: int, collector: Collector) -> spec.ServerSpec:
+    path = ("instance", index)
+    endpoints = _endpoints(address, given["endpoints"], (*path, "endpoints"), collector)
+
     def named(key: str) -> str | None:
         return None if given[key] is None else whole_path(given[key])
 
@@ -274,7 +280,35 @@ def _server(address: Address, given: Given) -> spec.ServerSpec:
         database=address.database,
         password_file=named("password_file"),
         ca_file=named("ca_file"),
+        endpoints=endpoints or ABSENT,
+        distribution=distribution.completed(given, 1 + len(endpoints), path, collector),
     )
+
+
+def _endpoints(
+    address: Address,
+    texts: Sequence[str] | None,
+    path: tuple[str | int, ...],
+    collector: Collector,
+) -> list[spec.EndpointSpec]:
+    """Where a server is reached besides its address."""
+    found: list[spec.EndpointSpec] = []
+    known = {(address.host, address.port)}
+    for position, text in enumerate(texts or ()):
+        try:
+            parts = urlsplit(f"//{text}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if not host or not port or text != parts.netloc or "@" in text:
+            hint = "write HOST:PORT; user and database are those of store_address"
+            collector.add((*path, position), f'is "{text}", which is no endpoint', hint)
+        elif (host, port) in known:
+            collector.add((*path, position), f"names {text} a second time", "write each once")
+        else:
+            known.add((host, port))
+            found.append(spec.EndpointSpec(host=host, port=port))
+    return found
 
 
 def workload(

@@ -1,6 +1,7 @@
 //! Mail users in virtual time, against a small server with faults on demand: what is lost, doubled
 //! or spoilt is found, what is late is felt, and what is too much ends the run.
 
+mod endpoints;
 mod server;
 
 use std::cell::Cell;

@@ -5,10 +5,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{Handle, NANOS_PER_MILLISECOND, Nanos, Network, Stream, read, write_all};
+use plimsoll_io::{Handle, NANOS_PER_MILLISECOND, Nanos, Network, Stream, either, read, write_all};
 
 pub const IMAP: &str = "server:143";
 pub const LMTP: &str = "server:24";
+/// The same server, by another door.
+pub const SECOND_IMAP: &str = "server:144";
+pub const SECOND_LMTP: &str = "server:25";
 const CAPABILITIES: &str = "IMAP4rev1 LITERAL+ UIDPLUS MOVE";
 
 /// One message.
@@ -49,6 +52,8 @@ pub struct Faults {
     pub flips_one_of: Cell<u64>,
     /// Nothing is answered from the first time until the second.
     pub stall: Cell<(Nanos, Nanos)>,
+    /// From then on the second endpoint takes nobody and breaks off with whom it has; 0 for never.
+    pub second_dies: Cell<Nanos>,
 }
 
 /// See the module text.
@@ -70,16 +75,33 @@ impl MailHost {
             shown: Cell::new(0),
             handle: handle.clone(),
         });
-        for address in [IMAP, LMTP] {
+        for address in [IMAP, LMTP, SECOND_IMAP, SECOND_LMTP] {
             let (host, network, handle) = (host.clone(), network.clone(), handle.clone());
             drop(handle.clone().spawn(async move {
                 let listener = network.listen(address).await.expect("the port is free");
                 while let Ok(stream) = listener.accept().await {
                     let peer = Peer { stream, host: host.clone(), buffer: Vec::new() };
-                    match address {
-                        IMAP => drop(handle.spawn(peer.imap())),
-                        _ => drop(handle.spawn(peer.lmtp())),
+                    let dies = match address {
+                        SECOND_IMAP | SECOND_LMTP => host.faults.second_dies.get(),
+                        _ => 0,
+                    };
+                    let reads = address == IMAP || address == SECOND_IMAP;
+                    if dies > 0 && handle.now() >= dies {
+                        continue;
                     }
+                    let until = handle.clone();
+                    drop(handle.spawn(async move {
+                        let dead = async {
+                            match dies {
+                                0 => std::future::pending().await,
+                                dies => until.sleep_until(dies).await,
+                            }
+                        };
+                        match reads {
+                            true => either(async { peer.imap().await.unwrap_or(()) }, dead).await,
+                            false => either(async { peer.lmtp().await.unwrap_or(()) }, dead).await,
+                        }
+                    }));
                 }
             }));
         }
