@@ -190,7 +190,7 @@ def inspect(
     problems += kept_backups.obstacles(run)
     _count_backup(run, forecast)
     lacking = _too_little_space(run, forecast)
-    others = OtherRuns(places + logs)
+    others = OtherRuns(_places(run))
     others.look()
     forecast.warnings = list(dict.fromkeys([*forecast.warnings, *others.sentences]))
     forecast.run = run.replace(instances=instances)
