@@ -3,14 +3,15 @@
 from tests.planted.bug import Bug
 
 _CRATE = "plimsoll-stores"
+_MOVES = "mail::moves::"
 _WORLDS = "mail::worlds::mail_outlives_power_cuts_kills_and_a_failing_storage"
 
 BUGS = (
     Bug(
         "a delivery is not durable before its message leaves the queue",
         "mail/transport.rs",
-        "        let (tables, rows) = (&self.tables, self.rows());\n        self.transact(Commit::Durable, async |transaction| {",
-        "        let (tables, rows) = (&self.tables, self.rows());\n        let how = if PLANTED { Commit::Lazy } else { Commit::Durable };\n        self.transact(how, async |transaction| {",
+        "let (tables, rows) = (&home.tables, self.rows_of(home)); self.transact(home, Commit::Durable, async |transaction| {",
+        "let (tables, rows) = (&home.tables, self.rows_of(home)); let how = if PLANTED { Commit::Lazy } else { Commit::Durable }; self.transact(home, how, async |transaction| {",
         "stores",
         _WORLDS,
         crate=_CRATE,
@@ -27,8 +28,8 @@ BUGS = (
     Bug(
         "the mark of a delivery goes while its message is in the queue",
         "mail/transport.rs",
-        "            if self.tables.queue.get(&waiting, &key).await?.is_none() {",
-        "            if PLANTED || self.tables.queue.get(&waiting, &key).await?.is_none() {",
+        "match queue.get(&waiting, &key).await? {",
+        "match queue.get(&waiting, &key).await?.filter(|_| !PLANTED) {",
         "stores",
         _WORLDS,
         crate=_CRATE,
@@ -50,6 +51,78 @@ BUGS = (
         "first.filter(|_| !PLANTED).map_or(INBOX, |rule| rule.folder)",
         "stores",
         "mail::rules::mail_goes_where_the_first_rule_that_fits_says",
+        crate=_CRATE,
+    ),
+    Bug(
+        "the original of a moved mailbox goes before the copy is durable",
+        "mail/moves.rs",
+        "let done = self.transact(way.to, Commit::Durable, async |transaction| {",
+        "let how = if PLANTED { Commit::Lazy } else { Commit::Durable }; let done = self.transact(way.to, how, async |transaction| {",
+        "stores",
+        _MOVES + "a_power_cut_in_a_move_loses_no_mail_and_doubles_none",
+        crate=_CRATE,
+    ),
+    Bug(
+        "what changes in a mailbox while it is moved is lost",
+        "mail/moves.rs",
+        "self.align(way, tally, false).await?;",
+        "if !PLANTED { self.align(way, tally, false).await?; }",
+        "stores",
+        _MOVES + "users_go_on_while_mailboxes_are_moved",
+        crate=_CRATE,
+    ),
+    Bug(
+        "rows that changed after they were copied are not copied again",
+        "mail/align.rs",
+        "&& (order.is_lt() || rows == Rows::Changing)",
+        "&& (order.is_lt() || !PLANTED && rows == Rows::Changing)",
+        "stores",
+        _MOVES + "a_change_during_a_move_is_not_lost",
+        crate=_CRATE,
+    ),
+    Bug(
+        "a move that goes on writes what is there once more",
+        "mail/align.rs",
+        "(mut old, mut new) = (old_rows.next().await?, new_rows.next().await?);",
+        "(mut old, mut new) = (old_rows.next().await?, new_rows.next().await?.filter(|_| !PLANTED));",
+        "stores",
+        _MOVES + "a_move_goes_on_where_it_was",
+        crate=_CRATE,
+    ),
+    Bug(
+        "an original that a crash left stays",
+        "mail/moves.rs",
+        "if here.contains(&number) && there.contains(&number) {",
+        "if !PLANTED && here.contains(&number) && there.contains(&number) {",
+        "stores",
+        _MOVES + "a_power_cut_in_a_move_loses_no_mail_and_doubles_none",
+        crate=_CRATE,
+    ),
+    Bug(
+        "the end of a move is forgotten when the mailbox moves back",
+        "mail/moves.rs",
+        "self.transact(home, Commit::Durable, async |transaction| { sheet.delete(transaction, &sheet.key_of_number(number.into())?)",
+        "let how = if PLANTED { Commit::Lazy } else { Commit::Durable }; self.transact(home, how, async |transaction| { sheet.delete(transaction, &sheet.key_of_number(number.into())?)",
+        "stores",
+        _MOVES + "a_crash_when_a_mailbox_moves_back_loses_nothing",
+        crate=_CRATE,
+    ),
+    Bug(
+        "a mailbox whose switch failed is used at its old place",
+        "mail/moves.rs",
+        "doubt.failed(&error);",
+        "if PLANTED { doubt.settle(); } else { doubt.failed(&error); }",
+        "stores",
+        _MOVES + "nobody_enters_a_mailbox_whose_switch_failed",
+        crate=_CRATE,
+    ),
+    Bug(
+        "users come into a mailbox while it is switched",
+        "mail/homes.rs",
+        "if !self.closed.borrow().contains(&mailbox) {",
+        "if PLANTED || !self.closed.borrow().contains(&mailbox) {",
+        "stores",
+        _WORLDS,
         crate=_CRATE,
     ),
 )

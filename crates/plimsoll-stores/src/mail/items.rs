@@ -2,7 +2,7 @@
 //! times, rules, smart folders; and what all share: public folders and the address book.
 
 use plimsoll_engine::error::Result;
-use plimsoll_engine::transaction::Commit;
+use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_io::Random;
 use plimsoll_workload::mail::Letter;
 
@@ -70,8 +70,9 @@ impl MailStore {
             body: &body,
             attachment: &parts.attachment,
         };
-        let (changes, rows) = (self.open_changes(1), self.rows());
-        self.transact(Commit::Durable, async |transaction| {
+        let home = self.enter(mailbox).await?;
+        let (changes, rows) = (self.open_changes(1), self.rows_of(&home));
+        self.transact(&home, Commit::Durable, async |transaction| {
             rows.lay(transaction, &[(mailbox, folder)], &new, changes.first).await
         })
         .await
@@ -93,9 +94,10 @@ impl MailStore {
         ] {
             values[position] = Value::Number(value);
         }
-        let sheet = &self.tables.events;
-        self.transact(Commit::Durable, async |transaction| sheet.insert(transaction, &values).await)
-            .await
+        let home = self.enter(mailbox).await?;
+        let sheet = &home.tables.events;
+        let work = async |transaction: &Transaction| sheet.insert(transaction, &values).await;
+        self.transact(&home, Commit::Durable, work).await
     }
 
     /// How many appointments begin from one minute to another.
@@ -103,8 +105,9 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn appointments(&self, mailbox: u32, from: i64, to: i64) -> Result<u64> {
-        let transaction = self.mail.begin();
-        let sheet = &self.tables.events;
+        let home = self.enter(mailbox).await?;
+        let transaction = home.mail.begin();
+        let sheet = &home.tables.events;
         let place = [mailbox.into(), from].map(Value::Number);
         let mut rows = sheet.rows_from(&transaction, &place, 1)?;
         let mut count = 0;
@@ -128,13 +131,14 @@ impl MailStore {
         number: u32,
         content: &[u8],
     ) -> Result<()> {
-        let sheet = &self.tables.properties;
+        let home = self.enter(mailbox).await?;
+        let sheet = &home.tables.properties;
         let place = [mailbox.into(), kind as i64, number.into()].map(Value::Number);
         let key = sheet.prefix(0, &place)?;
         let content = long(content);
         let mut values = [Value::Bytes(&content); property::COLUMNS.len()];
         values[..place.len()].copy_from_slice(&place);
-        self.transact(Commit::Durable, async |transaction| {
+        self.transact(&home, Commit::Durable, async |transaction| {
             if sheet.get(transaction, &key).await?.is_some() {
                 sheet.delete(transaction, &key).await?;
             }
@@ -148,8 +152,9 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn properties(&self, mailbox: u32, kind: Property) -> Result<u64> {
-        let transaction = self.mail.begin();
-        let sheet = &self.tables.properties;
+        let home = self.enter(mailbox).await?;
+        let transaction = home.mail.begin();
+        let sheet = &home.tables.properties;
         let place = [mailbox.into(), kind as i64].map(Value::Number);
         let mut rows = sheet.rows(&transaction, 0, &place)?;
         let mut bytes = 0;

@@ -10,14 +10,18 @@
 //! What a mailbox holds is a pure function of its corpus and of what users do. Every body that is
 //! read is compared with what was written.
 
+mod align;
 mod audit;
+mod homes;
 mod items;
+mod moves;
 mod prepare;
 mod reading;
 mod rows;
 mod rules;
 mod schema;
 mod search;
+mod tally;
 mod transport;
 
 use std::cell::{Cell, RefCell};
@@ -27,17 +31,20 @@ use std::rc::Rc;
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::instance::Instance;
 use plimsoll_engine::retry::Retry;
+use plimsoll_engine::table::StoredRow;
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_io::{NANOS_PER_SECOND, Notify, Permits, Random};
 use plimsoll_workload::mail::Corpus;
 
 pub use audit::MailAudit;
+use homes::{Doors, Home, Inside};
 pub use items::Property;
 pub use prepare::Preparing;
 pub use reading::{Changed, Changes, Read, Shown};
 pub use rules::Rule;
 pub use schema::is_table;
 use schema::{MARKER, Tables, marker};
+pub use tally::Moved;
 pub use transport::Draft;
 
 use crate::shop::{Sheet, Value};
@@ -162,9 +169,18 @@ impl Drop for ChangeNumbers<'_> {
 
 /// See the module text.
 pub struct MailStore {
-    mail: Rc<Instance>,
+    /// The database that it began with, and the further one that mailboxes are moved to.
+    homes: Vec<Home>,
+    /// Mailboxes that live in the further database.
+    moved: RefCell<BTreeSet<u32>>,
+    /// Those of which a copy is being made.
+    begun: RefCell<BTreeSet<u32>>,
+    doors: Doors,
+    /// One move at a time.
+    movers: Permits,
+    /// Whether a message was delivered to some of its recipients and an error came.
+    half_way: Cell<bool>,
     queue: Rc<Instance>,
-    tables: Tables,
     filling: Filling,
     corpus: Rc<Corpus>,
     run: i64,
@@ -194,6 +210,21 @@ impl MailStore {
         corpus: Rc<Corpus>,
         filling: Filling,
     ) -> std::result::Result<Option<MailStore>, MailStoreError> {
+        MailStore::open_with(mail, None, queue, corpus, filling).await
+    }
+
+    /// The same with a further database, to which mailboxes can be moved. It is made where it is
+    /// empty. A store whose mailboxes were moved needs it from then on.
+    ///
+    /// # Errors
+    /// As [`MailStore::open`].
+    pub async fn open_with(
+        mail: &Rc<Instance>,
+        further: Option<&Rc<Instance>>,
+        queue: &Rc<Instance>,
+        corpus: Rc<Corpus>,
+        filling: Filling,
+    ) -> std::result::Result<Option<MailStore>, MailStoreError> {
         match mail.open_table(1, MARKER).await {
             Ok(_) => {}
             Err(EngineError::NoSuchObject { .. }) => return Ok(None),
@@ -206,24 +237,26 @@ impl MailStore {
         let Some(row) = sheet.get(&transaction, &key).await? else {
             return Ok(None);
         };
-        let wanted = marked(&corpus, filling);
-        for (position, what, wanted) in wanted {
-            let found = sheet.number(&row, position)?;
-            if found != wanted {
-                return Err(MailStoreError::NotOurs(format!(
-                    "the database holds a mail store with {what} {found}, not {wanted}; say so in \
-                     the plan, or let it be made again"
-                )));
-            }
-        }
+        hold_marker(sheet, &row, &corpus, filling)?;
         let run = sheet.number(&row, marker::RUNS)? + 1;
         sheet.set(&transaction, &key, &[(marker::RUNS, run)]).await?;
         transaction.commit(Commit::Durable).await?;
         let seed = corpus.seed();
+        let homes = match further {
+            Some(further) => open_homes([mail, further], tables, queue, &corpus, filling).await?,
+            None => {
+                hold_all_there(mail, &tables, filling).await?;
+                vec![Home { mail: mail.clone(), tables, marks: None }]
+            }
+        };
         let store = MailStore {
-            mail: mail.clone(),
+            homes,
+            moved: RefCell::default(),
+            begun: RefCell::default(),
+            doors: Doors::default(),
+            movers: Permits::new(1),
+            half_way: Cell::new(false),
             queue: queue.clone(),
-            tables,
             filling,
             corpus,
             run,
@@ -237,8 +270,9 @@ impl MailStore {
             mover: Permits::new(1),
             indexer: Permits::new(1),
         };
-        let waiting = store.tables.queue.count(&store.queue.begin()).await?;
+        let waiting = store.first().tables.queue.count(&store.queue.begin()).await?;
         store.waiting.set(waiting as i64);
+        store.settle_moves().await?;
         store.settle().await?;
         Ok(Some(store))
     }
@@ -288,7 +322,7 @@ impl MailStore {
 
     /// Nanoseconds of UTC.
     fn utc_ns(&self) -> i64 {
-        self.mail.store().handle.clock().anchor().utc_ns as i64
+        self.first().mail.store().handle.clock().anchor().utc_ns as i64
     }
 
     fn open_changes(&self, count: usize) -> ChangeNumbers<'_> {
@@ -305,16 +339,127 @@ impl MailStore {
         first_open.unwrap_or(self.next_change.get()) - 1
     }
 
+    /// The database of a mailbox, once it may be entered. Nobody may enter a mailbox that he is in:
+    /// somebody who closes it would wait for him.
+    ///
+    /// # Errors
+    /// [`EngineError::Poisoned`] where nobody knows which database it lives in.
+    async fn enter(&self, mailbox: u32) -> Result<Inside<'_>> {
+        self.doors.enter(mailbox, || &self.homes[self.place_of(mailbox)]).await
+    }
+
+    /// The position of the database of a mailbox.
+    fn place_of(&self, mailbox: u32) -> usize {
+        usize::from(self.moved.borrow().contains(&mailbox))
+    }
+
+    /// The database that the store began with.
+    fn first(&self) -> &Home {
+        &self.homes[0]
+    }
+
+    /// Mailboxes that live in the further database.
+    pub fn moved(&self) -> usize {
+        self.moved.borrow().len()
+    }
+
     async fn transact<T>(
         &self,
+        home: &Home,
         how: Commit,
         work: impl AsyncFn(&Transaction) -> Result<T>,
     ) -> Result<T> {
-        let retry = Retry::until(self.mail.store().handle.now() + TRIED_NS_MAX);
+        let retry = Retry::until(home.mail.store().handle.now() + TRIED_NS_MAX);
         let drawn = self.pauses.borrow_mut().next_u64();
         let mut random = Random::from_seed(drawn);
-        self.mail.transact(how, retry, &mut random, work).await
+        home.mail.transact(how, retry, &mut random, work).await
     }
+}
+
+/// Whether a marker is that of the store that is asked for.
+fn hold_marker(
+    sheet: &Sheet,
+    row: &StoredRow,
+    corpus: &Corpus,
+    filling: Filling,
+) -> std::result::Result<(), MailStoreError> {
+    for (position, what, wanted) in marked(corpus, filling) {
+        let found = sheet.number(row, position)?;
+        if found != wanted {
+            return Err(MailStoreError::NotOurs(format!(
+                "the database holds a mail store with {what} {found}, not {wanted}; say so in \
+                 the plan, or let it be made again"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether all mailboxes of a store that once had two databases are in the first one. Of one whose
+/// move was begun only the further database knows.
+async fn hold_all_there(
+    mail: &Rc<Instance>,
+    tables: &Tables,
+    filling: Filling,
+) -> std::result::Result<(), MailStoreError> {
+    let marks = match Tables::open_marks(mail).await {
+        Ok(marks) => marks.count(&mail.begin()).await?,
+        Err(EngineError::NoSuchObject { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let there = tables.mailboxes.count(&mail.begin()).await?;
+    let moved = (u64::from(filling.public()) + 1).saturating_sub(there) + marks;
+    if moved > 0 {
+        return Err(MailStoreError::NotOurs(format!(
+            "{moved} mailboxes of the store were moved to a further database, or began to move; \
+             open it with that one"
+        )));
+    }
+    Ok(())
+}
+
+/// Opens both databases of a store, and makes the tables of the further one where it has no marker
+/// yet: what was begun without one holds nothing.
+async fn open_homes(
+    both: [&Rc<Instance>; 2],
+    tables: Tables,
+    queue: &Rc<Instance>,
+    corpus: &Corpus,
+    filling: Filling,
+) -> std::result::Result<Vec<Home>, MailStoreError> {
+    let further = both[1];
+    let marks = Tables::create_for_moves(both[0], further).await?;
+    let of_further = Tables::open(further, queue).await?;
+    hold_or_write_marker(further, &of_further, corpus, filling).await?;
+    let homes = both.into_iter().zip([tables, of_further]).zip(marks);
+    let home = |((mail, tables), marks)| {
+        let mail: &Rc<Instance> = mail;
+        Home { mail: mail.clone(), tables, marks: Some(marks) }
+    };
+    Ok(homes.map(home).collect())
+}
+
+async fn hold_or_write_marker(
+    further: &Rc<Instance>,
+    tables: &Tables,
+    corpus: &Corpus,
+    filling: Filling,
+) -> std::result::Result<(), MailStoreError> {
+    let sheet = &tables.marker;
+    let key = sheet.key_of_number(1)?;
+    let row = sheet.get(&further.begin(), &key).await?;
+    if let Some(row) = row {
+        return hold_marker(sheet, &row, corpus, filling);
+    }
+    let mut values = [0; marker::COLUMNS.len()];
+    values[marker::ID] = 1;
+    for (position, _, value) in marked(corpus, filling) {
+        values[position] = value;
+    }
+    let transaction = further.begin();
+    sheet.insert(&transaction, &values.map(Value::Number)).await?;
+    transaction.commit(Commit::Durable).await?;
+    Ok(())
 }
 
 /// What the marker of a store says of it: the column, what it is called, the value.

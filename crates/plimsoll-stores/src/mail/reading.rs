@@ -5,6 +5,7 @@ use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_workload::mail::{Check, PartSum};
 
+use super::homes::Home;
 use super::prepare::letter_of;
 use super::rows::{What, others_first};
 use super::schema::{attachment, change, contents, folder, mailbox, message};
@@ -68,8 +69,9 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn folders(&self, number: u32) -> Result<Vec<(i32, u64)>> {
-        let transaction = self.mail.begin();
-        let sheet = &self.tables.folders;
+        let home = self.enter(number).await?;
+        let transaction = home.mail.begin();
+        let sheet = &home.tables.folders;
         let mut rows = sheet.rows(&transaction, 0, &[Value::Number(number.into())])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next().await? {
@@ -84,8 +86,9 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn create_folder(&self, number: u32) -> Result<i32> {
-        let sheet = &self.tables.folders;
-        self.transact(Commit::Durable, async |transaction| {
+        let home = self.enter(number).await?;
+        let sheet = &home.tables.folders;
+        self.transact(&home, Commit::Durable, async |transaction| {
             let of = [Value::Number(number.into())];
             let last = sheet.rows_backward(transaction, 0, &of)?.next().await?;
             let last = last.map_or(Ok(0), |row| sheet.number(&row, folder::NUMBER))?;
@@ -110,8 +113,9 @@ impl MailStore {
         most: usize,
         oldest_first: bool,
     ) -> Result<Vec<Shown>> {
-        let transaction = self.mail.begin();
-        let sheet = &self.tables.contents;
+        let home = self.enter(number).await?;
+        let transaction = home.mail.begin();
+        let sheet = &home.tables.contents;
         let place = [number.into(), of.into()].map(Value::Number);
         let mut rows = match oldest_first {
             true => sheet.rows_backward(&transaction, 0, &place)?,
@@ -121,7 +125,7 @@ impl MailStore {
         while found.len() < most
             && let Some(row) = rows.next().await?
         {
-            let standing = self.rows().standing(&row)?;
+            let standing = self.rows_of(&home).standing(&row)?;
             found.push(Shown {
                 entry: Entry {
                     folder: of,
@@ -141,8 +145,9 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn total(&self, number: u32, of: i32) -> Result<u64> {
-        let transaction = self.mail.begin();
-        let sheet = &self.tables.folders;
+        let home = self.enter(number).await?;
+        let transaction = home.mail.begin();
+        let sheet = &home.tables.folders;
         let key = sheet.prefix(0, &[number.into(), of.into()].map(Value::Number))?;
         let row = sheet.get(&transaction, &key).await?.ok_or(EngineError::RowNotFound)?;
         Ok(sheet.number(&row, folder::TOTAL)?.max(0) as u64)
@@ -153,26 +158,28 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn read(&self, number: u32, entry: Entry) -> Result<Option<Read>> {
-        let transaction = self.mail.begin();
-        let sheet = &self.tables.contents;
+        let home = self.enter(number).await?;
+        let transaction = home.mail.begin();
+        let sheet = &home.tables.contents;
         let key = entry_key(sheet, number, entry)?;
         let Some(row) = sheet.get(&transaction, &key).await? else {
             return Ok(None);
         };
         let sender = sheet.number(&row, contents::SENDER)? as u32;
-        let read = self.read_content(&transaction, number, entry.document).await?;
+        let read = self.read_content(&home, &transaction, number, entry.document).await?;
         Ok(read.map(|read| Read { sender, ..read }))
     }
 
     /// The same without looking whether it stands in a folder.
     pub(super) async fn read_content(
         &self,
+        home: &Home,
         transaction: &Transaction,
         number: u32,
         document: i64,
     ) -> Result<Option<Read>> {
-        let sheet = &self.tables.messages;
-        let key = sheet.prefix(0, &self.rows().content_of(number, document))?;
+        let sheet = &home.tables.messages;
+        let key = sheet.prefix(0, &self.rows_of(home).content_of(number, document))?;
         let Some(row) = sheet.get(transaction, &key).await? else {
             return Ok(None);
         };
@@ -205,17 +212,19 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn read_attachment(&self, number: u32, entry: Entry) -> Result<Option<Read>> {
-        self.attachment_of(&self.mail.begin(), number, entry.document).await
+        let home = self.enter(number).await?;
+        self.attachment_of(&home, &home.mail.begin(), number, entry.document).await
     }
 
     pub(super) async fn attachment_of(
         &self,
+        home: &Home,
         transaction: &Transaction,
         number: u32,
         document: i64,
     ) -> Result<Option<Read>> {
-        let (messages, sheet) = (&self.tables.messages, &self.tables.attachments);
-        let [owner, document] = self.rows().content_of(number, document);
+        let (messages, sheet) = (&home.tables.messages, &home.tables.attachments);
+        let [owner, document] = self.rows_of(home).content_of(number, document);
         let key = sheet.prefix(0, &[owner, document, Value::Number(1)])?;
         let Some(row) = sheet.get(transaction, &key).await? else {
             return Ok(None);
@@ -242,8 +251,9 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn mark_read(&self, number: u32, entries: &[Entry]) -> Result<u64> {
-        let (changes, rows) = (self.open_changes(entries.len()), self.rows());
-        self.transact(Commit::Lazy, async |transaction| {
+        let home = self.enter(number).await?;
+        let (changes, rows) = (self.open_changes(entries.len()), self.rows_of(&home));
+        self.transact(&home, Commit::Lazy, async |transaction| {
             let mut marked = 0;
             for (entry, change) in entries.iter().zip(changes.first..) {
                 let is_new = rows.mark_read(transaction, number, *entry, change).await?;
@@ -259,8 +269,9 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn shift(&self, number: u32, entries: &[Entry], into: i32) -> Result<Vec<Entry>> {
-        let (changes, rows) = (self.open_changes(2 * entries.len()), self.rows());
-        self.transact(Commit::Durable, async |transaction| {
+        let home = self.enter(number).await?;
+        let (changes, rows) = (self.open_changes(2 * entries.len()), self.rows_of(&home));
+        self.transact(&home, Commit::Durable, async |transaction| {
             let mut moved = Vec::new();
             for (entry, change) in entries.iter().zip((changes.first..).step_by(2)) {
                 moved.extend(rows.shift(transaction, number, *entry, into, change).await?);
@@ -275,8 +286,9 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn delete(&self, number: u32, entries: &[Entry]) -> Result<u64> {
-        let (changes, rows) = (self.open_changes(entries.len()), self.rows());
-        self.transact(Commit::Durable, async |transaction| {
+        let home = self.enter(number).await?;
+        let (changes, rows) = (self.open_changes(entries.len()), self.rows_of(&home));
+        self.transact(&home, Commit::Durable, async |transaction| {
             let mut gone = 0;
             for (entry, change) in entries.iter().zip(changes.first..) {
                 gone += u64::from(rows.remove(transaction, number, *entry, change).await?);
@@ -294,10 +306,11 @@ impl MailStore {
     pub async fn changes(&self, number: u32, since: i64) -> Result<Changes> {
         // Asked before the snapshot is taken: what is open now may be missing in it.
         let until = self.settled_change().max(since);
-        let (sheet, mailboxes) = (&self.tables.changes, &self.tables.mailboxes);
         let mut found = Changes { list: Vec::new(), until };
         let surplus = {
-            let transaction = self.mail.begin();
+            let home = self.enter(number).await?;
+            let (sheet, mailboxes) = (&home.tables.changes, &home.tables.mailboxes);
+            let transaction = home.mail.begin();
             let from = [number.into(), since + 1].map(Value::Number);
             let mut rows = sheet.rows_from(&transaction, &from, 1)?;
             while let Some(row) = rows.next().await? {
@@ -325,8 +338,9 @@ impl MailStore {
 
     /// Forgets the oldest changes of a mailbox.
     async fn prune(&self, number: u32, surplus: i64) -> Result<()> {
-        let (sheet, rows_of) = (&self.tables.changes, self.rows());
-        self.transact(Commit::Lazy, async |transaction| {
+        let home = self.enter(number).await?;
+        let (sheet, rows_of) = (&home.tables.changes, self.rows_of(&home));
+        self.transact(&home, Commit::Lazy, async |transaction| {
             let mut keys = Vec::new();
             let mut rows = sheet.rows(transaction, 0, &[Value::Number(number.into())])?;
             while (keys.len() as i64) < surplus

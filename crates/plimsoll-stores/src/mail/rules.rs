@@ -6,6 +6,7 @@
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::transaction::Transaction;
 
+use super::homes::Home;
 use super::items::{Property, filler};
 use super::schema::property;
 use super::{INBOX, MailStore, of_long};
@@ -78,34 +79,36 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn rules(&self, mailbox: u32) -> Result<Vec<Rule>> {
-        self.rules_of(&self.mail.begin(), mailbox).await
+        let home = self.enter(mailbox).await?;
+        rules_of(&home, &home.mail.begin(), mailbox).await
     }
 
-    async fn rules_of(&self, transaction: &Transaction, mailbox: u32) -> Result<Vec<Rule>> {
-        let sheet = &self.tables.properties;
-        let place = [mailbox.into(), Property::Rule as i64].map(Value::Number);
-        let mut rows = sheet.rows(transaction, 0, &place)?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next().await? {
-            let content = sheet.long_value(transaction, &row, property::CONTENT).await?;
-            found.extend(Rule::of_content(of_long(&content)));
-        }
-        Ok(found)
-    }
-
-    /// Where mail of a sender goes in each of some mailboxes.
+    /// Where mail of a sender goes in each of some mailboxes of one database.
     pub(super) async fn sorted(
         &self,
+        home: &Home,
         transaction: &Transaction,
         mailboxes: &[u32],
         sender: i64,
     ) -> Result<Vec<(u32, i32)>> {
         let mut places = Vec::new();
         for mailbox in mailboxes {
-            let rules = self.rules_of(transaction, *mailbox).await?;
+            let rules = rules_of(home, transaction, *mailbox).await?;
             let first = rules.iter().find(|rule| rule.fits(sender));
             places.push((*mailbox, first.map_or(INBOX, |rule| rule.folder)));
         }
         Ok(places)
     }
+}
+
+async fn rules_of(home: &Home, transaction: &Transaction, mailbox: u32) -> Result<Vec<Rule>> {
+    let sheet = &home.tables.properties;
+    let place = [mailbox.into(), Property::Rule as i64].map(Value::Number);
+    let mut rows = sheet.rows(transaction, 0, &place)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().await? {
+        let content = sheet.long_value(transaction, &row, property::CONTENT).await?;
+        found.extend(Rule::of_content(of_long(&content)));
+    }
+    Ok(found)
 }

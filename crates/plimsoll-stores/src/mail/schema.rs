@@ -13,6 +13,8 @@ use plimsoll_engine::{Column, ColumnType, Table, TableBuilder};
 use crate::shop::Sheet;
 
 type Columns = &'static [(&'static str, ColumnType)];
+/// Name, columns and key.
+type Declared = (&'static str, Columns, &'static [&'static str]);
 
 /// Declares the columns of a table and their positions.
 macro_rules! table {
@@ -97,6 +99,8 @@ table!(accepted, ACCEPTED = "Accepted", [
     ID = "id": Long, MESSAGES = "messages": LongLong, RECIPIENTS = "recipients": LongLong,
 ]);
 
+table!(moving, MOVING = "Moving", [MAILBOX = "mailbox": Long, KIND = "kind": Long]);
+
 /// The tables of a mail store and its queue, open.
 pub struct Tables {
     pub marker: Sheet,
@@ -125,10 +129,10 @@ fn declared(name: &str, columns: Columns, key: &[&str]) -> Result<Table, EngineE
 }
 
 /// The tables of the queue with their keys.
-const OF_QUEUE: &[(&str, Columns, &[&str])] =
+const OF_QUEUE: &[Declared] =
     &[(QUEUE, queued::COLUMNS, &["document"]), (ACCEPTED, accepted::COLUMNS, &["id"])];
 /// Those of the store; the marker is the last one.
-const OF_MAIL: &[(&str, Columns, &[&str])] = &[
+const OF_MAIL: &[Declared] = &[
     (MAILBOX, mailbox::COLUMNS, &["mailbox"]),
     (FOLDER, folder::COLUMNS, &["mailbox", "folder"]),
     (MESSAGE, message::COLUMNS, &["owner", "document"]),
@@ -144,9 +148,12 @@ const OF_MAIL: &[(&str, Columns, &[&str])] = &[
     (MARKER, marker::COLUMNS, &["id"]),
 ];
 
+/// What both databases of mailboxes have where there are two: marks of moves that have begun.
+const OF_MOVES: &[Declared] = &[(MOVING, moving::COLUMNS, &["mailbox"])];
+
 /// Whether a table of this name is one of a mail store or its queue.
 pub fn is_table(name: &str) -> bool {
-    OF_MAIL.iter().chain(OF_QUEUE).any(|(known, _, _)| *known == name)
+    OF_MAIL.iter().chain(OF_QUEUE).chain(OF_MOVES).any(|(known, _, _)| *known == name)
 }
 
 impl Tables {
@@ -161,6 +168,35 @@ impl Tables {
             }
         }
         Tables::open(mail, queue).await
+    }
+
+    /// Makes those tables of two databases of mailboxes that are not there yet, and opens the marks
+    /// of both.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub async fn create_for_moves(
+        mail: &Rc<Instance>,
+        further: &Rc<Instance>,
+    ) -> Result<[Sheet; 2], EngineError> {
+        let marks = async |instance: &Rc<Instance>, tables: &[&[Declared]]| {
+            let there = instance.tables(1).await?;
+            for (name, columns, key) in tables.concat() {
+                if !there.iter().any(|placed| placed.table.name == name) {
+                    instance.create_table(1, declared(name, columns, key)?).await?;
+                }
+            }
+            Tables::open_marks(instance).await
+        };
+        Ok([marks(mail, &[OF_MOVES]).await?, marks(further, &[OF_MAIL, OF_MOVES]).await?])
+    }
+
+    /// Opens the marks of moves of a database.
+    ///
+    /// # Errors
+    /// When they are not there.
+    pub async fn open_marks(mail: &Instance) -> Result<Sheet, EngineError> {
+        Sheet::open(mail, MOVING, moving::COLUMNS).await
     }
 
     /// Opens all of them.

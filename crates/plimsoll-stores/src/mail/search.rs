@@ -40,8 +40,8 @@ impl MailStore {
         let _only = self.indexer.acquire().await;
         let mut found = Vec::new();
         {
-            let transaction = self.mail.begin();
-            let sheet = &self.tables.pending;
+            let transaction = self.first().mail.begin();
+            let sheet = &self.first().tables.pending;
             let mut rows = sheet.rows(&transaction, 0, &[])?;
             while found.len() < most
                 && let Some(row) = rows.next().await?
@@ -58,14 +58,16 @@ impl MailStore {
         let count = found.len();
         for (mailbox, entry, key) in found {
             self.index(mailbox, entry, &key).await?;
-            self.mail.store().handle.breathe().await;
+            self.first().mail.store().handle.breathe().await;
         }
         Ok(count)
     }
 
     async fn index(&self, mailbox: u32, entry: Entry, pending: &[u8]) -> Result<()> {
-        let (tables, rows) = (&self.tables, self.rows());
-        self.transact(Commit::Lazy, async |transaction| {
+        // What is indexed is not moved.
+        let home = self.first();
+        let (tables, rows) = (&home.tables, self.rows_of(home));
+        self.transact(home, Commit::Lazy, async |transaction| {
             let key = tables.messages.prefix(0, &rows.content_of(mailbox, entry.document))?;
             // Who has removed it meanwhile leaves nothing to be found.
             if let Some(row) = tables.messages.get(transaction, &key).await? {
@@ -91,28 +93,36 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn search(&self, mailbox: u32, word: &str) -> Result<u64> {
-        let transaction = self.mail.begin();
-        let tables = &self.tables;
         let mut count = 0;
+        // Asked before the mailbox is entered, which is done only once at a time.
+        let shown = match self.filling.is_indexed {
+            true => Vec::new(),
+            false => self.page(mailbox, INBOX, usize::MAX, false).await?,
+        };
+        let home = self.enter(mailbox).await?;
+        let transaction = home.mail.begin();
+        let tables = &home.tables;
         if self.filling.is_indexed {
             let place = [Value::Number(mailbox.into()), Value::Text(word)];
             let mut rows = tables.words.rows(&transaction, 0, &place)?;
             while let Some(row) = rows.next().await? {
                 let document = tables.words.number(&row, super::schema::word::DOCUMENT)?;
-                let key = tables.messages.prefix(0, &self.rows().content_of(mailbox, document))?;
+                let key = tables
+                    .messages
+                    .prefix(0, &self.rows_of(&home).content_of(mailbox, document))?;
                 count += u64::from(tables.messages.get(&transaction, &key).await?.is_some());
             }
             return Ok(count);
         }
-        for shown in self.page(mailbox, INBOX, usize::MAX, false).await? {
+        for shown in shown {
             let key = tables
                 .messages
-                .prefix(0, &self.rows().content_of(mailbox, shown.entry.document))?;
+                .prefix(0, &self.rows_of(&home).content_of(mailbox, shown.entry.document))?;
             if let Some(row) = tables.messages.get(&transaction, &key).await? {
                 let body = tables.messages.long_value(&transaction, &row, message::BODY).await?;
                 count += u64::from(words_of(of_long(&body)).contains(word));
             }
-            self.mail.store().handle.breathe().await;
+            home.mail.store().handle.breathe().await;
         }
         Ok(count)
     }

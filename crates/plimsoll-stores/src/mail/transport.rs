@@ -1,10 +1,13 @@
 //! Mail on its way: accepted in the queue, delivered by the mover, and each exactly once whatever
 //! crashes in between.
 
+use std::cell::Cell;
+
 use plimsoll_engine::error::{EngineError, Result};
 use plimsoll_engine::transaction::{Commit, Transaction};
 use plimsoll_workload::mail::{Letter, Parts};
 
+use super::homes::Home;
 use super::rows::{New, Rows};
 use super::schema::{accepted, pending, queued};
 use super::{LONG_FIRST_BYTE, MailStore, SENT, long, of_long};
@@ -32,6 +35,28 @@ struct Waiting {
     attachment: Vec<u8>,
 }
 
+/// The recipients of a message that have it, while it is delivered.
+struct Part<'a> {
+    half_way: &'a Cell<bool>,
+    is_some: Cell<bool>,
+}
+
+impl Part<'_> {
+    /// It has come to all, and left the queue.
+    fn settled(self) {
+        self.half_way.set(false);
+        self.is_some.set(false);
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        if self.is_some.get() {
+            self.half_way.set(true);
+        }
+    }
+}
+
 /// The subject of a message, at most 64 bytes of it.
 pub fn subject_of(body: &[u8]) -> &str {
     let line = body.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"Subject: "));
@@ -41,7 +66,7 @@ pub fn subject_of(body: &[u8]) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-fn numbers(list: &[u8]) -> Vec<u32> {
+pub fn numbers(list: &[u8]) -> Vec<u32> {
     let of = list.get(1..).unwrap_or_default().as_chunks::<4>().0;
     of.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
 }
@@ -93,8 +118,9 @@ impl MailStore {
         ];
         let count = draft.to.len() as u64;
         let transaction = self.queue.begin();
-        self.tables.queue.insert(&transaction, &values).await?;
-        let sheet = &self.tables.accepted;
+        let tables = &self.first().tables;
+        tables.queue.insert(&transaction, &values).await?;
+        let sheet = &tables.accepted;
         let key = sheet.key_of_number(1)?;
         sheet.add(&transaction, &key, accepted::MESSAGES, 1).await?;
         sheet.add(&transaction, &key, accepted::RECIPIENTS, count as i64).await?;
@@ -110,6 +136,7 @@ impl MailStore {
     /// # Errors
     /// What the disk reports.
     pub async fn keep_sent(&self, draft: &Draft) -> Result<()> {
+        let home = self.enter(draft.from).await?;
         let changes = self.open_changes(1);
         let body = draft.parts.body();
         let new = New {
@@ -122,8 +149,8 @@ impl MailStore {
             body: &body,
             attachment: &draft.parts.attachment,
         };
-        let rows = self.rows();
-        self.transact(Commit::Lazy, async |transaction| {
+        let rows = self.rows_of(&home);
+        self.transact(&home, Commit::Lazy, async |transaction| {
             rows.lay(transaction, &[(draft.from, SENT)], &new, changes.first).await
         })
         .await
@@ -155,13 +182,24 @@ impl MailStore {
         // out of the queue would have come from nowhere.
         let log = &self.queue.store().log;
         log.make_durable(log.tip()).await?;
-        self.deliver(&waiting).await?;
+        // Until it has left the queue for good its recipients stay where they are: a mark of what
+        // was delivered lies in one database only.
+        let mut recipients = waiting.recipients.clone();
+        recipients.sort_unstable();
+        let mut inside = Vec::new();
+        for recipient in recipients {
+            inside.push(self.enter(recipient).await?);
+        }
+        let part = Part { half_way: &self.half_way, is_some: Cell::new(false) };
+        self.deliver(&waiting, &part).await?;
         if waiting.document >> super::RUN_BITS == self.run {
             told((self.utc_ns() - waiting.accepted).max(0) as u64);
         }
         let transaction = self.queue.begin();
-        self.tables.queue.delete(&transaction, &waiting.key).await?;
+        self.first().tables.queue.delete(&transaction, &waiting.key).await?;
         transaction.commit(Commit::Durable).await?;
+        part.settled();
+        drop(inside);
         self.waiting.set(self.waiting.get() - 1);
         self.forget(waiting.document).await?;
         Ok(true)
@@ -169,7 +207,7 @@ impl MailStore {
 
     async fn oldest(&self) -> Result<Option<Waiting>> {
         let reading = self.queue.begin();
-        let sheet = &self.tables.queue;
+        let sheet = &self.first().tables.queue;
         let mut rows = sheet.rows(&reading, 0, &[])?;
         let Some(row) = rows.next().await? else {
             return Ok(None);
@@ -186,7 +224,7 @@ impl MailStore {
         }))
     }
 
-    async fn deliver(&self, waiting: &Waiting) -> Result<()> {
+    async fn deliver(&self, waiting: &Waiting, part: &Part<'_>) -> Result<()> {
         let changes = self.open_changes(waiting.recipients.len());
         let body = of_long(&waiting.body);
         let new = New {
@@ -199,14 +237,36 @@ impl MailStore {
             body,
             attachment: of_long(&waiting.attachment),
         };
-        let (tables, rows) = (&self.tables, self.rows());
-        self.transact(Commit::Durable, async |transaction| {
+        let mut first_change = changes.first;
+        for (position, home) in self.homes.iter().enumerate() {
+            let mut here = waiting.recipients.clone();
+            here.retain(|recipient| self.place_of(*recipient) == position);
+            if !here.is_empty() {
+                self.deliver_into(home, waiting, &here, &new, first_change).await?;
+                first_change += here.len() as i64;
+                part.is_some.set(true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Delivers to recipients of one database, in one transaction.
+    async fn deliver_into(
+        &self,
+        home: &Home,
+        waiting: &Waiting,
+        recipients: &[u32],
+        new: &New<'_>,
+        first_change: i64,
+    ) -> Result<()> {
+        let (tables, rows) = (&home.tables, self.rows_of(home));
+        self.transact(home, Commit::Durable, async |transaction| {
             let key = tables.delivered.key_of_number(waiting.document)?;
             if tables.delivered.get(transaction, &key).await?.is_some() {
                 return Ok(());
             }
-            let places = self.sorted(transaction, &waiting.recipients, waiting.sender).await?;
-            rows.lay(transaction, &places, &new, changes.first).await?;
+            let places = self.sorted(home, transaction, recipients, waiting.sender).await?;
+            rows.lay(transaction, &places, new, first_change).await?;
             if self.filling.is_indexed {
                 for (number, folder) in &places {
                     let mut values = [Value::Null; pending::COLUMNS.len()];
@@ -225,28 +285,44 @@ impl MailStore {
 
     /// What has durably left the queue needs no mark any more.
     async fn forget(&self, document: i64) -> Result<()> {
-        let sheet = &self.tables.delivered;
-        let key = sheet.key_of_number(document)?;
-        let work = async |transaction: &Transaction| sheet.delete(transaction, &key).await;
-        self.transact(Commit::Lazy, work).await
+        for home in &self.homes {
+            let sheet = &home.tables.delivered;
+            let key = sheet.key_of_number(document)?;
+            let work = async |transaction: &Transaction| match sheet.get(transaction, &key).await? {
+                Some(_) => sheet.delete(transaction, &key).await,
+                None => Ok(()),
+            };
+            self.transact(home, Commit::Lazy, work).await?;
+        }
+        Ok(())
     }
 
     /// Marks of messages that left the queue before a crash go; those still in it keep theirs until
     /// the mover comes.
     pub(super) async fn settle(&self) -> Result<()> {
-        let (reading, waiting) = (self.mail.begin(), self.queue.begin());
-        let mut marks = self.tables.delivered.rows(&reading, 0, &[])?;
-        while let Some(mark) = marks.next().await? {
-            let document = self.tables.delivered.number(&mark, 0)?;
-            let key = self.tables.queue.key_of_number(document)?;
-            if self.tables.queue.get(&waiting, &key).await?.is_none() {
-                self.forget(document).await?;
+        let queue = &self.first().tables.queue;
+        let mut is_half_way = false;
+        for home in &self.homes {
+            let (reading, waiting) = (home.mail.begin(), self.queue.begin());
+            let mut marks = home.tables.delivered.rows(&reading, 0, &[])?;
+            while let Some(mark) = marks.next().await? {
+                let document = home.tables.delivered.number(&mark, 0)?;
+                let key = queue.key_of_number(document)?;
+                match queue.get(&waiting, &key).await? {
+                    None => self.forget(document).await?,
+                    Some(_) => is_half_way = true,
+                }
             }
+        }
+        // The oldest one alone can have been delivered to some of its recipients. None of them may
+        // be moved before it has come to all.
+        if is_half_way && self.homes.len() > 1 {
+            self.deliver_next(&|_| {}).await?;
         }
         Ok(())
     }
 
-    pub(super) fn rows(&self) -> Rows<'_> {
-        Rows { tables: &self.tables, filling: self.filling }
+    pub(super) fn rows_of<'a>(&self, home: &'a Home) -> Rows<'a> {
+        Rows { tables: &home.tables, filling: self.filling }
     }
 }

@@ -242,6 +242,38 @@ impl Sheet {
         Ok(self.table.scan(transaction, 0, range, Direction::Forward))
     }
 
+    /// Rows whose primary keys begin with these values, in their order: those behind a key, or all.
+    ///
+    /// # Errors
+    /// When a value has no key.
+    pub fn rows_after<'t>(
+        &'t self,
+        transaction: &'t Transaction,
+        values: &[Value<'_>],
+        after: Option<&[u8]>,
+    ) -> Result<RowCursor<'t>> {
+        let within = KeyRange::prefix(&self.prefix(0, values)?);
+        let range = match after {
+            Some(key) => KeyRange { low: Bound::Excluded(key.to_vec()), ..within },
+            None => within,
+        };
+        Ok(self.table.scan(transaction, 0, range, Direction::Forward))
+    }
+
+    /// How many rows there are whose primary keys begin with these values.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub async fn count_of(&self, transaction: &Transaction, values: &[Value<'_>]) -> Result<u64> {
+        let range = KeyRange::prefix(&self.prefix(0, values)?);
+        self.table.count(transaction, 0, range, u64::MAX).await
+    }
+
+    /// The kinds of its columns, in their order.
+    pub fn kinds(&self) -> impl Iterator<Item = ColumnType> + '_ {
+        self.columns.iter().map(|(_, kind)| *kind)
+    }
+
     /// How many rows there are.
     ///
     /// # Errors

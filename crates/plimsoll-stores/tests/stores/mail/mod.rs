@@ -3,6 +3,7 @@
 mod book;
 mod faults;
 mod lives;
+mod moves;
 mod rules;
 mod world;
 mod worlds;

@@ -30,6 +30,8 @@ pub const FILLING: Filling = Filling {
 pub const SHARED: Filling =
     Filling { layout: Layout::Shared, views: 2, is_indexed: true, ..FILLING };
 const FOLDERS: [&str; 2] = ["/mail", "/queue"];
+/// Where the further database lies, to which mailboxes are moved.
+const FURTHER: &str = "/further";
 
 pub fn corpus() -> Corpus {
     let size =
@@ -85,7 +87,7 @@ pub fn disk() -> Rc<MemoryDisk> {
 /// A disk with the folders of a store.
 pub fn disk_of(seed: u64, options: MemoryOptions) -> Rc<MemoryDisk> {
     let disk = MemoryDisk::new(Rc::new(Clock::simulated()), Random::from_seed(seed), options);
-    for folder in FOLDERS {
+    for folder in FOLDERS.iter().chain([&FURTHER]) {
         disk.create_directory(folder);
     }
     disk
@@ -131,6 +133,44 @@ pub async fn try_store(
     MailStore::open(&instances[0], &instances[1], Rc::new(corpus()), filling).await
 }
 
+/// Adds the further database to a store.
+pub async fn make_further(files: &Files, setup: Setup) {
+    let path = Path::new(FURTHER).join("data.edb");
+    let signature = Signature::new(10, LogTime::from_utc_ns(1_600_000_000_000_000_000));
+    let made = create_database(files, &path, setup.size, signature, Context::default()).await;
+    made.expect("there is room");
+}
+
+/// Mailboxes, queue, and the further database where there is one, on a disk that may fail.
+///
+/// # Errors
+/// What the disk reports.
+pub async fn try_all(
+    files: &Files,
+    handle: &Handle,
+    setup: Setup,
+    has_further: bool,
+) -> Result<Vec<Rc<Instance>>, EngineError> {
+    let mut all = try_instances(files, handle, setup).await?.to_vec();
+    if has_further {
+        let mut random = Random::from_seed(6).child("further");
+        let options = options(FURTHER, setup);
+        all.push(Instance::open(files.clone(), handle.clone(), options, &mut random).await?.0);
+    }
+    Ok(all)
+}
+
+/// The store of such instances.
+///
+/// # Errors
+/// What the disk reports, or another store.
+pub async fn try_store_of(
+    all: &[Rc<Instance>],
+    filling: Filling,
+) -> Result<Option<MailStore>, MailStoreError> {
+    MailStore::open_with(&all[0], all.get(2), &all[1], Rc::new(corpus()), filling).await
+}
+
 pub async fn open_store(instances: &[Rc<Instance>; 2], filling: Filling) -> Rc<MailStore> {
     let opened = try_store(instances, filling).await.expect("it can be read");
     Rc::new(opened.expect("it is whole"))
@@ -162,7 +202,7 @@ pub async fn make(
     instances
 }
 
-pub async fn close(instances: [Rc<Instance>; 2]) {
+pub async fn close(instances: impl IntoIterator<Item = Rc<Instance>>) {
     for instance in instances {
         instance.close().await.expect("it closes");
     }

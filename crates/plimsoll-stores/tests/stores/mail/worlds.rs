@@ -1,6 +1,7 @@
 //! Worlds of a mail store. Users send, read, move and delete in several lives on one storage; each
 //! life ends by a power cut, by a kill, or by being closed, and some have a storage that fails,
-//! hangs or is slow. Recoveries are cut, too. After each life everything is counted, by the store's
+//! hangs or is slow. In some worlds mailboxes are moved to a further database and back meanwhile.
+//! Recoveries are cut, too. After each life everything is counted, by the store's
 //! audit and message by message. What the worlds met is counted and printed: a promise kept where
 //! nothing was at stake is worth nothing.
 
@@ -15,10 +16,11 @@ use plimsoll_io::{
     DiskErrorKind, Effect, FaultRule, Files, Handle, Latency, LatencyPlan, Loss, MemoryDisk,
     MemoryOptions, NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Purpose, Random, within,
 };
-use plimsoll_stores::mail::{Entry, Filling, INBOX, Layout, MailStore, Rule, SENT};
+use plimsoll_stores::mail::{Entry, Filling, INBOX, Layout, MailStore, Moved, Rule, SENT};
 
 use crate::mail::book::Book;
 use crate::mail::lives::audited;
+use crate::mail::moves::count;
 use crate::mail::world::*;
 
 /// Sessions of a life at a time.
@@ -37,11 +39,14 @@ const SETTLING_NS: u64 = NANOS_PER_SECOND;
 const OTHER: i32 = 10;
 
 /// What every large enough number of worlds meets.
-const ALWAYS: [&str; 17] = [
+const ALWAYS: [&str; 20] = [
+    "a move to go on with",
+    "an original that was left",
     "closed",
     "delivered and still in the queue",
     "in the queue",
     "killed",
+    "mailboxes at the other place",
     "power cut",
     "power cut in recovery",
     "storage: delay",
@@ -76,6 +81,7 @@ struct World {
     book: SharedBook,
     met: Met,
     ruled: Ruled,
+    has_moves: bool,
 }
 
 /// A mailbox and a sender whose mail a rule of it files in the other folder.
@@ -91,6 +97,7 @@ fn begin(seed: u64, random: &mut Random) -> World {
         is_indexed: random.chance(0.3),
         ..FILLING
     };
+    let has_moves = layout == Layout::PerMailbox && !filling.is_indexed && random.chance(0.7);
     let sizes = [PageSize::KIB_4, PageSize::KIB_4, PageSize::KIB_8, PageSize::KIB_32];
     let size = sizes[random.below(4) as usize];
     let blocks = random.chance(0.5);
@@ -120,11 +127,14 @@ fn begin(seed: u64, random: &mut Random) -> World {
             let rule = Rule { senders: filling.mailboxes, sender, folder: OTHER };
             store.put_rule(mailbox, 1, rule).await.expect("there is room");
         }
+        if has_moves {
+            make_further(&files, setup).await;
+        }
         close(instances).await;
     })
     .expect("it is made");
     let book = Rc::new(RefCell::new(Book::of(filling)));
-    World { seed, filling, setup, disk, book, met: Met::new(), ruled }
+    World { seed, filling, setup, disk, book, met: Met::new(), ruled, has_moves }
 }
 
 impl World {
@@ -138,6 +148,7 @@ impl World {
     fn live(&mut self, life: u64, end: End, is_bad: bool, random: &mut Random) {
         let (disk, setup, filling) = (self.disk.clone(), self.setup, self.filling);
         let (book, seed, ruled) = (self.book.clone(), self.seed, self.ruled);
+        let has_moves = self.has_moves;
         let before = disk.injected();
         if is_bad {
             (0..1 + random.below(4)).for_each(|_| disk.inject(fault(random)));
@@ -148,8 +159,9 @@ impl World {
         }
         let dying = disk.clone();
         let life = move |files: Files, handle: Handle| async move {
-            if let Some((instances, store)) = open(&files, &handle, setup, filling).await {
-                let tasks: Vec<_> = (0..SESSIONS)
+            if let Some((instances, store)) = open(&files, &handle, setup, filling, has_moves).await
+            {
+                let mut tasks: Vec<_> = (0..SESSIONS)
                     .map(|number| {
                         let name = format!("life {life} session {number}");
                         let random = Random::from_seed(seed).child(&name);
@@ -157,6 +169,10 @@ impl World {
                         handle.spawn(work)
                     })
                     .collect();
+                if has_moves {
+                    let random = Random::from_seed(seed).child(&format!("life {life} moves"));
+                    tasks.push(handle.spawn(move_around(store.clone(), random, end)));
+                }
                 if end == End::Closed && !is_bad {
                     for task in tasks {
                         task.await;
@@ -213,11 +229,14 @@ impl World {
 
     /// Opens, delivers, and loses power once more.
     fn recover_until_cut(&mut self, random: &mut Random) {
-        let (setup, filling) = (self.setup, self.filling);
+        let (setup, filling, has_moves) = (self.setup, self.filling, self.has_moves);
         self.plan_cut(random);
         let recovery = move |files: Files, handle: Handle| async move {
-            let opened = open(&files, &handle, setup, filling).await;
+            let opened = open(&files, &handle, setup, filling, has_moves).await;
             if let Some((_, store)) = &opened {
+                for number in store.begun_moves() {
+                    let _ = store.move_mailbox(number, &|_| true).await;
+                }
                 let _ = store.deliver_queued(&|_| {}).await;
                 while store.index_delivered(8).await.is_ok_and(|count| count > 0) {}
             }
@@ -234,16 +253,29 @@ impl World {
     fn hold(&mut self, life: u64, random: &mut Random) {
         let label = format!("seed {} life {life}", self.seed);
         let (setup, filling, book) = (self.setup, self.filling, self.book.clone());
-        let is_killed = random.chance(0.5);
+        let (is_killed, has_moves) = (random.chance(0.5), self.has_moves);
+        let goes_on = random.chance(0.5);
         let dying = self.disk.clone();
         let held = run_on(&self.disk, move |files, handle| async move {
-            let opened = try_instances(&files, &handle, setup).await;
+            let opened = try_all(&files, &handle, setup, has_moves).await;
             let instances = opened.unwrap_or_else(|error| panic!("{label}: {error}"));
-            let store = open_store(&instances, filling).await;
+            let mut homes = 0;
+            for instance in instances.iter().step_by(2) {
+                homes += count(instance, "Mailbox").await;
+            }
+            let store = try_store_of(&instances, filling).await;
+            let store = store.unwrap_or_else(|error| panic!("{label}: {error}"));
+            let store = store.expect("it is whole");
+            let left = homes - u64::from(filling.mailboxes) - 1;
+            let moves = [store.begun_moves().len() as u64, left, store.moved() as u64];
             let before = store.audit().await.expect("the disk is sound");
             let found = before.findings(0);
             assert!(found.is_empty(), "{label}: {found:?}: {before:?}");
             book.borrow_mut().hold_accepted(before.accepted, &label);
+            for number in store.begun_moves().into_iter().filter(|_| goes_on) {
+                let moved = store.move_mailbox(number, &|_| true).await;
+                assert!(moved.expect("the disk is sound").is_over, "{label}");
+            }
             let left = store.deliver_queued(&|_| {}).await.expect("the disk is sound");
             while store.index_delivered(100).await.expect("the disk is sound") > 0 {}
             let after = audited(&store).await;
@@ -259,9 +291,12 @@ impl World {
                 close(instances).await;
             }
             let is_between = left > 0 && before.queued == 0;
-            (before.queued, u64::from(is_between), unpromised)
+            (before.queued, u64::from(is_between), unpromised, moves)
         });
-        let (queued, between, [there, not_there]) = held.expect("it comes to an end");
+        let (queued, between, [there, not_there], moves) = held.expect("it comes to an end");
+        self.note("a move to go on with", moves[0]);
+        self.note("an original that was left", moves[1]);
+        self.note("mailboxes at the other place", moves[2]);
         self.note("in the queue", queued);
         self.note("delivered and still in the queue", between);
         self.note("unpromised mail that is there", there);
@@ -280,10 +315,26 @@ async fn open(
     handle: &Handle,
     setup: Setup,
     filling: Filling,
-) -> Option<([Rc<plimsoll_engine::instance::Instance>; 2], Rc<MailStore>)> {
-    let instances = try_instances(files, handle, setup).await.ok()?;
-    let store = try_store(&instances, filling).await.ok()?.expect("it is whole");
+    has_moves: bool,
+) -> Option<(Vec<Rc<plimsoll_engine::instance::Instance>>, Rc<MailStore>)> {
+    let instances = try_all(files, handle, setup, has_moves).await.ok()?;
+    let store = try_store_of(&instances, filling).await.ok()?.expect("it is whole");
     Some((instances, Rc::new(store)))
+}
+
+/// Moves one mailbox after the other, some of them only in part; the first error of the storage
+/// ends it.
+async fn move_around(store: Rc<MailStore>, random: Random, end: End) {
+    let random = RefCell::new(random);
+    let told = |_: &Moved| random.borrow_mut().chance(0.98);
+    for _ in 0..ROUNDS[usize::from(end != End::Closed)] {
+        let drawn = random.borrow_mut().below(store.filling().mailboxes.into()) as u32;
+        let number = store.begun_moves().first().copied().unwrap_or(drawn);
+        let moved = store.move_mailbox(number, &told).await;
+        if matches!(moved, Err(EngineError::Poisoned { .. } | EngineError::Disk(_))) {
+            return;
+        }
+    }
 }
 
 /// Something that goes wrong with some transfers.
@@ -385,6 +436,7 @@ fn run(seed: u64, met: &mut Met) {
     let mut random = Random::from_seed(seed).child("mail world");
     let mut world = begin(seed, &mut random);
     world.note("with one copy for all", u64::from(world.filling.layout == Layout::Shared));
+    world.note("with moves", u64::from(world.has_moves));
     world.note("with a rule", u64::from(world.ruled.is_some()));
     world.note("without page images", u64::from(!world.setup.has_images));
     for life in 0..LIVES {
