@@ -90,6 +90,37 @@ def test_LG_03_users_of_a_store_on_a_modelled_array(tmp_path: Path) -> None:
     assert found[2]["store"]["io"]["reads"] < found[0]["store"]["io"]["reads"]
 
 
+def test_ENG_24_mailboxes_are_moved_while_users_work(tmp_path: Path) -> None:
+    """On real files: at the rate that was asked for, and every message is there once afterwards.
+
+    The databases, logs and their pages are sound, and the report has the factors of the log.
+    """
+    home, run = tmp_path / "array", tmp_path / "run"
+    home.mkdir()
+    moving = (*("test", "mail", str(home), *PRESSED), "--moves-percent", "200")
+    done = plimsoll(*moving, "--minutes", "0.3", "--out", str(run), cwd=tmp_path)
+    assert done.returncode in (0, 1, 3), done.stdout + done.stderr
+    found = read(run, folder.SUMMARY)
+    moves, audit = found["mail"][0]["moves"], found["mail_audits"][0]
+    # 20 mailboxes a day of 36 s: ten in 18 s.
+    assert moves["asked_percent_per_day"] == 200 and 9 <= moves["planned_count"] <= 11
+    assert moves["planned_count"] - 1 <= moves["moved_count"] <= moves["planned_count"]
+    assert moves["log_bytes"] > moves["written_bytes"] > moves["moved_count"] * 100_000
+    assert moves["closed"]["ms_max"] < moves["moved"]["ms_max"]
+    assert audit["findings"] == [] and audit["counts"]["moved"] > 0
+    assert found["mail"][0]["counters"]["mail_bodies_wrong"] == 0
+    assert [item["bad"] for item in found["checksums"]] == [0, 0, 0], "all databases"
+    page = (run / folder.REPORT).read_text(encoding="utf-8")
+    assert "Mailbox moves: mail" in page and "as sizing counts it" in page
+    names = {path.name for path in (home / "mail").iterdir()}
+    assert {"database003.edb", "E02.log"} <= names
+    again = tmp_path / "again"
+    second = plimsoll(*moving, "--minutes", "0.1", "--out", str(again), cwd=tmp_path)
+    assert second.returncode in (0, 1, 3), second.stdout + second.stderr
+    assert read(again, folder.SUMMARY)["mail_audits"][0]["findings"] == []
+    assert "mailbox moves" in plimsoll(*moving, "--dry-run", cwd=tmp_path).stdout
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

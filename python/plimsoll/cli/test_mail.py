@@ -122,6 +122,13 @@ def mail_test(
         float | None,
         typer.Option(help="Of a PATH: messages that jobs read behind each task; 0 for none."),
     ] = None,
+    moves_percent: Annotated[
+        float | None,
+        typer.Option(
+            help="Of a PATH: move so many percent of the mailboxes in a day of users to another "
+            "database."
+        ),
+    ] = None,
     checksum: Annotated[
         bool, typer.Option(help="Of a PATH: read and verify every page afterwards.")
     ] = True,
@@ -188,6 +195,7 @@ def mail_test(
                 "load": stated(users=users, spacing=spacing),
                 **stated(day_h=day_h, weights=weights, searches_per_day=_searches(search)),
                 **stated(background_reads_per_task=background_reads),
+                **({} if moves_percent is None else {"moves": {"percent_per_day": moves_percent}}),
             }
         ],
         "phase": _phases(minutes, ramp_s, checksum=checksum and bool(places)),

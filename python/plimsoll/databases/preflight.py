@@ -45,6 +45,7 @@ from plimsoll.files.folder import FolderError
 from plimsoll.files.paths import StrPath
 from plimsoll.host import block_devices, open_file_limit
 from plimsoll.host.probe import Storage, StorageError, describe, nearest_existing
+from plimsoll.workloads.mail.moves import forecast_moves
 
 #: Room for growth while measuring: the published test reserved a quarter of each database. A fast
 #: disk can outgrow it.
@@ -187,6 +188,7 @@ def inspect(
         ]
         forecast.recovered = []
     _count_logs(run, forecast)
+    _count_moves(run, forecast)
     problems += kept_backups.obstacles(run)
     _count_backup(run, forecast)
     lacking = _too_little_space(run, forecast)
@@ -493,6 +495,14 @@ def _count_logs(run: RunSpec, forecast: Preflight) -> None:
         lagged = max((copy.lag_logs or 0 for copy in engine.lagged_copies), default=0)
         if lagged:
             _need(forecast, Path(engine.log_directory), lagged * LOG_BYTES)
+
+
+def _count_moves(run: RunSpec, forecast: Preflight) -> None:
+    """Mailboxes that are moved need room where they come to; where all log is kept, also theirs."""
+    for moves in forecast_moves(run):
+        _need(forecast, Path(moves.store.directory), int(moves.kept_bytes * (1 + GROWTH_SHARE)))
+        if not moves.store.circular_log:
+            _need(forecast, Path(moves.store.log_directory), moves.log_bytes)
 
 
 def _count_backup(run: RunSpec, forecast: Preflight) -> None:

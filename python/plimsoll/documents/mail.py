@@ -118,6 +118,33 @@ class MailStoreFigures(Document):
     io: MailIo | None
 
 
+class MailMoves(Document):
+    """Mailboxes that were moved to another database of their store while users worked.
+
+    Rates are mailboxes an hour. Bytes are those of values: of what was read, rewritten and, with
+    keys, page changes and page images, logged at both places. `other_log_bytes` is the log that the
+    mailboxes' databases took beside the moves. `sizing_factor` is one and the share of the
+    mailboxes that was moved, by which sizing multiplies the log of users; `measured_factor` is one
+    and the log of the moves for each byte of the other log.
+    """
+
+    asked_percent_per_day: float
+    asked_per_h: float
+    reached_per_h: float
+    planned_count: int
+    moved_count: int
+    mailboxes: int
+    read_bytes: int
+    written_bytes: int
+    log_bytes: int
+    log_per_written_byte: float | None
+    other_log_bytes: int | None
+    sizing_factor: float
+    measured_factor: float | None
+    moved: MailTiming | None
+    closed: MailTiming | None
+
+
 class MailFigures(Document):
     """What mail users did."""
 
@@ -150,6 +177,7 @@ class MailFigures(Document):
     received_per_day: float | None
     received_per_day_expected: float | None
     store: MailStoreFigures | None = None
+    moves: MailMoves | None = None
     counters: Mapping[str, int]
 
 

@@ -54,7 +54,8 @@ class MailAsked(Document):
     """What was asked of mail users, as far as their verdict and their report need it.
 
     `left_out` are tasks of the profile that the server cannot do; the plan agreed to leave them out
-    of load and score.
+    of load and score. `moved_percent_per_day` is the share of the mailboxes that moves to another
+    database in a day of users.
     """
 
     profile: str
@@ -66,6 +67,7 @@ class MailAsked(Document):
     left_out: Sequence[str]
     sent_per_day: float | None
     received_per_day: float | None
+    moved_percent_per_day: float | None = None
 
 
 class Judgement(Document):

@@ -284,7 +284,9 @@ class MailStoreFilling(Document):
 
 
 class MailStoreDatabase(FileSpec):
-    """A database of a mail store: the mailboxes, or without a filling the transport queue."""
+    """A database of a mail store: the mailboxes; without a filling the transport queue, or the one
+    that mailboxes are moved to.
+    """
 
     store: MailStoreFilling | None = None
 
@@ -503,6 +505,7 @@ class MailWorkload(WorkloadSpec):
     idle: bool
     older_per_visit: int | None = None
     background_reads_per_task: float | None = None
+    mailbox_moves_per_h: float | None = None
     probes_per_minute: float
     probe_poll_ms: int
     probe_timeout_s: float

@@ -33,6 +33,7 @@ from plimsoll.plan.threads import threads_of
 from plimsoll.run.before_run import commands_of
 from plimsoll.run.staging import commands_in_words, obstacles, targets_of
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
+from plimsoll.workloads.mail.moves import MovesForecast, forecast_moves
 
 LARGE_S = 600
 LARGE_SHARE = 0.1
@@ -232,6 +233,13 @@ def threads(plan: Plan) -> list[str]:
     return lines
 
 
+def _moves_in_words(moves: MovesForecast) -> str:
+    return (
+        f"{moves.workload}: about {moves.count:,} mailboxes, {moves.size_bytes >> 20:,} MiB read, "
+        f"written again and deleted, with about {moves.log_bytes >> 20:,} MiB of log"
+    )
+
+
 def _instances_in_words(count: int) -> str:
     return "1 instance" if count == 1 else f"{count} instances"
 
@@ -275,6 +283,9 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     lines.append(
         f"  {certain >> 20:,} MiB for certain, by {by}; the load writes what the storage lets it"
     )
+    moves = list(forecast_moves(plan.run))
+    if moves:
+        lines += ["", "mailbox moves", *(f"  {line}" for line in map(_moves_in_words, moves))]
     lines += bounds(plan)
     lines += ["", "threads", *(f"  {line}" for line in threads(plan))]
     if plan.events:

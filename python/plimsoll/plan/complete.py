@@ -578,6 +578,7 @@ def _instance(
             seed,
             collector,
             searches=any(mail.searches(item) for item in loads_on_it),
+            moves=any(item["moves"] is not None for item in loads_on_it),
         )
     return spec.RecordsInstance(
         **shared,
@@ -653,7 +654,7 @@ def _workloads(
                     ("workload", index, "instances"), "works on a server and on a store", hint
                 )
             users, mail_asked[given["name"]] = mail.workload(
-                common, given, _edition_name(kept[0]) if kept else None, index, collector
+                common, given, _edition_name(kept[0]) if kept else None, completed, index, collector
             )
             workloads.append(users)
             continue

@@ -20,6 +20,7 @@ from plimsoll.documents.summary import Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
 from plimsoll.report.charts import COLOURS, finished
+from plimsoll.report.mailbox_moves import moves_table
 from plimsoll.results.measurements import Measurements
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
 from plimsoll.workloads.mail.tasks import MAIL_ONLY, PUBLISHED, source_of_weights, tasks
@@ -47,6 +48,7 @@ def mail_tables(plan: Plan, summary: Summary) -> list[Table]:
             _published(figures),
             *([_store(figures, figures.store)] if figures.store else []),
             *([_relations(figures, figures.store)] if figures.store else []),
+            *([moves_table(figures.workload, figures.moves)] if figures.moves else []),
             _commands(figures),
             _queues(figures),
             _balance(figures),

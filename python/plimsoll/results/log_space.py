@@ -186,9 +186,16 @@ def _of_users(
             mean_bytes(instance.filling.messages.sizes) / BYTES_PER_KB,
             longest / (load.day_h * SECONDS_PER_HOUR),
             guidance,
+            _moved_share(load, instance, longest),
         )
         total += volume.log_volume_size.value * BYTES_PER_GB
     return total or None
+
+
+def _moved_share(load: MailWorkload, instance: MailStoreInstance, lag_s: float) -> float:
+    """The share of the mailboxes that is moved within a lag: what sizing adds to their log."""
+    moved = (load.mailbox_moves_per_h or 0.0) * lag_s / SECONDS_PER_HOUR
+    return min(1.0, moved / instance.filling.mailboxes)
 
 
 def _free_bytes(

@@ -35,6 +35,7 @@ from plimsoll.results.distributions import (
     quantile_ms,
     quantiles_ms,
 )
+from plimsoll.results.mailbox_moves import moves_of
 from plimsoll.units import NS_PER_MS
 from plimsoll.workloads.mail.fields import OPERATIONS
 from plimsoll.workloads.mail.stored import mean_bytes
@@ -181,6 +182,7 @@ def _figures(
         received_per_day=counters["mail_recipients_accepted"] / user_days,
         received_per_day_expected=asked.received_per_day,
         store=_of_store(store, load, asked, ask, seconds) if store else None,
+        moves=moves_of(store, load, asked, counted, ask, seconds, phases) if store else None,
         counters=counters,
     )
 

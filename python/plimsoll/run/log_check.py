@@ -26,8 +26,8 @@ GENERATION = re.compile(r"E\d\d([0-9A-F]{8})?\.log")
 PREPARED = re.compile(r"E\d\dtmp\.log")
 CHECKPOINT = re.compile(r"E\d\d\.chk")
 FLUSH_MAP_SUFFIX = ".jfm"
-#: The log streams of an instance by its backend: the queue of a mail store has its own.
-LOG_BASES = {"engine": ("E00",), "store": ("E00",), "mail_store": ("E00", "E01")}
+#: The log streams of an instance by its backend: each database of a mail store has its own.
+LOG_BASES = {"engine": ("E00",), "store": ("E00",), "mail_store": ("E00", "E01", "E02")}
 SOUND = "sound"
 
 
@@ -132,7 +132,8 @@ def _missing(instance: InstanceSpec, files: Sequence[Path]) -> list[str]:
         for database in instance.databases
         if not is_device(Path(database.file_name))
     ]
-    of_logs = [f"{base}{end}" for base in LOG_BASES[instance.backend] for end in (".log", ".chk")]
+    bases = LOG_BASES[instance.backend][: len(instance.databases)]
+    of_logs = [f"{base}{end}" for base in bases for end in (".log", ".chk")]
     places = [(instance.log_directory, name) for name in of_logs]
     places += [(instance.directory, name) for name in flush_maps]
     return [f"{Path(place) / name} is missing" for place, name in places if name not in there]

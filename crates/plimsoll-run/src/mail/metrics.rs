@@ -26,6 +26,10 @@ const fn counter(name: &'static str, meaning: &'static str) -> Metric {
     metric(name, MetricKind::Counter, "count", meaning)
 }
 
+const fn amount(name: &'static str, meaning: &'static str) -> Metric {
+    metric(name, MetricKind::Counter, "byte", meaning)
+}
+
 const fn level(name: &'static str, meaning: &'static str) -> Metric {
     metric(name, MetricKind::Level, "count", meaning)
 }
@@ -120,12 +124,18 @@ pub const RECIPIENTS_REFUSED: &str = "mail_recipients_refused";
 pub const MESSAGES_READ: &str = "mail_messages_read";
 pub const PROBES_SENT: &str = "mail_probes_sent";
 pub const PROBES_LOST: &str = "mail_probes_lost";
+pub const MAILBOX_MOVED: &str = "mail_mailbox_moved";
+pub const MAILBOX_CLOSED: &str = "mail_mailbox_closed";
+pub const MOVES_PLANNED: &str = "mail_moves_planned";
+pub const MOVES_READ: &str = "mail_moves_read_bytes";
+pub const MOVES_WRITTEN: &str = "mail_moves_written_bytes";
+pub const MOVES_LOG: &str = "mail_moves_log_bytes";
 pub const OPEN: &str = "mail_open";
 pub const WAITING: &str = "mail_waiting";
 pub const QUEUED: &str = "mail_queued";
 pub const COMMANDS_OPEN: &str = "mail_commands_open";
 
-const OTHERS: [Metric; 39] = [
+const OTHERS: [Metric; 45] = [
     timing(
         CONNECT,
         "connections to a server, until it has greeted and TLS has begun, where there is TLS",
@@ -168,6 +178,16 @@ const OTHERS: [Metric; 39] = [
     counter(MESSAGES_READ, "messages that were read"),
     counter(PROBES_SENT, "probe messages that were accepted"),
     counter(PROBES_LOST, "probe messages that were not seen in time, or could not be sent"),
+    timing(
+        MAILBOX_MOVED,
+        "mailboxes that were moved to the other database, from when they were due to the last row \
+         that was deleted at the old place",
+    ),
+    timing(MAILBOX_CLOSED, "how long moved mailboxes were closed for their users"),
+    counter(MOVES_PLANNED, "moves of mailboxes that came due"),
+    amount(MOVES_READ, "bytes of values that moves read at the old place"),
+    amount(MOVES_WRITTEN, "bytes of values that moves wrote at the new place"),
+    amount(MOVES_LOG, "bytes of log that moves appended, at both places"),
     level(OPEN, "tasks under way"),
     level(WAITING, "tasks that are due and not begun"),
     level(QUEUED, "messages offered to a server that has not answered yet"),

@@ -148,7 +148,16 @@ impl Family for MailFamily {
         instances: &[&InstanceSpec],
     ) -> Result<(), String> {
         let speaks_imap = instances.iter().any(|instance| is_server(instance));
-        MailSpec::checked(workload, speaks_imap).map(drop)
+        let (spec, _) = MailSpec::checked(workload, speaks_imap)?;
+        if spec.mailbox_moves_per_h.is_some()
+            && instances.iter().any(|instance| instance.databases.len() < 3)
+        {
+            return Err(format!(
+                "workload {} moves mailboxes, but its store has no third database to move them to",
+                workload.name
+            ));
+        }
+        Ok(())
     }
 
     fn workload_schema(&self) -> Schema {
@@ -262,6 +271,10 @@ fn start_on_store(
     habits: MailHabits,
 ) -> Result<Box<dyn RunningLoad>, RunError> {
     check_users(&load, place, instance.store().filling().mailboxes.into())?;
+    if spec.mailbox_moves_per_h.is_some() {
+        let named = |why| RunError::Spec(format!("workload {}: {why}", load.spec.name));
+        instance.store().check_moves().map_err(named)?;
+    }
     let mut group = Group::new(load.run, place, spec, habits, &load.random);
     let seat = load.instances[0].seat.clone();
     let waiting = seat.clone();
@@ -269,7 +282,7 @@ fn start_on_store(
         waiting.holder::<EmbeddedMail>().map_or(0, |instance| instance.store().waiting())
     }));
     let group = Rc::new(group);
-    instance.jobs().time_for(place.workload);
+    instance.jobs().work_for(&group, instance.store());
     watch::show(&group, 0);
     // It ends by itself when the load is gone.
     drop(load.run.handle.spawn(watch::watch(Rc::downgrade(&group))));

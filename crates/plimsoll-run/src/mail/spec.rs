@@ -328,6 +328,9 @@ pub struct MailSpec {
     pub older_per_visit: Option<u32>,
     /// On a store of our own: messages that jobs read behind each task on average, none if absent.
     pub background_reads_per_task: Option<f64>,
+    /// On a store of our own with a further database: mailboxes that are moved in an hour, none if
+    /// absent.
+    pub mailbox_moves_per_h: Option<f64>,
     /// Probe messages in a minute; 0 for none.
     pub probes_per_minute: f64,
     /// How often a probe is looked for.
@@ -407,6 +410,10 @@ impl MailSpec {
         if !(0.0..=1_000.0).contains(&behind) {
             found.push(format!("background_reads_per_task is {behind}; take 0 to 1000"));
         }
+        if spec.mailbox_moves_per_h.is_some_and(|rate| !(0.0..=1e6).contains(&rate) || rate == 0.0)
+        {
+            found.push("mailbox_moves_per_h is not above 0 and up to 1000000; leave it out".into());
+        }
         if spec.probe_poll_ms == 0 {
             found.push("probe_poll_ms is 0; take at least 1".into());
         }
@@ -428,10 +435,13 @@ impl MailSpec {
                 names.join(", ")
             ));
         }
-        if self.older_per_visit.is_some() || self.background_reads_per_task.is_some() {
+        if self.older_per_visit.is_some()
+            || self.background_reads_per_task.is_some()
+            || self.mailbox_moves_per_h.is_some()
+        {
             found.push(
-                "older_per_visit and background_reads_per_task are of a mail store on the engine; \
-                 leave them out"
+                "older_per_visit, background_reads_per_task and mailbox_moves_per_h are of a mail \
+                 store on the engine; leave them out"
                     .into(),
             );
         }

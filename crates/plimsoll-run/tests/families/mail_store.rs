@@ -196,6 +196,66 @@ fn mail_lives_on_through_runs_and_crashes() {
     assert_eq!(ran.outcome.phases[3].result.recoveries.len(), 1);
 }
 
+/// The same with a further database, to which a mailbox is moved every ten seconds.
+fn moving_plan(seconds: f64) -> Value {
+    let mut plan = plan("online", seconds);
+    let databases = plan["instances"][0]["databases"].as_array_mut().expect("a list");
+    databases[0]["store"]["indexed"] = json!(false);
+    databases.push(json!({"file_name": "database003.edb", "size_bytes": MIB, "seed": 7,
+        "existing_records": null}));
+    plan["workloads"][0]["mailbox_moves_per_h"] = json!(360.0);
+    plan
+}
+
+/// Bytes that a metric counted in the measured phase.
+fn bytes_of(ran: &Ran, metric: &str) -> u64 {
+    let extra = built_in().metrics();
+    let code =
+        METRICS.len() + extra.iter().position(|known| known.name == metric).expect("a metric");
+    let rows = ran.rows.iter().filter(|row| row.phase == MEASURE && row.metric == code as u32);
+    rows.map(|row| row.bytes).sum()
+}
+
+/// Mailboxes are moved at the rate that was asked for while their users work: what moves read,
+/// wrote and logged is counted, and every message is there once at the end. The next run moves on,
+/// through a crash, and a run without moves uses mailboxes at both places.
+#[test]
+fn mailboxes_are_moved_at_a_rate_while_users_work() {
+    let disk = disk();
+    let first = run_on(&disk, &moving_plan(100.0));
+    assert_eq!(first.outcome.ending, Ending::Complete, "{:?}", first.outcome.error);
+    let planned = counted(&first, "mail_moves_planned");
+    assert!((9..=11).contains(&planned), "{planned}");
+    assert!(counted(&first, "mail_mailbox_moved").abs_diff(planned) <= 1);
+    assert!(counted(&first, "mail_mailbox_closed").abs_diff(planned) <= 1);
+    let [read, written, log] =
+        ["read", "written", "log"].map(|of| bytes_of(&first, &format!("mail_moves_{of}_bytes")));
+    // A mailbox began with 14 messages of 6 kB in the mean.
+    assert!(
+        written > planned * 50_000 && read >= written && log > written,
+        "{read} {written} {log}"
+    );
+    assert_eq!(counted(&first, "mail_bodies_wrong"), 0);
+    let moved = audit(&first).counts["moved"];
+    assert!(moved.abs_diff(planned) <= 1, "{moved}");
+    let mut again = moving_plan(50.0);
+    for database in again["instances"][0]["databases"].as_array_mut().expect("three") {
+        database["existing_records"] = json!(1);
+    }
+    let phases = again["phases"].as_array_mut().expect("phases");
+    phases.insert(3, json!({"name": "crash", "action": {"kind": "recover"}, "workloads": []}));
+    let ran = run_on(&disk, &again);
+    assert_eq!(ran.outcome.ending, Ending::Complete, "{:?}", ran.outcome.error);
+    // All have been there once, and the first ones come back.
+    let after = audit(&ran).counts["moved"];
+    assert!(after != moved && counted(&ran, "mail_mailbox_moved") >= 4, "{moved}, then {after}");
+    let workload = again["workloads"][0].as_object_mut().expect("a workload");
+    workload.remove("mailbox_moves_per_h");
+    let ran = run_on(&disk, &again);
+    assert_eq!(ran.outcome.ending, Ending::Complete, "{:?}", ran.outcome.error);
+    assert_eq!((audit(&ran).counts["moved"], counted(&ran, "mail_moves_planned")), (after, 0));
+}
+
 /// A run whose disk failed in the middle of the load is recovered by the next, and nothing that was
 /// acknowledged is lost.
 #[test]
@@ -276,6 +336,10 @@ fn wrong_plans_are_refused() {
         plan["instances"][0]["databases"].as_array_mut().expect("a list").pop();
     };
     assert!(refusal(&one).contains("a mail store is two"));
+    let moves = |plan: &mut Value| plan["workloads"][0]["mailbox_moves_per_h"] = json!(3.0);
+    assert!(refusal(&moves).contains("no third database to move them to"));
+    let never = |plan: &mut Value| plan["workloads"][0]["mailbox_moves_per_h"] = json!(0.0);
+    assert!(refusal(&never).contains("mailbox_moves_per_h is not above 0"));
     let task = |plan: &mut Value| plan["workloads"][0]["tasks"][0]["task"] = json!("UserInit");
     assert!(refusal(&task).contains("UserInit is a phase"));
     assert!(

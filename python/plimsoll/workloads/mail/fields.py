@@ -441,7 +441,12 @@ def profile_of(given: Given | None) -> Profile:
 
 
 def workload(
-    common: Given, given: Given, edition: str | None, index: int, collector: Collector
+    common: Given,
+    given: Given,
+    edition: str | None,
+    instances: Sequence[spec.InstanceSpec],
+    index: int,
+    collector: Collector,
 ) -> tuple[spec.MailWorkload, MailAsked]:
     """Mail users, and what their verdict and report need to know of them.
 
@@ -449,6 +454,7 @@ def workload(
         common: its name and its instances.
         given: the checked table, absent keys None.
         edition: whose habits the store of its users has; None on a server.
+        instances: all of the plan, completed: among them the store of its users.
         index: its position in the plan.
         collector: takes the mistakes.
     """
@@ -475,6 +481,7 @@ def workload(
         if given[key] is not None:
             what = "a mail store" if edition else "a mail server"
             collector.add((*path, key), f"means nothing on {what}", "remove it")
+    moved_percent = stored.moved_percent_per_day(given, index, collector) if edition else None
     recipients = (
         [[1.0, given["recipients"]]]
         if given["recipients"]
@@ -508,6 +515,7 @@ def workload(
         left_out=left_out,
         sent_per_day=None if population.is_growing else usual[0],
         received_per_day=None if population.is_growing else usual[1],
+        moved_percent_per_day=moved_percent,
     )
     completed = spec.MailWorkload(
         name=common["name"],
@@ -530,6 +538,9 @@ def workload(
         idle=edition is None and (True if given["idle"] is None else bool(given["idle"])),
         older_per_visit=older,
         background_reads_per_task=behind,
+        mailbox_moves_per_h=None
+        if moved_percent is None
+        else stored.mailboxes_of(instances, common["instances"]) * moved_percent / 100 / day_h,
         probes_per_minute=0.0
         if edition
         else float(

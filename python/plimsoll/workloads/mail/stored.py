@@ -1,7 +1,8 @@
 """What a plan says of a mail store on our own engine.
 
 `backend = "mail_store"` of an instance. Its first database holds the mailboxes, its second one is
-the transport queue, which has a log of its own next to the store's.
+the transport queue, which has a log of its own next to the store's. Where mailboxes are moved there
+is a third one with a log of its own, to which they go and from which they come back.
 
     [[instance]]
     name = "mail"
@@ -25,7 +26,7 @@ from typing import Literal, TypedDict
 
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
-from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Text
+from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Table, Text
 from plimsoll.workloads.mail.profiles import Profile, Sizes, sizes
 from plimsoll.workloads.records import DATABASE_KEYS
 
@@ -43,11 +44,17 @@ INSTANCE_FIELDS = {
         meaning="of a mail store: sorted views kept of each folder besides the one by date; as the "
         "edition has it if left out",
     ),
+    "further_database": Field(
+        Flag(),
+        meaning="of a mail store: whether it has a further database for mailboxes that are moved; "
+        "where a workload moves some if left out",
+    ),
     "indexed": Field(
         Flag(),
         meaning="of a mail store: whether words are indexed; where users search if left out",
     ),
 }
+_PERCENT = Field(Number(0.001, 10_000))
 WORKLOAD_FIELDS = {
     "older_per_visit": Field(
         Number(0, 1000, whole=True),
@@ -58,6 +65,11 @@ WORKLOAD_FIELDS = {
         Number(0, 1000),
         meaning="on a mail store: messages that jobs read behind each task; as the edition has it "
         "if left out",
+    ),
+    "moves": Field(
+        Table({"percent_per_day": _PERCENT, "percent_per_week": _PERCENT}),
+        meaning="on a mail store: the share of the mailboxes that is moved to another database "
+        "while users work, by days of users as `day_h` has them: { percent_per_week = 10 }",
     ),
 }
 #: Keys of a mail server that a store takes, too.
@@ -72,6 +84,7 @@ SHARED_KEYS = (
 _BYTES_BESIDE = 1_200
 _GROWTH = 1.2
 QUEUE_BYTES = 16 * MIB
+DAYS_PER_WEEK = 7
 
 
 class StoreHabits(TypedDict):
@@ -111,6 +124,7 @@ def instance(
     collector: Collector,
     *,
     searches: bool,
+    moves: bool,
 ) -> spec.MailStoreInstance:
     """A store with a mailbox for each user.
 
@@ -123,6 +137,7 @@ def instance(
         seed: of the plan.
         collector: takes the mistakes.
         searches: whether any of its users searches.
+        moves: whether a workload moves mailboxes.
     """
     for key in DATABASE_KEYS:
         if given.get(key) is not None:
@@ -153,6 +168,9 @@ def instance(
     )
     size = count * (folders * each + inbox) * (mails.mean_bytes + _BYTES_BESIDE) * _GROWTH
     first = seed * 1_000_003 + index * 1009 + 1
+    further = moves or bool(given["further_database"])
+    if moves:
+        _check_movable(given, filling, index, collector)
     return spec.MailStoreInstance(
         **shared,
         databases=[
@@ -170,8 +188,67 @@ def instance(
                 existing_records=None,
                 store=None,
             ),
+            *(
+                [
+                    spec.MailStoreDatabase(
+                        file_name="database003.edb",
+                        size_bytes=QUEUE_BYTES,
+                        seed=first + 2,
+                        existing_records=None,
+                        store=None,
+                    )
+                ]
+                if further
+                else []
+            ),
         ],
     )
+
+
+def mailboxes_of(completed: Sequence[spec.InstanceSpec], names: Sequence[str]) -> int:
+    """The mailboxes of the first store among instances with these names; 0 where there is none."""
+    stores = (item for item in completed if isinstance(item, spec.MailStoreInstance))
+    return next((item.filling.mailboxes for item in stores if item.name in names), 0)
+
+
+def _check_movable(
+    given: Given, filling: spec.MailStoreFilling, index: int, collector: Collector
+) -> None:
+    """Report what keeps mailboxes from being moved."""
+    if filling.layout == "shared":
+        collector.add(
+            ("instance", index, "layout"),
+            "is shared, but a mailbox that is moved takes its own messages with it",
+            'write layout = "per_mailbox", or leave out the moves',
+        )
+    if filling.indexed:
+        collector.add(
+            ("instance", index, "indexed"),
+            "is true, but the index of words does not go with a mailbox that is moved",
+            "write indexed = false: a search reads the inbox then",
+        )
+    if given["further_database"] is False:
+        collector.add(
+            ("instance", index, "further_database"),
+            "is false, but a workload moves mailboxes",
+            "remove it, or leave out the moves",
+        )
+
+
+def moved_percent_per_day(given: Given, index: int, collector: Collector) -> float | None:
+    """The share of the mailboxes that a workload moves in a day of its users, in percent."""
+    moves = given["moves"]
+    if moves is None:
+        return None
+    stated = {key: value for key, value in moves.items() if value is not None}
+    if len(stated) != 1:
+        text = "states both percent_per_day and percent_per_week" if stated else "states no rate"
+        collector.add(
+            ("workload", index, "moves"), text, "write either percent_per_day or percent_per_week"
+        )
+        return None
+    [(key, value)] = stated.items()
+    return float(value) / (DAYS_PER_WEEK if key == "percent_per_week" else 1)
 
 
 def messages(given: Given, mails: Sizes) -> spec.MailMessages:

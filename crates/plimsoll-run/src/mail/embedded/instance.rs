@@ -1,5 +1,6 @@
-//! An instance that holds a mail store: two engines, one for the mailboxes and one for the
-//! transport queue with its own database and log, their jobs, and the open store.
+//! An instance that holds a mail store: an engine for the mailboxes, one for the transport queue
+//! with its own database and log, and where mailboxes are moved one for the further database; their
+//! jobs, and the open store.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -26,14 +27,17 @@ use crate::records::{
 };
 use crate::spec::InstanceSpec;
 
-/// Base name of the queue's log.
-const QUEUE_LOG_BASE: &str = "E01";
+/// Base names of the logs of all engines.
+const LOG_BASES: [&str; 3] = [LOG_BASE, "E01", "E02"];
+/// The position of the queue, and of the further database.
+const QUEUE: usize = 1;
+const FURTHER: usize = 2;
 /// What the queue's cache may hold at most: mail passes through it.
 const QUEUE_CACHE_BYTES_MAX: u64 = 16 << 20;
 /// How often preparing tells how far it has come.
 const TOLD_EVERY_NS: Nanos = 5 * NANOS_PER_SECOND;
 /// What each engine is called.
-const ENGINES: [&str; 2] = ["store", "queue"];
+const ENGINES: [&str; 3] = ["store", "queue", "further database"];
 
 impl From<MailStoreError> for RunError {
     fn from(error: MailStoreError) -> RunError {
@@ -49,6 +53,7 @@ pub struct EmbeddedMail {
     run: RunContext,
     mail: OpenEngine,
     queue: OpenEngine,
+    further: Option<OpenEngine>,
     store: Rc<MailStore>,
     jobs: MailJobs,
 }
@@ -66,25 +71,37 @@ impl EmbeddedMail {
         let settings = RecordsInstance::of(spec)?;
         let (filling, corpus) = filling_of(spec).map_err(RunError::Spec)?;
         let place = Place { run, number, spec, settings: &settings };
-        let (mut engines, recovery) = place.open_both().await?;
-        let open = MailStore::open(&engines[0], &engines[1], corpus.clone(), filling).await?;
-        let store = match open {
+        let (mut engines, recovery) = place.open_all().await?;
+        let open = async |engines: &[Rc<Instance>]| {
+            let [mail, queue, further @ ..] = engines else { unreachable!("two at least") };
+            MailStore::open_with(mail, further.first(), queue, corpus.clone(), filling).await
+        };
+        let store = match open(&engines).await? {
             Some(store) => store,
             None => {
                 engines = place.make(engines, &corpus, filling).await?;
-                let made =
-                    MailStore::open(&engines[0], &engines[1], corpus.clone(), filling).await?;
+                let made = open(&engines).await?;
                 made.ok_or_else(|| {
                     RunError::Corruption("a mail store that was just made is not whole".into())
                 })?
             }
         };
         let store = Rc::new(store);
-        let [mail, queue] = engines;
+        let mut engines = engines.into_iter();
+        let [Some(mail), Some(queue), further] = [engines.next(), engines.next(), engines.next()]
+        else {
+            unreachable!("two at least")
+        };
+        let of_mail = place.of_engine(0).settings;
+        let further = match further {
+            Some(further) => Some(OpenEngine::start(run, further, &of_mail, None).await?),
+            None => None,
+        };
         Ok(EmbeddedMail {
             run: run.clone(),
-            mail: OpenEngine::start(run, mail, &settings, recovery).await?,
-            queue: OpenEngine::start(run, queue, &place.of_queue().settings, None).await?,
+            mail: OpenEngine::start(run, mail, &of_mail, recovery).await?,
+            queue: OpenEngine::start(run, queue, &place.of_engine(QUEUE).settings, None).await?,
+            further,
             jobs: MailJobs::start(run, number.into(), &store),
             store,
         })
@@ -101,14 +118,17 @@ impl EmbeddedMail {
     }
 
     async fn let_go(self, closes: bool) -> Result<(), RunError> {
-        let EmbeddedMail { mail, queue, store, jobs, .. } = self;
+        let EmbeddedMail { mail, queue, further, store, jobs, .. } = self;
         let stopped = jobs.stop().await;
         // Its tables hold the engines.
         drop(store);
-        let ends = match closes {
-            true => [queue.close().await, mail.close().await],
-            false => [queue.abandon().await, mail.abandon().await],
-        };
+        let mut ends = Vec::new();
+        for engine in [queue, mail].into_iter().chain(further) {
+            ends.push(match closes {
+                true => engine.close().await,
+                false => engine.abandon().await,
+            });
+        }
         ends.into_iter().chain([stopped]).collect()
     }
 }
@@ -121,32 +141,42 @@ struct Place<'a> {
     settings: &'a RecordsInstance,
 }
 
-/// What the queue's engine has of its own.
-struct OfQueue {
+/// What an engine has of its own.
+struct OfEngine {
     files: Files,
     settings: RecordsInstance,
 }
 
 impl Place<'_> {
-    fn of_queue(&self) -> OfQueue {
-        let disk: Rc<dyn Disk> = self.run.disk.clone();
+    fn of_engine(&self, position: usize) -> OfEngine {
         let mut settings = self.settings.clone();
-        settings.cache_bytes_max = settings.cache_bytes_max.min(QUEUE_CACHE_BYTES_MAX);
+        if position == QUEUE {
+            settings.cache_bytes_max = settings.cache_bytes_max.min(QUEUE_CACHE_BYTES_MAX);
+            settings.maintenance = None;
+            settings.copies_count = 1;
+            settings.lagged_copies = None;
+        } else if self.spec.databases.len() > FURTHER {
+            // The cache is one for all mailboxes, wherever they live.
+            settings.cache_bytes_max /= 2;
+        }
         settings.cache_bytes_min = settings.cache_bytes_min.min(settings.cache_bytes_max);
-        settings.maintenance = None;
-        settings.copies_count = 1;
-        settings.lagged_copies = None;
-        OfQueue { files: Files::new(Rc::new(Relabelled(disk))), settings }
+        let disk: Rc<dyn Disk> = self.run.disk.clone();
+        let files = match position as u8 {
+            0 => self.run.files.clone(),
+            before => Files::new(Rc::new(Relabelled { disk, before })),
+        };
+        OfEngine { files, settings }
     }
 
     fn context(&self, purpose: Purpose) -> Context {
         Context { purpose, instance: InstanceId(self.number), database: 1, intended: None }
     }
 
-    /// Opens both engines; databases that are not there are made empty first.
-    async fn open_both(&self) -> Result<([Rc<Instance>; 2], Option<RecoveryResult>), RunError> {
+    /// Opens all engines; databases that are not there are made empty first.
+    async fn open_all(&self) -> Result<(Vec<Rc<Instance>>, Option<RecoveryResult>), RunError> {
         let reading = self.context(Purpose::Header);
-        for position in 0..ENGINES.len() {
+        let count = self.spec.databases.len();
+        for position in 0..count {
             let path = self.spec.database_path(position);
             if self.spec.unfinished
                 && self.run.files.exists(&path, reading).await?
@@ -155,17 +185,24 @@ impl Place<'_> {
                 self.discard().await?;
             }
         }
-        let (mail, recovery) = self.open_one(0).await?;
-        // The first error is the one to report; what is open is recovered by the next run.
-        let (queue, of_queue) = match self.open_one(1).await {
-            Ok(opened) => opened,
-            Err(error) => {
-                let _ = mail.abandon().await;
-                return Err(error);
+        let (mut engines, mut recovery) = (Vec::new(), None);
+        for position in 0..count {
+            match self.open_one(position).await {
+                Ok((engine, report)) => {
+                    engines.push(engine);
+                    recovery = recovery.or(report);
+                }
+                Err(error) => {
+                    // The first error is the one to report; what is open is recovered by the next
+                    // run.
+                    for engine in engines {
+                        let _ = engine.abandon().await;
+                    }
+                    return Err(error);
+                }
             }
-        };
-        let recovery = recovery.or(of_queue);
-        Ok(([mail, queue], recovery))
+        }
+        Ok((engines, recovery))
     }
 
     async fn open_one(
@@ -173,9 +210,7 @@ impl Place<'_> {
         position: usize,
     ) -> Result<(Rc<Instance>, Option<RecoveryResult>), RunError> {
         let (run, path) = (self.run, self.spec.database_path(position));
-        let queue = (position == 1).then(|| self.of_queue());
-        let files = queue.as_ref().map_or(&run.files, |queue| &queue.files);
-        let settings = queue.as_ref().map_or(self.settings, |queue| &queue.settings);
+        let OfEngine { files, settings } = &self.of_engine(position);
         if !files.exists(&path, self.context(Purpose::Metadata)).await? {
             let size = settings.page_size(&self.spec.name).map_err(RunError::Spec)?;
             let time = LogTime::from_utc_ns(run.clock().anchor().utc_ns);
@@ -186,9 +221,7 @@ impl Place<'_> {
         let mut spec = self.spec.clone();
         spec.databases = vec![self.spec.databases[position].clone()];
         let mut options = options_of(self.number, &spec, settings)?;
-        if position == 1 {
-            options.log = LogNames::new(&spec.log_directory, QUEUE_LOG_BASE);
-        }
+        options.log = LogNames::new(&spec.log_directory, LOG_BASES[position]);
         let mut random = Random::from_seed(spec.databases[0].seed).child("instance");
         let begun = run.handle.now();
         let opened = Instance::open(files.clone(), run.handle.clone(), options, &mut random);
@@ -212,10 +245,10 @@ impl Place<'_> {
     /// Makes the store of two engines that hold none.
     async fn make(
         &self,
-        engines: [Rc<Instance>; 2],
+        engines: Vec<Rc<Instance>>,
         corpus: &plimsoll_workload::mail::Corpus,
         filling: plimsoll_stores::mail::Filling,
-    ) -> Result<[Rc<Instance>; 2], RunError> {
+    ) -> Result<Vec<Rc<Instance>>, RunError> {
         let (run, path) = (self.run, self.spec.database_path(0));
         if self.spec.databases[0].existing_records.is_some() {
             return Err(RunError::Spec(format!(
@@ -244,7 +277,7 @@ impl Place<'_> {
                 engine.close().await?;
             }
             self.discard().await?;
-            engines = self.open_both().await?.0;
+            engines = self.open_all().await?.0;
         }
         let begun = run.handle.now();
         let told_at = Cell::new(begun);
@@ -279,21 +312,21 @@ impl Place<'_> {
         Ok(engines)
     }
 
-    /// Deletes a store that was begun, with its queue and both logs.
+    /// Deletes a store that was begun, with its queue and all logs.
     async fn discard(&self) -> Result<(), RunError> {
         let metadata = self.context(Purpose::Metadata);
         let (run, files) = (self.run, &self.run.files);
         let path = self.spec.database_path(0);
         let text = format!("{} was begun and not finished; it is made again", path.display());
         run.report(Level::Warning, "begun_deleted", text);
-        for position in 0..ENGINES.len() {
+        for position in 0..self.spec.databases.len() {
             let path = self.spec.database_path(position);
             if files.exists(&path, metadata).await? {
                 files.delete(&path, metadata).await?;
             }
         }
         for entry in files.list(&self.spec.log_directory, metadata).await? {
-            if [LOG_BASE, QUEUE_LOG_BASE].iter().any(|base| entry.name.starts_with(base)) {
+            if LOG_BASES.iter().any(|base| entry.name.starts_with(base)) {
                 let path = self.spec.log_directory.join(&entry.name);
                 files.delete(&path, metadata).await?;
             }
@@ -309,7 +342,17 @@ fn size_bytes(instance: &Instance) -> u64 {
 
 impl Backend for EmbeddedMail {
     fn levels(&self) -> InstanceLevels {
-        self.mail.levels()
+        let mut levels = self.mail.levels();
+        if let Some(further) = self.further.as_ref().map(OpenEngine::levels) {
+            levels.cache_used_bytes += further.cache_used_bytes;
+            levels.cache_limit_bytes += further.cache_limit_bytes;
+            levels.page_fault_stalls += further.page_fault_stalls;
+            // Generations are counted of both logs of mailboxes.
+            levels.log_generation += further.log_generation;
+            levels.log_space_bytes += further.log_space_bytes;
+            levels.log_lagged_bytes += further.log_lagged_bytes;
+        }
+        levels
     }
 
     fn databases(&self) -> Vec<DatabaseState> {
@@ -317,11 +360,15 @@ impl Backend for EmbeddedMail {
         let queued = std::iter::once(self.store.acknowledged());
         let mut found = self.mail.databases(messages);
         found.extend(self.queue.databases(queued));
+        if let Some(further) = &self.further {
+            found.extend(further.databases(std::iter::once(self.store.moved() as u64)));
+        }
         found
     }
 
     fn pages_corrected(&self) -> Vec<u64> {
-        [self.mail.pages_corrected(), self.queue.pages_corrected()].concat()
+        let engines = [&self.mail, &self.queue].into_iter().chain(&self.further);
+        engines.flat_map(OpenEngine::pages_corrected).collect()
     }
 
     fn recovery(&self) -> Option<RecoveryResult> {
@@ -351,10 +398,12 @@ impl Backend for EmbeddedMail {
 
 impl Backups for EmbeddedMail {
     fn backup(&self, position: usize, read_bytes: u32) -> Result<Backup, RunError> {
-        match position {
-            0 => self.mail.backup(0, read_bytes),
-            _ => self.queue.backup(position - 1, read_bytes),
-        }
+        let engine = match (position, &self.further) {
+            (0, _) => &self.mail,
+            (FURTHER, Some(further)) => further,
+            _ => &self.queue,
+        };
+        engine.backup(0, read_bytes)
     }
 
     fn truncate_log(&self, _before: u32) -> Work<'_, Result<u32, RunError>> {
@@ -396,6 +445,7 @@ impl Audits for EmbeddedMail {
 fn report(store: &MailStore, audit: &MailAudit) -> AuditReport {
     let counts = [
         ("accounts", u64::from(store.filling().mailboxes)),
+        ("moved", store.moved() as u64),
         ("recipients_acknowledged", store.acknowledged()),
         ("recipients_accepted", audit.accepted),
         ("delivered", audit.delivered),

@@ -1,5 +1,6 @@
-//! What a mail store does besides what users ask for: the mover delivers what was accepted, and the
-//! indexer reads what was delivered once more. Both go on until the store is closed.
+//! What a mail store does besides what users ask for: the mover delivers what was accepted, the
+//! indexer reads what was delivered once more, and mailboxes are moved as long as a load wants it.
+//! All go on until the store is closed.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -8,8 +9,10 @@ use plimsoll_engine::error::EngineError;
 use plimsoll_io::{JoinHandle, NANOS_PER_SECOND, Nanos, Notify, either};
 use plimsoll_stores::mail::MailStore;
 
+use super::moves::move_mailboxes;
 use crate::RunError;
 use crate::context::RunContext;
+use crate::mail::group::Group;
 use crate::mail::metrics;
 
 /// A message is indexed so long after it was delivered at most.
@@ -30,7 +33,7 @@ pub struct Shared {
 /// See the module text.
 pub struct MailJobs {
     shared: Rc<Shared>,
-    tasks: Vec<JoinHandle<()>>,
+    tasks: RefCell<Vec<JoinHandle<()>>>,
 }
 
 impl MailJobs {
@@ -44,12 +47,20 @@ impl MailJobs {
             let indexer = index(run.clone(), store.clone(), shared.clone());
             tasks.push(run.handle.spawn(noted(shared.clone(), indexer)));
         }
-        MailJobs { shared, tasks }
+        MailJobs { shared, tasks: RefCell::new(tasks) }
     }
 
-    /// Times deliveries for a load from now on.
-    pub fn time_for(&self, workload: u32) {
-        self.shared.workload.set(workload);
+    /// Works for a load from now on: times deliveries, and moves mailboxes where it says so.
+    pub fn work_for(&self, group: &Rc<Group>, store: &Rc<MailStore>) {
+        self.shared.workload.set(group.place.workload);
+        if let Some(per_h) = group.spec.mailbox_moves_per_h {
+            let (run, shared) = (group.run.clone(), self.shared.clone());
+            let is_stopping = move || shared.is_stopping.get();
+            let weak = Rc::downgrade(group);
+            let moves = move_mailboxes(run, store.clone(), weak, is_stopping, per_h);
+            let task = group.run.handle.spawn(noted(self.shared.clone(), moves));
+            self.tasks.borrow_mut().push(task);
+        }
     }
 
     /// The error that ended a job, if one did.
@@ -64,7 +75,7 @@ impl MailJobs {
     pub async fn stop(self) -> Result<(), RunError> {
         self.shared.is_stopping.set(true);
         self.shared.stopping.notify_all();
-        for task in self.tasks {
+        for task in self.tasks.into_inner() {
             task.await;
         }
         self.shared.failed.take().map_or(Ok(()), Err)

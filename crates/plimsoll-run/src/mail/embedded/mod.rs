@@ -3,6 +3,7 @@
 
 mod instance;
 mod jobs;
+mod moves;
 mod relabelled;
 mod service;
 mod spec;

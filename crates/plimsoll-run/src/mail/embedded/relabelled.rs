@@ -1,5 +1,5 @@
-//! The disk as the queue's engine sees it: the same, but what it calls its first database is the
-//! second one of the instance, so that both have figures of their own.
+//! The disk as a further engine of a store sees it: the same, but what it calls its first database
+//! is another one of the instance, so that all have figures of their own.
 
 use std::rc::Rc;
 use std::task::Waker;
@@ -7,45 +7,50 @@ use std::task::Waker;
 use plimsoll_io::{Buffer, Disk, DiskFacts, Nanos, Operation};
 
 /// See the module text.
-pub struct Relabelled(pub Rc<dyn Disk>);
+pub struct Relabelled {
+    /// The disk.
+    pub disk: Rc<dyn Disk>,
+    /// How many databases of the instance come before those of the engine.
+    pub before: u8,
+}
 
 impl Disk for Relabelled {
     fn submit(&self, mut operation: Operation) {
         if operation.context.database > 0 {
-            operation.context.database += 1;
+            operation.context.database += self.before;
         }
-        self.0.submit(operation);
+        self.disk.submit(operation);
     }
 
     fn reap(&self) -> usize {
-        self.0.reap()
+        self.disk.reap()
     }
 
     fn wait(&self, deadline: Option<Nanos>) {
-        self.0.wait(deadline);
+        self.disk.wait(deadline);
     }
 
     fn waker(&self) -> Waker {
-        self.0.waker()
+        self.disk.waker()
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.0.next_event()
+        self.disk.next_event()
     }
 
     fn in_flight(&self) -> usize {
-        self.0.in_flight()
+        self.disk.in_flight()
     }
 
     fn facts(&self) -> DiskFacts {
-        self.0.facts()
+        self.disk.facts()
     }
 
     fn inside_kernel_ns(&self) -> Nanos {
-        self.0.inside_kernel_ns()
+        self.disk.inside_kernel_ns()
     }
 
     fn allocate(&self, length_bytes: usize) -> Buffer {
-        self.0.allocate(length_bytes)
+        self.disk.allocate(length_bytes)
     }
 }

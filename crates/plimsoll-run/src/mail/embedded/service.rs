@@ -101,7 +101,7 @@ impl StoreService {
         if !life.ptr_eq(&self.life.borrow()) {
             self.desks.iter().for_each(|desk| drop(desk.take()));
             self.life.replace(life);
-            instance.jobs().time_for(self.group.place.workload);
+            instance.jobs().work_for(&self.group, instance.store());
         }
         Ok(instance)
     }

@@ -12,7 +12,8 @@ use plimsoll_workload::mail::Corpus;
 use crate::mail::spec::MessagesSpec;
 use crate::spec::InstanceSpec;
 
-/// What the first database of a store is filled with; the second one is the transport queue.
+/// What the first database of a store is filled with; the second one is the transport queue, and
+/// mailboxes are moved to a third one and back.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoreFilling {
@@ -68,20 +69,21 @@ const VIEWS_MAX: u32 = 16;
 /// What is wrong.
 pub fn filling_of(instance: &InstanceSpec) -> Result<(Filling, Rc<Corpus>), String> {
     let name = &instance.name;
-    if instance.databases.len() != 2 {
+    if !(2..=3).contains(&instance.databases.len()) {
         return Err(format!(
-            "instance {name} has {} databases; a mail store is two: the store and its queue",
+            "instance {name} has {} databases; a mail store is two, the store and its queue, or \
+             three with one to which mailboxes are moved",
             instance.databases.len()
         ));
     }
-    let [first, second] =
-        [0, 1].map(|place| instance.database_options_as::<MailStoreDatabase>(place));
-    let (first, second) = (first?, second?);
+    let first = instance.database_options_as::<MailStoreDatabase>(0)?;
     let Some(spec) = first.store else {
         return Err(format!("instance {name} does not say what its store is filled with"));
     };
-    if second.store.is_some() {
-        return Err(format!("the queue of instance {name} has no keys of its own"));
+    for place in 1..instance.databases.len() {
+        if instance.database_options_as::<MailStoreDatabase>(place)?.store.is_some() {
+            return Err(format!("only the first database of instance {name} is filled"));
+        }
     }
     let filling = Filling {
         mailboxes: spec.mailboxes,
