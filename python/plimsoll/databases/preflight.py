@@ -188,7 +188,6 @@ def inspect(
         ]
         forecast.recovered = []
     _count_logs(run, forecast)
-    _count_moves(run, forecast)
     problems += kept_backups.obstacles(run)
     _count_backup(run, forecast)
     lacking = _too_little_space(run, forecast)
@@ -495,10 +494,7 @@ def _count_logs(run: RunSpec, forecast: Preflight) -> None:
         lagged = max((copy.lag_logs or 0 for copy in engine.lagged_copies), default=0)
         if lagged:
             _need(forecast, Path(engine.log_directory), lagged * LOG_BYTES)
-
-
-def _count_moves(run: RunSpec, forecast: Preflight) -> None:
-    """Mailboxes that are moved need room where they come to; where all log is kept, also theirs."""
+    # Mailboxes that are moved need room where they come to; where all log is kept, also theirs.
     for moves in forecast_moves(run):
         _need(forecast, Path(moves.store.directory), int(moves.kept_bytes * (1 + GROWTH_SHARE)))
         if not moves.store.circular_log:

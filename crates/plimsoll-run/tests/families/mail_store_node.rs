@@ -1,5 +1,5 @@
-//! The node of a mail store dies in the middle of the day: the store comes back on the survivor, its
-//! users go on there, and no mail that was accepted is lost.
+//! The node of a mail store dies in the middle of the day: the store comes back on the survivor,
+//! its users go on there, and no mail that was accepted is lost.
 
 use plimsoll_io::{Effect, FaultRule, NANOS_PER_SECOND};
 use plimsoll_run::Ending;
