@@ -49,7 +49,7 @@ def test_auto_is_one_for_each_instance_and_at_most_the_processors_less_one(
 
 @pytest.mark.parametrize(
     ("threads", "text"),
-    [(0, "must lie between 1 and 1024"), ("many", 'must be a number or "auto"'), (1.5, "whole")],
+    [(0, "must lie between 1 and 1,024"), ("many", 'must be a number or "auto"'), (1.5, "whole")],
 )
 def test_what_is_no_count_is_refused(threads: object, text: str) -> None:
     with pytest.raises(plimsoll.InputError, match=text):

@@ -50,7 +50,10 @@ def test_all_mistakes_of_a_cost_file_come_at_once(tmp_path: Path) -> None:
     assert "options[2].drive_price: is not a key of this table" in found
     assert "options[2].drive_price_usd: is missing" in found
     assert 'reference: is "tape", which is no option' in found
-    assert "options[2].enclosure_price_usd: is -4000, but must lie between 0 and 1e+09" in found
+    assert (
+        "options[2].enclosure_price_usd: is -4000, but must lie between 0 and 1,000,000,000"
+        in found
+    )
     assert 'options[2].name: is "hard-drive", which cannot stand in a formula' in found
     assert any(line.startswith("claims[12].computed: calls an unknown function") for line in found)
     assert "measurements[1].values.hdd: is no option" in found
