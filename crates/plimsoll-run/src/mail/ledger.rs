@@ -101,6 +101,9 @@ impl Ledger {
                     sent.insert(id, End::Accepted);
                     accepted += 1;
                 }
+                // A server that fails for now, as one does that is killed with the message in its
+                // hands, may have it all the same.
+                Recipient::Refused(400..500) => totals.recipients_refused += 1,
                 Recipient::Refused(_) => {
                     sent.remove(&id);
                     totals.recipients_refused += 1;
@@ -185,5 +188,29 @@ impl Ledger {
             }
         }
         audit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn audit_of_refused(code: u16) -> AccountAudit {
+        let ledger = Ledger::new(1, 1);
+        ledger.offer(7, &[0]);
+        ledger.settle(7, 0, &[0], &[Recipient::Refused(code)]);
+        assert_eq!(ledger.totals().recipients_refused, 1);
+        assert_eq!(ledger.audit(0, &BTreeMap::new()), AccountAudit::default(), "it may be absent");
+        ledger.audit(0, &BTreeMap::from([(7, 1)]))
+    }
+
+    #[test]
+    fn a_message_that_failed_for_now_may_be_there() {
+        assert_eq!(audit_of_refused(451), AccountAudit { received: 1, ..AccountAudit::default() });
+    }
+
+    #[test]
+    fn a_message_that_was_refused_for_good_is_astray() {
+        assert_eq!(audit_of_refused(550), AccountAudit { astray: 1, ..AccountAudit::default() });
     }
 }
