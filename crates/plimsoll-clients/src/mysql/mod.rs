@@ -320,29 +320,12 @@ impl MysqlStore {
             book.is_at(open.at());
             return Ok(());
         }
-        let mut is_second = false;
-        loop {
-            let mut refusal = None;
-            for at in self.endpoints.tries(seat.client) {
-                book.is_at(at);
-                match seat.companion.call(move |session| session.connect_to(at)).await.0 {
-                    Ok(()) => {
-                        seat.open = Some(self.endpoints.opened(Some(seat.client), at));
-                        return Ok(());
-                    }
-                    Err(failure @ (Failure::Lost(_) | Failure::Busy(_))) => {
-                        self.endpoints.refused(at);
-                        refusal = Some(failure);
-                    }
-                    Err(other) => return Err(other),
-                }
-            }
-            match refusal {
-                Some(failure) if is_second => return Err(failure),
-                _ => self.handle.sleep(PAUSE_NS).await,
-            }
-            is_second = true;
-        }
+        let Seat { client, companion, .. } = seat;
+        let connecting = self.endpoints.connected(*client, &self.handle, book, async |at| {
+            companion.call(move |session| session.connect_to(at)).await.0
+        });
+        seat.open = Some(connecting.await?.1);
+        Ok(())
     }
 
     async fn steps(

@@ -162,29 +162,11 @@ impl PostgresStore {
             None => {}
         }
         let has_reviews = self.population.reviews > 0;
-        let mut is_second = false;
-        loop {
-            let mut refusal = None;
-            for at in self.endpoints.tries(seat.client) {
-                book.is_at(at);
-                let (handle, network) = (&self.handle, self.network.as_ref());
-                match Connection::open(handle, network, &self.accesses[at], at, has_reviews).await {
-                    Ok(opened) => {
-                        return Ok((opened, self.endpoints.opened(Some(seat.client), at)));
-                    }
-                    Err(failure @ (Failure::Lost(_) | Failure::Busy(_))) => {
-                        self.endpoints.refused(at);
-                        refusal = Some(failure);
-                    }
-                    Err(other) => return Err(other),
-                }
-            }
-            match refusal {
-                Some(failure) if is_second => return Err(failure),
-                _ => self.handle.sleep(PAUSE_NS).await,
-            }
-            is_second = true;
-        }
+        let connecting = self.endpoints.connected(seat.client, &self.handle, book, async |at| {
+            let (handle, network) = (&self.handle, self.network.as_ref());
+            Connection::open(handle, network, &self.accesses[at], at, has_reviews).await
+        });
+        connecting.await
     }
 
     async fn asked<T>(
