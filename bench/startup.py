@@ -11,9 +11,9 @@ from programs import ROOT, ProgramError
 SECTION = "Start-up"
 #: Seconds that a command may take, start of the interpreter included.
 COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
-    "plimsoll --help": (0.25, ("--help",)),
+    "plimsoll --help": (0.1, ("--help",)),
     "a sizing": (
-        0.3,
+        0.15,
         (
             "size",
             "--users",
