@@ -64,9 +64,9 @@ def test_a_warning_about_a_storage_is_said_once(
     )
     run = run_of(tmp_path / "new")
     two = run.instances[0].replace(name="two", log_directory=str(tmp_path / "new" / "logs"))
-    assert preflight.inspect(run.replace(instances=[*run.instances, two])).warnings == [
-        "it is slow"
-    ]
+    found = preflight.inspect(run.replace(instances=[*run.instances, two])).warnings
+    # Other tests run on the same storage meanwhile.
+    assert [said for said in found if not said.startswith("another run")] == ["it is slow"]
 
 
 def test_a_storage_is_looked_at_once_however_many_databases_lie_on_it(

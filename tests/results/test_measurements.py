@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from plimsoll.documents.outcome import Outcome
-from plimsoll.files import folder
+from plimsoll.files import folder, parquet
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.results.measurements import Measurements
 from tests.support.plain_stages import summarize, whole_outcome
@@ -348,3 +348,9 @@ def two_minutes(home: Path, latencies_ms: dict[tuple[str, int], int]) -> Outcome
             f"COPY (SELECT * FROM read_json('{source}')) TO '{home / name}' (FORMAT parquet)"
         )
     return Outcome.from_plain(whole_outcome({"phases": phases}))
+
+
+def test_sums_are_made_by_one_thread() -> None:
+    """Those of several differ in the last digit, and a report written again from what it was."""
+    with parquet.database() as database:
+        assert database.sql("SELECT current_setting('threads')").fetchall() == [(1,)]

@@ -35,6 +35,7 @@ SHORTER = [
     (r'store_size = "100MB"', 'store_size = "10MB"'),
     (r"(?<!_)after_s = \d+", "after_s = 0.5"),
     (r"undo_after_s = \d+", "undo_after_s = 1"),
+    (r"failover_s_max = \d+", "failover_s_max = 1"),
     (r"runs = \d+", "runs = 1"),
 ]
 

@@ -112,7 +112,7 @@ def _redacted_text(path: Path, names: Names) -> str:
 def _redact_table(source: Path, target: Path, names: Names) -> None:
     """A Parquet file with its texts replaced value by value."""
     try:
-        with duckdb.connect() as database:
+        with parquet.database() as database:
             database.execute(f"CREATE TABLE rows AS SELECT * FROM {parquet.rows_of(source)}")
             columns = database.execute("DESCRIBE rows").fetchall()
             for name, kind, *_ in columns:

@@ -92,7 +92,7 @@ class RunRead:
         if not path.is_file():
             return []
         try:
-            with duckdb.connect() as database:
+            with parquet.database() as database:
                 rows = database.execute(
                     "SELECT end_ns, max(interval_ns) / 1e9, metric, sum(count)::BIGINT, "
                     "sum(bytes)::BIGINT,"
@@ -118,7 +118,7 @@ class RunRead:
         if not path.is_file():
             return []
         try:
-            with duckdb.connect() as database:
+            with parquet.database() as database:
                 rows = database.execute(
                     f"SELECT upper_ns, sum(count)::BIGINT FROM {parquet.rows_of(path)} WHERE "
                     f"metric = $metric AND count > 0"

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
-
 from plimsoll import settings
 from plimsoll.documents.outcome import Outcome
 from plimsoll.errors import RefusedError
@@ -65,7 +63,7 @@ def percentile_lines(run_folder: StrPath, percents: Sequence[float]) -> list[str
     run_folder = Path(run_folder)
     outcome = Outcome.read(run_folder / folder.OUTCOME)
     phases = [phase.name for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
-    with duckdb.connect() as database:
+    with parquet.database() as database:
         rows = database.execute(
             "SELECT metric, upper_ns::BIGINT, sum(count)::BIGINT FROM "
             f"{parquet.rows_of(run_folder / folder.HISTOGRAMS)}"

@@ -65,7 +65,7 @@ def write_counters(run_folder: Path) -> Path:
     if not samples.is_file():
         raise folder.FolderError(f"{samples} is missing; the run was cut off before it measured")
     target = run_folder / folder.COUNTERS
-    with folder.replacing(target) as unfinished, duckdb.connect() as database:
+    with folder.replacing(target) as unfinished, parquet.database() as database:
         database.execute(f"CREATE VIEW sample AS SELECT * FROM {parquet.rows_of(samples)}")
         _bin(database, plan, outcome)
         _create_table(database)
@@ -88,7 +88,7 @@ def averages(run_folder: Path) -> list[CounterAverages]:
     path = run_folder / folder.COUNTERS
     if not path.is_file():
         return []
-    with duckdb.connect() as database:
+    with parquet.database() as database:
         cursor = database.execute(
             "SELECT phase_kind, object, counter, instance, role, unit, avg(value) AS average, "
             "min(value) AS minimum,"
@@ -118,7 +118,7 @@ def wide_table(run_folder: Path) -> tuple[list[str], list[list[Any]]]:
     path = run_folder / folder.COUNTERS
     if not path.is_file():
         raise folder.FolderError(f"{path} is missing; write it with `plimsoll report {run_folder}`")
-    with duckdb.connect() as database:
+    with parquet.database() as database:
         rows = database.execute(
             "SELECT end_utc, phase, object, instance, counter, value"
             f" FROM {parquet.rows_of(path)} ORDER BY end_ns, object, counter, instance"

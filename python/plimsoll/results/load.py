@@ -61,7 +61,7 @@ def load_figures(
     """
     phases = [phase for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
     seconds = sum(phase.end_ns - phase.start_ns for phase in phases) / NS_PER_S
-    with duckdb.connect() as database:
+    with parquet.database() as database:
         rows = parquet.rows_of(run_folder / folder.HISTOGRAMS)
         database.execute(f"CREATE TABLE bucket AS SELECT * FROM {rows}")
         names = [phase.name for phase in phases]

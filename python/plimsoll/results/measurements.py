@@ -17,8 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
-
 from plimsoll import settings
 from plimsoll.documents.backup_figures import BackupFigures, RecoveryFigures
 from plimsoll.documents.document import ABSENT
@@ -107,7 +105,7 @@ class Measurements:
     ) -> None:
         self._outcome = outcome
         self._phases = [phase for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
-        self._database = duckdb.connect()
+        self._database = parquet.database()
         for table, name in (("sample", folder.SAMPLES), ("bucket", folder.HISTOGRAMS)):
             self._database.execute(
                 f"CREATE TABLE {table} AS SELECT * FROM {parquet.rows_of(run_folder / name)}"

@@ -405,7 +405,7 @@ class SampleStore:
         """Join the parts into one file."""
         self._write_part()
         if self._parts_count:
-            with duckdb.connect() as database:
+            with parquet.database() as database:
                 database.execute(
                     f"COPY (SELECT * FROM {parquet.rows_of_all(self._parts)} ORDER BY end_ns) "
                     f"{parquet.into(self._folder / folder.SAMPLES)}"
@@ -469,6 +469,6 @@ def _write_histograms(run_folder: Path, run: RunSpec, outcome: Outcome) -> None:
 
 
 def _write_parquet(rows: Columns, path: Path) -> None:
-    with duckdb.connect() as database:
+    with parquet.database() as database:
         database.register("rows", rows)
         database.execute(f"COPY rows {parquet.into(path)}")
