@@ -7,14 +7,15 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
-use plimsoll_io::{CompanionError, NANOS_PER_SECOND, Nanos, StreamError};
+use plimsoll_io::{CompanionError, Handle, NANOS_PER_SECOND, Nanos, StreamError};
 use plimsoll_workload::store::{
     Catalogue, Errand, Line, NewReview, Population, Scale, Step, StoreAudit, StoreCounts,
     StoreTask, Visit, VisitEnd,
 };
 
-use crate::endpoints::Endpoints;
+use crate::endpoints::{Endpoints, Open};
 
 /// Why a store cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -438,4 +439,38 @@ pub fn net_cents(
         net += cents * i64::from(line.quantity);
     }
     Ok(net)
+}
+
+/// Connects a client to an endpoint where it may be; where nobody answers, once more a second
+/// later.
+///
+/// # Errors
+/// What the last endpoint said, or what no other attempt can put right.
+pub(crate) async fn connected<T>(
+    endpoints: &Rc<Endpoints>,
+    client: u64,
+    handle: &Handle,
+    book: &mut VisitBook,
+    connect: impl AsyncFn(usize) -> std::result::Result<T, Failure>,
+) -> std::result::Result<(T, Open), Failure> {
+    let mut is_second = false;
+    loop {
+        let mut refusal = None;
+        for at in endpoints.tries(client) {
+            book.is_at(at);
+            match connect(at).await {
+                Ok(connected) => return Ok((connected, endpoints.opened(Some(client), at))),
+                Err(failure @ (Failure::Lost(_) | Failure::Busy(_))) => {
+                    endpoints.refused(at);
+                    refusal = Some(failure);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        match refusal {
+            Some(failure) if is_second => return Err(failure),
+            _ => handle.sleep(PAUSE_NS).await,
+        }
+        is_second = true;
+    }
 }

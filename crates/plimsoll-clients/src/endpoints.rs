@@ -8,10 +8,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::Handle;
-
-use crate::client::{Failure, PAUSE_NS, VisitBook};
-
 /// How clients are distributed over endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
@@ -133,40 +129,6 @@ impl Endpoints {
     /// Nobody answered there.
     pub fn refused(&self, at: usize) {
         self.each.borrow_mut()[at].refused += 1;
-    }
-
-    /// Connects a client to an endpoint where it may be; where nobody answers, once more a second
-    /// later.
-    ///
-    /// # Errors
-    /// What the last endpoint said, or what no other attempt can put right.
-    pub(crate) async fn connected<T>(
-        self: &Rc<Self>,
-        client: u64,
-        handle: &Handle,
-        book: &mut VisitBook,
-        connect: impl AsyncFn(usize) -> Result<T, Failure>,
-    ) -> Result<(T, Open), Failure> {
-        let mut is_second = false;
-        loop {
-            let mut refusal = None;
-            for at in self.tries(client) {
-                book.is_at(at);
-                match connect(at).await {
-                    Ok(connected) => return Ok((connected, self.opened(Some(client), at))),
-                    Err(failure @ (Failure::Lost(_) | Failure::Busy(_))) => {
-                        self.refused(at);
-                        refusal = Some(failure);
-                    }
-                    Err(other) => return Err(other),
-                }
-            }
-            match refusal {
-                Some(failure) if is_second => return Err(failure),
-                _ => handle.sleep(PAUSE_NS).await,
-            }
-            is_second = true;
-        }
     }
 
     /// What is new since it was asked last: counts since then, and what is open now. Nothing of

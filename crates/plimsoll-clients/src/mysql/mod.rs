@@ -28,7 +28,7 @@ use plimsoll_workload::store::{
 use crate::attempts::Attempts;
 use crate::client::{
     ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient,
-    VisitBook, acknowledge, leave_unknown, net_cents, no_dvd_store, population_of,
+    VisitBook, acknowledge, connected, leave_unknown, net_cents, no_dvd_store, population_of,
 };
 use crate::endpoints::{Distribution, Endpoints, Open};
 use crate::vocabulary::Vocabulary;
@@ -321,7 +321,7 @@ impl MysqlStore {
             return Ok(());
         }
         let Seat { client, companion, .. } = seat;
-        let connecting = self.endpoints.connected(*client, &self.handle, book, async |at| {
+        let connecting = connected(&self.endpoints, *client, &self.handle, book, async |at| {
             companion.call(move |session| session.connect_to(at)).await.0
         });
         seat.open = Some(connecting.await?.1);

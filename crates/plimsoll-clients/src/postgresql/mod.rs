@@ -32,7 +32,8 @@ use tokio_postgres::{Client, Error};
 use crate::attempts::Attempts;
 use crate::client::{
     ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient, TABLES,
-    VisitBook, acknowledge, audit_of_row, leave_unknown, net_cents, no_dvd_store, population_of,
+    VisitBook, acknowledge, audit_of_row, connected, leave_unknown, net_cents, no_dvd_store,
+    population_of,
 };
 use crate::dates::date;
 use crate::endpoints::{Distribution, Endpoints, Open};
@@ -162,7 +163,7 @@ impl PostgresStore {
             None => {}
         }
         let has_reviews = self.population.reviews > 0;
-        let connecting = self.endpoints.connected(seat.client, &self.handle, book, async |at| {
+        let connecting = connected(&self.endpoints, seat.client, &self.handle, book, async |at| {
             let (handle, network) = (&self.handle, self.network.as_ref());
             Connection::open(handle, network, &self.accesses[at], at, has_reviews).await
         });
