@@ -2,6 +2,7 @@
 //! twice, counters are what rows say.
 
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use plimsoll_engine::Commit;
@@ -20,6 +21,25 @@ pub async fn audited(store: &MailStore) -> MailAudit {
     let found = audit.findings(store.acknowledged());
     assert!(found.is_empty(), "{found:?}: {audit:?}");
     audit
+}
+
+/// Holds a store that was cut off to what was accepted, and delivers what waits: what was found
+/// before that, and behind it.
+pub async fn delivered_once(
+    store: &MailStore,
+    accepted: RangeInclusive<u64>,
+    seed: u64,
+) -> [MailAudit; 2] {
+    let audit = audited(store).await;
+    assert!(
+        accepted.contains(&audit.accepted),
+        "seed {seed}: {} of {accepted:?}, {audit:?}",
+        audit.accepted
+    );
+    store.deliver_queued(&|_| {}).await.expect("the disk is sound");
+    let after = audited(store).await;
+    assert_eq!((after.delivered, after.queued), (audit.accepted, 0), "seed {seed}");
+    [audit, after]
 }
 
 /// Does what users do, until told to stop or the store goes away; what was begun is counted.
@@ -155,15 +175,7 @@ fn a_power_cut_loses_no_accepted_mail_and_doubles_none() {
         waited += run_on(&image, move |files, handle| async move {
             let instances = open_instances(&files, &handle).await;
             let store = open_store(&instances, filling).await;
-            let audit = audited(&store).await;
-            assert!(
-                (low..=high).contains(&audit.accepted),
-                "seed {seed}: {} of {low} to {high}, {audit:?}",
-                audit.accepted
-            );
-            store.deliver_queued(&|_| {}).await.expect("the disk is sound");
-            let after = audited(&store).await;
-            assert_eq!((after.delivered, after.queued), (audit.accepted, 0), "seed {seed}");
+            let [audit, _] = delivered_once(&store, low..=high, seed).await;
             while store.index_delivered(100).await.expect("the disk is sound") > 0 {}
             drop(store);
             close(instances).await;
