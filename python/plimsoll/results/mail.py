@@ -20,7 +20,6 @@ from plimsoll.documents.mail import (
     MailScore,
     MailStoreFigures,
     MailTaskFigures,
-    MailTiming,
     MailVolume,
 )
 from plimsoll.documents.outcome import InstanceDevices, Outcome
@@ -35,13 +34,13 @@ from plimsoll.results.distributions import (
     quantile_ms,
     quantiles_ms,
 )
+from plimsoll.results.mail_timing import PERCENTILES, timing_of
 from plimsoll.results.mailbox_moves import moves_of
 from plimsoll.units import NS_PER_MS
 from plimsoll.workloads.mail.fields import OPERATIONS
 from plimsoll.workloads.mail.stored import mean_bytes
 from plimsoll.workloads.mail.tasks import Target, tasks
 
-PERCENTILES = ("p50", "p95", "p99")
 #: Commands, and what each is called; `mail_submit` is one hand-over by LMTP or SMTP, from MAIL to
 #: the answer to DATA.
 COMMANDS = {
@@ -161,7 +160,7 @@ def _figures(
         refused_count=refused,
         errors_share=errors / (done + refused) if done + refused else None,
         commands=[
-            _timing(name, title, counted, load.name, ask, phases)
+            timing_of(name, title, counted, load.name, ask, phases)
             for name, title in (STEPS if store else COMMANDS).items()
             if name in counted
         ],
@@ -169,7 +168,7 @@ def _figures(
         if service_count
         else None,
         command_ms_p95=quantile_ms(merged, 0.95),
-        delivery=_timing("mail_delivery", "delivery", counted, load.name, ask, phases)
+        delivery=timing_of("mail_delivery", "delivery", counted, load.name, ask, phases)
         if "mail_delivery" in counted
         else None,
         probes_sent=counters["mail_probes_sent"],
@@ -308,24 +307,6 @@ def score_of(rows: Sequence[MailTaskFigures], name: str, weights: Mapping[str, f
         missing=missing,
         worst_task=worst,
         worst_ms=judged[worst] if worst else None,
-    )
-
-
-def _timing(
-    metric: str,
-    title: str,
-    counted: Mapping[str, Counted],
-    workload: str,
-    ask: Query,
-    phases: Sequence[str],
-) -> MailTiming:
-    row = counted[metric]
-    return MailTiming(
-        name=title,
-        count=row.count,
-        ms_mean=row.ms_mean,
-        **quantiles_ms(buckets_of(ask, workload, metric, phases), "ms", PERCENTILES),
-        ms_max=row.ms_max,
     )
 
 

@@ -17,14 +17,13 @@ from plimsoll.documents.mail import MailMoves, MailTiming
 from plimsoll.documents.plan import MailAsked
 from plimsoll.documents.run_spec import MailStoreInstance, MailWorkload
 from plimsoll.files.parquet import Query
-from plimsoll.results.distributions import Counted, buckets_of, quantiles_ms
-from plimsoll.units import BYTES_PER_MB, SECONDS_PER_HOUR
+from plimsoll.results.distributions import Counted
+from plimsoll.results.log_space import LOG_BYTES
+from plimsoll.results.mail_timing import timing_of
+from plimsoll.units import SECONDS_PER_HOUR
 
-PERCENTILES = ("p50", "p95", "p99")
 PLANNED, MOVED, CLOSED = "mail_moves_planned", "mail_mailbox_moved", "mail_mailbox_closed"
 BYTES = ("mail_moves_read_bytes", "mail_moves_written_bytes", "mail_moves_log_bytes")
-#: What a generation of the log holds.
-LOG_BYTES = BYTES_PER_MB
 
 
 def moves_of(
@@ -61,14 +60,9 @@ def moves_of(
     others = _other_log_bytes(store, log, ask)
 
     def timing(metric: str, title: str) -> MailTiming | None:
-        row = counted.get(metric)
-        if row is None:
+        if metric not in counted:
             return None
-        buckets = buckets_of(ask, load.name, metric, phases)
-        times = quantiles_ms(buckets, "ms", PERCENTILES)
-        return MailTiming(
-            name=title, count=row.count, ms_mean=row.ms_mean, **times, ms_max=row.ms_max
-        )
+        return timing_of(metric, title, counted, load.name, ask, phases)
 
     return MailMoves(
         asked_percent_per_day=asked.moved_percent_per_day or 0.0,
