@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from plimsoll.databases.ownership import MARKER
+from plimsoll.files.claims import PROC
 from plimsoll.host.probe import StorageError, describe, nearest_existing
+from plimsoll.host.processes import process_of
 
-PROC = Path("/proc")
 #: Looked for so often while a run goes on.
 EVERY_S = 10.0
 
@@ -76,14 +77,11 @@ def _lockers(proc: Path) -> list[int]:
 
 def _is_child(proc: Path, pid: int) -> bool:
     """Whether this process has started it: a neighbour that the plan asks for."""
-    while pid > 1:
-        try:
-            status = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return False
-        pid = int(status.rpartition(")")[2].split()[1])
-        if pid == os.getpid():
+    process = process_of(pid, proc)
+    while process is not None:
+        if process.parent == os.getpid():
             return True
+        process = process_of(process.parent, proc)
     return False
 
 

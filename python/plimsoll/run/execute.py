@@ -170,8 +170,9 @@ def run_plan(
                 error_counters.compared(first, counted_after).write(
                     run_folder / folder.DEVICE_ERRORS
                 )
-                if len(others.sentences) > len(environment["warnings"]) - len(told_before):
-                    environment["warnings"] = [*told_before, *others.sentences]
+                told = [*told_before, *others.sentences]
+                if told != environment["warnings"]:
+                    environment["warnings"] = told
                     folder.write_json(run_folder / folder.ENVIRONMENT, environment)
                 samples.finish()
                 _write_histograms(run_folder, plan.run, outcome)
