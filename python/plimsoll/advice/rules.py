@@ -16,9 +16,9 @@ from typing import Literal
 
 from plimsoll.inputs.expression import ExpressionError, parse_expression
 from plimsoll.inputs.mistakes import nearest_names
-from plimsoll.inputs.schema import Collector, Field, Given, Tables, Text, require_kind
+from plimsoll.inputs.schema import READERS, Collector, Field, Given, Tables, Text, require_kind
 from plimsoll.inputs.toml_lines import KeyPath, read_located
-from plimsoll.sizing.catalogue import DATA_FOLDER, READERS
+from plimsoll.sizing.catalogue import DATA_FOLDER
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")

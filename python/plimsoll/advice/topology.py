@@ -18,9 +18,8 @@ from typing import Any
 
 from plimsoll.advice.topology_fields import TOPOLOGY
 from plimsoll.inputs.mistakes import nearest_names
-from plimsoll.inputs.schema import Collector, Given, require_kind
+from plimsoll.inputs.schema import READERS, Collector, Given, require_kind
 from plimsoll.inputs.toml_lines import KeyPath, LocatedFile, read_located
-from plimsoll.sizing.catalogue import READERS
 from plimsoll.sizing.raid import data_drive_count
 
 #: A checked entry of the file: every key that its fields name, as `topology_fields.py` lists them.

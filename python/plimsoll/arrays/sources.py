@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from plimsoll.arrays.inheritance import completed_rows
-from plimsoll.inputs.schema import Collector, Field, Given, Tables, Text, require_kind
+from plimsoll.inputs.schema import READERS, Collector, Field, Given, Tables, Text, require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 
 DATA_FOLDER = Path(__file__).parent.parent / "data"
-READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "papers": "plimsoll papers"}
 #: Keys that say what somebody wants, not what a thing is.
 _UNSOURCED = (
     "name",

@@ -27,12 +27,13 @@ SCHEMA_VERSION = 1
 
 #: Which command reads a file of each kind.
 READERS = {
-    "catalogue": "plimsoll select",
+    "catalogue": "plimsoll select --catalogue",
     "claims": "plimsoll import",
     "cost": "plimsoll cost",
     "papers": "plimsoll papers",
     "plan": "plimsoll run",
     "requirements": "plimsoll size",
+    "rules": "plimsoll advise --rules",
     "solution": "plimsoll esrp",
     "study": "plimsoll study",
     "topology": "plimsoll advise",

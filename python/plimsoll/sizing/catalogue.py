@@ -17,6 +17,7 @@ from typing import Literal
 from plimsoll.inputs.mistakes import nearest_names
 from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.schema import (
+    READERS,
     Collector,
     Field,
     Flag,
@@ -50,15 +51,6 @@ CATALOGUES = {"shipped": SHIPPED_CATALOGUE, "equallogic_2010": EQUALLOGIC_2010}
 READ_FRACTION = 0.5
 
 #: Which command reads which kind of file, for the hint about a file of the wrong kind.
-READERS = {
-    "requirements": "plimsoll size",
-    "plan": "plimsoll run",
-    "catalogue": "plimsoll select --catalogue",
-    "cost": "plimsoll cost",
-    "topology": "plimsoll advise",
-    "rules": "plimsoll advise --rules",
-}
-
 _ROW_FIELDS = {
     "model": Field(Text(), required=True, meaning="the array's model name"),
     "series": Field(

@@ -16,6 +16,7 @@ from plimsoll.files.paths import StrPath
 from plimsoll.inputs.expression import ExpressionError, Fact, evaluate, parse_expression
 from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.schema import (
+    READERS,
     Collector,
     Field,
     Flag,
@@ -28,7 +29,7 @@ from plimsoll.inputs.schema import (
     require_kind,
 )
 from plimsoll.inputs.toml_lines import read_located
-from plimsoll.sizing.catalogue import DATA_FOLDER, READERS
+from plimsoll.sizing.catalogue import DATA_FOLDER
 from plimsoll.sizing.consolidation import Asset, Consolidation, consolidate
 from plimsoll.sizing.cost import CostOption, Energy, Goal, OptionCost, option_cost
 from plimsoll.sizing.raid import RAID_LEVELS, data_drive_count

@@ -15,14 +15,13 @@ from typing import Any, cast
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
 from plimsoll.inputs.quantity import Converted, convert, shown
 from plimsoll.inputs.records import dataclass
-from plimsoll.inputs.schema import Collector, Given, Table, Tables, require_kind
+from plimsoll.inputs.schema import READERS, Collector, Given, Table, Tables, require_kind
 from plimsoll.inputs.toml_lines import KeyPath, LocatedFile, read_located
 from plimsoll.sizing.database_copies import Layout, Machine
 from plimsoll.sizing.guidance import BASES, Guidance, editions, profiles
 from plimsoll.sizing.requirement_fields import FIELDS, KIND, QUANTITIES
 from plimsoll.units import unit_of_name
 
-READERS = {"catalogue": "plimsoll select", "topology": "plimsoll advise", "plan": "plimsoll run"}
 Contradiction = tuple[KeyPath, str, str]
 TABLES_WITH_DEFAULTS = ("copies", "databases", "logs", "backup", "storage", "network", "server")
 
@@ -262,7 +261,7 @@ def _editions(
     line = document.line_of(("guidance_file",))
     try:
         extra = read_located(folder / name)
-        require_kind(extra, ("guidance",), READERS | {KIND: "plimsoll size"})
+        require_kind(extra, ("guidance",), READERS)
     except InputError as error:
         told = [f"{mistake.where} {mistake.message}".strip() for mistake in error.mistakes]
         return editions(), [

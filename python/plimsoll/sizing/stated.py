@@ -5,10 +5,10 @@ from pathlib import Path
 
 from plimsoll.files.paths import StrPath
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
-from plimsoll.inputs.schema import require_kind
+from plimsoll.inputs.schema import READERS, require_kind
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
 from plimsoll.sizing.requirement_fields import KIND
-from plimsoll.sizing.requirements import READERS, Requirements, check_requirements
+from plimsoll.sizing.requirements import Requirements, check_requirements
 
 EXAMPLE = "plimsoll size --users 5000 --quota-mb 2048 --messages-per-day 150 --copies 2"
 

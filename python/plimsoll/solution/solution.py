@@ -26,6 +26,7 @@ from plimsoll.imports.reported_verdict import verdict_of
 from plimsoll.imports.to_run_folder import environment_of, plan_of, summary_of
 from plimsoll.inputs.mistakes import InputError, Mistake
 from plimsoll.inputs.schema import (
+    READERS,
     Collector,
     Field,
     Given,
@@ -37,8 +38,6 @@ from plimsoll.inputs.schema import (
     require_kind,
 )
 from plimsoll.inputs.toml_lines import LocatedFile, read_located
-
-READERS = {"plan": "plimsoll run", "requirements": "plimsoll size", "topology": "plimsoll advise"}
 
 _PATHS = ListOf(Text(), 1)
 RUN_FIELDS = {

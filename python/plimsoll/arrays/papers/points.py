@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from plimsoll.arrays.sources import DATA_FOLDER, READERS
+from plimsoll.arrays.sources import DATA_FOLDER
 from plimsoll.arrays.streams import BURST_MS, TICK_MS, Mix
 from plimsoll.inputs.schema import (
+    READERS,
     Field,
     Flag,
     Given,
