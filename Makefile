@@ -33,6 +33,7 @@ demo: $(VENV)/.native ## qualify the storage under DIR= for about two minutes an
 test: test-rust test-python ## the fast set of every kind of test
 
 # Without the examples: clippy compiles all of them, and the tests of the Python package build the two they use.
+test-rust: export RUST_TEST_THREADS := $(TESTS_AT_ONCE)
 test-rust:
 	cargo test --workspace --tests --locked --quiet
 	cargo test --workspace --doc --locked --quiet
@@ -64,7 +65,7 @@ release: $(VENV)/.native $(VENV)/.dev ## build wheel and sdist of VERSION=x.y.z 
 	$(BIN)/python -m tools.release $(VERSION)
 	$(TOOLS)/bin/maturin build --release --locked --sdist --out dist
 
-slow: $(VENV)/.native $(VENV)/.dev ## everything that takes longer than ten seconds
+slow: $(VENV)/.native $(VENV)/.dev ## every test: also what takes long, and the like of what `make test` tries once
 	cargo test --workspace --tests --locked -- --include-ignored
 	cargo test --workspace --doc --locked
 	$(BIN)/pytest -q

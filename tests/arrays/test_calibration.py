@@ -70,6 +70,7 @@ def fitted() -> Fit:
     return fit(swept(flash_array(TRUTH, SIZE, "truth")), SIZE, "fitted", HOST)
 
 
+@pytest.mark.slow
 def test_a_virtual_disk_is_found_by_its_queue() -> None:
     """Its latency grows with each request under way, which no number of dies explains.
 

@@ -22,7 +22,13 @@ def engine_iops(array: str, sessions: int, seconds: float) -> float:
     return figures["database_read"][0] + figures["database_write"][0]
 
 
-@pytest.mark.parametrize(("array", "sessions"), [("emc-vnxe3300", 3), ("equallogic-ps6000xv", 8)])
+@pytest.mark.parametrize(
+    ("array", "sessions"),
+    [
+        ("emc-vnxe3300", 3),
+        pytest.param("equallogic-ps6000xv", 8, marks=pytest.mark.slow),
+    ],
+)
 def test_engine_and_light_workload_agree_within_a_tenth(array: str, sessions: int) -> None:
     """Sweeps answer with the light workload.
 

@@ -118,6 +118,7 @@ def holds_file(*names: str) -> bytes:
     return block.ljust(4096, b"\0") * 2
 
 
+@pytest.mark.slow
 def test_a_hold_on_the_log_stays_where_it_was_asked_for(saved: Path, tmp_path: Path) -> None:
     """Copied with a set it would keep all log of every copy for ever.
 

@@ -63,6 +63,7 @@ def test_a_killed_run_is_recovered_by_the_next(tmp_path: Path) -> None:
     assert "will be recovered" not in third.stderr, "the second run closed it"
 
 
+@pytest.mark.slow
 def test_instances_on_several_threads_are_all_recovered(tmp_path: Path) -> None:
     """A kill meets every thread in the middle of its own instances.
 
@@ -144,6 +145,7 @@ def test_lost_logs_of_a_killed_run_are_damage_and_nothing_is_made_in_their_place
     assert "recovered" in [event["kind"] for event in folder.read_events(tmp_path / "found")]
 
 
+@pytest.mark.slow
 def test_a_killed_preparation_is_made_anew(tmp_path: Path) -> None:
     """The beginning of a database is no database; it carries our marker, so nobody is asked."""
     large = [

@@ -186,6 +186,7 @@ def test_the_load_runs_until_the_moment(tmp_path: Path) -> None:
         wait_until(plan.replace(run=plan.run.replace(phases=reading)), NOW)
 
 
+@pytest.mark.slow
 def test_JST_20_two_hosts_at_one_moment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JST-20, the whole way on a real disk.
 

@@ -216,6 +216,7 @@ def test_figures_come_as_plain_lines_without_a_terminal(tmp_path: Path) -> None:
     assert not [line for line in quiet.stderr.splitlines() if "started" in line]
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_figures_in_place_and_heeds_no_color(tmp_path: Path) -> None:
     """The same on a terminal: a bar, rates beside their limits; colour only where it is welcome."""
     arguments = [

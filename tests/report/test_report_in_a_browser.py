@@ -195,6 +195,7 @@ def test_the_verdict_is_not_said_by_colour_alone(browser: Any, published: Path) 
     page.close()
 
 
+@pytest.mark.slow
 def test_it_prints_on_paper(browser: Any, published: Path, tmp_path: Path) -> None:
     """On paper nothing is cut off at the right, and what only serves the screen is gone."""
     page = drawn(browser, published / folder.REPORT)

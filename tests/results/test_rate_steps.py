@@ -116,7 +116,7 @@ def test_a_volume_that_runs_out_of_credit_was_measured_while_bursting(tmp_path: 
     assert found["sustained_iops"] < 320 < summary["total"]["database_iops"]
 
 
-@pytest.mark.parametrize("saved", [0.0, 1e9])
+@pytest.mark.parametrize("saved", [0.0, pytest.param(1e9, marks=pytest.mark.slow)])
 def test_a_volume_that_keeps_its_rate_is_left_alone(tmp_path: Path, saved: float) -> None:
     """The other direction: held back all the time, or never."""
     assert bursting_run(tmp_path / "run", saved, SECONDS // 3)["plateaus"]["kind"] == "none"

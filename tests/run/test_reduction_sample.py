@@ -154,7 +154,14 @@ def duplicates_plan(
     return plan
 
 
-@pytest.mark.parametrize(("count", "percent"), [(1, 0), (1, 40), (2, 20)])
+@pytest.mark.parametrize(
+    ("count", "percent"),
+    [
+        pytest.param(1, 0, marks=pytest.mark.slow),
+        pytest.param(1, 40, marks=pytest.mark.slow),
+        (2, 20),
+    ],
+)
 def test_the_dial_of_duplicates_does_what_it_says(tmp_path: Path, count: int, percent: int) -> None:
     """A storage that deduplicates must find the share that was asked for, whatever the number of
     databases, and none by default.

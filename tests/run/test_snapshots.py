@@ -113,16 +113,31 @@ def test_a_snapshot_under_load_is_opened_and_sound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("then", "why"),
     [
-        ("rm {home}/clone/data/one/database002.edb", "database002.edb cannot be read"),
-        ("rm -r {home}/clone && ln -s {home}/volume {home}/clone", "itself and no clone of it"),
-        ("rm {home}/clone/data/one/*.log", "is needed for recovery and missing"),
-        (
+        pytest.param(
+            "rm {home}/clone/data/one/database002.edb",
+            "database002.edb cannot be read",
+            id="missing",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "rm -r {home}/clone && ln -s {home}/volume {home}/clone",
+            "itself and no clone of it",
+            id="itself",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "rm {home}/clone/data/one/*.log",
+            "is needed for recovery and missing",
+            id="without log",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             "dd if=/dev/urandom of={home}/clone/data/one/database001.edb bs=4096 seek=8 count=2500 "
             "conv=notrunc status=none",
             "",
+            id="damaged",
         ),
     ],
-    ids=["missing", "itself", "without log", "damaged"],
 )
 def test_a_clone_that_cannot_be_opened_fails(tmp_path: Path, then: str, why: str) -> None:
     """The run goes on to its end, and the databases themselves are none the worse for it."""
@@ -139,6 +154,7 @@ def test_a_clone_that_cannot_be_opened_fails(tmp_path: Path, then: str, why: str
     assert checked.returncode == 0, checked.stdout
 
 
+@pytest.mark.slow
 def test_who_takes_too_long_has_a_snapshot_of_no_one_moment(tmp_path: Path) -> None:
     result = run(tmp_path, copying(tmp_path, "sleep 1.5"), "hold_s_max = 0.6")
     event = event_of(tmp_path)

@@ -79,6 +79,7 @@ def test_JST_04_the_highest_rate_is_found_and_measured(tmp_path: Path) -> None:
     assert (tmp_path / "run" / folder.POINTS).exists()
 
 
+@pytest.mark.slow
 def test_the_most_sessions_are_found_and_measured(tmp_path: Path) -> None:
     """As the published tool tunes its threads: whole sessions, and a run with what passed."""
     options = ["max", "--by", "sessions", "--minutes", "2", "--search-minutes", "60"]

@@ -73,7 +73,9 @@ def test_a_load_that_was_not_as_planned_is_inconclusive(tmp_path: Path):
     good = plimsoll(*modelled, *users, "--out", tmp_path / "good", cwd=tmp_path)
     assert good.returncode == 0, good.stderr
     assert summary_of(tmp_path / "good")["files"][0]["windows"]["count"] == 3
-    many = ["--users", "20000", "--iops-per-user", "0.7"]
+    # Two drives for whom seven were enough.
+    many = ["--users", "6000", "--iops-per-user", "0.7"]
+    many += ["--change", "level='RAID 1'", "--change", "sets=[2]"]
     bad = plimsoll(*modelled, *many, "--out", tmp_path / "bad", cwd=tmp_path)
     assert bad.returncode == 3, bad.stdout
     assert "the load was not as planned" in bad.stdout

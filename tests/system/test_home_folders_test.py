@@ -5,6 +5,8 @@ seconds and on a modelled array.
 import json
 from pathlib import Path
 
+import pytest
+
 from plimsoll.files import folder
 from tests.support.places import plimsoll
 
@@ -74,6 +76,11 @@ def test_home_folders_on_a_modelled_array(tmp_path: Path):
     assert 19 <= figures["scenarios_count"] <= 21 and figures["is_overloaded"] is False
     page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
     assert "names take no time: not modelled" in page
+
+
+@pytest.mark.slow
+def test_a_crowd_overloads_home_folders_on_a_modelled_array(tmp_path: Path):
+    """Scenarios that begin faster than they end are an overload, in virtual time too."""
     crowd = ["--modelled", "emc-vnxe3300", "--users", "20", "--scenarios-per-h", "1000000"]
     crowd += ["--minutes", "0.1", "--yes"]
     over = plimsoll("test", "files", *HOMES, *crowd, "--out", tmp_path / "over", cwd=tmp_path)

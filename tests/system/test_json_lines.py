@@ -8,6 +8,8 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from tests.support.places import plimsoll
 
 SMALL = ["--databases", "1", "--size-mib", "64", "--cache-mib", "8"]
@@ -32,6 +34,7 @@ def test_lines_of_json_and_percentiles(tmp_path: Path) -> None:
     assert wrong.returncode == 2 and "50,99.9" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_lines_of_json_of_a_curve(tmp_path: Path) -> None:
     """Samples of several points follow one another: a line before them says which it is."""
     options = [

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 import plimsoll
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
@@ -42,6 +44,7 @@ def short_study(place: Path) -> Path:
     return place / STUDY
 
 
+@pytest.mark.slow
 def test_ORC_04_STU_14_four_cells_of_the_matrix_are_the_same_twice(tmp_path: Path) -> None:
     study = short_study(tmp_path)
     wanted = read_study(study)

@@ -104,7 +104,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> No
     assert file.read_text(encoding="utf-8") == "dear diary\n" * 1000
 
 
-@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+@pytest.mark.parametrize("kind", [PostgreSQL, pytest.param(MariaDB, marks=pytest.mark.slow)])
 def test_a_store_on_a_server_is_made_driven_and_shown_without_the_password(
     tmp_path: Path, kind: type[PostgreSQL | MariaDB]
 ) -> None:
@@ -125,7 +125,7 @@ def test_a_store_on_a_server_is_made_driven_and_shown_without_the_password(
     assert address_of(server) in page_of(tmp_path / "run")
 
 
-@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+@pytest.mark.parametrize("kind", [PostgreSQL, pytest.param(MariaDB, marks=pytest.mark.slow)])
 def test_who_is_not_let_in_and_what_is_not_ours_ends_before_anything_is_done(
     tmp_path: Path, kind: type[PostgreSQL | MariaDB]
 ) -> None:
@@ -164,7 +164,7 @@ def test_who_is_not_let_in_and_what_is_not_ours_ends_before_anything_is_done(
         assert server.sql(count) == "1"
 
 
-@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+@pytest.mark.parametrize("kind", [PostgreSQL, pytest.param(MariaDB, marks=pytest.mark.slow)])
 def test_a_server_killed_and_started_again_is_counted_and_loses_nothing(
     tmp_path: Path, kind: type[PostgreSQL | MariaDB]
 ) -> None:

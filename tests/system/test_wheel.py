@@ -30,11 +30,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.slow
 def test_one_wheel_serves_every_python(wheel: Path) -> None:
     """abi3: a wheel for each minor version would have to be built and tested for each."""
     assert "-cp311-abi3-" in wheel.name
 
 
+@pytest.mark.slow
 def test_it_runs_the_demo_without_a_rust_toolchain(wheel: Path, tmp_path: Path) -> None:
     """What a user of the wheel does first."""
     environment = tmp_path / "environment"

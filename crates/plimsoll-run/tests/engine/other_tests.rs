@@ -402,8 +402,10 @@ fn a_write_that_nobody_read_again_is_missed_by_the_checksum_pass() {
     let written =
         (2..old.len()).filter(|at| old[*at] != new[*at] && old[*at].iter().any(|b| *b != 0));
     let written: Vec<usize> = written.collect();
-    assert!(written.len() > 20, "{} pages", written.len());
-    let found = written.iter().filter(|&&at| {
+    assert!(written.len() > 100, "{} pages", written.len());
+    // Each is a checksum pass of its own: forty of them, from all over the file.
+    let tried: Vec<usize> = written.iter().step_by(written.len() / 40).copied().collect();
+    let found = tried.iter().filter(|&&at| {
         let mut lost = after.clone();
         lost[at * 32768..(at + 1) * 32768].copy_from_slice(&old[at]);
         let (bad, reasons) = checked(&lost);
@@ -413,5 +415,5 @@ fn a_write_that_nobody_read_again_is_missed_by_the_checksum_pass() {
     });
     // After three writes, or six, the type of the flush comes round.
     let found = found.count();
-    assert!(2 * found > written.len(), "{found} of {}", written.len());
+    assert!(2 * found > tried.len(), "{found} of {}", tried.len());
 }

@@ -61,7 +61,7 @@ fn maintenance_keeps_the_period_of_its_edition() {
 #[test]
 fn each_further_copy_reads_the_log_back() {
     let replicated = |copies: u32| {
-        let mut plan = spec("engine", sessions(3), SECONDS);
+        let mut plan = spec("engine", sessions(3), SECONDS / 3.0);
         plan["instances"][0]["copies_count"] = json!(copies);
         let ran = complete(run_on(&constant(1_000_000), &plan));
         let bytes = |metric: &str| -> f64 {
