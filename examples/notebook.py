@@ -10,8 +10,8 @@
 import os
 from pathlib import Path
 
-import altair
 import duckdb
+import vl_convert
 
 import plimsoll
 
@@ -71,7 +71,7 @@ print("\n".join(result.lines()))
 # %% [markdown]
 # ## Latency over time
 #
-# Every sample is a row of `samples.parquet` in the run folder.
+# Every sample is a row of `samples.parquet` in the run folder. The chart is a Vega-Lite spec.
 
 # %%
 titles = {
@@ -91,16 +91,17 @@ points = [
     {"second": second, "metric": titles[metric], "latency_ms": latency}
     for second, metric, latency in rows
 ]
-chart = (
-    altair.Chart(altair.Data(values=points), title=result.headline)
-    .mark_line(point=True)
-    .encode(
-        x=altair.X("second:Q", title="seconds since the begin"),
-        y=altair.Y("latency_ms:Q", title="mean latency (ms)"),
-        color=altair.Color("metric:N", title=None),
-    )
-)
-chart.save(result.folder / "latency.svg")
+chart = {
+    "title": result.headline,
+    "data": {"values": points},
+    "mark": {"type": "line", "point": True},
+    "encoding": {
+        "x": {"field": "second", "type": "quantitative", "title": "seconds since the begin"},
+        "y": {"field": "latency_ms", "type": "quantitative", "title": "mean latency (ms)"},
+        "color": {"field": "metric", "type": "nominal", "title": None},
+    },
+}
+(result.folder / "latency.svg").write_text(vl_convert.vegalite_to_svg(chart), encoding="utf-8")
 print(f"chart: {result.folder / 'latency.svg'}")
 
 # %% [markdown]

@@ -12,6 +12,7 @@ import pytest
 from plimsoll.compare import compare, read_sides
 from plimsoll.compare.gates import evaluate, parse_condition
 from plimsoll.compare.page import render
+from tests.support.chart_schema import hold_charts
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "comparison-without-scripts.html"
 BROWSER = shutil.which("chromium")
@@ -30,6 +31,7 @@ def html(fast: Path, slow: Path) -> str:
 
 def test_golden_comparison(html: str) -> None:
     """A change of the page is looked at, not discovered."""
+    assert len(hold_charts(html)) == CHARTS
     text = re.sub(r"<script>.*?</script>", "<script></script>", html, flags=re.DOTALL)
     # What is the same of two plans grows with every key a plan may have.
     text = re.sub(r"<details><summary>What is the same.*?</details>", "", text, flags=re.DOTALL)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from plimsoll.files import folder
+from tests.support.chart_schema import hold_charts
 from tests.support.judged_runs import judged
 from tests.support.synthetic import START_S, finish, levels, make_folder
 
@@ -58,6 +59,7 @@ def test_ENG_23_the_space_of_a_lag_that_was_reached_is_the_measured_one(tmp_path
     assert check is not None and check["status"] == "pass"
     assert check["reason"] == "621 MiB fit into the room of 700 MiB (the plan)"
     page = (done / folder.REPORT).read_text()
+    assert "log-space" in hold_charts(page)
     for part in ("Log space", "Lag of copy far", "1800 s", "Space of the log", "720"):
         assert part in page, part
 

@@ -19,6 +19,7 @@ from plimsoll.cli import run_program
 from plimsoll.documents.study import StudyFindings
 from plimsoll.files import folder
 from plimsoll.study.text import sentences as study_sentences
+from tests.support.chart_schema import hold_charts
 
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 LIGHT = """
@@ -74,7 +75,7 @@ def test_STU_01_variants_are_ranked_with_confidence(tmp_path: Path) -> None:
     assert mirrored["low"] <= mirrored["factor"] <= mirrored["high"]
     assert (same["factor"], same["word"]) == (1.0, "same")
     html = (tmp_path / "out" / folder.REPORT).read_text()
-    assert "MODELLED" in html
+    assert "MODELLED" in html and "values-database-iops" in hold_charts(html)
     values = [side["value"] for side in figure["sides"]]
     assert all(f"{value:,.0f}" in html for value in values), (
         "RPT-24: the page shows the values of the table"

@@ -15,6 +15,7 @@ from plimsoll.pages.tables import shown
 from plimsoll.study.charts import Bar, bars, curve
 from plimsoll.study.key_findings import key_findings
 from tests.study.test_study_command import LIGHT, written
+from tests.support.chart_schema import hold_charts
 
 TOPOLOGY = Path(__file__).parents[2] / "examples/topology_virtual_cluster.toml"
 AXIS = """
@@ -73,6 +74,7 @@ def text_of(page: Path) -> str:
 
 def test_every_chapter_is_there_in_every_format(study: Path) -> None:
     """The shape of a published study, on paper and for who edits it."""
+    assert "curve-database-iops" in hold_charts((study / folder.REPORT).read_text())
     headings = re.findall(r"<h1>(.*?)</h1>", (study / "document.html").read_text())
     assert [heading for heading in headings if heading in CHAPTERS] == list(CHAPTERS)
     with zipfile.ZipFile(study / "document.docx") as archive:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.files import folder
+from tests.support.chart_schema import hold_charts
 from tests.support.places import plimsoll
 
 SHORT = ["--size-mib", "32", "--minutes", "0.05", "--yes", "--quiet", "--create"]
@@ -40,6 +41,7 @@ def test_a_depth_is_kept_and_the_files_are_used_again_and_cleaned(tmp_path: Path
     assert [path.stat().st_size for path in paths] == [32 << 20, 32 << 20]
     assert all(path.stat().st_blocks * 512 >= 32 << 20 for path in paths)
     page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
+    assert "files-1" in hold_charts(page)
     for text in ("What was asked for: files", "Latency by size: files", "80 % reads, 100 % random"):
         assert text in page, text
 

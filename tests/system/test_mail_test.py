@@ -18,6 +18,7 @@ from plimsoll.files import folder
 from tests.servers.at_hand import at_hand
 from tests.servers.dovecot import DOMAIN, PASSWORD, Dovecot
 from tests.servers.server import HOST
+from tests.support.chart_schema import hold_charts
 from tests.support.places import plimsoll
 
 USERS = 12
@@ -83,6 +84,7 @@ def test_LG_01_LG_15_users_work_are_judged_audited_and_shown(
     assert audit["findings"] == [] and counts["accounts"] == USERS
     assert counts["recipients_accepted"] == counts["received"] + counts["deleted"] > 0
     page = (run / folder.REPORT).read_text(encoding="utf-8")
+    assert {"mail-1", "mail-levels"} <= hold_charts(page)
     for text in (
         "Tasks: mail",
         "Score: mail",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.files import folder
+from tests.support.chart_schema import hold_charts
 from tests.support.places import plimsoll
 
 SHORT = ["--scale", "1MB", "--minutes", "0.05", "--yes", "--quiet"]
@@ -49,6 +50,7 @@ def test_DS_01_orders_are_counted_audited_and_shown(tmp_path: Path):
     verdict = json.loads((tmp_path / "run" / folder.VERDICT).read_text(encoding="utf-8"))
     assert "times its cache" in "; ".join(verdict["not_qualifying_because"])
     page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
+    assert "store-1" in hold_charts(page)
     for text in ("Orders: orders", "Steps: orders", "Audit: store", "as DVD Store counts them"):
         assert text in page, text
     assert "orders per minute" in done.stdout and "as they must be" in done.stdout

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from plimsoll.files import folder
+from tests.support.chart_schema import hold_charts
 
 MODELLED = """
 kind = "plan"
@@ -72,6 +73,7 @@ def test_ORC_01_HA_01_three_kinds_of_load_share_a_modelled_array_whose_drives_fa
     kinds = [phase["kind"] for phase in summary["phases"]]
     assert kinds == ["prepare", "soak", "soak", "measure", "audit", "stop"]
     page = (tmp_path / "run" / folder.REPORT).read_text()
+    assert "together-1" in hold_charts(page)
     assert "Loads next to each other" in page and "What drive 3 did to the loads" in page
 
 

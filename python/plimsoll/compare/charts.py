@@ -9,25 +9,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from plimsoll.compare.sides import Side
 from plimsoll.compare.text import factor_text, interval_text
 from plimsoll.documents.comparison import Comparison
 from plimsoll.pages.chart_spans import BOUNDS_MS, binned, bound_label, time_unit
 from plimsoll.pages.kit import Chart, Point
 from plimsoll.pages.tables import Table, shown
-from plimsoll.report.charts import (
+from plimsoll.pages.vega import (
     COLOURS,
     PLACES_MAX,
-    POINTS_MAX,
+    RATE_AXIS,
+    Spec,
+    colour,
     finished,
     latency_axis,
     latency_bars,
-    latency_scale,
-    place_colour,
-    place_dash,
+    layer,
+    layered,
+    nominal,
+    over_time,
+    quantitative,
 )
+from plimsoll.report.charts import POINTS_MAX
 
 TABLE_ROWS_MAX = 24
 #: What is drawn as bars and over time: the figure's name, and the metrics and figure of its curve.
@@ -72,38 +75,41 @@ def factor_chart(found: Comparison) -> Chart | None:
     ]
     order = list(dict.fromkeys(title for title, _, _, _ in rows))
     # Factors that are all nearly 1 must not fill the picture with noise.
-    scale = alt.Scale(
-        type="log",
-        domain=[
+    scale = {
+        "type": "log",
+        "domain": [
             min(0.8, *(point["l"] for point in points)),
             max(1.25, *(point["h"] for point in points)),
         ],
-    )
-    base = alt.Chart().encode(y=alt.Y("f:N", title=None, sort=order, axis=alt.Axis(labelLimit=280)))
-    offset = alt.YOffset("w:N", sort=labels)
-    x_axis = alt.X(
-        "v:Q", title="factor, more is better", scale=scale, axis=alt.Axis(format="~g", tickCount=6)
-    )
+    }
+    channels: Spec = {
+        "y": nominal("f", title=None, sort=order, axis={"labelLimit": 280}),
+        "yOffset": nominal("w", sort=labels),
+        "color": colour(labels),
+    }
     layers = [
-        base.mark_rule(strokeWidth=2).encode(
-            x=alt.X("l:Q", scale=scale, title=None),
-            x2="h:Q",
-            yOffset=offset,
-            color=place_colour(labels),
+        layer(
+            {"type": "rule", "strokeWidth": 2},
+            **channels,
+            x=quantitative("l", scale=scale, title=None),
+            x2={"field": "h"},
         ),
-        base.mark_point(filled=True, size=60).encode(
-            x=x_axis,
-            yOffset=offset,
-            color=place_colour(labels),
+        layer(
+            {"type": "point", "filled": True, "size": 60},
+            **channels,
+            x=quantitative(
+                "v",
+                title="factor, more is better",
+                scale=scale,
+                axis={"format": "~g", "tickCount": 6},
+            ),
             tooltip=[
-                alt.Tooltip("w:N", title="side"),
-                alt.Tooltip("f:N", title="figure"),
-                alt.Tooltip("v:Q", format=".3~g"),
+                nominal("w", title="side"),
+                nominal("f", title="figure"),
+                quantitative("v", format=".3~g"),
             ],
         ),
-        alt.Chart(alt.Data(values=[{}]))
-        .mark_rule(color="#333", strokeDash=[4, 3])
-        .encode(x=alt.datum(1)),
+        layer({"type": "rule", "color": "#333", "strokeDash": [4, 3]}, [{}], x={"datum": 1}),
     ]
     best = max(rows, key=lambda row: row[3])
     worst = min(rows, key=lambda row: row[3])
@@ -114,7 +120,7 @@ def factor_chart(found: Comparison) -> Chart | None:
     first = found.sides[0].name
     title = f"Improvement factors against {first}"
     description = ". ".join([title, *words])
-    spec = finished(alt.layer(*layers, data=alt.Data(values=points)), title, words, description)
+    spec = finished(layered(points, *layers), title, words, description)
     spec["height"] = 40 + 22 * len(order) * max(1, len(labels) // 2)
     table = Table(
         f"{title}: values",
@@ -177,20 +183,24 @@ def value_chart(bars: Bars) -> Chart:
             )
     order = [side for side, _, _ in bars.sides]
     # Names of sides are long and may be many: they stand one below the other.
-    base = alt.Chart().encode(y=alt.Y("w:N", title=None, sort=order, axis=alt.Axis(labelLimit=220)))
+    y = nominal("w", title=None, sort=order, axis={"labelLimit": 220})
+    ticks = {"tickCount": 5, "format": "~s" if bars.unit != "ms" else "~g"}
     layers = [
-        base.mark_bar(color=COLOURS[0], height={"band": 0.7}).encode(
-            x=alt.X(
-                "v:Q",
-                title=bars.unit or None,
-                axis=alt.Axis(tickCount=5, format="~s" if bars.unit != "ms" else "~g"),
-            ),
+        layer(
+            {"type": "bar", "color": COLOURS[0], "height": {"band": 0.7}},
+            y=y,
+            x=quantitative("v", title=bars.unit or None, axis=ticks),
             tooltip=[
-                alt.Tooltip("w:N", title="side"),
-                alt.Tooltip("v:Q", title=bars.unit, format=".4~g"),
+                nominal("w", title="side"),
+                quantitative("v", title=bars.unit, format=".4~g"),
             ],
         ),
-        base.mark_rule(color="#000", strokeWidth=2).encode(x="l:Q", x2="h:Q"),
+        layer(
+            {"type": "rule", "color": "#000", "strokeWidth": 2},
+            y=y,
+            x=quantitative("l"),
+            x2={"field": "h"},
+        ),
     ]
     words = [", ".join(f"{point['w']} {shown(float(point['v']))} {bars.unit}" for point in points)]
     if len(points) > PLACES_MAX:
@@ -201,7 +211,7 @@ def value_chart(bars: Bars) -> Chart:
     title = bars.title
     description = ". ".join([f"{title} of every side", *words])
     heading = f"{title} ({bars.unit})" if bars.unit else title
-    spec = finished(alt.layer(*layers, data=alt.Data(values=points)), heading, words, description)
+    spec = finished(layered(points, *layers), heading, words, description)
     spec["height"] = max(120, 26 * len(points))
     table = Table(
         f"{title}: values of every side", ["Side", f"Value ({bars.unit})", "Standard error"], rows
@@ -225,23 +235,8 @@ def _over_time(
     ]
     labels = list(curves)
     values = [_short(value) for curve in curves.values() for _, value in curve]
-    axis = latency_axis(values) if is_latency else alt.Axis(tickCount=5, format="~s")
-    scale = latency_scale(values) if is_latency else alt.Scale(zero=True)
-    lines = (
-        alt.Chart()
-        .mark_line(interpolate="step-after", strokeWidth=1.6, clip=True)
-        .encode(
-            x=alt.X("t:Q", title=f"{unit.name} since measuring began", scale=alt.Scale(nice=False)),
-            y=alt.Y("v:Q", title=figure.unit, scale=scale, axis=axis),
-            color=place_colour(labels),
-            strokeDash=place_dash(labels),
-            tooltip=[
-                alt.Tooltip("w:N", title="side"),
-                alt.Tooltip("t:Q", title=unit.name, format=".4~g"),
-                alt.Tooltip("v:Q", title=figure.unit, format=".3~g"),
-            ],
-        )
-    )
+    axis = latency_axis(values) if is_latency else RATE_AXIS
+    lines = over_time(labels, "side", unit, figure.unit, axis)
     words = [
         f"{label}: {shown(float(min(value for _, value in curve)))} to "
         f"{shown(float(max(value for _, value in curve)))} {figure.unit}"
@@ -250,7 +245,7 @@ def _over_time(
     title = f"{figure.title} over time"
     description = ". ".join([title, *words])
     spec = finished(
-        alt.layer(lines, data=alt.Data(values=points)),
+        layered(points, lines),
         f"{title} ({figure.unit})",
         words,
         description,
@@ -325,7 +320,7 @@ def _distribution(sides: Sequence[Side], metric: str, title: str) -> Chart | Non
     }
     words = [", ".join(f"{label} mostly {most[label]} ms" for label in labels)]
     description = ". ".join([title, *words])
-    spec = finished(alt.layer(bars, data=alt.Data(values=points)), title, words, description)
+    spec = finished(layered(points, bars), title, words, description)
     rows = [
         [
             bound_label(index),

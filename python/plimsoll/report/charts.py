@@ -1,20 +1,14 @@
-"""The charts of the report as Vega-Lite specs, each with the table that says the same.
+"""The charts of the report, each with the table that says the same.
 
-Latency stands on a logarithmic axis, so that a limit and a tenth of it can be read in one picture.
-Places are told apart by colour and by dashes; the colours are Okabe and Ito's, which those who
-confuse red and green can tell apart too. Where there are more places than can be told apart, the
-slowest are drawn and the title says so; the table has them all.
+Where there are more places than can be told apart, the slowest are drawn and the title says so; the
+table has them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import altair as alt
-from altair.utils import schemapi
 
 from plimsoll.documents.figures import DatabaseFigures, InstanceFigures, Transfers
 from plimsoll.documents.summary import Summary
@@ -30,18 +24,23 @@ from plimsoll.pages.chart_spans import (
 )
 from plimsoll.pages.kit import Chart, Point
 from plimsoll.pages.tables import Table, shown
+from plimsoll.pages.vega import (
+    PERCENT_AXIS,
+    PLACES_MAX,
+    RATE_AXIS,
+    Spec,
+    finished,
+    latency_axis,
+    latency_bars,
+    layered,
+    limit_mark,
+    over_time,
+)
 from plimsoll.results.measurements import Measurements
 
 #: More points than this are put together: a report of a day must still open on a phone.
 POINTS_MAX = 240
 TABLE_ROWS_MAX = 24
-PLACES_MAX = 6
-TICKS_MAX = 9
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#000000"]
-DASHES = [[1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3]]
-#: One place alone needs no legend: the words above the chart name it.
-NO_LEGEND: dict[str, None] = {"legend": None}
-LIMIT_COLOUR = "#9d1010"
 
 
 @dataclass(frozen=True)
@@ -87,15 +86,6 @@ HISTOGRAMS = (
 )
 
 
-def unchecked() -> AbstractContextManager[None]:
-    """Within it charts are not held against the schema of their library, point by point.
-
-    Tests do that once for all reports.
-    """
-    without: AbstractContextManager[None] = schemapi.debug_mode(False)
-    return without
-
-
 def histograms(summary: Summary, measured: Measurements) -> list[Chart]:
     """How many transfers took how long."""
     charts = (_histogram(summary, measured, metric, title) for metric, title in HISTOGRAMS)
@@ -133,34 +123,14 @@ def _over_time(
     if not points:
         return None
     labels = [curve.where for curve in chosen]
-    base = alt.Chart().encode(
-        x=alt.X("t:Q", title=f"{unit.name} since measuring began", scale=alt.Scale(nice=False))
-    )
-    lines = base.mark_line(interpolate="step-after", strokeWidth=1.6, clip=True).encode(
-        y=alt.Y(
-            "v:Q",
-            title=series.unit,
-            scale=_value_scale(points, series, limit),
-            axis=_value_axis(points, series, limit),
-        ),
-        color=place_colour(labels),
-        strokeDash=place_dash(labels),
-        tooltip=[
-            alt.Tooltip("w:N", title="where"),
-            alt.Tooltip("t:Q", title=unit.name, format=".4~g"),
-            alt.Tooltip("v:Q", title=series.unit, format=".3~g"),
-        ],
-    )
-    layers = (
-        [lines]
-        if limit is None or not series.is_latency
-        else [lines, *limit_mark(limit, f"limit {shown(limit)} ms")]
-    )
+    layers = [over_time(labels, "where", unit, series.unit, _values(points, series, limit))]
+    if limit is not None and series.is_latency:
+        layers += limit_mark(limit, f"limit {shown(limit)} ms")
     name = f"{series.metric}-{series.figure}".replace("_", "-")
     words = _over_time_words(drawn, chosen, series, limit)
     description = ". ".join([f"{series.title} over time", *words])
-    chart = alt.layer(*layers, data=alt.Data(values=points))
-    spec = finished(chart, f"{series.title} ({series.unit})", words, description)
+    heading = f"{series.title} ({series.unit})"
+    spec = finished(layered(points, *layers), heading, words, description)
     return Chart(
         name, series.title, description, spec, _time_table(summary, measured, series, unit)
     )
@@ -181,54 +151,11 @@ def _curves(
     )
 
 
-def _value_scale(points: list[Point], series: Series, limit: float | None) -> alt.Scale:
-    if series.is_latency:
-        return latency_scale([*(point["v"] for point in points), *([limit] if limit else [])])
-    return alt.Scale(zero=True, domainMax=100) if series.unit == "%" else alt.Scale(zero=True)
-
-
-def _value_axis(points: list[Point], series: Series, limit: float | None) -> alt.Axis:
+def _values(points: list[Point], series: Series, limit: float | None) -> Spec:
+    """Scale and axis of the values."""
     if series.is_latency:
         return latency_axis([*(point["v"] for point in points), *([limit] if limit else [])])
-    return alt.Axis(tickCount=5, format="~s" if series.unit == "per s" else "d")
-
-
-def latency_scale(values: list[float]) -> alt.Scale:
-    """A logarithmic scale from a bound below all values to one above them."""
-    low, high = _latency_range(values)
-    return alt.Scale(type="log", domain=[low, high], nice=False)
-
-
-def latency_axis(values: list[float]) -> alt.Axis:
-    """Ticks at 1, 2 and 5, or at powers of ten where that would be too many."""
-    low, high = _latency_range(values)
-    ticks = [bound for bound in BOUNDS_MS if low <= bound <= high]
-    if len(ticks) > TICKS_MAX:
-        ticks = [bound for bound in ticks if f"{bound:e}".startswith("1")]
-    return alt.Axis(values=ticks, format="~g", labelOverlap=False)
-
-
-def _latency_range(values: list[float]) -> tuple[float, float]:
-    """The bounds of 1, 2 and 5 around all values, with room for words at the highest."""
-    low = max((bound for bound in BOUNDS_MS if bound <= 0.9 * min(values)), default=BOUNDS_MS[0])
-    high = min((bound for bound in BOUNDS_MS if bound >= 1.3 * max(values)), default=BOUNDS_MS[-1])
-    return low, high
-
-
-def limit_mark(limit: float, words: str) -> list[Any]:
-    """A line across a chart at a limit, with words at its left end."""
-    once = alt.Data(values=[{}])
-    rule = (
-        alt.Chart(once)
-        .mark_rule(color=LIMIT_COLOUR, strokeWidth=1.5, strokeDash=[5, 3])
-        .encode(y=alt.datum(limit))
-    )
-    text = (
-        alt.Chart(once)
-        .mark_text(color=LIMIT_COLOUR, align="left", baseline="bottom", dx=4, dy=-2, fontSize=12)
-        .encode(y=alt.datum(limit), x=alt.value(0), text=alt.value(words))
-    )
-    return [rule, text]
+    return RATE_AXIS if series.unit == "per s" else PERCENT_AXIS
 
 
 def _over_time_words(
@@ -309,7 +236,7 @@ def _histogram(summary: Summary, measured: Measurements, metric: str, title: str
     if len(labels) < len(shares):
         words.append(f"the {len(labels)} slowest of {len(shares)} places")
     description = ". ".join([title, *words])
-    spec = finished(alt.layer(bars, data=alt.Data(values=points)), title, words, description)
+    spec = finished(layered(points, bars), title, words, description)
     table = _histogram_table(title, list(bins), counts)
     return Chart(f"{metric}-distribution".replace("_", "-"), title, description, spec, table)
 
@@ -339,75 +266,3 @@ def _histogram_table(title: str, bins: list[int], counts: dict[str, list[int]]) 
         rows,
         "Each row is a range of latencies, its upper bound included.",
     )
-
-
-def latency_bars(bins: Sequence[str], labels: Sequence[str], what: str) -> alt.Chart:
-    """Shares of transfers by latency, a bar for each label in each bin."""
-    return (
-        alt.Chart()
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "b:N",
-                title="latency, ms",
-                sort=list(bins),
-                axis=alt.Axis(labelAngle=-40, labelOverlap=False),
-            ),
-            xOffset=alt.XOffset("w:N", sort=list(labels)),
-            y=alt.Y("v:Q", title="% of transfers", axis=alt.Axis(tickCount=5)),
-            color=place_colour(list(labels)),
-            tooltip=[
-                alt.Tooltip("w:N", title=what),
-                alt.Tooltip("b:N", title="ms"),
-                alt.Tooltip("v:Q", title="%", format=".3~g"),
-            ],
-        )
-    )
-
-
-def place_colour(labels: list[str]) -> alt.Color:
-    """A colour for each label that can be told from the others, whoever looks."""
-    scale = alt.Scale(domain=labels, range=COLOURS[: len(labels)])
-    return alt.Color("w:N", title=None, scale=scale, **NO_LEGEND if len(labels) == 1 else {})
-
-
-def place_dash(labels: list[str]) -> alt.StrokeDash:
-    """Dashes that tell lines apart without colour."""
-    scale = alt.Scale(domain=labels, range=DASHES[: len(labels)])
-    return alt.StrokeDash("w:N", title=None, scale=scale, **NO_LEGEND if len(labels) == 1 else {})
-
-
-def finished(chart: Any, title: str, words: list[str], description: str) -> dict[str, object]:
-    """A chart in the size and the type of all others, with words above it and a description for who
-    cannot see it.
-    """
-    shape = alt.TitleParams(
-        title,
-        subtitle=words,
-        anchor="start",
-        fontSize=15,
-        subtitleFontSize=12.5,
-        subtitleColor="#333",
-        offset=8,
-    )
-    # One call: each of altair's copies everything that is in the chart.
-    look = alt.Config(
-        font="system-ui, sans-serif",
-        axis=alt.AxisConfig(
-            labelFontSize=12,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            gridColor="#e4e4e4",
-            labelColor="#333",
-            titleColor="#333",
-        ),
-        legend=alt.LegendConfig(
-            orient="bottom", direction="vertical", columns=2, labelLimit=260, labelFontSize=12
-        ),
-        view=alt.ViewConfig(strokeWidth=0),
-    )
-    drawn = chart.properties(
-        width="container", height=200, description=description, title=shape, config=look
-    )
-    spec: dict[str, object] = drawn.to_dict(validate=schemapi.DEBUG_MODE)
-    return spec

@@ -7,15 +7,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from plimsoll.documents.plan import FilesAsked, Plan
 from plimsoll.documents.run_spec import FilesInstance, FilesWorkload
 from plimsoll.documents.summary import FilesFigures, Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, mib
+from plimsoll.pages.vega import (
+    colour,
+    finished,
+    layer,
+    nominal,
+    quantitative,
+)
 from plimsoll.plan.load import described
-from plimsoll.report.charts import COLOURS, finished
 from plimsoll.workloads.files.patterns import AccessLine, in_words, patterns
 
 DATA_PATTERNS = (
@@ -146,21 +150,17 @@ def _chart(figures: FilesFigures, number: int) -> Chart:
     ]
     title = f"Latency by size of transfer, {figures.workload}"
     words = [f"{item.size}: mean {item.ms_mean:.3g} ms" for item in figures.sizes]
-    chart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("x:N", title="size of the transfer, at most", sort=order),
-            y=alt.Y("v:Q", title="ms"),
-            color=alt.Color(
-                "w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])
-            ),
-            tooltip=[
-                alt.Tooltip("x:N", title="size"),
-                alt.Tooltip("w:N", title="what"),
-                alt.Tooltip("v:Q", format=".3~g", title="ms"),
-            ],
-        )
+    chart = layer(
+        {"type": "line", "point": True},
+        data,
+        x=nominal("x", title="size of the transfer, at most", sort=order),
+        y=quantitative("v", title="ms"),
+        color=colour(["mean", "p95", "p99"]),
+        tooltip=[
+            nominal("x", title="size"),
+            nominal("w", title="what"),
+            quantitative("v", format=".3~g", title="ms"),
+        ],
     )
     description = ". ".join([title, *words])
     return Chart(

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
-
 from plimsoll.pages.kit import Chapter, Chart
 from plimsoll.pages.sheet import Sheet, render_sheet
 from plimsoll.pages.tables import Table
-from plimsoll.report.charts import finished, latency_axis, latency_scale, place_colour
+from plimsoll.pages.vega import (
+    Spec,
+    colour,
+    finished,
+    latency_axis,
+    layer,
+    layered,
+    nominal,
+    quantitative,
+)
 
 #: Block size, depth, I/O per second, mean latency in ms.
 Point = tuple[str, int, float, float]
@@ -62,29 +69,25 @@ def _chart(title: str, points: Sequence[Point], table: Table) -> Chart:
     values = [
         {"x": iops, "v": latency, "w": block, "d": depth} for block, depth, iops, latency in points
     ]
-    latencies = [latency for *_, latency in points]
-    base = alt.Chart().encode(
-        x=alt.X("x:Q", title="I/O per second", scale=alt.Scale(zero=True, padding=12)),
-        y=alt.Y(
-            "v:Q",
-            title="mean latency, ms",
-            scale=latency_scale(latencies),
-            axis=latency_axis(latencies),
+    channels: Spec = {
+        "x": quantitative("x", title="I/O per second", scale={"zero": True, "padding": 12}),
+        "y": quantitative(
+            "v", title="mean latency, ms", **latency_axis([latency for *_, latency in points])
         ),
-        color=place_colour(labels),
-        order=alt.Order("d:Q"),
-        tooltip=[
-            alt.Tooltip("w:N", title="block"),
-            alt.Tooltip("d:Q", title="depth"),
-            alt.Tooltip("x:Q", format=".4~g", title="per s"),
-            alt.Tooltip("v:Q", format=".3~g", title="ms"),
+        "color": colour(labels),
+        "order": quantitative("d"),
+        "tooltip": [
+            nominal("w", title="block"),
+            quantitative("d", title="depth"),
+            quantitative("x", format=".4~g", title="per s"),
+            quantitative("v", format=".3~g", title="ms"),
         ],
-    )
+    }
     words = [f"block sizes {', '.join(labels)}; each point is a depth, the lowest to the left"]
-    chart = alt.layer(
-        base.mark_line(strokeWidth=1.4),
-        base.mark_point(filled=True, size=50),
-        data=alt.Data(values=values),
+    chart = layered(
+        values,
+        layer({"type": "line", "strokeWidth": 1.4}, **channels),
+        layer({"type": "point", "filled": True, "size": 50}, **channels),
     )
     name = "I/O per second against latency"
     description = ". ".join([f"{name}: {title}", *words])

@@ -11,14 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from plimsoll.documents.outcome import SearchResult, SearchStep
 from plimsoll.documents.summary import Summary, WorkloadFigures
 from plimsoll.pages.kit import Chart, Point
 from plimsoll.pages.tables import Table, shown
+from plimsoll.pages.vega import (
+    Spec,
+    colour,
+    finished,
+    latency_axis,
+    layer,
+    layered,
+    nominal,
+    quantitative,
+)
 from plimsoll.plan.load import described
-from plimsoll.report.charts import COLOURS, finished, latency_axis, latency_scale
 
 KINDS = {
     "database_read_ms": "database reads",
@@ -158,29 +165,26 @@ def _knee(search: SearchResult, number: int) -> Chart:
         for key, kind in KINDS.items()
         if getattr(step, key).p99 > 0
     ]
-    low_high = [point["v"] for point in data]
-    base = alt.Chart().encode(
-        x=alt.X("x:Q", title="transactions per second", scale=alt.Scale(zero=False, padding=12)),
-        y=alt.Y("v:Q", title="p99, ms", scale=latency_scale(low_high), axis=latency_axis(low_high)),
-        color=alt.Color(
-            "w:N",
-            title=None,
-            scale=alt.Scale(domain=list(KINDS.values()), range=COLOURS[: len(KINDS)]),
+    channels: Spec = {
+        "x": quantitative(
+            "x", title="transactions per second", scale={"zero": False, "padding": 12}
         ),
-    )
-    marks = base.mark_point(filled=True, size=70, opacity=1).encode(
-        shape=alt.Shape(
-            "d:N",
-            title=None,
-            scale=alt.Scale(
-                domain=["passed", "failed", "unsure"], range=["circle", "cross", "diamond"]
-            ),
-        ),
+        "y": quantitative("v", title="p99, ms", **latency_axis([point["v"] for point in data])),
+        "color": colour(list(KINDS.values())),
+    }
+    decisions = {
+        "domain": ["passed", "failed", "unsure"],
+        "range": ["circle", "cross", "diamond"],
+    }
+    marks = layer(
+        {"type": "point", "filled": True, "size": 70, "opacity": 1},
+        **channels,
+        shape=nominal("d", title=None, scale=decisions),
         tooltip=[
-            alt.Tooltip("w:N", title="what"),
-            alt.Tooltip("x:Q", format=".4~g", title="per s"),
-            alt.Tooltip("v:Q", format=".3~g", title="p99 ms"),
-            alt.Tooltip("d:N", title="rate"),
+            nominal("w", title="what"),
+            quantitative("x", format=".4~g", title="per s"),
+            quantitative("v", format=".3~g", title="p99 ms"),
+            nominal("d", title="rate"),
         ],
     )
     title = f"Latency over rate, {search.workload}"
@@ -190,7 +194,7 @@ def _knee(search: SearchResult, number: int) -> Chart:
         words = [f"{search.passed_sessions} sessions passed with {shown(passed)} transactions/s"]
     if search.limited_by:
         words.append(f"first limit above it: {search.limited_by.replace('_', ' ')}")
-    chart = alt.layer(base.mark_line(strokeWidth=1.2), marks, data=alt.Data(values=data))
+    chart = layered(data, layer({"type": "line", "strokeWidth": 1.2}, **channels), marks)
     description = ". ".join([title, *words])
     return Chart(
         f"knee-{number}",

@@ -7,21 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from plimsoll.documents.log_space import LogSpaceFigures
 from plimsoll.documents.run_spec import LaggedCopy
 from plimsoll.pages.chart_spans import curves, time_unit
 from plimsoll.pages.kit import Chart, Point
 from plimsoll.pages.tables import Table, shown
-from plimsoll.report.charts import (
-    PLACES_MAX,
-    POINTS_MAX,
-    TABLE_ROWS_MAX,
-    finished,
-    place_colour,
-    place_dash,
-)
+from plimsoll.pages.vega import PLACES_MAX, finished, over_time
+from plimsoll.report.charts import POINTS_MAX, TABLE_ROWS_MAX
 from plimsoll.results.measurements import Measurements
 from plimsoll.units import BYTES_PER_MB, SECONDS_PER_HOUR
 
@@ -85,21 +77,7 @@ def log_space_charts(found: Sequence[LogSpaceFigures], measured: Measurements) -
         for second, value in curve.points
     ]
     labels = [curve.where for curve in drawn]
-    chart = (
-        alt.Chart(alt.Data(values=points))
-        .mark_line(interpolate="step-after", strokeWidth=1.6, clip=True)
-        .encode(
-            x=alt.X("t:Q", title=f"{unit.name} since measuring began", scale=alt.Scale(nice=False)),
-            y=alt.Y("v:Q", title="MiB", scale=alt.Scale(zero=True)),
-            color=place_colour(labels),
-            strokeDash=place_dash(labels),
-            tooltip=[
-                alt.Tooltip("w:N", title="instance"),
-                alt.Tooltip("t:Q", title=unit.name, format=".4~g"),
-                alt.Tooltip("v:Q", title="MiB", format=".4~g"),
-            ],
-        )
-    )
+    lines = over_time(labels, "instance", unit, "MiB", {"scale": {"zero": True}}, digits=4)
     title = "Space of the log"
     least, most = (end(point["v"] for point in points) for end in (min, max))
     words = [f"{shown(least)} to {shown(most)} MiB"]
@@ -117,7 +95,7 @@ def log_space_charts(found: Sequence[LogSpaceFigures], measured: Measurements) -
             "log-space",
             title,
             description,
-            finished(chart, f"{title} (MiB)", words, description),
+            finished({"data": {"values": points}, **lines}, f"{title} (MiB)", words, description),
             Table(title, headings, rows),
         )
     ]

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from plimsoll import settings
 from plimsoll.documents.mail import MailAudit, MailFigures, MailStoreFigures, MailTaskFigures
 from plimsoll.documents.plan import MailAsked, Plan
@@ -19,7 +17,13 @@ from plimsoll.documents.run_spec import MailInstance, MailWorkload
 from plimsoll.documents.summary import Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
-from plimsoll.report.charts import COLOURS, finished
+from plimsoll.pages.vega import (
+    colour,
+    finished,
+    layer,
+    nominal,
+    quantitative,
+)
 from plimsoll.report.mailbox_moves import moves_table
 from plimsoll.results.measurements import Measurements
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
@@ -402,22 +406,18 @@ def _chart(figures: MailFigures, number: int) -> Chart:
     ]
     title = f"Time of each task, {figures.workload}"
     words = [f"{item.task}: p95 {item.ms_p95:.3g} ms" for item in shown if item.ms_p95 is not None]
-    chart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=alt.X("v:Q", title="ms", scale=alt.Scale(type="log")),
-            y=alt.Y("x:N", title=None, sort=order),
-            color=alt.Color(
-                "w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])
-            ),
-            shape=alt.Shape("w:N", title=None),
-            tooltip=[
-                alt.Tooltip("x:N", title="task"),
-                alt.Tooltip("w:N", title="what"),
-                alt.Tooltip("v:Q", format=".3~g", title="ms"),
-            ],
-        )
+    chart = layer(
+        {"type": "point", "filled": True, "size": 70},
+        data,
+        x=quantitative("v", title="ms", scale={"type": "log"}),
+        y=nominal("x", title=None, sort=order),
+        color=colour(["mean", "p95", "p99"]),
+        shape=nominal("w", title=None),
+        tooltip=[
+            nominal("x", title="task"),
+            nominal("w", title="what"),
+            quantitative("v", format=".3~g", title="ms"),
+        ],
     )
     description = ". ".join([title, *words])
     return Chart(
@@ -445,19 +445,14 @@ def _levels_chart(measured: Measurements) -> Chart | None:
         for name in LEVELS.values()
     }
     words = [f"{name}: {value:.3g} at most" for name, value in most.items()]
-    chart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_line()
-        .encode(
-            x=alt.X("x:Q", title="s"),
-            y=alt.Y("v:Q", title="count"),
-            color=alt.Color(
-                "w:N", title=None, scale=alt.Scale(domain=list(LEVELS.values()), range=COLOURS[:4])
-            ),
-            strokeDash=alt.StrokeDash(
-                "w:N", title=None, scale=alt.Scale(domain=list(LEVELS.values()))
-            ),
-        )
+    names = list(LEVELS.values())
+    chart = layer(
+        {"type": "line"},
+        data,
+        x=quantitative("x", title="s"),
+        y=quantitative("v", title="count"),
+        color=colour(names),
+        strokeDash=nominal("w", title=None, scale={"domain": names}),
     )
     times = sorted({point["x"] for point in data})
     each = {(point["x"], point["w"]): point["v"] for point in data}

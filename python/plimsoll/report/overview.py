@@ -12,23 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from plimsoll.documents.verdict import Verdict
 from plimsoll.files.parquet import Row
 from plimsoll.pages.chart_spans import Curve, Unit, time_unit
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shown
-from plimsoll.report.charts import (
-    POINTS_MAX,
-    TABLE_ROWS_MAX,
-    finished,
-    latency_axis,
-    latency_scale,
-    limit_mark,
-    place_colour,
-    place_dash,
-)
+from plimsoll.pages.vega import RATE_AXIS, finished, latency_axis, layered, limit_mark, over_time
+from plimsoll.report.charts import POINTS_MAX, TABLE_ROWS_MAX
 from plimsoll.results.measurements import Measurements
 
 #: What a run may have done to the storage, in the order of the legend.
@@ -129,23 +119,8 @@ def _chart(
         *(value for curve in drawn for _, value in curve.points if value > 0),
         *(limit.ms for limit in limits),
     ]
-    scale = latency_scale(bounds) if is_latency else alt.Scale(zero=True)
-    axis = latency_axis(bounds) if is_latency else alt.Axis(tickCount=5, format="~s")
-    lines = (
-        alt.Chart()
-        .mark_line(interpolate="step-after", strokeWidth=1.6, clip=True)
-        .encode(
-            x=alt.X("t:Q", title=f"{time.name} since measuring began", scale=alt.Scale(nice=False)),
-            y=alt.Y("v:Q", title=unit, scale=scale, axis=axis),
-            color=place_colour(labels),
-            strokeDash=place_dash(labels),
-            tooltip=[
-                alt.Tooltip("w:N", title="what"),
-                alt.Tooltip("t:Q", title=time.name, format=".4~g"),
-                alt.Tooltip("v:Q", title=unit, format=".3~g"),
-            ],
-        )
-    )
+    axis = latency_axis(bounds) if is_latency else RATE_AXIS
+    lines = over_time(labels, "what", time, unit, axis)
     marks = [
         mark
         for limit in limits
@@ -166,7 +141,7 @@ def _chart(
         )
     description = ". ".join([f"{title} of all places over time", *words])
     spec = finished(
-        alt.layer(lines, *marks, data=alt.Data(values=points)),
+        layered(points, lines, *marks),
         f"{title} ({unit})",
         words,
         description,

@@ -25,7 +25,7 @@ from plimsoll.pages.tables import Table, duration_shown
 from plimsoll.report import environment as circumstances
 from plimsoll.report import imported
 from plimsoll.report.backup_recovery import backup_sections, recovery_sections
-from plimsoll.report.charts import histograms, time_series, unchecked
+from plimsoll.report.charts import histograms, time_series
 from plimsoll.report.checksums import checksum_sections
 from plimsoll.report.counters import counter_tables, device_view_table
 from plimsoll.report.engine_ratios import self_check_table
@@ -111,7 +111,7 @@ def render(run_folder: Path) -> str:
     if only_servers(plan):
         # Nothing but the summary: no database of ours was there.
         tests_shown = tests_shown[:1]
-    with unchecked(), Measurements(run_folder, outcome) as measured:
+    with Measurements(run_folder, outcome) as measured:
         first = overview(verdict, measured)
         lines = log_lines(plan, summary, verdict, outcome, measured, told_by(run_folder))
         chapters = [

@@ -7,15 +7,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import StoreClientInstance, StoreInstance, StoreWorkload
 from plimsoll.documents.summary import StoreAudit, StoreFigures, Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
+from plimsoll.pages.vega import (
+    colour,
+    finished,
+    layer,
+    nominal,
+    quantitative,
+)
 from plimsoll.plan.load import described
-from plimsoll.report.charts import COLOURS, finished
 from plimsoll.workloads.store.sizes import rows_of
 from plimsoll.workloads.store.sizes import shown as size_shown
 
@@ -143,21 +147,17 @@ def _chart(figures: StoreFigures, number: int) -> Chart:
     ]
     title = f"Time of each step, {figures.workload}"
     words = [f"{item.step}: mean {item.ms_mean:.3g} ms" for item in figures.steps]
-    chart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=alt.X("x:N", title="step", sort=order),
-            y=alt.Y("v:Q", title="ms"),
-            color=alt.Color(
-                "w:N", title=None, scale=alt.Scale(domain=["mean", "p95", "p99"], range=COLOURS[:3])
-            ),
-            tooltip=[
-                alt.Tooltip("x:N", title="step"),
-                alt.Tooltip("w:N", title="what"),
-                alt.Tooltip("v:Q", format=".3~g", title="ms"),
-            ],
-        )
+    chart = layer(
+        {"type": "point", "filled": True, "size": 70},
+        data,
+        x=nominal("x", title="step", sort=order),
+        y=quantitative("v", title="ms"),
+        color=colour(["mean", "p95", "p99"]),
+        tooltip=[
+            nominal("x", title="step"),
+            nominal("w", title="what"),
+            quantitative("v", format=".3~g", title="ms"),
+        ],
     )
     description = ". ".join([title, *words])
     return Chart(

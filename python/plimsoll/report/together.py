@@ -7,15 +7,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from plimsoll.documents.endpoint_figures import DistributionFigures
 from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
-from plimsoll.report.charts import COLOURS, DASHES, PLACES_MAX, POINTS_MAX, finished
+from plimsoll.pages.vega import (
+    COLOURS,
+    DASHES,
+    PLACES_MAX,
+    STEPS,
+    finished,
+    layer,
+    nominal,
+    quantitative,
+)
+from plimsoll.report.charts import POINTS_MAX
 from plimsoll.report.published_cells import per_user_table, published_table
 from plimsoll.results.events import RECOVERED_S, RECOVERED_SHARE, LoadRates
 from plimsoll.results.measurements import Measurements
@@ -250,17 +258,15 @@ def _chart(load: LoadRates, number: int, events: Sequence[EventFigures]) -> Char
         return None
     data = [{"t": round(second, 3), "v": float(f"{rate:.4g}")} for second, rate in points]
     colour = COLOURS[(number - 1) % len(COLOURS)]
-    lines: alt.Chart | alt.LayerChart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_line(interpolate="step-after", strokeWidth=1.6, color=colour)
-        .encode(
-            x=alt.X("t:Q", title="seconds since the run began", scale=alt.Scale(nice=False)),
-            y=alt.Y("v:Q", title="per s", scale=alt.Scale(zero=True)),
-            tooltip=[
-                alt.Tooltip("t:Q", title="s", format=".4~g"),
-                alt.Tooltip("v:Q", title="per s", format=".4~g"),
-            ],
-        )
+    lines = layer(
+        {**STEPS, "color": colour},
+        data,
+        x=quantitative("t", title="seconds since the run began", scale={"nice": False}),
+        y=quantitative("v", title="per s", scale={"zero": True}),
+        tooltip=[
+            quantitative("t", title="s", format=".4~g"),
+            quantitative("v", title="per s", format=".4~g"),
+        ],
     )
     marks = [
         {"t": moment, "w": words}
@@ -268,14 +274,19 @@ def _chart(load: LoadRates, number: int, events: Sequence[EventFigures]) -> Char
         for moment, words in ((event.begun_s, event.name), (event.undone_s, f"{event.name} undone"))
         if moment is not None
     ]
-    layers: list[Any] = [lines]
+    layers = [lines]
     if marks:
-        base = alt.Chart(alt.Data(values=marks)).encode(x="t:Q")
+        rule = {"strokeDash": DASHES[1], "strokeWidth": 1.4}
+        text = {"align": "left", "baseline": "top", "dx": 4, "fontSize": 12}
         layers += [
-            base.mark_rule(color=EVENT_COLOUR, strokeDash=DASHES[1], strokeWidth=1.4),
-            base.mark_text(
-                align="left", baseline="top", dx=4, fontSize=12, color=EVENT_COLOUR
-            ).encode(y=alt.value(2), text="w:N"),
+            layer({"type": "rule", "color": EVENT_COLOUR, **rule}, marks, x=quantitative("t")),
+            layer(
+                {"type": "text", "color": EVENT_COLOUR, **text},
+                marks,
+                x=quantitative("t"),
+                y={"value": 2},
+                text=nominal("w"),
+            ),
         ]
     rates = [rate for _, rate in points]
     title = f"Operations per second, {load.workload}"
@@ -283,7 +294,7 @@ def _chart(load: LoadRates, number: int, events: Sequence[EventFigures]) -> Char
     words += [f"{mark['w']} at {mark['t']:.0f} s" for mark in marks]
     description = ". ".join([title, *words])
     table = Table(title, ["Second", "Per second"], [list(point) for point in points])
-    spec = finished(alt.layer(*layers), title, words[:1], description)
+    spec = finished({"layer": layers}, title, words[:1], description)
     return Chart(f"together-{number}", title, description, spec, table)
 
 

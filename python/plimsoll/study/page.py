@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from plimsoll.arrays.text import WARNING
 from plimsoll.compare.charts import Bars, value_chart
 from plimsoll.documents.study import StudyFindings
 from plimsoll.pages.kit import Chapter, Chart
 from plimsoll.pages.sheet import Sheet, render_sheet
 from plimsoll.pages.tables import Table, shown
-from plimsoll.report.charts import COLOURS, LIMIT_COLOUR, finished
+from plimsoll.pages.vega import COLOURS, Spec, finished, layer, layered, limit_line, quantitative
 from plimsoll.study.tables import (
     differences_tables,
     figures_table,
@@ -75,26 +73,29 @@ def _curve(found: StudyFindings, name: str) -> Chart | None:
     ]
     if len(points) < 2:
         return None
-    base = alt.Chart().encode(
-        x=alt.X("x:Q", title=axis.title, scale=alt.Scale(nice=False, padding=8))
-    )
-    value = alt.Y("v:Q", title=row.unit, axis=alt.Axis(tickCount=5))
+    channels: Spec = {
+        "x": quantitative("x", title=axis.title, scale={"nice": False, "padding": 8}),
+        "y": quantitative("v", title=row.unit, axis={"tickCount": 5}),
+    }
     tooltip = [
-        alt.Tooltip("x:Q", title=axis.title),
-        alt.Tooltip("v:Q", title=row.unit, format=".4~g"),
+        quantitative("x", title=axis.title),
+        quantitative("v", title=row.unit, format=".4~g"),
     ]
     layers = [
-        base.mark_line(color=COLOURS[0]).encode(y=value),
-        base.mark_point(color=COLOURS[0], filled=True, size=50).encode(y=value, tooltip=tooltip),
+        layer({"type": "line", "color": COLOURS[0]}, **channels),
+        layer(
+            {"type": "point", "color": COLOURS[0], "filled": True, "size": 50},
+            **channels,
+            tooltip=tooltip,
+        ),
     ]
     words = [f"{shown(float(points[0]['v']))} to {shown(float(points[-1]['v']))} {row.unit}"]
     if name == _CURVES[1]:
-        rule = alt.Chart(alt.Data(values=[{}])).mark_rule(color=LIMIT_COLOUR, strokeDash=[5, 3])
-        layers.append(rule.encode(y=alt.datum(axis.limit_ms)))
+        layers.append(limit_line(axis.limit_ms))
         words.append(f"dashed: the published limit of {shown(axis.limit_ms)} ms")
     title = f"{row.title} by {axis.title}"
     description = ". ".join([title, *words])
-    spec = finished(alt.layer(*layers, data=alt.Data(values=points)), title, words, description)
+    spec = finished(layered(points, *layers), title, words, description)
     rows = [[f"{point['x']:g}", point["v"]] for point in points]
     table = Table(f"{title}: values", [axis.title, title_of(row)], rows)
     return Chart(f"curve-{name}".replace("_", "-"), title, description, spec, table)
