@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,23 +15,21 @@ from pathlib import Path
 
 import pytest
 
-PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
+from tests.support.warm_program import COLD, run_warm
+
+#: What starts the program from nothing, where that is what is tested, or to have its process.
+PLIMSOLL = COLD
 
 
 def plimsoll(
     *arguments: str | Path, cwd: Path, timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
-    """The program as a user starts it, without a terminal."""
-    command = [*PLIMSOLL, *map(str, arguments)]
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        stdin=subprocess.DEVNULL,
-    )
+    """The program as a user starts it, without a terminal, but with its modules imported already.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer than `timeout` seconds, and was killed.
+    """
+    return run_warm([str(argument) for argument in arguments], cwd, timeout)
 
 
 def _tool(*command: str) -> str:
