@@ -30,16 +30,22 @@ from plimsoll.units import NS_PER_S
 
 #: Rows of a disk's samples: under the databases, under the log.
 ROLES = {1: "databases", 0: "log"}
-#: One value of an interval, from the sums of its samples.
+#: One value of an interval, from the sums of its samples, by how it comes about.
 _VALUES = {
     "latency": "coalesce(sum(latency_ns_sum) / nullif(sum(count), 0) / 1e6, 0)",
     "bytes": "coalesce(sum(bytes) / nullif(sum(count), 0), 0)",
     "per_s": "sum(count) / any_value(seconds)",
-    "level": "sum(weighted) / any_value(seconds) / 1e9 * $factor",
-    "level_per_s": "sum(total) / any_value(seconds) * $factor",
-    "ratio": "coalesce(sum(total) FILTER (metric <> $per) / nullif(sum(total) FILTER (metric = "
-    "$per), 0), 0) * $factor",
+    "level": "sum(weighted) / any_value(seconds) / 1e9 * factor",
+    "level_per_s": "sum(total) / any_value(seconds) * factor",
+    "ratio": "coalesce(sum(total) FILTER (NOT divides) / nullif(sum(total) FILTER (divides), 0), 0)"
+    " * factor",
 }
+#: What a counter takes from one metric of one place.
+_PART = (
+    *("object", "counter", "unit", "how", "factor", "metric", "divides"),
+    *("instance", "database", "label", "role"),
+)
+_TYPES = {"factor": float, "divides": bool, "database": np.uint32}
 
 
 def interval_s(phase_name: str, kind: str, plan: Plan) -> float:
@@ -69,8 +75,7 @@ def write_counters(run_folder: Path) -> Path:
         database.execute(f"CREATE VIEW sample AS SELECT * FROM {parquet.rows_of(samples)}")
         _bin(database, plan, outcome)
         _create_table(database)
-        for row in settings.counters()["counter"]:
-            _fill(database, row, plan, outcome)
+        _fill(database, plan, outcome)
         database.execute(
             f"COPY (SELECT * FROM counter ORDER BY end_ns, object, counter, instance) "
             f"{parquet.into(unfinished)}"
@@ -184,44 +189,35 @@ def _create_table(database: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _fill(
-    database: duckdb.DuckDBPyConnection, row: settings.CounterRow, plan: Plan, outcome: Outcome
-) -> None:
-    """One counter of all its places."""
-    per = row.get("per")
-    values: parquet.Values = {
-        "metrics": [*row["metrics"], *([per] if per else [])],
-        **{name: row[name] for name in ("object", "counter", "unit")},
-    }
-    formula = _VALUES[row["how"]]
-    values |= {
-        name: value
-        for name, value in (("factor", row.get("factor", 1.0)), ("per", per))
-        if f"${name}" in formula
-    }
-    places = _places(row["scope"], plan, outcome)
-    if not places:
-        return
-    columns = {
-        name: np.array(
-            [getattr(place, name) for place in places],
-            dtype=np.uint32 if name == "database" else object,
+def _fill(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> None:
+    """All counters of all their places."""
+    parts = [
+        (
+            *(row["object"], row["counter"], row["unit"], row["how"], row.get("factor", 1.0)),
+            *(metric, metric == row.get("per")),
+            *(place.instance, place.database, place.label, place.role),
         )
-        for name in ("instance", "database", "label", "role")
+        for row in settings.counters()["counter"]
+        for place in _places(row["scope"], plan, outcome)
+        for metric in dict.fromkeys([*row["metrics"], *([row["per"]] if "per" in row else [])])
+    ]
+    columns = {
+        name: np.array(column, dtype=_TYPES.get(name, object))
+        for name, column in zip(_PART, zip(*parts, strict=True), strict=True)
     }
-    database.register("place", columns)
+    database.register("part", columns)
+    formulas = " ".join(f"WHEN '{how}' THEN {formula}" for how, formula in _VALUES.items())
     database.execute(
         "INSERT INTO counter SELECT b.end_ns, strftime(make_timestamp((b.end_ns + "
         "any_value(b.utc_ns)) // 1000),"
-        " '%Y-%m-%dT%H:%M:%S.%gZ'), b.seconds, b.phase, b.phase_kind, $object, p.label, p.role, "
-        "$counter, $unit,"
-        f" {formula} FROM binned b JOIN place p ON b.instance = p.instance AND b.database = "
-        f"p.database"
-        " WHERE list_contains($metrics, b.metric)"
-        " GROUP BY b.end_ns, b.seconds, b.phase, b.phase_kind, p.label, p.role",
-        values,
+        " '%Y-%m-%dT%H:%M:%S.%gZ'), b.seconds, b.phase, b.phase_kind, p.object, p.label, p.role, "
+        f"p.counter, p.unit, CASE p.how {formulas} END"
+        " FROM binned b JOIN part p ON b.instance = p.instance AND b.database = p.database"
+        " AND b.metric = p.metric"
+        " GROUP BY b.end_ns, b.seconds, b.phase, b.phase_kind, p.object, p.label, p.role, "
+        "p.counter, p.unit, p.how, p.factor"
     )
-    database.unregister("place")
+    database.unregister("part")
 
 
 @dataclass(frozen=True)
