@@ -316,13 +316,15 @@ def _sequence_checker(item: Any) -> Check:
 
 
 def _tuple_checker(items: tuple[Any, ...]) -> Check:
+    check_items = [_checker(item) for item in items]
+
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
         if not isinstance(value, (list, tuple)) or len(value) != len(items):
             mistakes.append(f"{_at(path)} is {_shown(value)}, but must be a list of {len(items)}")
             return ()
-        each = enumerate(zip(value, items, strict=True))
+        each = enumerate(zip(value, check_items, strict=True))
         return tuple(
-            _checker(kind)(part, f"{path}[{number}]", mistakes) for number, (part, kind) in each
+            check_item(part, f"{path}[{number}]", mistakes) for number, (part, check_item) in each
         )
 
     return check
@@ -360,8 +362,12 @@ def _alternatives(kinds: tuple[Any, ...]) -> Check:
     expected = " or ".join(dict.fromkeys(words))
 
     has_whole = int in kinds or any(type(choice) is int for choice in choices)
+    # Most values are of these types, of which every value fits.
+    plain_kinds = {kind for kind in kinds if kind in (str, bool, int, _NONE)}
 
     def check(value: Any, path: str, mistakes: list[str]) -> Any:
+        if type(value) in plain_kinds:
+            return value
         if has_whole and isinstance(value, float) and value.is_integer():
             # JSON does not tell 1.0 from 1.
             value = int(value)
