@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.cli.test import instance_rows
 from plimsoll.databases import ownership
 from plimsoll.files import folder
 from plimsoll.plan.complete import plan_of_options
@@ -93,7 +92,7 @@ def test_a_database_put_there_by_somebody_else(prepared: Path, tmp_path: Path) -
     directory = tmp_path / "disk/instance1"
     marker = json.loads((directory / ownership.MARKER).read_text())
     target = {"name": "target", "path": str(tmp_path / "disk")}
-    rows = instance_rows(1, 64, "engine", "2010", None)
+    rows = [{"name": "instance1", "database_size_mib": 64}]
     wanted = plan_of_options({"target": [target], "instance": rows, "seed": 2}).plain()
     instance = wanted["run"]["instances"][0]
     marker["instance"] |= {"log_directory": instance["log_directory"]}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll import InputError, plan_curve
 from plimsoll.cli import run_program
 from plimsoll.files import folder
-from plimsoll.pipeline.io_curve import CurveError, asked_of
 from tests.support.chart_schema import hold_charts
 from tests.support.places import plimsoll
 
@@ -95,9 +95,9 @@ def test_a_stated_limit_decides(tmp_path: Path) -> None:
 
 def test_every_mistake_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Three wrong words, three lines, and nothing is written."""
-    with pytest.raises(CurveError) as raised:
-        asked_of("4q", "8..2", "100")
-    assert len(raised.value.problems) == 3
+    with pytest.raises(InputError) as raised:
+        plan_curve(path=tmp_path, block="4q", depth="8..2", percentiles="100")
+    assert len(raised.value.mistakes) == 3
     assert run_program(["test", "io", str(tmp_path / "disk"), "--block", "4q", "--depth", "0"]) == 2
     told = capsys.readouterr().err
     assert "--block '4q' is not a size" in told and "--depth '0' is not a depth" in told

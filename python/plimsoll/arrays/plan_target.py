@@ -144,4 +144,5 @@ def filling_size_mib(target: Given, databases: int) -> int:
         array, impossible = described_array(target["modelled"], changes)
     except InputError:
         return 1024  # the plan's reader says what is wrong
-    return 1024 if impossible or collector.mistakes else filling_mib(array, databases)
+    no_such = impossible or collector.mistakes or databases < 1
+    return 1024 if no_such else filling_mib(array, databases)

@@ -11,9 +11,7 @@ import plimsoll
 from plimsoll import exit_codes, settings
 from plimsoll.cli import options
 from plimsoll.cli.live import showing
-from plimsoll.cli.named_tests import stated
 from plimsoll.cli.terminal import reading_plan, refusing
-from plimsoll.cli.test import instance_rows, loaded
 
 
 def demo(
@@ -48,15 +46,25 @@ def demo(
     Exits with 0 whenever a result was produced, so that an honest Fail does not look like a broken
     build.
     """
-    databases, cache_mib = settings.DEMO["instances"], settings.DEMO["cache_mib_max"]
+    instance = {
+        "edition": settings.DEMO["edition"],
+        "backend": backend,
+        "database_size_mib": size_mib,
+        "cache_mib_max": settings.DEMO["cache_mib_max"],
+    }
+    steps = ("prepare", "warm_up", "measure", "stop", "checksum")
     wanted = {
         "name": "demo",
         "target": [{"name": "target", "path": str(directory)}],
-        "instance": instance_rows(
-            databases, size_mib, backend, settings.DEMO["edition"], cache_mib
-        ),
-        "phase": loaded(seconds),
-        **stated(stated_limits=stated_limits or None),
+        "instance": [
+            {"name": f"instance{number}", **instance}
+            for number in range(1, settings.DEMO["instances"] + 1)
+        ],
+        "phase": [
+            {"kind": kind} | ({"duration_s": seconds} if kind == "measure" else {})
+            for kind in steps
+        ],
+        "stated_limits": stated_limits or [],
     }
     with reading_plan():
         plan = plimsoll.build_plan(wanted)

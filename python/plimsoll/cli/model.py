@@ -14,7 +14,6 @@ import typer
 import plimsoll
 from plimsoll import settings
 from plimsoll.cli.input_errors import refuse
-from plimsoll.cli.named_tests import changes_of
 from plimsoll.cli.terminal import reading_plan
 from plimsoll.inputs.mistakes import Mistake, nearest_names
 
@@ -79,11 +78,10 @@ def model(
                 )
             ]
         )
-    changes = changes_of(change)
     with reading_plan():
         found = plimsoll.model(
             array,
-            changes=changes,
+            changes=plimsoll.parse_changes(change),
             databases=databases,
             size_mib=size_mib,
             sessions=sessions,

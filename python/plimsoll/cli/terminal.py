@@ -66,10 +66,13 @@ def refusing(*kinds: type[PlimsollError]) -> Iterator[None]:
 
 @contextmanager
 def reading_plan() -> Iterator[None]:
-    """Leave with every mistake of a plan."""
+    """Leave with every mistake of a plan, or of options that make none."""
     try:
         yield
     except InputError as error:
+        if error.file_name == "options" and not any(item.where for item in error.mistakes):
+            told = (item.render("options") for item in error.mistakes)
+            stop_with(exit_codes.USAGE, *(line.removeprefix("options: ") for line in told))
         count = len(error.mistakes)
         stop_with(
             exit_codes.USAGE, f"{count} mistake{'s' if count > 1 else ''} in the plan\n{error}"

@@ -25,7 +25,6 @@ of a call is a fault of Plimsoll, or an `OSError` that names its file. How a pro
       RefusedError              something that cannot be done; `problems` holds every reason
         CombineError            runs of several hosts that cannot be added up
         ComparisonError         runs that cannot be compared
-        CurveError              what was asked for makes no curve of I/O
         PackError               a folder that cannot be packed, an archive that cannot be trusted
         PercentileError         words that name no percentiles
         PreflightError          a run that cannot start

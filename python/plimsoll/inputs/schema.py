@@ -231,7 +231,7 @@ class Collector:
         for key in value:
             if key not in fields:
                 self.add(
-                    (*path, key), "is not a key of this table", _unknown_key_hint(key, fields, path)
+                    (*path, key), "is not a key of this table", unknown_key_hint(key, fields, path)
                 )
         content: Given = {}
         for key, spec in fields.items():
@@ -389,7 +389,8 @@ class Collector:
         return [self.table(item, kind.fields, (*path, index)) for index, item in enumerate(value)]
 
 
-def _unknown_key_hint(key: str, fields: Mapping[str, Field], path: KeyPath) -> str:
+def unknown_key_hint(key: str, fields: Mapping[str, Field], path: KeyPath) -> str:
+    """What to write in the place of a key that is not one of these fields."""
     inner = next(
         (
             name

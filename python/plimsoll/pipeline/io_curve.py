@@ -17,7 +17,6 @@ from pathlib import Path
 from plimsoll import exit_codes
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.errors import RefusedError
 from plimsoll.files import folder
 from plimsoll.files.paths import StrPath
 from plimsoll.pages.tables import shown
@@ -38,10 +37,6 @@ METRICS = ("file_read", "file_write")
 _SIZE = re.compile(r"(\d+)([kKmM]?)")
 
 
-class CurveError(RefusedError):
-    """What was asked for makes no curve; one line for each mistake."""
-
-
 @dataclass(frozen=True)
 class Asked:
     """What is measured: every block size at every depth.
@@ -55,6 +50,21 @@ class Asked:
     block_bytes: tuple[int, ...]
     depths: tuple[int, ...]
     percentiles: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class PlannedCurve:
+    """What a curve is measured by.
+
+    Attributes:
+        title: what is measured, in a line.
+        percentiles: of latency, in shares of a hundred.
+        plans: for each point its block size in bytes, its depth and its plan.
+    """
+
+    title: str
+    percentiles: Sequence[float]
+    plans: Sequence[tuple[int, int, Plan]]
 
 
 @dataclass(frozen=True)
@@ -129,26 +139,20 @@ class IoCurve:
         ]
 
 
-def asked_of(block: str, depth: str, percentiles: str) -> Asked:
+def asked_of(block: str, depth: str, percentiles: str, problems: list[str]) -> Asked:
     """What the words of a command line ask for.
 
-    >>> asked_of("4k,32k", "1..8", "50,99.99").depths
+    >>> asked_of("4k,32k", "1..8", "50,99.99", []).depths
     (1, 2, 4, 8)
 
     Args:
         block: sizes, each with k or m: "4k,32k".
         depth: depths, or the powers of two from one to another: "1,3,8" or "1..64".
         percentiles: shares of a hundred, up to 99.999.
-
-    Raises:
-        CurveError: with every mistake.
+        problems: takes every mistake.
     """
-    problems: list[str] = []
     sizes = [_size(text, problems) for text in block.split(",")]
-    found = Asked(tuple(sizes), _depths(depth, problems), _shares(percentiles, problems))
-    if problems:
-        raise CurveError(problems)
-    return found
+    return Asked(tuple(sizes), _depths(depth, problems), _shares(percentiles, problems))
 
 
 def size_in_words(size: int) -> str:
@@ -206,14 +210,15 @@ def _shares(text: str, problems: list[str]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def curve_plans(
-    tables: Mapping[str, object], asked: Asked, *, read_percent: int, is_random: bool
-) -> list[tuple[int, int, Plan]]:
+def planned_curve(
+    tables: Mapping[str, object], asked: Asked, title: str, *, read_percent: int, is_random: bool
+) -> PlannedCurve:
     """A plan for each point, with its block size and its depth.
 
     Args:
         tables: what is the same in all: target, instance, phases.
         asked: the points.
+        title: what is measured, in a line.
         read_percent: how many of a hundred transfers read.
         is_random: whether each goes to a random place, or follows on the one before.
 
@@ -234,25 +239,19 @@ def curve_plans(
             found.append(
                 (size, depth, build_plan({**tables, "name": name, "workload": [workload]}))
             )
-    return found
+    return PlannedCurve(title, asked.percentiles, found)
 
 
 def measure_curve(
-    plans: Sequence[tuple[int, int, Plan]],
-    percentiles: Sequence[float],
-    parent: StrPath,
-    title: str,
-    carry_out: Callable[[Plan, Path], Result],
+    planned: PlannedCurve, parent: StrPath, carry_out: Callable[[Plan, Path], Result]
 ) -> IoCurve:
     """Carry out every point, and write the curve beside their folders.
 
     It ends with the first point that did not end well.
 
     Args:
-        plans: as from `curve_plans`.
-        percentiles: of latency, in shares of a hundred.
+        planned: as from `plan_curve`.
         parent: an empty folder.
-        title: what was measured, in a line.
         carry_out: carries out one plan into a folder.
 
     Raises:
@@ -260,10 +259,10 @@ def measure_curve(
     """
     parent = Path(parent)
     points: list[CurvePoint] = []
-    for size, depth, plan in plans:
+    for size, depth, plan in planned.plans:
         result = carry_out(plan, parent / f"{size_in_words(size)}-depth-{depth}")
-        points.append(_point(size, depth, result, percentiles))
-        curve = IoCurve(title, tuple(percentiles), tuple(points))
+        points.append(_point(size, depth, result, planned.percentiles))
+        curve = IoCurve(planned.title, planned.percentiles, tuple(points))
         folder.write_text(parent / CURVE, json.dumps(curve.plain(), indent=2) + "\n")
         if result.ending != "complete":
             break

@@ -37,10 +37,7 @@ def build_plan(tables: Mapping[str, object]) -> Plan:
         raise RefusedError(
             [f"a {type(tables).__name__} is no plan; give the tables of one by their names"]
         )
-    try:
-        data = {key: _as_in_file(value) for key, value in tables.items()}
-    except RecursionError as error:
-        raise RefusedError(["the plan is nested without end; a table holds itself"]) from error
+    data = as_in_file(tables)
     if "kind" in data:
         require_kind(LocatedFile("options", data, {}), ("plan",), READERS)
     return plan_of_options(data)
@@ -56,6 +53,18 @@ def require_plan(plan: object) -> None:
         raise RefusedError(
             [f"a {type(plan).__name__} is no plan; make one with build_plan or read_plan"]
         )
+
+
+def as_in_file(tables: Mapping[str, object]) -> dict[str, object]:
+    """Tables and keys that a program has, as a plan file would give them.
+
+    Raises:
+        RefusedError: they have no end.
+    """
+    try:
+        return {key: _as_in_file(value) for key, value in tables.items()}
+    except RecursionError as error:
+        raise RefusedError(["the plan is nested without end; a table holds itself"]) from error
 
 
 def _as_in_file(value: object) -> object:
