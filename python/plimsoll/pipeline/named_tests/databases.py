@@ -54,7 +54,7 @@ class Layout:
 
     path: Annotated[Path, Option("A directory on the storage to be tested.")]
     databases: Databases = 2
-    size_mib: Annotated[int, Option("Size of each database.")] = 1024
+    size_mib: Annotated[int | None, Option("Size of each database.")] = 1024
     edition: Edition = "2010"
     cache_mib: CacheMib = None
     log_path: LogPath = None
@@ -75,13 +75,6 @@ class Layout:
         Raises:
             FolderError: databases that should be there are not.
         """
-        return self._plan(test, phases, {"database_size_mib": self.size_mib}, further)
-
-    def plan_without_sizes(self, test: str, phases: list[Tables], **further: object) -> Tables:
-        """The same, where the sizes of the databases follow from something else."""
-        return self._plan(test, phases, {}, further)
-
-    def _plan(self, test: str, phases: list[Tables], size: Tables, further: Tables) -> Tables:
         habits = {"edition": self.edition, **stated(cache_mib_max=self.cache_mib)}
         if self.source == "existing":
             from plimsoll.databases.existing import existing_instances, existing_target
@@ -90,7 +83,7 @@ class Layout:
             instances = [habits | there for there in existing_instances(self.path)]
         else:
             target = storage(self.path, None, None, self.log_path)
-            instances = instance_rows(self.databases, **habits, **size)
+            instances = instance_rows(self.databases, **habits, database_size_mib=self.size_mib)
         source = (
             {"source": self.source}
             if self.restore_from is None
@@ -396,7 +389,8 @@ def _scenario(
     layout: Layout, name: str, phases: list[Tables], limits: str, **scenario: object
 ) -> Tables:
     """The plan of a scenario: sizes follow from it unless databases are there or restored."""
-    return layout.plan_without_sizes("performance", phases, limits=limits, name=name, **scenario)
+    layout = replace(layout, size_mib=None)
+    return layout.plan("performance", phases, limits=limits, name=name, **scenario)
 
 
 def _load(sessions: int | None, required_iops: float | None, margin_percent: float) -> Tables:
