@@ -18,6 +18,7 @@ import pytest
 from plimsoll import _native
 from tests.support import edb_databases as databases
 from tests.support.edb_databases import edb, golden, manifest_of, real, refused
+from tests.support.warm_program import run_warm
 
 PAGE = 4096
 PIECE_BYTES_MAX = 160 * 1024
@@ -51,8 +52,7 @@ def test_every_table_of_windows_databases_is_exported_whole(tmp_path: Path) -> N
 def test_page_classes_of_windows_databases_are_those_of_the_manifest(tmp_path: Path) -> None:
     """The page counts of the checksum pass, as the user sees them."""
     for path, entry in real(tmp_path):
-        command = [sys.executable, "-m", "plimsoll.cli", "verify", str(path), "--json"]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        result = run_warm(["verify", str(path), "--json"], tmp_path)
         (file,) = json.loads(result.stdout)["files"]
         sound = entry["pages"]["ok"] + entry["pages"]["uninitialized"]
         assert (file["pages_seen"], file["uninitialized"]) == (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.cli.test_edb_command import set_state
 from tests.support.edb_databases import edb, flip, golden, refused
+from tests.support.warm_program import run_warm
 
 PAGE = 4096
 
@@ -20,10 +21,7 @@ def page_at(page: int) -> int:
 
 
 def verdict(path: Path) -> int:
-    command = [sys.executable, "-m", "plimsoll.cli", "verify", str(path)]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=60
-    ).returncode
+    return run_warm(["verify", str(path)], path.parent).returncode
 
 
 def without_headers(path: Path) -> bytes:

@@ -16,14 +16,14 @@ import pytest
 
 from tests.support.edb_databases import golden
 from tests.support.edb_edits import CODE_PAGE, edit_column_rows
+from tests.support.warm_program import run_warm
 
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
 PAGE = 32768
 
 
 def verify(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [*PLIMSOLL, "verify", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return run_warm(["verify", *map(str, arguments)], Path.cwd())
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ def prepared(home: Path, seed: int = 1) -> Path:
         f'[[target]]\nname = "disk"\npath = "{home}"\n'
         '[[instance]]\nname = "one"\ndatabase_size_mib = 64\n'
     )
-    command = [*PLIMSOLL, "prepare", str(plan), "--yes", "--quiet", "--out", str(home / "run")]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    command = ["prepare", str(plan), "--yes", "--quiet", "--out", str(home / "run")]
+    run_warm(command, home).check_returncode()
     return home / "one" / "database001.edb"
 
 

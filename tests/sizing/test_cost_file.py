@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.sizing.cost_study import SHIPPED_STUDY, read_cost_study
+from tests.support.warm_program import run_warm
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cost_two_designs.toml"
 SHIPPED = SHIPPED_STUDY.read_text()
@@ -20,10 +20,7 @@ SHIPPED = SHIPPED_STUDY.read_text()
 def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the program in a process of its own, as a shell would."""
     environment = os.environ | {"COLUMNS": "160", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "plimsoll.cli", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment, check=False, timeout=60
-    )
+    return run_warm(arguments, Path.cwd(), 60, environment)
 
 
 def mistakes(tmp_path: Path, text: str) -> list[str]:

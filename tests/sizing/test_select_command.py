@@ -6,10 +6,11 @@ import json
 import os
 import resource
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.warm_program import run_warm
 
 NEED = ["--capacity-gb", "15768", "--iops", "900", "--copies", "2"]
 PAPER = [*NEED, "--catalogue", "equallogic_2010"]
@@ -18,10 +19,7 @@ PAPER = [*NEED, "--catalogue", "equallogic_2010"]
 def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the program in a process of its own, as a shell would."""
     environment = os.environ | {"COLUMNS": "160", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "plimsoll.cli", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment, check=False, timeout=60
-    )
+    return run_warm(arguments, Path.cwd(), 60, environment)
 
 
 def test_CAL_08_the_worked_example_at_the_command_line() -> None:

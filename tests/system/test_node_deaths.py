@@ -2,10 +2,10 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 from plimsoll.files import folder
+from tests.support.warm_program import run_warm
 
 HEAD = """
 kind = "plan"
@@ -60,9 +60,7 @@ fit = "reported"
 
 
 def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "plimsoll.cli", *arguments], capture_output=True, text=True
-    )
+    return run_warm(arguments, Path.cwd())
 
 
 def head(target: str, quorum: str = "nodes and disk") -> str:

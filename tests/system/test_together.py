@@ -2,11 +2,11 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 from plimsoll.files import folder
 from tests.support.chart_schema import hold_charts
+from tests.support.warm_program import run_warm
 
 MODELLED = """
 kind = "plan"
@@ -51,9 +51,7 @@ judge = {{ pause_s_max = 5, errors_max = 0 }}
 
 
 def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "plimsoll.cli", *arguments], capture_output=True, text=True
-    )
+    return run_warm(arguments, Path.cwd())
 
 
 def test_ORC_01_HA_01_three_kinds_of_load_share_a_modelled_array_whose_drives_fail(
