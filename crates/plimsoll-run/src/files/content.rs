@@ -14,8 +14,8 @@ use plimsoll_io::{Content, Random};
 pub const SECTOR_BYTES: usize = 512;
 const STAMP_BYTES: usize = 24;
 const PATTERN_SHIFT: u32 = 56;
-/// Generated files are made in pieces of this length.
-const UNIT_BYTES: usize = 4096;
+/// The version of a sector that was prepared and never written since.
+pub const PREPARED: u64 = 0;
 
 /// What the sectors of a file look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +55,11 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Fills whole sectors that begin at `offset`.
+    /// Fills whole sectors that begin at `offset`. What is prepared does not depend on how much of
+    /// it is asked for at once.
     pub fn fill(&self, offset: u64, version: u64, bytes: &mut [u8]) {
         let first = offset / SECTOR_BYTES as u64;
-        if !self.is_stamped && self.pattern == Pattern::FullRandom {
+        if !self.is_stamped && self.pattern == Pattern::FullRandom && version > PREPARED {
             // Nobody compares: one generator for the whole transfer is quicker.
             return self.body_random(first, version).fill(bytes);
         }
@@ -117,14 +118,35 @@ impl Recipe {
 /// A file as it is when just prepared.
 impl Content for Recipe {
     fn unit_bytes(&self) -> usize {
-        UNIT_BYTES
+        // Transfers are whole sectors: those that are read are not made unless somebody looks, and
+        // those that are written meet no neighbour.
+        SECTOR_BYTES
     }
 
     fn fill(&self, offset: u64, bytes: &mut [u8]) {
-        // Sector by sector: content may not depend on how much of it is asked for at once.
-        let first = offset / SECTOR_BYTES as u64;
-        for (index, sector) in bytes.chunks_mut(SECTOR_BYTES).enumerate() {
-            self.fill_sector(first + index as u64, 0, sector);
+        Recipe::fill(self, offset, PREPARED, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is written again as it was prepared takes no memory of a modelled storage: a transfer
+    /// that came out otherwise than its sectors one by one would be kept, and compared, in full.
+    #[test]
+    fn what_was_prepared_is_the_same_however_much_of_it_is_written_at_once() {
+        for pattern in [Pattern::Repeating, Pattern::PseudoRandom, Pattern::FullRandom] {
+            for is_stamped in [false, true] {
+                let recipe = Recipe { seed: 7, pattern, is_stamped };
+                let (mut whole, mut sectors) = ([0; 9 * SECTOR_BYTES], [0; 9 * SECTOR_BYTES]);
+                recipe.fill(3 * SECTOR_BYTES as u64, PREPARED, &mut whole);
+                for (index, sector) in sectors.chunks_mut(recipe.unit_bytes()).enumerate() {
+                    let offset = ((3 + index) * SECTOR_BYTES) as u64;
+                    Content::fill(&recipe, offset, sector);
+                }
+                assert_eq!(whole, sectors, "{recipe:?}");
+            }
         }
     }
 }

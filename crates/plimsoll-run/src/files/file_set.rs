@@ -14,7 +14,7 @@ use std::rc::Rc;
 use plimsoll_io::{Buffer, Context, Durability, File, InstanceId, Notify, OpenMode, Purpose};
 use plimsoll_workload::files::{Direction, Transfer};
 
-use super::content::{Pattern, Recipe, SECTOR_BYTES};
+use super::content::{PREPARED, Pattern, Recipe, SECTOR_BYTES};
 use super::spec::{BelowBlock, FilesInstance};
 use super::witness::{Ticket, Witness};
 use crate::RunError;
@@ -271,7 +271,7 @@ impl OpenFile {
                 (Some(ticket), version)
             }
             None if counts => (None, self.next_version.replace(self.next_version.get() + 1)),
-            None => (None, 0),
+            None => (None, PREPARED),
         }
     }
 
