@@ -19,7 +19,8 @@ from tests.servers.at_hand import at_hand
 from tests.servers.dovecot import DOMAIN, PASSWORD, Dovecot
 from tests.servers.server import HOST
 from tests.support.chart_schema import hold_charts
-from tests.support.places import plimsoll
+from tests.support.harm import wait_for
+from tests.support.places import PLIMSOLL, plimsoll
 
 USERS = 12
 #: A day pressed into some seconds: 12 users have about 20 tasks a second.
@@ -201,3 +202,29 @@ def test_a_server_that_is_killed_in_the_middle_is_no_pass(tmp_path: Path, server
     assert figures["refused_count"] > 0 or figures["errors_share"] > 0
     audits = read(run, folder.SUMMARY).get("mail_audits", [])
     assert audits and audits[0]["counts"]["missing"] == 0, told
+
+
+def test_accounts_that_a_run_works_with_are_refused_until_that_run_has_ended(
+    tmp_path: Path, server: Dovecot
+) -> None:
+    """Two runs at once would each find the other's mail in its audit.
+
+    Other accounts of the server are free, and those of a run that was killed are so at once.
+    """
+
+    def command(first_account: int, minutes: str, out: str) -> list[str]:
+        further = ["--minutes", minutes, "--init", "--out", str(tmp_path / out)]
+        return options(server, first_account, *further)
+
+    first = [*PLIMSOLL, *command(201, "5", "first")]
+    with subprocess.Popen(first, cwd=tmp_path, stderr=subprocess.DEVNULL) as running:
+        wait_for(tmp_path / "first" / folder.EVENTS, "measure started")
+        second = plimsoll(*command(201 + USERS - 1, "0.03", "second"), cwd=tmp_path)
+        beside = plimsoll(*command(201 + USERS, "0.03", "beside"), cwd=tmp_path)
+        assert running.poll() is None
+        running.kill()
+    third = plimsoll(*command(201, "0.03", "third"), cwd=tmp_path)
+    assert second.returncode == 2, second.stdout + second.stderr
+    assert "another run works with accounts of mail at " in second.stderr, second.stderr
+    for done in (beside, third):
+        assert done.returncode in (0, 1, 3), done.stdout + done.stderr

@@ -20,7 +20,7 @@ from tests.servers.at_hand import at_hand
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PASSWORD, PostgreSQL
 from tests.support.harm import wait_for
-from tests.support.places import file_system, plimsoll
+from tests.support.places import PLIMSOLL, file_system, plimsoll
 
 SHORT = ["--scale", "1MB", "--yes", "--quiet"]
 #: Passed, failed, or nothing concluded: a run of some seconds qualifies nothing, but it came to its
@@ -205,6 +205,31 @@ def test_a_server_killed_and_started_again_is_counted_and_loses_nothing(
         check_counted(tmp_path / "run")
         assert summary_of(tmp_path / "run")["store"][0]["connections_lost_count"] >= 1
         assert "store_connection_lost" in events_of(tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+def test_a_database_that_a_run_works_with_is_refused_until_that_run_has_ended(
+    tmp_path: Path, kind: type[PostgreSQL | MariaDB]
+) -> None:
+    """Two runs at once would each find the other's orders in its audit.
+
+    A run that is killed lets go of its database, and the next one begins at once.
+    """
+    with at_hand(kind) as server:
+        address = address_of(server)
+        named = ["--password-file", password_file(tmp_path), "--sessions", "2"]
+        lasting = ["test", "store", address, *SHORT, *named, "--minutes", "5"]
+        first = [*PLIMSOLL, *map(str, lasting), "--out", str(tmp_path / "first")]
+        with subprocess.Popen(first, cwd=tmp_path, stderr=subprocess.DEVNULL) as running:
+            wait_for(tmp_path / "first" / folder.EVENTS, "measure started")
+            second = store_test(tmp_path, address, *named, "--minutes", "0.03", out="second")
+            assert running.poll() is None
+            running.kill()
+        third = store_test(tmp_path, address, *named, "--minutes", "0.03", out="third")
+    assert second.returncode == 2, second.stdout + second.stderr
+    assert f"{address} is in use; stop the run that works with it first" in second.stderr
+    assert third.returncode in ENDED, third.stderr
+    assert summary_of(tmp_path / "third")["store_audits"][0]["findings"] == []
 
 
 def test_a_server_that_stays_away_ends_the_run_and_blames_no_disk(tmp_path: Path) -> None:

@@ -441,6 +441,32 @@ pub fn net_cents(
     Ok(net)
 }
 
+/// A server notices within moments that a process was killed which had claimed a database: so long
+/// the next one waits.
+const CLAIM_NS_MAX: Nanos = 3 * NANOS_PER_SECOND;
+const CLAIM_PAUSE_NS: Nanos = NANOS_PER_SECOND / 10;
+
+/// Claims a database for a run, so that no other drives it meanwhile.
+///
+/// # Errors
+/// Another run that has it, or what the database said.
+pub(crate) async fn claimed(
+    handle: &Handle,
+    place: &str,
+    claim: impl AsyncFn() -> Result<bool>,
+) -> Result<()> {
+    let begun = handle.now();
+    while !claim().await? {
+        if handle.now() - begun >= CLAIM_NS_MAX {
+            return Err(ClientError::NotOurs(format!(
+                "{place} is in use; stop the run that works with it first"
+            )));
+        }
+        handle.sleep(CLAIM_PAUSE_NS).await;
+    }
+    Ok(())
+}
+
 /// Connects a client to an endpoint where it may be; where nobody answers, once more a second
 /// later.
 ///

@@ -1,4 +1,4 @@
-"""Claims on directories, so that two runs never work in one.
+"""Claims on directories and on numbered things, so that two runs never work with one.
 
 Each is a name among the kernel's sockets: it ends with its process, whatever ends that, and leaves
 no file behind. It holds on this machine, among processes of one network namespace.
@@ -23,9 +23,35 @@ def claim(directory: Path) -> socket.socket | None:
 
     None where another has claimed it.
     """
+    return _bound(_name_of(directory))
+
+
+def claim_numbers(kind: str, numbers: range, proc: Path = PROC) -> socket.socket | None:
+    """Claim some numbers of a kind until what is answered is closed.
+
+    None where another has claimed any of them. Of two that claim at one moment, both may be
+    refused.
+    """
+    stem = f"plimsoll-{hashlib.sha256(kind.encode()).hexdigest()}-"
+    held = _bound(f"\0{stem}{numbers.start}-{numbers.stop}")
+    if held is None:
+        return None
+    try:
+        lines = (proc / "net" / "unix").read_text(errors="replace").splitlines()
+    except OSError:
+        return held
+    names = [line.partition(f"@{stem}")[2] for line in lines]
+    claimed = [tuple(map(int, name.split("-"))) for name in names if name]
+    if sum(begin < numbers.stop and numbers.start < end for begin, end in claimed) > 1:
+        held.close()
+        return None
+    return held
+
+
+def _bound(name: str) -> socket.socket | None:
     held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        held.bind(_name_of(directory))
+        held.bind(name)
     except OSError as error:
         held.close()
         if error.errno != errno.EADDRINUSE:

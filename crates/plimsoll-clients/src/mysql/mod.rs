@@ -28,7 +28,8 @@ use plimsoll_workload::store::{
 use crate::attempts::Attempts;
 use crate::client::{
     ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient,
-    VisitBook, acknowledge, connected, leave_unknown, net_cents, no_dvd_store, population_of,
+    VisitBook, acknowledge, claimed, connected, leave_unknown, net_cents, no_dvd_store,
+    population_of,
 };
 use crate::endpoints::{Distribution, Endpoints, Open};
 use crate::vocabulary::Vocabulary;
@@ -171,6 +172,8 @@ pub struct MysqlStore {
     seed: u64,
     run: u64,
     before: StoreAudit,
+    /// What has the database claimed for this run; the server lets go of it when it ends.
+    claim: RefCell<Option<Companion<Session>>>,
     /// Those that no visit uses, by session.
     idle: RefCell<BTreeMap<u64, Vec<Seat>>>,
     seats_begun: Cell<u64>,
@@ -184,8 +187,8 @@ impl MysqlStore {
     /// takes the next number. Each access is an endpoint of its server; there is at least one.
     ///
     /// # Errors
-    /// A server that lets nobody in, a store of another seed or size, or a database of somebody
-    /// else, which is left as it is.
+    /// A server that lets nobody in, a database that another run works with, a store of another
+    /// seed or size, or a database of somebody else, which is left as it is.
     pub async fn open(
         handle: &Handle,
         accesses: Vec<Access>,
@@ -204,16 +207,26 @@ impl MysqlStore {
             seed,
             run: 0,
             before: StoreAudit::default(),
+            claim: RefCell::default(),
             idle: RefCell::default(),
             seats_begun: Cell::new(0),
             sessions_begun: Cell::new(0),
             counts: Cell::default(),
             pauses: RefCell::new(Random::from_seed(seed).child("pauses")),
         };
+        store.claim().await?;
         match source {
             Source::Made(catalogue) => store.begin(catalogue).await,
             Source::Existing(mode) => store.begin_existing(mode).await,
         }
+    }
+
+    async fn claim(&self) -> Result<()> {
+        let companion = self.companion()?;
+        let claim = async || self.ask_on(&companion, statements::claim).await;
+        claimed(&self.handle, &self.place(), claim).await?;
+        self.claim.replace(Some(companion));
+        Ok(())
     }
 
     /// A run on rows of ours.
@@ -298,7 +311,14 @@ impl MysqlStore {
         work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error> + Send + 'static,
     ) -> Result<T> {
         self.idle.take();
-        let companion = self.companion()?;
+        self.ask_on(&self.companion()?, work).await
+    }
+
+    async fn ask_on<T: Send + 'static>(
+        &self,
+        companion: &Companion<Session>,
+        work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error> + Send + 'static,
+    ) -> Result<T> {
         let mut attempts = Attempts::begin(&self.handle);
         let mut at = 0;
         while let (Err(Failure::Busy(_) | Failure::Lost(_)), _) =
@@ -569,6 +589,7 @@ impl StoreClient for MysqlStore {
     fn close(&self) -> ClientWork<'_, ()> {
         Box::pin(async move {
             self.idle.take();
+            self.claim.take();
             Ok(())
         })
     }

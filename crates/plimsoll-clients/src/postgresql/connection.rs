@@ -49,6 +49,14 @@ pub struct Statements {
     pub purchase: Statement,
 }
 
+/// What has a database claimed waits for as long as the run takes, and is gone soon after its
+/// machine is.
+const LASTING: &str = "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET \
+ tcp_keepalives_count = 3; SELECT set_config(name, '0', false) FROM pg_settings WHERE name = \
+ 'idle_session_timeout'";
+/// Of all runs on a database, one.
+const CLAIM: &str = "SELECT pg_try_advisory_lock(5064277810247)";
+
 const LOG_IN: &str = "SELECT who.customerid, one.prod_id, one.title, other.prod_id, other.title \
  FROM customers who \
     LEFT JOIN LATERAL (SELECT orderid, prod_id FROM cust_hist WHERE customerid = who.customerid \
@@ -98,6 +106,15 @@ impl Plain {
 }
 
 impl Plain {
+    /// Claims the database for as long as the connection lasts. Answers whether nobody else has.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub async fn claim(&self) -> Result<bool, Error> {
+        self.client.batch_execute(LASTING).await?;
+        Ok(self.client.query_one(CLAIM, &[]).await?.get(0))
+    }
+
     /// Connects to the first endpoint that lets somebody in, and says which it is.
     ///
     /// # Errors

@@ -32,8 +32,8 @@ use tokio_postgres::{Client, Error};
 use crate::attempts::Attempts;
 use crate::client::{
     ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient, TABLES,
-    VisitBook, acknowledge, audit_of_row, connected, leave_unknown, net_cents, no_dvd_store,
-    population_of,
+    VisitBook, acknowledge, audit_of_row, claimed, connected, leave_unknown, net_cents,
+    no_dvd_store, population_of,
 };
 use crate::dates::date;
 use crate::endpoints::{Distribution, Endpoints, Open};
@@ -55,6 +55,8 @@ pub struct PostgresStore {
     seed: u64,
     run: u64,
     before: StoreAudit,
+    /// What has the database claimed for this run; the server lets go of it when it ends.
+    claim: RefCell<Option<Plain>>,
     /// Those that no visit uses, by session.
     idle: RefCell<BTreeMap<u64, Vec<Seat>>>,
     seats_begun: Cell<u64>,
@@ -85,8 +87,8 @@ impl PostgresStore {
     /// an endpoint of its server; there is at least one.
     ///
     /// # Errors
-    /// A server that lets nobody in, a store of another seed or size, or a database of somebody
-    /// else, which is left as it is.
+    /// A server that lets nobody in, a database that another run works with, a store of another
+    /// seed or size, or a database of somebody else, which is left as it is.
     pub async fn open(
         handle: &Handle,
         network: Rc<dyn Network>,
@@ -100,6 +102,7 @@ impl PostgresStore {
             .map_err(|failure| failure.into_error(&place))?;
         let access = &accesses[at];
         let failed = |error: Error| access.failure(&error).into_error(&place);
+        claimed(handle, &place, async || plain.claim().await.map_err(failed)).await?;
         let opened = match source {
             Source::Made(catalogue) => {
                 let begun =
@@ -129,6 +132,7 @@ impl PostgresStore {
             seed,
             run: opened.run,
             before: opened.before,
+            claim: RefCell::new(Some(plain)),
             idle: RefCell::default(),
             seats_begun: Cell::new(0),
             sessions_begun: Cell::new(0),
@@ -582,6 +586,7 @@ impl StoreClient for PostgresStore {
     fn close(&self) -> ClientWork<'_, ()> {
         Box::pin(async move {
             self.hang_up();
+            self.claim.take();
             Ok(())
         })
     }

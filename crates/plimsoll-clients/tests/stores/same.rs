@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_clients::client::ClientError;
+use plimsoll_clients::client::{ClientError, Mode};
 use plimsoll_io::{Nanos, Random};
 use plimsoll_workload::Demand;
 use plimsoll_workload::store::{
@@ -158,6 +158,33 @@ fn a_store_of_another_seed_or_size_is_refused() {
             let same = door.open(&world).await.expect("nothing was done to it");
             assert_eq!(same.counts().orders, catalogue().scale().orders());
             same.close().await.expect("it closes");
+        });
+    }
+}
+
+/// Two runs at once would find each other's orders in their audits, so the second is refused before
+/// it has done anything; the first one's end, however it ends, lets the next in.
+#[test]
+fn a_database_that_a_run_works_with_is_refused_to_another() {
+    for place in servers() {
+        let (name, door) = (place.name(), place.door());
+        run(|world| async move {
+            let first = door.open(&world).await.expect("it opens");
+            for refused in
+                [door.open(&world).await, door.open_existing(&world, Mode::Version2).await]
+            {
+                let text = refused.err().expect("the first one has it").to_string();
+                assert!(
+                    text.ends_with("is in use; stop the run that works with it first"),
+                    "{name}: {text}"
+                );
+            }
+            sessions(&world, &first, 2, 1).await;
+            check_audit(first.as_ref()).await;
+            first.close().await.expect("it closes");
+            let second = door.open(&world).await.expect("nobody has it");
+            drop(second);
+            door.open(&world).await.expect("nobody has it").close().await.expect("it closes");
         });
     }
 }
