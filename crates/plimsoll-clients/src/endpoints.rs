@@ -27,7 +27,7 @@ pub struct Reached {
     pub open: u64,
     /// Connections that came about.
     pub connections: u64,
-    /// Attempts at connecting that came to nothing.
+    /// Attempts at connecting, or at handing in mail that went on to another, that came to nothing.
     pub refused: u64,
     /// Connections of clients that were at another endpoint before.
     pub moved: u64,
@@ -95,6 +95,16 @@ impl Endpoints {
             }
         };
         (0..tried).map(move |more| (first + more) % count)
+    }
+
+    /// Where something is tried that belongs to one endpoint, from another on that took it last.
+    pub fn onward(&self, at: usize) -> impl Iterator<Item = usize> + use<> {
+        let count = self.count();
+        let tried = match self.distribution {
+            Distribution::SingleAffinity { .. } => 1,
+            Distribution::RoundRobin => count,
+        };
+        (0..tried).map(move |more| (at + more) % count)
     }
 
     /// Where a client is, was last, or would be at first.

@@ -1,7 +1,7 @@
 //! A mail server as a run sees it: its endpoints, its accounts, connections to it, and the ledger
 //! of what was sent.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use plimsoll_clients::endpoints::{Endpoints, Open};
@@ -49,6 +49,8 @@ pub struct Account {
 struct Front {
     imap: Endpoint,
     deliver: Endpoint,
+    /// The endpoint that took mail of its users last.
+    taken_at: Cell<usize>,
     idle: RefCell<Vec<Submission>>,
 }
 
@@ -112,6 +114,7 @@ impl MailServer {
             fronts.push(Front {
                 imap: endpoint(imap, spec.imap_tls.into()),
                 deliver: endpoint(deliver, spec.deliver_tls.into()),
+                taken_at: Cell::new(position),
                 idle: RefCell::default(),
             });
         }
@@ -199,17 +202,41 @@ impl MailServer {
         imap.login(login, password).await
     }
 
-    /// Hands a message to the server and enters it in the ledger.
+    /// Hands a message to the server and enters it in the ledger. Where its sender reads comes
+    /// first, or where mail was taken that could not be handed in there.
     ///
     /// # Errors
     /// When it was certainly not delivered.
     pub async fn deliver(&self, from: u64, to: &[u64], mail: &Mail) -> Result<Delivery, MailError> {
-        let endpoint = self.endpoints.of(from);
+        let taken_at = &self.fronts[self.endpoints.of(from)].taken_at;
+        let mut tries = self.endpoints.onward(taken_at.get()).peekable();
+        while let Some(at) = tries.next() {
+            match self.hand_in(at, from, to, mail).await {
+                Err(error) if error.is_lost() && tries.peek().is_some() => {
+                    self.endpoints.refused(at);
+                }
+                Err(error) => return Err(error),
+                Ok(delivery) => {
+                    taken_at.set(at);
+                    return Ok(delivery);
+                }
+            }
+        }
+        unreachable!("there is an endpoint to try")
+    }
+
+    async fn hand_in(
+        &self,
+        endpoint: usize,
+        from: u64,
+        to: &[u64],
+        mail: &Mail,
+    ) -> Result<Delivery, MailError> {
         let front = &self.fronts[endpoint];
         let kept = front.idle.borrow_mut().pop();
         let mut submission = match kept {
             Some(kept) => kept,
-            None => self.submission(front, from).await?,
+            None => self.submission(endpoint, from).await?,
         };
         let addresses: Vec<String> =
             to.iter().map(|account| self.accounts[*account as usize].address.clone()).collect();
@@ -229,12 +256,12 @@ impl MailServer {
         sent
     }
 
-    async fn submission(&self, front: &Front, from: u64) -> Result<Submission, MailError> {
+    async fn submission(&self, endpoint: usize, from: u64) -> Result<Submission, MailError> {
         let Account { login, password, .. } = &self.accounts[from as usize];
         let account = self.spec.deliver_login.then_some((login.as_str(), password.as_str()));
         Submission::connect(
             &*self.network,
-            &front.deliver,
+            &self.fronts[endpoint].deliver,
             DeliveryProtocol::from(self.spec.deliver_protocol),
             account,
             &self.handle,

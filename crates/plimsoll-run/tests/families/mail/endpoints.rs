@@ -85,6 +85,26 @@ fn under_round_robin_users_of_a_dead_endpoint_go_on_at_the_other() {
     assert!(ran.audit().findings.is_empty(), "{:?}", ran.audit().findings);
 }
 
+fn second_delivery_dies() -> Faults {
+    Faults { second_delivery_dies: Cell::new(60 * NANOS_PER_SECOND), ..Faults::default() }
+}
+
+/// A port for delivery dies alone: readers stay where they are, and their mail goes by the other.
+/// Under single affinity it is refused.
+#[test]
+fn under_round_robin_mail_goes_on_by_the_other_endpoint_where_one_takes_none() {
+    let ran = run(|plan| two(plan, json!({"policy": "round robin"})), second_delivery_dies);
+    assert_eq!(ran.outcome.ending, Ending::Complete, "{:?}", ran.outcome.error);
+    assert_eq!(ran.count("mail_connection_lost"), 0);
+    for database in [1, 2] {
+        assert_eq!(ran.last("endpoint_sessions", database), f64::from(USERS / 2));
+    }
+    assert!((1..10).contains(&ran.added("endpoint_refused", 2)), "it is not tried for each mail");
+    assert!(ran.audit().findings.is_empty(), "{:?}", ran.audit().findings);
+    let stays = run(|plan| two(plan, json!({"policy": "single affinity"})), second_delivery_dies);
+    assert!(stays.count("mail_connection_lost") > 0);
+}
+
 /// The users of a dead endpoint are refused there, again and again, and nobody else notices.
 #[test]
 fn under_single_affinity_users_of_a_dead_endpoint_stay_refused() {

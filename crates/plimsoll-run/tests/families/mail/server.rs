@@ -54,6 +54,8 @@ pub struct Faults {
     pub stall: Cell<(Nanos, Nanos)>,
     /// From then on the second endpoint takes nobody and breaks off with whom it has; 0 for never.
     pub second_dies: Cell<Nanos>,
+    /// The same, of its port for mail that is handed in alone.
+    pub second_delivery_dies: Cell<Nanos>,
 }
 
 /// See the module text.
@@ -82,7 +84,11 @@ impl MailHost {
                 while let Ok(stream) = listener.accept().await {
                     let peer = Peer { stream, host: host.clone(), buffer: Vec::new() };
                     let dies = match address {
-                        SECOND_IMAP | SECOND_LMTP => host.faults.second_dies.get(),
+                        SECOND_IMAP => host.faults.second_dies.get(),
+                        SECOND_LMTP => {
+                            let alone = host.faults.second_delivery_dies.get();
+                            alone.max(host.faults.second_dies.get())
+                        }
                         _ => 0,
                     };
                     let reads = address == IMAP || address == SECOND_IMAP;
