@@ -102,10 +102,18 @@ def test_every_public_name_is_documented() -> None:
 
 def test_text_is_a_path_wherever_a_path_is_asked_for() -> None:
     """Half of the functions taking text would leave a program to find out which half."""
+    listed = {name: getattr(plimsoll, name) for _, name, _ in LISTED}
+    functions = [found for found in listed.items() if inspect.isfunction(found[1])]
+    functions += [
+        (f"{name}.{called}", method)
+        for name, kind in listed.items()
+        if inspect.isclass(kind)
+        for called, method in inspect.getmembers(kind)
+        if (inspect.isfunction(method) or inspect.ismethod(method)) and not called.startswith("_")
+    ]
     only_paths = [
         f"{name}({parameter.name})"
-        for _, name, _ in LISTED
-        if inspect.isfunction(function := getattr(plimsoll, name))
+        for name, function in functions
         for parameter in inspect.signature(function).parameters.values()
         if parameter.annotation in ("Path", "Path | None", "Sequence[Path]", Path)
     ]

@@ -74,3 +74,13 @@ def test_each_way_of_making_marks_durable_has_its_time() -> None:
     longest = {way: max(len(run) for run in ways.split(str(1 - way))) for way in (0, 1)}
     assert len(ways) > 400
     assert min(longest.values()) > len(ways) / 10, longest
+
+
+def test_a_directory_is_named_by_text_as_by_a_path(tmp_path: Path) -> None:
+    """A program that has text would be told of a fault of ours."""
+    wanted = workspace.PowercutWanted(str(tmp_path), 1 << 20, 4096, 2, allow_system_disk=True)
+    workspace.inspect(wanted)
+    work = workspace.work_of(wanted)
+    description = workspace.describe_run(wanted, work)
+    (tmp_path / workspace.NAME).mkdir()
+    assert workspace.take(wanted, description) == tmp_path / workspace.NAME

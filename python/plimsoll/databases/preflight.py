@@ -115,12 +115,12 @@ class Preflight:
     markers: dict[str, Marker | None] = field(default_factory=dict, repr=False)
     commands_allowed: bool = False
 
-    def storage_of(self, path: Path) -> Storage:
+    def storage_of(self, path: StrPath) -> Storage:
         """What is known about the storage under a path.
 
         A plan names the same place for every one of its databases.
         """
-        place = nearest_existing(path)
+        place = nearest_existing(Path(path))
         if place not in self.storages:
             self.storages[place] = describe(place)
         return self.storages[place]

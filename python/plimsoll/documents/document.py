@@ -33,6 +33,7 @@ from typing import (
 )
 
 from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 
 #: So many mistakes of one file are shown; who wrote a file of another kind sees as much from them
 #: as from all.
@@ -173,19 +174,19 @@ class Document:
         document: Self = found
         return document
 
-    def write(self, path: Path) -> None:
+    def write(self, path: StrPath) -> None:
         """Write the document as a JSON file."""
-        folder.write_json(path, self.plain())
+        folder.write_json(Path(path), self.plain())
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def read(cls, path: StrPath) -> Self:
         """A document from a JSON file.
 
         Raises:
             FolderError: the file is missing or damaged.
             DocumentError: it holds something else; the message names every mistake.
         """
-        return cls.from_plain(folder.read_json(path), str(path))
+        return cls.from_plain(folder.read_json(Path(path)), str(path))
 
 
 def plain(value: Any) -> Any:

@@ -23,7 +23,7 @@ from plimsoll.documents.environment import DeviceFacts
 from plimsoll.documents.powercut import PowercutWork, RunDescription, Sectors
 from plimsoll.errors import PowercutError
 from plimsoll.files.folder import FolderError, read_json, replacing
-from plimsoll.files.paths import sync_directory
+from plimsoll.files.paths import StrPath, sync_directory
 from plimsoll.host.identity import identity_from, identity_of
 from plimsoll.host.probe import StorageError, describe
 
@@ -60,7 +60,7 @@ class PowercutWanted:
         allow_system_disk: whether the directory may lie on the root file system.
     """
 
-    directory: Path
+    directory: StrPath
     size_bytes: int
     page_bytes: int
     sessions: int
@@ -72,7 +72,7 @@ class PowercutWanted:
 def work_of(wanted: PowercutWanted) -> PowercutWork:
     """The description of the work, as the native side takes it."""
     return {
-        "directory": str(wanted.directory.absolute() / NAME),
+        "directory": str(Path(wanted.directory).absolute() / NAME),
         "run": secrets.randbits(63),
         "page_bytes": wanted.page_bytes,
         "sessions": wanted.sessions,
@@ -98,7 +98,8 @@ def inspect(wanted: PowercutWanted) -> list[str]:
     Raises:
         PlaceError: it is not fit.
     """
-    directory, place = wanted.directory, wanted.directory / NAME
+    directory = Path(wanted.directory)
+    place = directory / NAME
     if not directory.is_dir():
         raise PlaceError(
             f"{directory} is no directory; name one on the storage that will lose its power"
@@ -153,8 +154,8 @@ def describe_run(wanted: PowercutWanted, work: PowercutWork) -> RunDescription:
         "path": work["directory"],
         "work": work,
         "boot_id": boot_id(),
-        "sectors": sectors_of(wanted.directory),
-        "storage": identity_of(wanted.directory).as_data(),
+        "sectors": sectors_of(Path(wanted.directory)),
+        "storage": identity_of(Path(wanted.directory)).as_data(),
     }
 
 
@@ -220,7 +221,7 @@ def take(wanted: PowercutWanted, description: RunDescription) -> Path:
     identity = ownership.Identity(instance, [{"file_name": DATABASE}])
     marker = ownership.Marker(place, ownership.IN_USE, None, identity)
     _write_durably(place / ownership.MARKER, marker.content() | {NAME: description})
-    for directory in (place, wanted.directory):
+    for directory in (place, Path(wanted.directory)):
         sync_directory(directory)
     return place
 
