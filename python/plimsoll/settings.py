@@ -456,6 +456,9 @@ PRECONDITION: dict[str, float] = {
     "slope_percent": 10.0,
 }
 
+#: Far more than one host can hold open; a hundred thousand kept the planner busy for minutes before
+#: anything was said.
+INSTANCES_MAX = 10_000
 #: The published warm-up ends when the cache holds nine tenths of its limit.
 CACHE_WARM_PERCENT = 90
 WARM_UP_TIMEOUT_S = 1800.0

@@ -12,6 +12,7 @@ import plimsoll
 from plimsoll.cli import load, run_program
 
 OF_DATABASES = {"databases": 3, "size_mib": 64, "cache_mib": 16, "edition": "2013", "seed": 5}
+MAILBOXES = {"users": 1, "quota_mb": 3, "profile": "heavy"}
 #: Options of each test, none of them at its default.
 GIVEN: list[tuple[str, Mapping[str, object]]] = [
     ("performance", {}),
@@ -144,7 +145,9 @@ def test_what_does_not_go_together_is_told_at_once() -> None:
         ("max", {"path": "/mnt", "by": "users"}, 'write one of "rate", "sessions"'),
         ("performance", {"path": "/mnt", "limit": "x<1"}, "must be a list"),
         ("performance", {"modelled": "x", "change": ["level="]}, "--change cannot be read"),
-        ("performance", {"modelled": "emc-vnxe3300", "databases": 0}, "needs at least 1"),
+        ("performance", {"modelled": "emc-vnxe3300", "databases": 0}, "between 1 and 10,000"),
+        ("performance", {"path": "/mnt", "databases": 10**9}, "between 1 and 10,000"),
+        ("mailbox", {"path": "/mnt", "databases": 10**9, **MAILBOXES}, "10,000"),
         ("io", {}, "plan_curve"),
         ("recovry", {}, "did you mean `recovery`?"),
         (["stress"], {}, "no test with a plan of its own"),
@@ -196,3 +199,23 @@ def test_a_curve_has_the_points_of_the_command_line(
     first = planned.plans[0][2]
     found = plimsoll.check(first, create=True, allow_system_disk=True)
     assert json.loads(capsys.readouterr().out) == first.replace(run=found.run).plain()
+
+
+def test_what_a_program_does_to_the_list_of_tests_changes_no_test() -> None:
+    """All threads of a process have the same list: one that lost an option would break the rest."""
+    tests = plimsoll.named_tests()
+    with pytest.raises(TypeError):
+        tests["stress"] = tests["max"]  # type: ignore[index]
+    with pytest.raises(TypeError):
+        del tests["stress"].options[0]  # type: ignore[attr-defined]
+
+
+def test_a_point_of_a_curve_is_planned_once() -> None:
+    """The second would find the folder of the first, after that was measured."""
+    planned = plimsoll.plan_curve(path="/mnt/array", block="4k,4096,1m,1024k", depth="2,2,4")
+    assert [(size, depth) for size, depth, _ in planned.plans] == [
+        (4096, 2),
+        (4096, 4),
+        (1 << 20, 2),
+        (1 << 20, 4),
+    ]

@@ -151,7 +151,7 @@ def asked_of(block: str, depth: str, percentiles: str, problems: list[str]) -> A
         percentiles: shares of a hundred, up to 99.999.
         problems: takes every mistake.
     """
-    sizes = [_size(text, problems) for text in block.split(",")]
+    sizes = dict.fromkeys(_size(text, problems) for text in block.split(","))
     return Asked(tuple(sizes), _depths(depth, problems), _shares(percentiles, problems))
 
 

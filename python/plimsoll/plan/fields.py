@@ -155,10 +155,6 @@ WORKLOAD_FIELDS = {
     **mail.WORKLOAD_FIELDS,
 }
 
-#: Far more than one host can hold open; a hundred thousand kept the planner busy for minutes before
-#: anything was said.
-INSTANCES_MAX = 10_000
-
 PLAN_FIELDS = {
     "schema_version": Field(
         Number(1, 1, whole=True), required=True, meaning="write schema_version = 1"
@@ -268,7 +264,7 @@ PLAN_FIELDS = {
         Tables(TARGET_FIELDS, 1, unique="name"), required=True, meaning="storage under test"
     ),
     "instance": Field(
-        Tables(INSTANCE_FIELDS, 1, unique="name", count_maximum=INSTANCES_MAX),
+        Tables(INSTANCE_FIELDS, 1, unique="name", count_maximum=settings.INSTANCES_MAX),
         required=True,
         meaning="engine instances",
     ),

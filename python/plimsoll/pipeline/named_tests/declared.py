@@ -5,13 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from plimsoll import settings
 from plimsoll.pipeline.named_tests.options import NamedTestOption as Option
 
 CacheMib = Annotated[int | None, Option("Most cache of each instance.")]
 Change = Annotated[
     list[str] | None, Option("A figure of the modelled array.", placeholder="KEY=VALUE")
 ]
-Databases = Annotated[int, Option("Databases, each an instance with its own log and cache.")]
+Databases = Annotated[
+    int,
+    Option(
+        "Databases, each an instance with its own log and cache.",
+        minimum=1,
+        maximum=settings.INSTANCES_MAX,
+    ),
+]
 DeviceLogPath = Annotated[
     Path | None, Option("For a block device: where what is known of it is kept.")
 ]

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from plimsoll.inputs.mistakes import InputError, Mistake, nearest_names
@@ -67,7 +68,7 @@ def named_tests() -> Mapping[str, NamedTest]:
     >>> named_tests()["stress"].meaning
     'Load the storage for hours or days.'
     """
-    return {name: _named_test(name) for name in MAKERS}
+    return MappingProxyType({name: _named_test(name) for name in MAKERS})
 
 
 def _named_test(name: str) -> NamedTest:
@@ -75,7 +76,7 @@ def _named_test(name: str) -> NamedTest:
     found = options_of(MAKERS[name])
     if _takes_layout(name):
         found = [*options_of(Layout), *found]
-    options = [replace(each, shared=name != "io" and each.name in shared) for each in found]
+    options = tuple(replace(each, shared=name != "io" and each.name in shared) for each in found)
     return NamedTest(name, inspect.getdoc(MAKERS[name]) or "", options)
 
 
