@@ -167,8 +167,7 @@ impl Health {
 }
 
 impl StoreService {
-    /// Tells of the first trouble of each kind, and ends the run when nothing has come to an end
-    /// for too long.
+    /// Tells of the trouble, and ends the run when nothing has come to an end for too long.
     fn trouble(
         &self,
         place: usize,
@@ -176,18 +175,22 @@ impl StoreService {
         kind: &'static str,
         went: &Visit,
     ) -> Result<(), RunError> {
-        let health = &self.health[place];
         let said = went.trouble.as_deref().unwrap_or("the server said nothing");
-        if health.told.borrow_mut().insert(kind) {
-            self.run.report(Level::Warning, kind, said.to_owned());
-        }
-        let silent_ns = self.run.handle.now().saturating_sub(health.last_end.get());
+        self.tell(place, kind, said);
+        let silent_ns = self.run.handle.now().saturating_sub(self.health[place].last_end.get());
         match store.lost_after_ns().is_some_and(|most| silent_ns > most) {
             true => Err(RunError::Service(format!(
                 "no order has come to an end for {} s: {said}",
                 silent_ns / NANOS_PER_SECOND
             ))),
             false => Ok(()),
+        }
+    }
+
+    /// Tells of the first trouble of a kind.
+    fn tell(&self, place: usize, kind: &'static str, said: &str) {
+        if self.health[place].told.borrow_mut().insert(kind) {
+            self.run.report(Level::Warning, kind, said.to_owned());
         }
     }
 }
@@ -210,6 +213,10 @@ impl Service for StoreService {
         let refused = match went.end {
             VisitEnd::Sold | VisitEnd::OutOfStock => {
                 self.health[visit.place].last_end.set(self.run.handle.now());
+                if went.reconnects > 0 {
+                    let said = "the server closed a connection between two orders";
+                    self.tell(visit.place, CONNECTION_LOST, said);
+                }
                 let is_sold = went.end == VisitEnd::Sold;
                 return Ok(if is_sold { Done::Done } else { Done::RolledBack });
             }
