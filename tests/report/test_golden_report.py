@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.files import folder
+import plimsoll
+from plimsoll.files import folder, parquet
 from plimsoll.report.page import render
 from tests.support.plain_stages import judge, summarize
 
@@ -49,6 +50,22 @@ def without_scripts(html: str) -> str:
     chart data.
     """
     return re.sub(r"<script>.*?</script>", "<script></script>", html, flags=re.DOTALL)
+
+
+def test_steps_share_one_database_and_leave_nothing_in_it(tmp_path: Path) -> None:
+    """Each step made a database of its own, for 17 ms; a table of one is no business of another."""
+    run_folder = shutil.copytree(GOLDEN, tmp_path / "run")
+    with parquet.database() as database:
+        with parquet.database() as other:
+            other.execute("CREATE TABLE seen AS SELECT 1")
+        assert database.execute("FROM seen").fetchall() == [(1,)]
+        database.execute("DROP TABLE seen")
+        plimsoll.judge(run_folder)
+        left = database.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE NOT temporary UNION ALL"
+            " SELECT view_name FROM duckdb_views() WHERE NOT temporary AND NOT internal"
+        )
+        assert left.fetchall() == []
 
 
 @pytest.mark.parametrize("name", [folder.SUMMARY, folder.VERDICT])

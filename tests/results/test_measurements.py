@@ -299,10 +299,22 @@ def test_a_quarter_minute_does_not_reach_from_one_phase_into_the_next(tmp_path: 
         for second in range(1, seconds + 1)
     }
     with Measurements(tmp_path, two_minutes(tmp_path, latencies)) as measured:
-        figures = measured.transfers(("database_read",), "one", 1)
+        figures = measured.transfers.of("database_read", "one", 1)
     # The second beyond the minute belongs to the quarter before it.
     assert figures.latency_ms_sample_mean_max == pytest.approx((15 * 5 + 150) / 16)
     assert figures.latency_ms_mean_of_samples == pytest.approx((7 * 5 + (15 * 5 + 150) / 16) / 8)
+
+
+def test_transfers_of_any_number_of_places_are_asked_for_at_once(tmp_path: Path) -> None:
+    """A run of a hundred databases asked some fifteen hundred times for its summary."""
+    latencies = {("first", second): 5 for second in range(1, 61)}
+    with Measurements(tmp_path, two_minutes(tmp_path, latencies)) as measured:
+        assert measured.database_purposes("one", 1)["database_read"].count == 6000
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(measured, "_database", None)
+            assert measured.database_purposes("one", 2)["database_read"].count == 0
+            assert measured.database_purposes()["database_read"].latency_ms_mean == 5.0
+            assert measured.log_purposes("one")["log_write"].latency_ms_mean is None
 
 
 def two_minutes(home: Path, latencies_ms: dict[tuple[str, int], int]) -> Outcome:

@@ -113,7 +113,7 @@ def _redact_table(source: Path, target: Path, names: Names) -> None:
     """A Parquet file with its texts replaced value by value."""
     try:
         with parquet.database() as database:
-            database.execute(f"CREATE TABLE rows AS SELECT * FROM {parquet.rows_of(source)}")
+            database.execute(f"CREATE TEMP TABLE rows AS SELECT * FROM {parquet.rows_of(source)}")
             columns = database.execute("DESCRIBE rows").fetchall()
             for name, kind, *_ in columns:
                 if kind not in (*PLAIN_KINDS, "VARCHAR"):

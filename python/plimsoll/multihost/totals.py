@@ -20,10 +20,10 @@ from plimsoll.documents.summary import Overlap as OverlapFigures
 from plimsoll.multihost.overlap import Overlap, Span, monotonic_ns_of, utc_ns_of, utc_text
 from plimsoll.multihost.reading import HostRun
 from plimsoll.results.distributions import Buckets, quantiles_ms
-from plimsoll.results.measurements import DATABASE_FIGURES, LOG_FIGURES
 from plimsoll.results.rate_steps import plateaus
 from plimsoll.results.summary import WindowFigures, figures_within, sum_of_known
 from plimsoll.results.sustained import Beat, sustained_rate
+from plimsoll.results.transfers import DATABASE_FIGURES, LOG_FIGURES
 from plimsoll.units import NS_PER_S
 
 SCHEMA_VERSION: Literal[1] = 1

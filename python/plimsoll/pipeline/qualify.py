@@ -26,7 +26,7 @@ from plimsoll.documents.summary import AnySummary, read_summary
 from plimsoll.documents.verdict import Verdict, read_verdict
 from plimsoll.errors import exit_codes, of_the_engine
 from plimsoll.errors.system_errors import system_reason
-from plimsoll.files import folder
+from plimsoll.files import folder, parquet
 from plimsoll.files.damage import reading
 from plimsoll.files.parquet import Columns
 from plimsoll.files.paths import StrPath
@@ -209,7 +209,7 @@ def qualify_into(
     The arguments are those of `measure`; `require` raises where an outcome is not to be judged.
     """
     run_folder = Path(run_folder)
-    with folder.kept([run_folder]):
+    with folder.kept([run_folder]), parquet.database():
         outcome = _measure(plan, run_folder, found, listener, stop, metrics, begin)
         if require is not None:
             require(outcome)
@@ -267,7 +267,7 @@ def measure(
         EngineError: as in `qualify`.
     """
     run_folder = Path(run_folder)
-    with folder.kept([run_folder]):
+    with folder.kept([run_folder]), parquet.database():
         return _measure(plan, run_folder, found, listener, stop, metrics, begin)
 
 
@@ -421,8 +421,9 @@ def judge_files(run_folder: Path, listener: Listener) -> Verdict:
     import duckdb
 
     try:
-        found = _judged(run_folder)
-        write_report(run_folder, listener)
+        with parquet.database():
+            found = _judged(run_folder)
+            write_report(run_folder, listener)
     except (OSError, duckdb.IOException) as error:
         raise folder.FolderError(
             f"{run_folder} cannot be judged: {system_reason(error)}; {_remedy_of(error)}, then "

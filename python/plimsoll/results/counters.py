@@ -72,7 +72,7 @@ def write_counters(run_folder: Path) -> Path:
         raise folder.FolderError(f"{samples} is missing; the run was cut off before it measured")
     target = run_folder / folder.COUNTERS
     with folder.replacing(target) as unfinished, parquet.database() as database:
-        database.execute(f"CREATE VIEW sample AS SELECT * FROM {parquet.rows_of(samples)}")
+        database.execute(f"CREATE TEMP VIEW sample AS SELECT * FROM {parquet.rows_of(samples)}")
         _bin(database, plan, outcome)
         _create_table(database)
         _fill(database, plan, outcome)
@@ -83,7 +83,7 @@ def write_counters(run_folder: Path) -> Path:
     return target
 
 
-def averages(run_folder: Path) -> list[CounterAverages]:
+def averages(run_folder: Path, ask: parquet.Query) -> list[CounterAverages]:
     """Average, minimum and maximum of every counter in each kind of phase.
 
     Empty for a run without the table.
@@ -93,15 +93,13 @@ def averages(run_folder: Path) -> list[CounterAverages]:
     path = run_folder / folder.COUNTERS
     if not path.is_file():
         return []
-    with parquet.database() as database:
-        cursor = database.execute(
-            "SELECT phase_kind, object, counter, instance, role, unit, avg(value) AS average, "
-            "min(value) AS minimum,"
-            f" max(value) AS maximum, count(*) AS intervals_count FROM {parquet.rows_of(path)}"
-            " GROUP BY ALL ORDER BY phase_kind, object, counter, instance"
-        )
-        names = [column[0] for column in cursor.description or []]
-        found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    found = ask(
+        "SELECT phase_kind, object, counter, instance, role, unit, avg(value) AS average, "
+        "min(value) AS minimum,"
+        f" max(value) AS maximum, count(*) AS intervals_count FROM {parquet.rows_of(path)}"
+        " GROUP BY ALL ORDER BY phase_kind, object, counter, instance",
+        {},
+    )
     about = {(row["object"], row["counter"]): row for row in settings.counters()["counter"]}
     averages = []
     for item in found:
@@ -143,9 +141,8 @@ def wide_table(run_folder: Path) -> tuple[list[str], list[list[Any]]]:
 def _bin(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> None:
     """Put the samples of each phase together by intervals; every phase begins one of its own."""
     database.execute(
-        "CREATE TABLE phase (name VARCHAR, kind VARCHAR, start_ns BIGINT, end_ns BIGINT, alone "
-        "BOOLEAN, width_ns BIGINT,"
-        " last BIGINT, utc_ns BIGINT)"
+        "CREATE TEMP TABLE phase (name VARCHAR, kind VARCHAR, start_ns BIGINT, end_ns BIGINT,"
+        " alone BOOLEAN, width_ns BIGINT, last BIGINT, utc_ns BIGINT)"
     )
     names = [phase.name for phase in outcome.phases]
     for phase in outcome.phases:
@@ -158,7 +155,7 @@ def _bin(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> N
             "INSERT INTO phase VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [phase.name, phase.kind, *times]
         )
     database.execute(
-        "CREATE TABLE placed AS SELECT s.*, p.kind AS phase_kind, p.utc_ns,"
+        "CREATE TEMP TABLE placed AS SELECT s.*, p.kind AS phase_kind, p.utc_ns,"
         " greatest(0, least((s.end_ns::BIGINT - p.start_ns - 1) // p.width_ns, p.last)) AS bin"
         # Samples bear the name of their phase; phases of the same name are told apart by their
         # times.
@@ -167,7 +164,8 @@ def _bin(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> N
         " WHERE s.interval_ns > 0"
     )
     database.execute(
-        "CREATE TABLE binned AS WITH ends AS (SELECT phase, bin, max(end_ns)::BIGINT AS end_ns,"
+        "CREATE TEMP TABLE binned AS WITH ends AS"
+        " (SELECT phase, bin, max(end_ns)::BIGINT AS end_ns,"
         " (max(end_ns)::BIGINT - min(end_ns::BIGINT - interval_ns::BIGINT)) / 1e9 AS seconds FROM "
         "placed GROUP BY phase, bin)"
         " SELECT phase, bin, phase_kind, instance, database, metric, e.end_ns AS end_ns, e.seconds "
@@ -182,10 +180,9 @@ def _bin(database: duckdb.DuckDBPyConnection, plan: Plan, outcome: Outcome) -> N
 
 def _create_table(database: duckdb.DuckDBPyConnection) -> None:
     database.execute(
-        "CREATE TABLE counter (end_ns BIGINT, end_utc VARCHAR, interval_s DOUBLE, phase VARCHAR, "
-        "phase_kind VARCHAR,"
-        " object VARCHAR, instance VARCHAR, role VARCHAR, counter VARCHAR, unit VARCHAR, value "
-        "DOUBLE)"
+        "CREATE TEMP TABLE counter (end_ns BIGINT, end_utc VARCHAR, interval_s DOUBLE,"
+        " phase VARCHAR, phase_kind VARCHAR, object VARCHAR, instance VARCHAR, role VARCHAR,"
+        " counter VARCHAR, unit VARCHAR, value DOUBLE)"
     )
 
 

@@ -11,9 +11,7 @@ is the generator's own delay, *pool wait* the storage's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-
-import duckdb
+from functools import cached_property
 
 from plimsoll import settings
 from plimsoll.documents.document import ABSENT
@@ -36,7 +34,7 @@ from plimsoll.documents.summary import (
     Timing,
     WorkloadFigures,
 )
-from plimsoll.files import folder, parquet
+from plimsoll.files.parquet import Query, Row
 from plimsoll.results.distributions import quantiles_ms
 from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
@@ -46,38 +44,32 @@ PERCENTILES = ("p50", "p99", "p999")
 
 
 def load_figures(
-    run_folder: Path,
     plan: Plan,
     outcome: Outcome,
+    ask: Query,
     stages_of: Callable[[WorkloadSpec], Sequence[StageFigures]],
 ) -> LoadFigures:
     """The `load` part of a summary, from the distributions of the measured phases.
 
     Args:
-        run_folder: of the run.
         plan: the completed plan.
         outcome: how the phases went.
+        ask: asks the table `bucket`.
         stages_of: what came of the stages of a load.
     """
     phases = [phase for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
     seconds = sum(phase.end_ns - phase.start_ns for phase in phases) / NS_PER_S
-    with parquet.database() as database:
-        rows = parquet.rows_of(run_folder / folder.HISTOGRAMS)
-        database.execute(f"CREATE TABLE bucket AS SELECT * FROM {rows}")
-        names = [phase.name for phase in phases]
-        database.execute(
-            "CREATE TABLE measured AS SELECT * FROM bucket WHERE list_contains(?, phase)", [names]
+    distributions = _Distributions(ask, [phase.name for phase in phases])
+    outstanding = {
+        name: distributions.total_ms(name) / 1000 / seconds if seconds else None
+        for name in OUTSTANDING
+    }
+    workloads = [
+        _workload(distributions, workload, seconds, outcome, plan.run.phases).replace(
+            stages=stages_of(workload) or ABSENT
         )
-        outstanding = {
-            name: _total_ms(database, (name,)) / 1000 / seconds if seconds else None
-            for name in OUTSTANDING
-        }
-        workloads = [
-            _workload(database, workload, seconds, outcome, plan.run.phases).replace(
-                stages=stages_of(workload) or ABSENT
-            )
-            for workload in plan.run.workloads
-        ]
+        for workload in plan.run.workloads
+    ]
     return LoadFigures(
         outstanding_mean=Outstanding(**outstanding),
         workloads=workloads,
@@ -86,14 +78,14 @@ def load_figures(
 
 
 def _workload(
-    database: duckdb.DuckDBPyConnection,
+    distributions: _Distributions,
     workload: WorkloadSpec,
     seconds: float,
     outcome: Outcome,
     phases: Sequence[PhaseSpec],
 ) -> WorkloadFigures:
     name, load = workload.name, workload.load
-    response = _timing(database, OPERATIONS, name)
+    response = distributions.timing(OPERATIONS, name)
     per_s = response.count / seconds if seconds else 0.0
     arrives = not isinstance(load, SessionsLoad)
     calibrations = [
@@ -108,8 +100,8 @@ def _workload(
         transactions_per_s=per_s,
         batches_per_s=per_s / settings.BATCH_TRANSACTIONS,
         response=response,
-        arrival_lag=_timing(database, ("arrival_lag",), name) if arrives else None,
-        pool_wait=_timing(database, ("pool_wait",), name) if arrives else None,
+        arrival_lag=distributions.timing(("arrival_lag",), name) if arrives else None,
+        pool_wait=distributions.timing(("pool_wait",), name) if arrives else None,
         calibration=calibrations[-1] if calibrations else None,
     )
 
@@ -133,45 +125,51 @@ def _searches(outcome: Outcome) -> list[SearchFound]:
     ]
 
 
-def _distinct(metrics: tuple[str, ...], workload: str | None) -> tuple[str, dict[str, object]]:
-    """One row for each distribution: its sums stand beside every bucket."""
-    where = "list_contains($metrics, metric)" + (
-        " AND workload = $workload" if workload is not None else ""
-    )
-    values: dict[str, object] = {"metrics": list(metrics)}
-    if workload is not None:
-        values["workload"] = workload
-    columns = "phase, instance, database, workload, metric, latency_ns_sum, latency_ns_max"
-    return f"(SELECT DISTINCT {columns} FROM measured WHERE {where})", values
+class _Distributions:
+    """The distributions of the measured phases."""
 
+    def __init__(self, ask: Query, phases: list[str]) -> None:
+        self._ask, self._phases = ask, phases
 
-def _total_ms(
-    database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workload: str | None = None
-) -> float:
-    table, values = _distinct(metrics, workload)
-    row = database.execute(
-        f"SELECT coalesce(sum(latency_ns_sum), 0)::DOUBLE FROM {table}", values
-    ).fetchall()[0]
-    return float(row[0]) / NS_PER_MS
+    @cached_property
+    def _sums(self) -> list[Row]:
+        """One row for each metric of each workload: the sums of all its distributions, which stand
+        beside every bucket.
+        """
+        return self._ask(
+            "SELECT workload, metric, sum(latency_ns_sum)::BIGINT AS total_ns,"
+            " max(latency_ns_max)::BIGINT AS max_ns FROM"
+            " (SELECT DISTINCT phase, instance, database, workload, metric, latency_ns_sum,"
+            " latency_ns_max FROM bucket WHERE list_contains($phases, phase))"
+            " GROUP BY workload, metric",
+            {"phases": self._phases},
+        )
 
+    def total_ms(self, metric: str) -> float:
+        """How long all events of a metric took together."""
+        total_ns = sum(row["total_ns"] for row in self._sums if row["metric"] == metric)
+        return float(total_ns) / NS_PER_MS
 
-def _timing(database: duckdb.DuckDBPyConnection, metrics: tuple[str, ...], workload: str) -> Timing:
-    table, values = _distinct(metrics, workload)
-    row = database.execute(
-        f"SELECT coalesce(max(latency_ns_max), 0)::BIGINT FROM {table}", values
-    ).fetchall()[0]
-    buckets = database.execute(
-        "SELECT upper_ns, sum(count)::BIGINT FROM measured WHERE list_contains($metrics, metric)"
-        " AND workload = $workload AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
-        values,
-    ).fetchall()
-    count = sum(count for _, count in buckets)
-    return Timing(
-        count=count,
-        ms_mean=_total_ms(database, metrics, workload) / count if count else None,
-        **quantiles_ms(buckets, "ms", PERCENTILES),
-        ms_max=row[0] / NS_PER_MS if count else None,
-    )
+    def timing(self, metrics: Sequence[str], workload: str) -> Timing:
+        """How often and how long some metrics of a workload were."""
+        sums = [
+            row for row in self._sums if row["workload"] == workload and row["metric"] in metrics
+        ]
+        rows = self._ask(
+            "SELECT upper_ns, sum(count)::BIGINT AS count FROM bucket"
+            " WHERE list_contains($phases, phase) AND list_contains($metrics, metric)"
+            " AND workload = $workload AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
+            {"phases": self._phases, "metrics": list(metrics), "workload": workload},
+        )
+        buckets = [(row["upper_ns"], row["count"]) for row in rows]
+        count = sum(count for _, count in buckets)
+        total_ms = float(sum(row["total_ns"] for row in sums)) / NS_PER_MS
+        return Timing(
+            count=count,
+            ms_mean=total_ms / count if count else None,
+            **quantiles_ms(buckets, "ms", PERCENTILES),
+            ms_max=max(row["max_ns"] for row in sums) / NS_PER_MS if count else None,
+        )
 
 
 def in_words(found: LoadFigures) -> list[str]:

@@ -1,11 +1,6 @@
 """Questions to the samples and distributions of one run.
 
 Rates, means, percentiles, series, and the splits of latencies.
-
-Means are weighted by operations. Beside them stands what the published test tool computed: the
-plain mean of the means of fixed intervals, empty intervals counted as zero. A rest shorter than
-half such an interval belongs to the interval before it: one slow transfer in the last millisecond
-of a run is no sample of its own. Percentiles come from the merged distributions, not from samples.
 """
 
 from __future__ import annotations
@@ -15,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from plimsoll import settings
 from plimsoll.documents.backup_figures import BackupFigures, RecoveryFigures
@@ -68,33 +63,9 @@ from plimsoll.results.overlap import overlaps
 from plimsoll.results.rising import rising
 from plimsoll.results.store import store_figures
 from plimsoll.results.sustained import Beat, beats
+from plimsoll.results.transfers import AllTransfers
 from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
-
-#: Figures of a database and of a log, with the metrics that are put together for each. The
-#: published tool counted all reads of a file and subtracted those of maintenance or replication;
-#: here each purpose is counted by itself.
-DATABASE_FIGURES = {
-    "database_read": ("database_read",),
-    "database_write": ("database_write",),
-    "maintenance": ("maintenance",),
-    "database_read_with_maintenance": ("database_read", "maintenance"),
-}
-LOG_FIGURES = {
-    "log_write": ("log_write",),
-    "log_read": ("log_read",),
-    "log_replication": ("log_replication",),
-    "log_read_with_replication": ("log_read", "log_replication"),
-}
-
-
-class PublishedMean(NamedTuple):
-    """Mean latency and size of a published interval, zero where nothing completed, and when."""
-
-    latency_ms: float
-    bytes_mean: float
-    start_ns: int
-    end_ns: int
 
 
 class Measurements:
@@ -108,11 +79,12 @@ class Measurements:
         self._database = parquet.database()
         for table, name in (("sample", folder.SAMPLES), ("bucket", folder.HISTOGRAMS)):
             self._database.execute(
-                f"CREATE TABLE {table} AS SELECT * FROM {parquet.rows_of(run_folder / name)}"
+                f"CREATE TEMP TABLE {table} AS SELECT * FROM {parquet.rows_of(run_folder / name)}"
             )
         names = [phase.name for phase in self._phases]
         self._database.execute(
-            "CREATE TABLE measured AS SELECT * FROM sample WHERE list_contains(?, phase)", [names]
+            "CREATE TEMP TABLE measured AS SELECT * FROM sample WHERE list_contains(?, phase)",
+            [names],
         )
         self._names = names
         if span_ns is not None:
@@ -278,95 +250,10 @@ class Measurements:
             complete=bool(self._phases) and all(phase.complete for phase in self._phases),
         )
 
-    def transfers(
-        self, metrics: tuple[str, ...], instance: str | None, database: int | None
-    ) -> Transfers:
-        """Figures of some metrics together, for one database, one instance or all."""
-        where = "list_contains($metrics, metric)"
-        values: parquet.Values = {"metrics": list(metrics)}
-        if instance is not None:
-            where += " AND instance = $instance"
-            values["instance"] = instance
-        if database is not None:
-            where += " AND database = $database"
-            values["database"] = database
-        summed = self._database.execute(
-            "SELECT coalesce(sum(count), 0)::BIGINT, coalesce(sum(errors), 0)::BIGINT, "
-            "coalesce(sum(bytes), 0)::BIGINT,"
-            f" coalesce(sum(latency_ns_sum), 0)::DOUBLE, coalesce(max(latency_ns_max), 0)::BIGINT "
-            f"FROM measured WHERE {where}",
-            values,
-        ).fetchall()[0]
-        count, errors, size, total_ns, max_ns = summed
-        samples = self._published_means(where, values)
-        latencies = [sample.latency_ms for sample in samples]
-        sizes = [sample.bytes_mean for sample in samples]
-        seconds = self.seconds
-        return Transfers(
-            count=count,
-            errors=errors,
-            per_s=count / seconds if seconds else 0.0,
-            bytes_per_s=size / seconds if seconds else 0.0,
-            bytes_mean=size / count if count else None,
-            bytes_mean_of_samples=sum(sizes) / len(sizes) if sizes else None,
-            latency_ms_mean=total_ns / count / NS_PER_MS if count else None,
-            latency_ms_mean_of_samples=sum(latencies) / len(latencies) if latencies else None,
-            latency_ms_mean_over_time=self._mean_over_time_ms(where, values),
-            latency_ms_sample_mean_max=max(latencies) if latencies and count else None,
-            **quantiles_ms(self._buckets(where, values), "latency_ms"),
-            latency_ms_max=max_ns / NS_PER_MS if count else None,
-        )
-
-    def _published_means(self, where: str, values: parquet.Values) -> list[PublishedMean]:
-        """The published intervals of each measured phase, in order.
-
-        Intervals begin with their phase: one across two phases would be a sliver of each.
-        """
-        interval_ns = settings.limits()["sample_interval_s"] * NS_PER_S
-        found: list[PublishedMean] = []
-        for phase in self._phases:
-            whole, rest_ns = divmod(phase.end_ns - phase.start_ns, interval_ns)
-            last = whole if whole == 0 or 2 * rest_ns >= interval_ns else whole - 1
-            rows = self._database.execute(
-                "SELECT sum(latency_ns_sum)::DOUBLE / greatest(sum(count), 1) / 1e6,"
-                " sum(bytes)::DOUBLE / greatest(sum(count), 1),"
-                " least((end_ns - $start - 1) // $interval, $last)::BIGINT AS number"
-                f" FROM measured WHERE ({where}) AND phase = $phase"
-                " GROUP BY number ORDER BY number",
-                {
-                    **values,
-                    "phase": phase.name,
-                    "start": phase.start_ns,
-                    "interval": interval_ns,
-                    "last": last,
-                },
-            ).fetchall()
-            for latency_ms, size, number in rows:
-                start_ns = phase.start_ns + number * interval_ns
-                # The last one takes a short rest with it.
-                end_ns = phase.end_ns if number == last else start_ns + interval_ns
-                found.append(PublishedMean(latency_ms, size, start_ns, end_ns))
-        return found
-
-    def _mean_over_time_ms(self, where: str, values: parquet.Values) -> float | None:
-        """Mean latency in ms with each moment alike.
-
-        The means of the shortest samples, weighted by their length.
-
-        A sample in which nothing completed says nothing. Fast seconds hide slow ones in a mean of
-        15 s, because most operations fall into them; here they count for their time only.
-        """
-        row = self._database.execute(
-            # In order of time: a sum of fractions differs in its last digit with the order, and
-            # hashes have none.
-            "SELECT sum(mean_ns * interval_ns ORDER BY end_ns) / sum(interval_ns) FROM"
-            " (SELECT end_ns, sum(latency_ns_sum)::DOUBLE / sum(count) AS mean_ns,"
-            f" max(interval_ns)::DOUBLE AS interval_ns FROM measured WHERE {where} AND interval_ns "
-            f"> 0 GROUP BY end_ns"
-            " HAVING sum(count) > 0)",
-            values,
-        ).fetchall()[0]
-        return None if row[0] is None else float(row[0]) / NS_PER_MS
+    @cached_property
+    def transfers(self) -> AllTransfers:
+        """The transfers of every database, of every log, and of all."""
+        return AllTransfers(self.ask, self._phases, self.seconds)
 
     def _buckets(self, where: str, values: parquet.Values) -> list[tuple[int, int]]:
         """The distribution of some events over all measured phases.
@@ -535,14 +422,7 @@ class Measurements:
 
     def worst_sample_ns(self, metric: str, instance: str, database: int) -> tuple[int, int]:
         """The published interval with the highest mean latency."""
-        means = self._published_means(
-            "metric = $metric AND instance = $instance AND database = $database",
-            {"metric": metric, "instance": instance, "database": database},
-        )
-        if not means:
-            return self.whole_ns()
-        worst = max(means, key=lambda mean: mean.latency_ms)
-        return worst.start_ns, worst.end_ns
+        return self.transfers.worst_interval_ns(metric, instance, database) or self.whole_ns()
 
     def splitter(self, plan: Plan) -> Splitter:
         """What splits the latencies of this run."""
@@ -566,7 +446,7 @@ class Measurements:
         """Transfers of a database, or of all, by purpose."""
 
         def of(name: str) -> Transfers:
-            return self.transfers(DATABASE_FIGURES[name], instance, database)
+            return self.transfers.of(name, instance, database)
 
         return DatabasePurposes(
             database_read=of("database_read"),
@@ -580,7 +460,7 @@ class Measurements:
         database = None if instance is None else 0
 
         def of(name: str) -> Transfers:
-            return self.transfers(LOG_FIGURES[name], instance, database)
+            return self.transfers.of(name, instance, database)
 
         return LogPurposes(
             log_write=of("log_write"),

@@ -55,18 +55,14 @@ from plimsoll.results.latency_breakdown import Place, split_run, split_stalls
 from plimsoll.results.load import load_figures
 from plimsoll.results.log_space import log_space
 from plimsoll.results.mail import mail_audits
-from plimsoll.results.measurements import (
-    DATABASE_FIGURES,
-    LOG_FIGURES,
-    Measurements,
-    utc_of,
-)
+from plimsoll.results.measurements import Measurements, utc_of
 from plimsoll.results.places import database_name
 from plimsoll.results.rate_steps import plateaus
 from plimsoll.results.servers import server_usage
 from plimsoll.results.steady_state import conditioning
 from plimsoll.results.store import store_audits
 from plimsoll.results.sustained import Beat, stand_still, sustained_rate
+from plimsoll.results.transfers import DATABASE_FIGURES, LOG_FIGURES
 from plimsoll.units import NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
@@ -115,7 +111,7 @@ def summarize(run_folder: Path) -> Summary:
             operations=measured.operations(),
             generator=measured.generator(),
             page_fault_stalls=measured.stalls(),
-            load=load_figures(run_folder, plan, outcome, measured.stages),
+            load=load_figures(plan, outcome, measured.ask, measured.stages),
             files=measured.files(plan) or ABSENT,
             homes=measured.homes(plan) or ABSENT,
             homes_audits=homes_audits(plan, outcome) or ABSENT,
@@ -132,7 +128,7 @@ def summarize(run_folder: Path) -> Summary:
             machine=measured.machine(*settings.MEASURED_KINDS),
             backup_machine=measured.machine("backup"),
             recovery_machine=measured.machine("recover"),
-            counters=counters.averages(run_folder),
+            counters=counters.averages(run_folder, measured.ask),
             device_view=measured.device_view(),
             plateaus=plateaus(of_one_rate),
             sustained=sustained_rate(of_one_rate, total.database_iops) or ABSENT,
