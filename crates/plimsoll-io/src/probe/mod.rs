@@ -7,6 +7,8 @@ mod directio;
 mod found;
 mod warnings;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -19,6 +21,13 @@ use crate::blockdevice::{self, Identity};
 use crate::posix::{Mount, OpenFile, OpenRules, errno_of, lockable_bytes};
 use crate::real::{Method, probe_method};
 use crate::{DiskError, OpenMode};
+
+thread_local! {
+    /// The methods that worked when they were tried. The kernel takes some 20 ms to end one, and
+    /// what it forbids it forbids to single threads.
+    static WORKED: RefCell<BTreeMap<&'static str, ProbedMethod>> =
+        const { RefCell::new(BTreeMap::new()) };
+}
 
 /// Looks at a path. See the module text.
 ///
@@ -162,8 +171,16 @@ fn system_disks() -> Option<Vec<String>> {
     Some(Identity::below_file_system(libc::major(number), libc::minor(number))?.bottom_disks())
 }
 
+/// Tries a method, unless it worked in this thread before.
 fn describe_method(method: Method) -> ProbedMethod {
-    let mut remarks = Vec::new();
-    let refusal = probe_method(method, &mut remarks).err();
-    ProbedMethod { name: method.name(), refusal, remarks }
+    let known = WORKED.with_borrow(|worked| worked.get(method.name()).cloned());
+    known.unwrap_or_else(|| {
+        let mut remarks = Vec::new();
+        let refusal = probe_method(method, &mut remarks).err();
+        let found = ProbedMethod { name: method.name(), refusal, remarks };
+        if found.refusal.is_none() {
+            WORKED.with_borrow_mut(|worked| worked.insert(found.name, found.clone()));
+        }
+        found
+    })
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use plimsoll_io::probe;
+use plimsoll_io::{Probe, probe};
 
 use super::place::{Loop, Mounted, Place, root_or_skip, run};
 use super::seccomp::{in_own_thread, refuse};
@@ -55,6 +55,21 @@ fn probing_says_what_is_forbidden() {
         assert!(refusal.contains("forbidden"), "{refusal}");
         assert!(found.warnings.iter().any(|warning| warning.contains("io_uring cannot be used")));
     });
+}
+
+/// A command looks at many paths, and to end a method takes the kernel longer than all the rest.
+#[test]
+fn a_method_that_works_is_tried_once() {
+    in_own_thread(|| {
+        let first = probe("/".as_ref()).expect("the root exists");
+        refuse(&[(libc::SYS_io_uring_setup, libc::EPERM), (libc::SYS_io_setup, libc::EPERM)]);
+        let second = probe("/".as_ref()).expect("the root exists");
+        assert_eq!(refusals(&second), refusals(&first));
+    });
+}
+
+fn refusals(found: &Probe) -> Vec<bool> {
+    found.methods.iter().map(|method| method.refusal.is_some()).collect()
 }
 
 /// Measuring memory instead of storage is the commonest mistake.
