@@ -317,6 +317,17 @@ def test_transfers_of_any_number_of_places_are_asked_for_at_once(tmp_path: Path)
             assert measured.log_purposes("one")["log_write"].latency_ms_mean is None
 
 
+def test_a_metric_is_asked_for_once_however_many_figures_of_it_are_drawn(tmp_path: Path) -> None:
+    """Reads are drawn as a rate, as a mean, as a percentile, and in the overview."""
+    latencies = {("first", second): 5 for second in range(1, 61)}
+    with Measurements(tmp_path, two_minutes(tmp_path, latencies)) as measured:
+        first = measured.series("database_read", 24)
+        assert len(first) == 20
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(measured, "_database", None)
+            assert measured.series("database_read", 24) == first
+
+
 def two_minutes(home: Path, latencies_ms: dict[tuple[str, int], int]) -> Outcome:
     """Samples of a second each, by phase and end, with 100 reads that took so long."""
     names = dict.fromkeys(name for name, _ in latencies_ms)

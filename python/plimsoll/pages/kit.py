@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from typing import Any, TypedDict
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from plimsoll.pages.tables import Table, shown
 
@@ -59,8 +60,9 @@ class Chapter:
     charts: list[Chart] = field(default_factory=list)
 
 
+@cache
 def template_environment() -> Environment:
-    """What the templates of all pages are rendered with."""
+    """What the templates of all pages are rendered with; each is compiled once."""
     page = Environment(
         loader=PackageLoader("plimsoll.pages"),
         autoescape=True,
@@ -87,7 +89,7 @@ def _breakable(text: str) -> Markup:
     """Text that may be broken behind the slashes of a path, and is not broken elsewhere while there
     is room.
     """
-    return Markup("/<wbr>").join(text.split("/"))
+    return Markup("/<wbr>").join(text.split("/")) if "/" in text else escape(text)
 
 
 def safe_json(value: Any) -> str:

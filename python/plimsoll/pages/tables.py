@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 #: The twelve columns of the published tables and the place they are of; more do not fit on a page.
@@ -74,8 +75,17 @@ class Table:
 
         They stand to the right.
         """
-        values = [row[column] for row in self.rows if column < len(row) and row[column] is not None]
-        return column > 0 and bool(self.headings) and all(is_figure(value) for value in values)
+        return column > 0 and bool(self.headings) and column not in self._with_words
+
+    @cached_property
+    def _with_words(self) -> set[int]:
+        """The columns in which something is neither a figure nor nothing."""
+        return {
+            column
+            for row in self.rows
+            for column, value in enumerate(row)
+            if value is not None and not is_figure(value)
+        }
 
 
 def is_figure(value: Any) -> bool:

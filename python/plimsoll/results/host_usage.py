@@ -36,6 +36,8 @@ def levels(
     Each sample counts for its time. A rest shorter than half an interval belongs to the interval
     before it, in the mean and in the extremes.
     """
+    if not phases:
+        return {}
     place = "metric, phase, database"
     rows = query(
         "SELECT metric, database, sum(level * seconds) / sum(seconds) AS mean, min(level) AS min,"
@@ -64,7 +66,7 @@ def device_rates(
     log.
     """
     found = []
-    for instance in devices:
+    for instance in devices if phases else ():
         for role, row in ROLES.items():
             sums = _device_sums(query, instance.instance, row, phases)
             if sums:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Literal
 
 from plimsoll.documents.document import ABSENT
@@ -161,12 +162,10 @@ class Splitter:
         page writes.
         """
         self._query = query
+        #: Everything sampled between two moments. In a short run the worst moments are all of it.
+        self.window = lru_cache(maxsize=8)(partial(Window, query))
         self._devices = {device.instance: device for device in devices}
         self._waiting_for_writes = waiting_for_writes
-
-    def window(self, start_ns: int, end_ns: int) -> Window:
-        """Everything sampled between two moments."""
-        return Window(self._query, start_ns, end_ns)
 
     def sample_window(self, start_ns: int, end_ns: int) -> Window:
         """The samples that lie in a stretch of time, those at its ends with all of their length."""

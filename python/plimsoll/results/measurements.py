@@ -87,6 +87,8 @@ class Measurements:
             [names],
         )
         self._names = names
+        # Several figures of one metric are drawn.
+        self._series: dict[tuple[str, int], list[Row]] = {}
         if span_ns is not None:
             self._cut_to(*span_ns)
 
@@ -290,8 +292,12 @@ class Measurements:
         A span's mean is weighted by operations, and its `latency_ms_p99` is the highest p99 of its
         samples, so that no bad moment is averaged away however long the run was.
         """
-        if not self._phases:
-            return []
+        key = (metric, points_max)
+        if key not in self._series:
+            self._series[key] = self._spans(metric, points_max) if self._phases else []
+        return self._series[key]
+
+    def _spans(self, metric: str, points_max: int) -> list[Row]:
         start_ns, end_ns = self._phases[0].start_ns, self._phases[-1].end_ns
         width_ns = self._span_ns(end_ns - start_ns, points_max)
         return self.ask(
