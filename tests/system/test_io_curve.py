@@ -1,11 +1,13 @@
 """`plimsoll test io`: the curve that a user of fio draws with a loop around it, in one command."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
-from plimsoll import InputError, plan_curve
+import plimsoll as plimsoll_api
+from plimsoll import InputError, plan_curve, write_curve_page
 from plimsoll.cli import run_program
 from plimsoll.files import folder
 from tests.support.chart_schema import hold_charts
@@ -65,6 +67,27 @@ def test_a_curve_in_one_command(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "curve.html").read_text(encoding="utf-8")
     assert hold_charts(page) == {"io-curve"} and "Every point" in page
     assert len(list((tmp_path / "disk").rglob("*.dat"))) == 1, "all points work on one file"
+
+
+def test_a_point_that_was_stopped_before_it_measured_ends_the_curve(tmp_path: Path) -> None:
+    """Ctrl-C while a point still ramps up is no fault of the program: the curve ends there."""
+    planned = plan_curve(path=tmp_path / "disk", size_mib=64, depth="1..2", ramp_s=3, seconds=1)
+
+    class Stopping(plimsoll_api.Listener):
+        def event(self, event: plimsoll_api.Event) -> None:
+            if event.kind == "phase_started" and event.phase == "ramp up":
+                stop.set()
+
+    def carry_out(plan: plimsoll_api.Plan, home: Path) -> plimsoll_api.Result:
+        found = plimsoll_api.check(plan, create=True, allow_system_disk=True)
+        return plimsoll_api.qualify(plan, home, found=found, listener=Stopping(), stop=stop)
+
+    stop = threading.Event()
+    (tmp_path / "out").mkdir()
+    curve = plimsoll_api.measure_curve(planned, tmp_path / "out", carry_out)
+    assert [point.depth for point in curve.points] == [1]
+    assert curve.points[0].iops == 0 and curve.points[0].latency_ms_mean is None
+    assert "nothing was measured" in write_curve_page(curve, tmp_path / "out").read_text("utf-8")
 
 
 def test_a_stated_limit_decides(tmp_path: Path) -> None:

@@ -272,10 +272,12 @@ def measure_curve(
 def _point(size: int, depth: int, result: Result, percentiles: Sequence[float]) -> CurvePoint:
     with Measurements(result.folder, Outcome.read(result.folder / folder.OUTCOME)) as measured:
         buckets = measured.distribution(METRICS)
-    figures = result.summary.files[0]
-    count = sum(item.count for item in figures.sizes)
+    # A run that was stopped before it measured has no figures.
+    figures = next(iter(result.summary.files), None)
+    sizes = figures.sizes if figures else ()
+    count = sum(item.count for item in sizes)
     mean = (
-        sum(item.count * item.ms_mean for item in figures.sizes if item.ms_mean is not None) / count
+        sum(item.count * item.ms_mean for item in sizes if item.ms_mean is not None) / count
         if count
         else None
     )
@@ -283,8 +285,8 @@ def _point(size: int, depth: int, result: Result, percentiles: Sequence[float]) 
     return CurvePoint(
         size,
         depth,
-        figures.iops,
-        figures.mib_per_s,
+        figures.iops if figures else 0.0,
+        figures.mib_per_s if figures else 0.0,
         mean,
         latencies,
         result.result,
