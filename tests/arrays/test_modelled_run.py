@@ -178,6 +178,29 @@ def test_a_band_across_the_limit_is_too_close_to_call(measured: float, expected:
     assert prediction_of(measured) == expected
 
 
+def test_what_was_not_evaluated_predicts_no_pass() -> None:
+    """A cache held the whole database, nothing was read, and its read latency "passed"."""
+    plan = plan_of_options(
+        {"target": [{"name": "a", "modelled": "emc-vnxe3300"}], "instance": [{"name": "one"}]}
+    )
+    check = Check(
+        name="database_read_latency_mean",
+        title="Average database read latency",
+        scope="db",
+        metric="database_read",
+        statistic="mean",
+        measured=None,
+        limit=20.0,
+        unit="ms",
+        status="not_evaluated",
+        reason="nothing of the kind was measured",
+        source="",
+    )
+    found = predict(plan, predicted_checks(plan, [check]))
+    assert found.result == TOO_CLOSE
+    assert list(found.reasons) == [f"{check.title} (db): {check.reason}"]
+
+
 def test_stalls_of_a_small_cache_predict_no_failure_of_the_array() -> None:
     """The array answered in 0.05 ms at forty times the required rate, and was predicted to fail."""
     plan = plan_of_options(

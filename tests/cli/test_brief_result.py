@@ -87,6 +87,16 @@ def test_no_verdict_is_too_long(slow: Path) -> None:
     assert any("more" in line for line in lines)
 
 
+def test_a_check_that_is_a_reason_is_said_once(slow: Path) -> None:
+    """Each failed check stood there twice, and of others it said "5 more such checks" of none."""
+    found = read_verdict(slow / folder.VERDICT)
+    failed = next(check for check in found.checks if check.status == "fail")
+    text = "\n".join(brief_of(found))
+    assert text.count(f"{failed.title} ({failed.scope}): {failed.reason}") == 1
+    text = "\n".join(brief_of(found.replace(checks=crowded(slow).checks), width=WIDTH))
+    assert "more checks that do not pass" in text
+
+
 def test_each_warning_is_said_once(slow: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A disk's block size was warned of before the run, and three times more below the verdict."""
     warning = (

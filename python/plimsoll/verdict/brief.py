@@ -60,7 +60,7 @@ def brief_of(
     parts = [
         Part("", list(before), 3, "answers"),
         Part("", _head(found), 6, "reasons"),
-        Part("", _checks(found.checks), 7, "such checks"),
+        Part("", _checks(found), 7, "checks that do not pass"),
         Part("", _causes(found), 2, "causes"),
         Part("", [f"  caution: {text}" for text in found.cautions], 2, "cautions"),
         Part(
@@ -96,17 +96,22 @@ def _head(found: Verdict) -> list[str]:
     return [found.headline, *reasons, *rate]
 
 
-def _checks(checks: Sequence[Check]) -> list[str]:
-    """What did not pass, each in a line, and how many did."""
-    lines = []
+def _checks(found: Verdict) -> list[str]:
+    """How many passed, and each that did not in a line, unless it is a reason of the result."""
+    checks, lines = found.checks, []
     for status in ("fail", "not_evaluated"):
         for check in checks:
-            if check.status == status:
+            if check.status == status and not _is_reason(check, found.reasons):
                 doubted = " (in doubt)" if check.doubts else ""
                 word = check.predicted or WORDS[status]
                 lines.append(f"  {word}: {check.title} ({check.scope}): {check.reason}{doubted}")
     passed = sum(check.status == "pass" for check in checks)
     return [f"  {passed} of {len(checks)} checks pass", *lines] if checks else []
+
+
+def _is_reason(check: Check, reasons: Sequence[str]) -> bool:
+    where = f"{check.title} ({check.scope}): "
+    return any(text.startswith(where) and check.reason in text for text in reasons)
 
 
 def _causes(found: Verdict) -> list[str]:

@@ -51,12 +51,18 @@ def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None)
     array = _array_of(plan)
     worst = [check for check in checks if check.predicted == PREDICTED_FAIL]
     close = [check for check in checks if check.predicted == TOO_CLOSE]
+    unknown = [check for check in checks if check.status == NOT_EVALUATED]
     report = summary.array if summary else None
     borrowed = lived_on_credits(report)
-    result = PREDICTED_FAIL if worst else TOO_CLOSE if close or borrowed else PREDICTED_PASS
+    open_ = close or unknown or borrowed
+    result = PREDICTED_FAIL if worst else TOO_CLOSE if open_ else PREDICTED_PASS
     return Prediction(
         result=result,
-        reasons=[_sentence(check) for check in worst + close] + ([borrowed] if borrowed else []),
+        reasons=[
+            *(_sentence(check) for check in worst + close),
+            *(f"{check.title} ({check.scope}): {check.reason}" for check in unknown),
+            *([borrowed] if borrowed else []),
+        ],
         band_percent={
             name: array_band(array, name)
             for name in ("database_iops", "database_read", "database_write", "log_write")
