@@ -15,15 +15,11 @@ from plimsoll.arrays.papers.assessment import papers_table as papers_table
 from plimsoll.arrays.papers.error_band import band_percent as band_percent
 from plimsoll.arrays.papers.points import read_points as read_points
 from plimsoll.arrays.papers.runner import run_papers as run_papers
-from plimsoll.arrays.plan_target import filling_size_mib as filling_size_mib
 from plimsoll.arrays.presets import shipped_arrays as shipped_arrays
 from plimsoll.compare.result import Comparison as Comparison
 from plimsoll.compare.result import compare_runs as compare_runs
 from plimsoll.compare.sides import ComparisonError as ComparisonError
 from plimsoll.databases.deleting import delete_databases as delete_databases
-from plimsoll.databases.existing import adopt_databases as adopt_databases
-from plimsoll.databases.existing import existing_instances as existing_instances
-from plimsoll.databases.existing import existing_target as existing_target
 from plimsoll.databases.ownership import find_databases as find_databases
 from plimsoll.databases.preflight import Preflight as Preflight
 from plimsoll.databases.preflight import PreflightError as PreflightError
@@ -31,7 +27,6 @@ from plimsoll.databases.preflight import delete_prepared as delete_prepared
 from plimsoll.databases.preflight import save_set as save_set
 from plimsoll.databases.saved_sets import may_save as may_save
 from plimsoll.databases.tables import TableExport as TableExport
-from plimsoll.databases.tables import copy_database as copy_database
 from plimsoll.databases.tables import list_tables as list_tables
 from plimsoll.databases.tables import repair_copy as repair_copy
 from plimsoll.databases.tables import repair_database as repair_database
@@ -87,7 +82,6 @@ from plimsoll.imports.files import read_imports as read_imports
 from plimsoll.imports.imported import Imported as Imported
 from plimsoll.imports.iometer.results_csv import IometerResults as IometerResults
 from plimsoll.imports.iometer.to_plan import IometerPlans as IometerPlans
-from plimsoll.imports.iometer.to_plan import access_of_icf as access_of_icf
 from plimsoll.imports.jetstress.config_write import export_config as export_config
 from plimsoll.inputs.expression import ExpressionError as ExpressionError
 from plimsoll.inputs.expression import Fact as Fact
@@ -246,4 +240,3 @@ from plimsoll.verdict.explain import UnknownNameError as UnknownNameError
 from plimsoll.verdict.explain import explain as explain
 from plimsoll.verdict.explain import explained_names as explained_names
 from plimsoll.workloads.store.address import StoreAddressError as StoreAddressError
-from plimsoll.workloads.store.address import is_store_address as is_store_address

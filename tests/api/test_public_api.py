@@ -100,6 +100,14 @@ def test_every_public_name_is_documented() -> None:
     assert [name for _, _, name in LISTED if not re.search(rf"\b{name}\b", page)] == []
 
 
+def test_every_public_function_has_a_user() -> None:
+    """What neither a command nor an example takes is a promise that helps nobody."""
+    examples = (ROOT / "docs" / "api.md").read_text().partition("## All names")[0]
+    taken = " ".join([examples, *(path.read_text() for path in modules(PACKAGE / "cli"))])
+    functions = [name for _, name, _ in LISTED if inspect.isfunction(getattr(plimsoll, name))]
+    assert [name for name in functions if not re.search(rf"\b{name}\b", taken)] == []
+
+
 def test_text_is_a_path_wherever_a_path_is_asked_for() -> None:
     """Half of the functions taking text would leave a program to find out which half."""
     listed = {name: getattr(plimsoll, name) for _, name, _ in LISTED}

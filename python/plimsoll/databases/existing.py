@@ -18,7 +18,6 @@ from plimsoll.documents.document import Document, DocumentError
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import DatabaseSpec
 from plimsoll.files.folder import FolderError
-from plimsoll.files.paths import StrPath
 from plimsoll.host.block_devices import is_device
 
 MIB = 1024 * 1024
@@ -80,18 +79,16 @@ def _instance_of(marker: Marker) -> InstanceThere:
     return instance
 
 
-def existing_target(path: StrPath) -> dict[str, str]:
+def existing_target(path: Path) -> dict[str, str]:
     """The target of a plan with the instances below a directory."""
-    path = Path(path)
     directory, first = instances_there(path)[0]
     target = {"name": "target", "path": str(directory.parent)}
     logs = Path(first.log_directory)
     return target if logs == directory else {**target, "log_path": str(logs.parent)}
 
 
-def existing_instances(path: StrPath) -> list[dict[str, object]]:
+def existing_instances(path: Path) -> list[dict[str, object]]:
     """The instances of a plan as they are there."""
-    path = Path(path)
     found = []
     for _, there in instances_there(path):
         first = there.databases[0]
@@ -110,13 +107,12 @@ def existing_instances(path: StrPath) -> list[dict[str, object]]:
     return found
 
 
-def adopt_databases(plan: Plan, path: StrPath) -> Plan:
+def adopt_databases(plan: Plan, path: Path) -> Plan:
     """A completed plan whose instances are exactly those that are there, seeds and files included.
 
     Raises:
         FolderError: there are none.
     """
-    path = Path(path)
     there = {instance.name: (directory, instance) for directory, instance in instances_there(path)}
     instances = []
     for wanted in plan.run.instances:

@@ -182,14 +182,12 @@ def is_changed(report: EdbRepair) -> bool:
     return bool(report["pages_mended"]) or report["header_copy_mended"] is not None
 
 
-def copy_database(file: StrPath, target: StrPath) -> None:
+def copy_database(file: Path, target: Path) -> None:
     """Copy a database to a new file, durably; what was begun is deleted again when it fails.
 
     Raises:
         FolderError: there is no such file, the target exists, or it cannot be written.
     """
-    file = Path(file)
-    target = Path(target)
     try:
         if not file.is_file():
             raise FolderError(f"{printable(file)}: there is no such file; only files can be copied")

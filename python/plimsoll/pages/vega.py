@@ -189,7 +189,7 @@ def finished(drawn: Spec, title: str, words: Sequence[str], description: str) ->
                 "labelLimit": 260,
                 "labelFontSize": 12,
             },
-            "view": {"continuousWidth": 300, "continuousHeight": 300, "strokeWidth": 0},
+            "view": {"strokeWidth": 0},
         },
         **drawn,
     }

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from plimsoll.files.paths import StrPath
 from plimsoll.imports.iometer.icf import (
     EXPONENTIAL,
     SECTOR_BYTES,
@@ -326,7 +325,7 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def access_of_icf(path: StrPath, wanted: str | None = None) -> Given:
+def access_of_icf(path: Path, wanted: str | None = None) -> Given:
     """The access specification of a configuration, for a workload on other targets than its own.
 
     Args:
@@ -340,7 +339,6 @@ def access_of_icf(path: StrPath, wanted: str | None = None) -> Given:
     Raises:
         InputError: it cannot be read, or it is not clear which one is meant.
     """
-    path = Path(path)
     icf = read_icf(str(path), decode(str(path), read_bytes(path))).icf
     assigned = list(dict.fromkeys(name for worker in icf.workers for name in worker.specifications))
     names = [wanted] if wanted else assigned or [item.name for item in icf.specifications]
