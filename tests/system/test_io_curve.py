@@ -1,6 +1,7 @@
 """`plimsoll test io`: the curve that a user of fio draws with a loop around it, in one command."""
 
 import json
+import re
 import threading
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import plimsoll as plimsoll_api
 from plimsoll import InputError, plan_curve, write_curve_page
 from plimsoll.cli import run_program
 from plimsoll.files import folder
+from plimsoll.report.io_curve import render_curve
 from tests.support.chart_schema import hold_charts
 from tests.support.places import plimsoll
 
@@ -125,3 +127,16 @@ def test_every_mistake_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
     told = capsys.readouterr().err
     assert "--block '4q' is not a size" in told and "--depth '0' is not a depth" in told
     assert not (tmp_path / "disk").exists()
+
+
+def test_the_axis_of_a_curve_begins_at_zero() -> None:
+    """It began at -1,000 I/O per second, and the last two numbers stood in one another."""
+    page = render_curve(
+        "disk", [("4k", 1, 4516.0, 0.2), ("4k", 4, 11846.0, 0.3)], [["block"]], failed=False
+    )
+    found = re.search(r"^const specs = (.*);$", page, flags=re.MULTILINE)
+    assert found
+    x = json.loads(found[1])["io-curve"]["layer"][0]["encoding"]["x"]
+    assert x["scale"] == {"zero": True} and x["axis"]["tickCount"] == 5
+    assert "Table: I/O per second against latency" in page
+    assert "writes it again" not in page

@@ -202,7 +202,8 @@ def value_chart(bars: Bars) -> Chart:
             x2={"field": "h"},
         ),
     ]
-    words = [", ".join(f"{point['w']} {shown(float(point['v']))} {bars.unit}" for point in points)]
+    # Each in a line of its own: a line that is wider than the chart makes it narrow and is cut off.
+    words = [f"{point['w']} {shown(float(point['v']))} {bars.unit}" for point in points]
     if len(points) > PLACES_MAX:
         values = [float(point["v"]) for point in points]
         words = [f"{len(points)} sides, {shown(min(values))} to {shown(max(values))} {bars.unit}"]
@@ -231,7 +232,8 @@ def _over_time(
     points = [
         {"t": round(second / unit.seconds, 4), "v": _short(value), "w": label}
         for label, curve in curves.items()
-        for second, value in curve
+        # The last value has its step as well, as long as the one before it.
+        for second, value in [*curve, (2 * curve[-1][0] - curve[-2][0], curve[-1][1])]
     ]
     labels = list(curves)
     values = [_short(value) for curve in curves.values() for _, value in curve]
@@ -318,7 +320,7 @@ def _distribution(sides: Sequence[Side], metric: str, title: str) -> Chart | Non
     most = {
         label: bound_label(max(bins, key=lambda index: counts[label][index])) for label in labels
     }
-    words = [", ".join(f"{label} mostly {most[label]} ms" for label in labels)]
+    words = [f"{label} mostly {most[label]} ms" for label in labels]
     description = ". ".join([title, *words])
     spec = finished(layered(points, bars), title, words, description)
     rows = [

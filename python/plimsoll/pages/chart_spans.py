@@ -6,9 +6,11 @@ Curves over time in a fitting unit, and latencies in bins of 1, 2 and 5.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll.files.parquet import Row
+from plimsoll.pages.kit import Point
 
 #: Upper bounds of the bins of a histogram, and the ticks of a latency axis; what is longer goes
 #: into a last bin.
@@ -72,6 +74,34 @@ def curves(
         for where, points in found.items()
         if any(value > 0 for _, value in points)
     ]
+
+
+def step_points(
+    drawn: Sequence[Curve], unit: Unit, span_s: float, *, above_zero: bool = False
+) -> list[Point]:
+    """The rows of a chart of steps: time `t` in the unit, value `v` and place `w`.
+
+    The last value of a place has its step as well, to the end of its span.
+
+    Args:
+        drawn: the places over time in seconds.
+        unit: of the axis of time.
+        span_s: how long a value holds.
+        above_zero: leave out what has no place on a logarithmic axis.
+
+    >>> step_points([Curve("disk", [(0.0, 5.0), (60.0, 7.0)])], Unit("minutes", 60), 60.0)
+    [{'t': 0.0, 'v': 5.0, 'w': 'disk'}, {'t': 1.0, 'v': 7.0, 'w': 'disk'}, {'t': 2.0, 'v': 7.0, 'w': 'disk'}]
+    """  # noqa: E501
+    rows: list[Point] = []
+    for curve in drawn:
+        points = [point for point in curve.points if point[1] > 0 or not above_zero]
+        if points:
+            points.append((points[-1][0] + span_s, points[-1][1]))
+        rows += [
+            {"t": round(second / unit.seconds, 5), "v": float(f"{value:.4g}"), "w": curve.where}
+            for second, value in points
+        ]
+    return rows
 
 
 def binned(buckets: list[tuple[float, int]]) -> list[int]:

@@ -73,9 +73,18 @@ def template_environment() -> Environment:
     page.filters["anchor"] = lambda title: re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     page.filters["status_word"] = lambda status: STATUS_WORDS.get(status, status)
     page.filters["used_words"] = lambda share: f"{shown(100 * share)} % of it used"
-    page.filters["lower_first"] = lambda title: title[:1].lower() + title[1:]
+    page.filters["lower_first"] = _lower_first
     page.filters["breakable"] = _breakable
     return page
+
+
+def _lower_first(title: str) -> str:
+    """A title within a line; an abbreviation at its begin stays as it is.
+
+    >>> _lower_first("Rate of I/O"), _lower_first("I/O per second")
+    ('rate of I/O', 'I/O per second')
+    """
+    return title if not title[1:2].islower() else title[:1].lower() + title[1:]
 
 
 def page_style() -> Markup:

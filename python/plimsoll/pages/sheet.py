@@ -31,7 +31,7 @@ class Sheet:
         sentences: what stands below it.
         warnings: what a reader must know first.
         chapters: tables and charts.
-        made_by: the command that writes the page again.
+        made_by: the command that writes the page again; empty where none does.
         modelled: the banner of a page with simulated figures on it; empty where all were measured.
     """
 

@@ -20,6 +20,7 @@ from plimsoll.pages.chart_spans import (
     binned,
     bound_label,
     curves,
+    step_points,
     time_unit,
 )
 from plimsoll.pages.kit import Chart, Point
@@ -114,12 +115,8 @@ def _over_time(
         else drawn
     )
     chosen = sorted(chosen, key=lambda curve: curve.where)
-    points: list[Point] = [
-        {"t": round(second / unit.seconds, 5), "v": float(f"{value:.4g}"), "w": curve.where}
-        for curve in chosen
-        for second, value in curve.points
-        if value > 0 or not series.is_latency
-    ]
+    span_s = measured.span_s(POINTS_MAX)
+    points = step_points(chosen, unit, span_s, above_zero=series.is_latency)
     if not points:
         return None
     labels = [curve.where for curve in chosen]

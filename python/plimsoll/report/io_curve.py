@@ -8,6 +8,7 @@ from plimsoll.pages.kit import Chapter, Chart
 from plimsoll.pages.sheet import Sheet, render_sheet
 from plimsoll.pages.tables import Table
 from plimsoll.pages.vega import (
+    RATE_AXIS,
     Spec,
     colour,
     finished,
@@ -59,7 +60,7 @@ def render_curve(
             ],
             warnings=[],
             chapters=[Chapter("curve", "I/O per second against latency", [table], charts)],
-            made_by="plimsoll test io",
+            made_by="",
         )
     )
 
@@ -70,7 +71,7 @@ def _chart(title: str, points: Sequence[Point], table: Table) -> Chart:
         {"x": iops, "v": latency, "w": block, "d": depth} for block, depth, iops, latency in points
     ]
     channels: Spec = {
-        "x": quantitative("x", title="I/O per second", scale={"zero": True, "padding": 12}),
+        "x": quantitative("x", title="I/O per second", **RATE_AXIS),
         "y": quantitative(
             "v", title="mean latency, ms", **latency_axis([latency for *_, latency in points])
         ),

@@ -9,8 +9,8 @@ from typing import Any
 
 from plimsoll.documents.log_space import LogSpaceFigures
 from plimsoll.documents.run_spec import LaggedCopy
-from plimsoll.pages.chart_spans import curves, time_unit
-from plimsoll.pages.kit import Chart, Point
+from plimsoll.pages.chart_spans import curves, step_points, time_unit
+from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shown
 from plimsoll.pages.vega import PLACES_MAX, finished, over_time
 from plimsoll.report.charts import POINTS_MAX, TABLE_ROWS_MAX
@@ -71,11 +71,7 @@ def log_space_charts(found: Sequence[LogSpaceFigures], measured: Measurements) -
     if not drawn:
         return []
     unit = time_unit(measured.seconds)
-    points: list[Point] = [
-        {"t": round(second / unit.seconds, 5), "v": float(f"{value:.4g}"), "w": curve.where}
-        for curve in drawn
-        for second, value in curve.points
-    ]
+    points = step_points(drawn, unit, measured.span_s(POINTS_MAX))
     labels = [curve.where for curve in drawn]
     lines = over_time(labels, "instance", unit, "MiB", {"scale": {"zero": True}}, digits=4)
     title = "Space of the log"

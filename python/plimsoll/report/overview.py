@@ -14,7 +14,7 @@ from typing import Any
 
 from plimsoll.documents.verdict import Verdict
 from plimsoll.files.parquet import Row
-from plimsoll.pages.chart_spans import Curve, Unit, time_unit
+from plimsoll.pages.chart_spans import Curve, Unit, step_points, time_unit
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shown
 from plimsoll.pages.vega import RATE_AXIS, finished, latency_axis, layered, limit_mark, over_time
@@ -48,11 +48,19 @@ def overview(verdict: Verdict, measured: Measurements) -> list[Chart]:
     if not rates:
         return []
     unit = time_unit(measured.seconds)
+    span_s = measured.span_s(POINTS_MAX)
     tables = _totals(measured, TABLE_ROWS_MAX)
     return [
-        _chart("overview-iops", "Rate of I/O", "per s", rates, unit, (), tables[0]),
+        _chart("overview-iops", "Rate of I/O", "per s", rates, unit, span_s, (), tables[0]),
         _chart(
-            "overview-latency", "Latency, mean", "ms", latencies, unit, _limits(verdict), tables[1]
+            "overview-latency",
+            "Latency, mean",
+            "ms",
+            latencies,
+            unit,
+            span_s,
+            _limits(verdict),
+            tables[1],
         ),
     ]
 
@@ -104,16 +112,12 @@ def _chart(
     unit: str,
     drawn: list[Curve],
     time: Unit,
+    span_s: float,
     limits: Sequence[Limit],
     table: list[Curve],
 ) -> Chart:
     is_latency = unit == "ms"
-    points = [
-        {"t": round(second / time.seconds, 5), "v": float(f"{value:.4g}"), "w": curve.where}
-        for curve in drawn
-        for second, value in curve.points
-        if value > 0 or not is_latency
-    ]
+    points = step_points(drawn, time, span_s, above_zero=is_latency)
     labels = [curve.where for curve in drawn]
     bounds = [
         *(value for curve in drawn for _, value in curve.points if value > 0),

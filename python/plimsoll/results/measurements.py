@@ -298,8 +298,7 @@ class Measurements:
         return self._series[key]
 
     def _spans(self, metric: str, points_max: int) -> list[Row]:
-        start_ns, end_ns = self._phases[0].start_ns, self._phases[-1].end_ns
-        width_ns = self._span_ns(end_ns - start_ns, points_max)
+        width_ns = self._span_ns(points_max)
         return self.ask(
             # A sample belongs to the span that its middle lies in: the first of a phase is short,
             # because beats go on.
@@ -314,17 +313,22 @@ class Measurements:
             " GROUP BY second, instance, database HAVING sum(interval_ns) * 4 >= $least"
             " ORDER BY instance, database, second",
             {
-                "start": start_ns,
+                "start": self._phases[0].start_ns,
                 "width": width_ns,
                 "metric": metric,
                 "least": min(width_ns, self._usual_interval_ns),
             },
         )
 
-    def _span_ns(self, whole_ns: int, points_max: int) -> int:
+    def span_s(self, points_max: int) -> float:
+        """How long a span of `series` is."""
+        return self._span_ns(points_max) / NS_PER_S if self._phases else 0.0
+
+    def _span_ns(self, points_max: int) -> int:
         """The shortest whole number of usual samples that cuts the time into no more than so many
         spans.
         """
+        whole_ns = self._phases[-1].end_ns - self._phases[0].start_ns
         usual_ns = self._usual_interval_ns
         return max(1, -(-whole_ns // (points_max * usual_ns))) * usual_ns
 
