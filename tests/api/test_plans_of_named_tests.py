@@ -219,3 +219,10 @@ def test_a_point_of_a_curve_is_planned_once() -> None:
         (1 << 20, 2),
         (1 << 20, 4),
     ]
+
+
+def test_a_test_without_databases_is_refused_by_its_option() -> None:
+    """`instance` "has 0 entries" was said to somebody who had written --databases 0."""
+    with pytest.raises(plimsoll.InputError) as raised:
+        plimsoll.build_test_plan("performance", path="/mnt/array", databases=0)
+    assert raised.value.mistakes[0].where == "databases"

@@ -88,7 +88,10 @@ def test_what_a_plan_says_itself_stands() -> None:
 @pytest.mark.parametrize(
     ("wrong", "phrase"),
     [
-        ({"mailbox_profile": {"users": 10, "quota_mb": 10}}, "needs what a user makes"),
+        (
+            {"mailbox_profile": {"users": 10, "quota_mb": 10}},
+            "says how many users, but not what each makes",
+        ),
         ({"mailbox_profile": {"users": 10}}, "quota_mb"),
         (
             {

@@ -109,7 +109,7 @@ def test_every_mistake_is_reported_at_once():
     assert found["workload[1].sluggish"] == "means nothing for files"
     assert found["workload[1].pattern"] == "cannot be combined with `access`"
     assert found["workload[1].access"] == "has shares that add up to 60 %"
-    assert found["workload[1].load"] == "needs what a user makes"
+    assert found["workload[1].load"] == "says how many users, but not what each makes"
     assert found["workload[1].load.sessions"] == "means nothing for files"
     assert found["workload[1].window_iops_per_user"] == "is no band"
     assert "have delays" in found["workload[1]"]

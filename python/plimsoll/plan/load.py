@@ -206,7 +206,11 @@ def _of_users(
     A test adds its own by `throughput_percent`.
     """
     if ("profile" in stated) == ("iops_per_user" in stated):
-        collector.add(path, "needs what a user makes", "write either `profile` or `iops_per_user`")
+        collector.add(
+            path,
+            "says how many users, but not what each makes",
+            "write either `profile` or `iops_per_user`",
+        )
         return 1.0
     if "iops_per_user" in stated:
         return float(stated["users"] * stated["iops_per_user"])

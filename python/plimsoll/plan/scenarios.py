@@ -100,7 +100,7 @@ def _size_by_users(plan: Given, scenario: Given, collector: Collector) -> None:
     if len(each) != 1:
         collector.add(
             ("mailbox_profile",),
-            "needs what a user makes",
+            "says how many users, but not what each makes",
             "write either `iops_per_user` or `profile`",
         )
         return

@@ -279,7 +279,9 @@ def _asked_iops(load: Given, path: tuple[str | int, ...], collector: Collector) 
     share = float(load.get("throughput_percent", 100)) / 100
     if "users" in load:
         if "iops_per_user" not in load:
-            collector.add(path, "needs what a user makes", "write iops_per_user")
+            collector.add(
+                path, "says how many users, but not what each makes", "write iops_per_user"
+            )
             return 1.0
         return float(load["users"]) * float(load["iops_per_user"]) * share
     if "iops_per_user" in load:
