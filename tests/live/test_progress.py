@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from plimsoll.documents.event import Event
+from plimsoll.live.listener import Listener
 from plimsoll.live.plain_display import figures_line
 from plimsoll.live.progress import SHOWN_METRICS, Figures
 from plimsoll.plan.complete import plan_of_options
@@ -196,3 +197,18 @@ def test_the_time_for_finding_a_rate_is_forecast() -> None:
         return forecast.total_s(plan, Preflight(plan.run, plan.run))
 
     assert total({"target_iops": 240}) == total({"sessions": 3}) + 40
+
+
+def test_the_first_line_says_that_warm_caches_are_waited_for() -> None:
+    """ "about 10 s in all" stood above a run that took two minutes to fill its caches."""
+    from plimsoll.databases.preflight import Preflight
+    from plimsoll.pipeline import forecast
+
+    plan = plan_of_options(
+        {"target": [{"name": "a", "path": "/data"}], "instance": [{"name": "i"}]}
+    )
+    said: list[str] = []
+    listener = Listener()
+    listener.say = said.append  # type: ignore[method-assign]
+    forecast._tell(plan, Preflight(plan.run, plan.run), listener)
+    assert "waiting for warm caches not counted" in said[0] and "in all" not in said[0]

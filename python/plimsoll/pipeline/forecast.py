@@ -127,6 +127,13 @@ def total_s(plan: Plan, expected: preflight.Preflight) -> float:
     return calibrating + sum(phase.seconds for phase in found if phase.how != "at most")
 
 
+def total_in_words(plan: Plan, expected: preflight.Preflight) -> str:
+    """What the run is likely to take, and what is not counted in it."""
+    warm = any(phase.action.kind == "warm_up" for phase in plan.run.phases)
+    more = ", waiting for warm caches not counted" if warm else " in all"
+    return f"about {duration_in_words(total_s(plan, expected))}{more}"
+
+
 def never_warm(run: spec.RunSpec) -> list[str]:
     """A sentence where warming up may take all of its time, because databases do not fill their
     caches.
@@ -305,10 +312,7 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
         f"  {phase.name:<12}{phase.how} {duration_in_words(phase.seconds)}"
         for phase in phases(plan, expected)
     ]
-    lines.append(
-        f"  {'total':<12}about {duration_in_words(total_s(plan, expected))}, waiting for warm "
-        f"caches not counted"
-    )
+    lines.append(f"  {'total':<12}{total_in_words(plan, expected)}")
     return lines
 
 
@@ -500,8 +504,7 @@ def _tell(plan: Plan, found: preflight.Preflight, listener: Listener) -> None:
     prepared = f"{found.bytes_to_prepare >> 20} MiB of databases to prepare{reused}; "
     only_servers = len(servers) == len(plan.run.instances)
     listener.say(
-        f"plan {plan.name}: {'' if only_servers else prepared}about "
-        f"{duration_in_words(total_s(plan, found))} in all"
+        f"plan {plan.name}: {'' if only_servers else prepared}{total_in_words(plan, found)}"
     )
     for line in (line for server in servers for line in mail_server(server)):
         listener.say(line)
