@@ -88,6 +88,22 @@ def test_a_sizing_imports_none_of_the_slow_libraries() -> None:
     assert json.loads(result.stderr.splitlines()[-1]) == []
 
 
+def test_a_run_reads_no_files_of_other_tools() -> None:
+    """Their readers were loaded for every run, and are of use to imported ones alone."""
+    program = (
+        "import sys, plimsoll.pipeline.qualify, plimsoll.report.page\n"
+        "print([name for name in sys.modules if name.startswith('plimsoll.imports')])\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": SOURCE},
+        check=True,
+    )
+    assert result.stdout == "[]\n"
+
+
 def test_an_unknown_command_is_a_usage_error() -> None:
     """Scripts tell a typing mistake from a failed test by the exit code."""
     result = run("sizzle")

@@ -306,7 +306,7 @@ def test_a_quarter_minute_does_not_reach_from_one_phase_into_the_next(tmp_path: 
 
 
 def test_transfers_of_any_number_of_places_are_asked_for_at_once(tmp_path: Path) -> None:
-    """A run of a hundred databases asked some fifteen hundred times for its summary."""
+    """A hundred databases were asked for four figures each, with four queries for each figure."""
     latencies = {("first", second): 5 for second in range(1, 61)}
     with Measurements(tmp_path, two_minutes(tmp_path, latencies)) as measured:
         assert measured.database_purposes("one", 1)["database_read"].count == 6000

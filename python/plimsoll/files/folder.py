@@ -145,6 +145,11 @@ def replacing(path: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
 
 
+def is_imported(run_folder: Path) -> bool:
+    """Whether a folder holds an imported run."""
+    return (run_folder / REPORTED).is_file()
+
+
 def report_of(run_folder: Path) -> Path | None:
     """The page of a run, or of what was made of several, where one was written."""
     path = run_folder / REPORT

@@ -66,11 +66,6 @@ def write_run_folder(path: Path, report: ReportedTest) -> Verdict:
     return rebuild(path)
 
 
-def is_imported(path: Path) -> bool:
-    """Whether a folder holds an imported run."""
-    return (path / folder.REPORTED).is_file()
-
-
 def rebuild(path: Path) -> Verdict:
     """Make every file of an imported run again from what was reported; answers the verdict.
 

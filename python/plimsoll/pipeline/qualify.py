@@ -30,7 +30,6 @@ from plimsoll.files import folder, parquet
 from plimsoll.files.damage import reading
 from plimsoll.files.parquet import Columns
 from plimsoll.files.paths import StrPath
-from plimsoll.imports.to_run_folder import is_imported, rebuild
 from plimsoll.live.listener import Listener, RaisedError, told
 from plimsoll.live.metrics_server import MetricsServer
 from plimsoll.live.openmetrics import Exposition
@@ -401,7 +400,7 @@ def _refuse_unfinished(run_folder: Path) -> None:
         FolderError: one of both, or that the folder holds no run.
     """
     folder.require_run(run_folder)
-    if not (run_folder / folder.PLAN).exists() or is_imported(run_folder):
+    if not (run_folder / folder.PLAN).exists() or folder.is_imported(run_folder):
         return
     state = background.state_of(run_folder)["state"]
     if state == background.KILLED:
@@ -458,7 +457,9 @@ def read_result(run_folder: StrPath) -> Result:
 
 
 def _judged(run_folder: Path) -> Verdict:
-    if is_imported(run_folder):
+    if folder.is_imported(run_folder):
+        from plimsoll.imports.to_run_folder import rebuild
+
         return rebuild(run_folder)
     plan = Plan.read(run_folder / folder.PLAN)
     environment = read_environment(run_folder / folder.ENVIRONMENT)

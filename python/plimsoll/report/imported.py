@@ -9,13 +9,11 @@ in them comes before them, what the original does not hold is listed as not meas
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from plimsoll.documents.figures import ReportedDatabaseFigures, ReportedInstanceFigures
 from plimsoll.documents.reported import ReportedFinding, ReportedLevel, ReportedTest
 from plimsoll.documents.summary import AnySummary
 from plimsoll.documents.verdict import Verdict
-from plimsoll.files import folder
 from plimsoll.pages.tables import Table, duration_shown, shown
 from plimsoll.report.findings import Figure
 
@@ -39,11 +37,6 @@ IO_HEADINGS = {
     "log_read_avg_bytes": "Log reads average bytes",
     "log_write_avg_bytes": "Log writes average bytes",
 }
-
-
-def is_imported(run_folder: Path) -> bool:
-    """Whether a folder holds an imported run."""
-    return (run_folder / folder.REPORTED).is_file()
 
 
 def words(name: str) -> str:

@@ -96,7 +96,7 @@ def write_report(run_folder: Path) -> Path:
 
 def render(run_folder: Path) -> str:
     """The report as text."""
-    if imported.is_imported(run_folder):
+    if folder.is_imported(run_folder):
         return _render_imported(run_folder)
     plan, summary = Plan.read(run_folder / folder.PLAN), Summary.read(run_folder / folder.SUMMARY)
     verdict = read_verdict(run_folder / folder.VERDICT)
