@@ -72,17 +72,22 @@ class AllTransfers:
             f" FROM measured {_BY_FIGURE} {_by_place()}"
         )
         self._published = self._published_means()
-        self._over_time = self._rows(
-            # In order of time: a sum of fractions differs in its last digit with the order, and
-            # hashes have none.
-            "SELECT figure, instance, database,"
-            " sum(mean_ns * interval_ns ORDER BY end_ns) / sum(interval_ns) AS mean_ns FROM"
-            " (SELECT figure, instance, database, end_ns,"
-            " sum(latency_ns_sum)::DOUBLE / sum(count) AS mean_ns,"
-            " max(interval_ns)::DOUBLE AS interval_ns"
-            f" FROM measured {_BY_FIGURE} WHERE interval_ns > 0 {_by_place('end_ns')}"
-            " HAVING sum(count) > 0) GROUP BY figure, instance, database"
-        )
+        self._over_time: dict[Place, Row] = {}
+        # One figure after the other: a row for each moment of each place fills much memory.
+        for figure in dict.fromkeys(place[0] for place, row in self._sums.items() if row["count"]):
+            self._over_time |= self._rows(
+                # In order of time: a sum of fractions differs in its last digit with the order,
+                # and hashes have none.
+                "SELECT figure, instance, database,"
+                " sum(mean_ns * interval_ns ORDER BY end_ns) / sum(interval_ns) AS mean_ns FROM"
+                " (SELECT figure, instance, database, end_ns,"
+                " sum(latency_ns_sum)::DOUBLE / sum(count) AS mean_ns,"
+                " max(interval_ns)::DOUBLE AS interval_ns"
+                f" FROM measured {_BY_FIGURE} WHERE figure = $figure AND interval_ns > 0"
+                f" {_by_place('end_ns')} HAVING sum(count) > 0)"
+                " GROUP BY figure, instance, database",
+                {"figure": figure},
+            )
         self._buckets = self._rows(
             "SELECT figure, instance, database, list(upper_ns ORDER BY upper_ns) AS uppers,"
             " list(count ORDER BY upper_ns) AS counts FROM"
