@@ -216,14 +216,14 @@ def test_accounts_that_a_run_works_with_are_refused_until_that_run_has_ended(
         further = ["--minutes", minutes, "--init", "--out", str(tmp_path / out)]
         return options(server, first_account, *further)
 
-    first = [*PLIMSOLL, *command(201, "5", "first")]
+    first = [*PLIMSOLL, *command(501, "5", "first")]
     with subprocess.Popen(first, cwd=tmp_path, stderr=subprocess.DEVNULL) as running:
         wait_for(tmp_path / "first" / folder.EVENTS, "measure started")
-        second = plimsoll(*command(201 + USERS - 1, "0.03", "second"), cwd=tmp_path)
-        beside = plimsoll(*command(201 + USERS, "0.03", "beside"), cwd=tmp_path)
+        second = plimsoll(*command(501 + USERS - 1, "0.03", "second"), cwd=tmp_path)
+        beside = plimsoll(*command(501 + USERS, "0.03", "beside"), cwd=tmp_path)
         assert running.poll() is None
         running.kill()
-    third = plimsoll(*command(201, "0.03", "third"), cwd=tmp_path)
+    third = plimsoll(*command(501, "0.03", "third"), cwd=tmp_path)
     assert second.returncode == 2, second.stdout + second.stderr
     assert "another run works with accounts of mail at " in second.stderr, second.stderr
     for done in (beside, third):
