@@ -22,11 +22,10 @@ from plimsoll.pipeline.named_tests.options import NamedTestOption as Option
 from plimsoll.pipeline.named_tests.options import refuse
 from plimsoll.pipeline.named_tests.tables import (
     Tables,
-    phase,
-    ramp,
     stated,
     storage,
     storage_problems,
+    worked,
 )
 
 HOME_FOLDERS = "home-folders"
@@ -168,13 +167,7 @@ def files(
         **common,
         "instance": [{"name": "files", "backend": "files", **instance}],
         "workload": [{"name": "files", **_access_of_icf(icf, specification), **workload}],
-        "phase": [
-            phase("prepare"),
-            *ramp(ramp_s, "files"),
-            phase("measure", duration_s=minutes * 60),
-            phase("stop"),
-            *([phase("checksum")] if verify else []),
-        ],
+        "phase": worked(minutes * 60, "files", ramp_s, checksum=verify),
     }
 
 
@@ -198,21 +191,11 @@ def _home_folders(
     ramp_s: float,
 ) -> Tables:
     """What is particular to a plan of home folders."""
-    searching = (
-        [phase("search", duration_s=max(minutes * 60, settings.SEARCH["duration_s"]))]
-        if "search" in load
-        else []
-    )
+    seconds = minutes * 60
+    search_s = max(seconds, settings.SEARCH["duration_s"]) if "search" in load else None
     return {
         "name": HOME_FOLDERS,
         "instance": [{"name": "homes", "backend": "home_folders", **stated(homes=max_users)}],
         "workload": [{"name": "users", "load": load, **stated(scenarios_per_h=scenarios_per_h)}],
-        "phase": [
-            phase("prepare"),
-            *ramp(ramp_s, "users"),
-            *searching,
-            phase("measure", duration_s=minutes * 60),
-            phase("audit"),
-            phase("stop"),
-        ],
+        "phase": worked(seconds, "users", ramp_s, search_s=search_s, audit=True),
     }

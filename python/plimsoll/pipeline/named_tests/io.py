@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from plimsoll.pipeline.named_tests.declared import DeviceLogPath, FileLimit, IoMethod, PlaceSeed
 from plimsoll.pipeline.named_tests.options import NamedTestOption as Option
 from plimsoll.pipeline.named_tests.options import refuse
-from plimsoll.pipeline.named_tests.tables import phase, ramp, stated, storage
+from plimsoll.pipeline.named_tests.tables import stated, storage, worked
 
 PATTERNS = ("random", "sequential")
 
@@ -58,12 +58,7 @@ def io(
         "test": "files",
         "target": [storage(path, None, None, log_path)],
         "instance": [{"name": "files", "backend": "files", "file_mib": size_mib}],
-        "phase": [
-            phase("prepare"),
-            *ramp(ramp_s, "files"),
-            phase("measure", duration_s=seconds),
-            phase("stop"),
-        ],
+        "phase": worked(seconds, "files", ramp_s),
         "io_method": io_method,
         "seed": seed,
         **stated(stated_limits=limit or None),

@@ -12,11 +12,10 @@ from plimsoll.pipeline.named_tests.options import NamedTestOption as Option
 from plimsoll.pipeline.named_tests.options import refuse
 from plimsoll.pipeline.named_tests.tables import (
     Tables,
-    phase,
-    ramp,
     stated,
     storage,
     storage_problems,
+    worked,
 )
 
 ACCOUNTS = "u{n}"
@@ -196,14 +195,9 @@ def mail(
                 ),
             }
         ],
-        "phase": [
-            phase("prepare"),
-            *ramp(ramp_s, "mail"),
-            phase("measure", duration_s=minutes * 60),
-            phase("audit"),
-            phase("stop"),
-            *([phase("checksum")] if checksum and places else []),
-        ],
+        "phase": worked(
+            minutes * 60, "mail", ramp_s, audit=True, checksum=checksum and place is not None
+        ),
         "seed": seed,
         **stated(limits=limits, stated_limits=limit or None),
     }

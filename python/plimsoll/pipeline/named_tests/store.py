@@ -16,11 +16,10 @@ from plimsoll.pipeline.named_tests.options import NamedTestOption as Option
 from plimsoll.pipeline.named_tests.options import refuse
 from plimsoll.pipeline.named_tests.tables import (
     Tables,
-    phase,
-    ramp,
     stated,
     storage,
     storage_problems,
+    worked,
 )
 
 
@@ -116,14 +115,7 @@ def store(
         **({"source": "existing"} if existing else {}),
         "instance": [{"name": "store", **instance}],
         "workload": [{"name": "orders", "think_s": think_s, **stated(load=load or None)}],
-        "phase": [
-            phase("prepare"),
-            *ramp(ramp_s, "orders"),
-            phase("measure", duration_s=minutes * 60),
-            phase("audit"),
-            phase("stop"),
-            *([phase("checksum")] if checking else []),
-        ],
+        "phase": worked(minutes * 60, "orders", ramp_s, audit=True, checksum=checking),
         "io_method": io_method,
         "seed": seed,
         **stated(stated_limits=limit or None),

@@ -30,11 +30,28 @@ def phase(kind: str, **values: object) -> Tables:
     return {"kind": kind, **stated(**values)}
 
 
-def ramp(seconds: float, workload: str) -> list[Tables]:
-    """Load before it is measured, or nothing where it takes no time."""
-    if not seconds:
-        return []
-    return [phase("soak", name="ramp up", duration_s=seconds, workloads=[workload])]
+def worked(
+    seconds: float,
+    workload: str,
+    ramp_s: float,
+    *,
+    search_s: float | None = None,
+    audit: bool = False,
+    checksum: bool = False,
+) -> list[Tables]:
+    """The phases of a test of clients: load before it is measured, where that takes time; a search,
+    where one is made; and what is read again afterwards.
+    """
+    ramp = phase("soak", name="ramp up", duration_s=ramp_s, workloads=[workload])
+    return [
+        phase("prepare"),
+        *([ramp] if ramp_s else []),
+        *([] if search_s is None else [phase("search", duration_s=search_s)]),
+        phase("measure", duration_s=seconds),
+        *([phase("audit")] if audit else []),
+        phase("stop"),
+        *([phase("checksum")] if checksum else []),
+    ]
 
 
 def loaded(seconds: float, search_s: float | None = None) -> list[Tables]:
