@@ -119,9 +119,8 @@ def _import_everything() -> None:
 
 
 def _serve() -> None:
-    answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
-        print(json.dumps(_carried_out(json.loads(line))), file=answers, flush=True)
+        print(json.dumps(_carried_out(json.loads(line))), flush=True)
 
 
 def _carried_out(request: dict[str, Any]) -> int | None:
