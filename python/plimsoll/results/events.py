@@ -439,6 +439,25 @@ def rates_of(workload: str, ask: Query) -> LoadRates:
     )
 
 
+def answered_span(workload: str, event: EventFigures) -> tuple[float, float] | None:
+    """From when to when a load answered an event, in seconds on the clock of the run.
+
+    Until it was back, or until the event was undone where that is later. None where the event did
+    not begin, or changed nothing.
+    """
+    found = next((load for load in event.loads if load.workload == workload), None)
+    if event.begun_s is None or found is None:
+        return None
+    undone_s = event.begun_s if event.undone_s is None else event.undone_s
+    if found.baseline_per_s is None:
+        return event.begun_s, math.inf if event.undone_s is None else undone_s
+    if found.detected_s is None:
+        return None
+    if found.recovered_s is None:
+        return event.begun_s, math.inf
+    return event.begun_s, max(event.begun_s + found.recovered_s, undone_s)
+
+
 def _staged(run_folder: Path, plan: Plan) -> list[StagedEvent]:
     """The plan's events, with what became of them.
 

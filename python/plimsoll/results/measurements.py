@@ -158,11 +158,15 @@ class Measurements:
         """What the disks under the instances did in the phases of a kind."""
         return device_rates(self.ask, self._outcome.devices, self._phases_of(kind))
 
-    def overlaps(self, plan: Plan) -> dict[str, float]:
-        """The share of the measured time that each load worked; empty where one load ran alone."""
+    def overlaps(self, plan: Plan, events: Sequence[EventFigures]) -> dict[str, float]:
+        """The share of the measured time that each load worked beside others.
+
+        Empty where one load ran alone.
+        """
         if len(plan.run.workloads) < 2:
             return {}
-        return overlaps(self.load_rates(plan), self._phases)
+        running = {phase.name: phase.workloads for phase in plan.run.phases}
+        return overlaps(self.load_rates(plan), self._phases, running, events)
 
     def array(self) -> ArrayReport | None:
         """What a modelled array counted by itself while it was measured last.

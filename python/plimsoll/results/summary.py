@@ -98,6 +98,7 @@ def summarize(run_folder: Path) -> Summary:
         is_staged = any(has_stages(workload) for workload in plan.run.workloads)
         phases = measured.beats()
         of_one_rate = [] if is_staged else phases
+        events = measured.events(run_folder, plan)
         return Summary(
             schema_version=SCHEMA_VERSION,
             name=plan.name,
@@ -115,9 +116,9 @@ def summarize(run_folder: Path) -> Summary:
             files=measured.files(plan) or ABSENT,
             homes=measured.homes(plan) or ABSENT,
             homes_audits=homes_audits(plan, outcome) or ABSENT,
-            events=measured.events(run_folder, plan) or ABSENT,
+            events=events or ABSENT,
             records_audits=audits_of(plan, outcome, (RecordsInstance,), StoreAudit) or ABSENT,
-            overlaps=measured.overlaps(plan) or ABSENT,
+            overlaps=measured.overlaps(plan, events) or ABSENT,
             servers=server_usage(run_folder, outcome) or ABSENT,
             endpoints=endpoint_figures(plan, measured.ask) or ABSENT,
             store=measured.store(plan) or ABSENT,

@@ -1,0 +1,81 @@
+"""Whether loads were neighbours to each other: begins late, ends early, stops in between."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plimsoll.results.events import LoadRates
+from plimsoll.results.overlap import overlaps
+from tests.support.event_answers import event, response
+
+SECONDS = 200
+BOTH = {"measure": ["load", "other"]}
+
+
+def phase(name: str, first_s: int, last_s: int) -> Any:
+    second = 1_000_000_000
+    return SimpleNamespace(name=name, start_ns=first_s * second, end_ns=last_s * second)
+
+
+def load(name: str, per_s: float, *idle: tuple[int, int]) -> LoadRates:
+    """So many operations in every second, none in some spans."""
+    ends = np.arange(1.0, SECONDS + 1)
+    counts = np.full(SECONDS, per_s)
+    for first_s, last_s in idle:
+        counts[first_s:last_s] = 0
+    return LoadRates(name, ends, np.ones(SECONDS), counts, counts * 5)
+
+
+def share(*idle: tuple[int, int], events: tuple[Any, ...] = (), per_s: float = 10) -> float:
+    """How much of the time one of two loads worked."""
+    rates = [load("load", per_s, *idle), load("other", 10)]
+    found = overlaps(rates, [phase("measure", 0, SECONDS)], BOTH, events)
+    assert found["other"] == pytest.approx(1)
+    return found["load"]
+
+
+def test_ORC_10_a_load_that_begins_late_or_ends_early_was_no_neighbour_meanwhile() -> None:
+    """A server that answers after 20 s; sessions that all die at 100 s."""
+    assert share() == pytest.approx(1)
+    assert share((0, 20)) == pytest.approx(0.9, abs=0.01)
+    assert share((100, SECONDS)) == pytest.approx(0.5, abs=0.01)
+    assert share((0, SECONDS)) == 0
+
+
+def test_a_load_that_stops_in_between_was_no_neighbour_meanwhile() -> None:
+    """From the first to the last operation is all of the time, but nothing was done in most."""
+    assert share((10, 190)) == pytest.approx(0.1, abs=0.01)
+    assert share((10, 60), (100, 150)) == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_load_of_few_operations_has_gaps() -> None:
+    rates = [load("load", 0), load("other", 10)]
+    rates[0].counts[::20] = 1
+    assert overlaps(rates, [phase("measure", 0, SECONDS)], BOTH)["load"] == 1
+
+
+def test_where_nobody_works_nobody_had_the_storage_alone() -> None:
+    """A storage that stands still makes all loads wait: its latency is judged, not the overlap."""
+    rates = [load(name, 10, (50, 100)) for name in ("load", "other")]
+    found = overlaps(rates, [phase("measure", 0, SECONDS)], BOTH)
+    assert found == {"load": pytest.approx(1), "other": pytest.approx(1)}
+
+
+def test_a_load_that_answers_an_event_is_judged_by_its_answer() -> None:
+    """A node that dies takes its load along for a while, which the event has limits for."""
+    staged = event(50.0, None, response(40.0))
+    assert share((50, 90), events=(staged,)) == pytest.approx(1)
+    unseen = event(50.0, None, response(None, seen=False))
+    assert share((50, 90), events=(unseen,)) == pytest.approx(0.8, abs=0.01)
+
+
+def test_loads_that_are_measured_one_after_the_other_are_no_neighbours() -> None:
+    """A plan may measure each alone, and then both: only the last is a matter of overlap."""
+    rates = [load("load", 10, (50, 100)), load("other", 10, (0, 50))]
+    phases = [phase("first", 0, 50), phase("second", 50, 100), phase("both", 100, SECONDS)]
+    running = {"first": ["load"], "second": ["other"], "both": ["load", "other"]}
+    found = overlaps(rates, phases, running)
+    assert found == {"load": pytest.approx(1), "other": pytest.approx(1)}
+    assert overlaps(rates, phases[:2], running) == {}
