@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import plimsoll
 from plimsoll.cli import load, run_program
 from plimsoll.documents.repeats import Repeats
 from plimsoll.documents.verdict import read_verdict
@@ -188,3 +189,47 @@ def test_a_series_with_a_killed_run_is_no_pass(tmp_path: Path) -> None:
     judged = repeat.judge_series(home)
     assert (judged.result, judged.exit_code) == ("inconclusive", 3)
     assert "1 begun and without a result" in str(judged.content.headline)
+
+
+def test_a_series_whose_second_run_cannot_be_restored_is_no_pass(tmp_path: Path) -> None:
+    """The set changed between two runs.
+
+    The first one counts; the series said a pass, and of its second run that it was begun.
+    """
+    told = {
+        "name": "nightly",
+        "target": [{"name": "disk", "path": str(tmp_path / "disk")}],
+        "instance": [
+            {"name": "one", "database_size_mib": 64, "cache_mib_min": 1, "cache_mib_max": 4}
+        ],
+        "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 1}, {"kind": "stop"}],
+    }
+    allowed = {"create": True, "allow_system_disk": True}
+    saved = tmp_path / "set"
+    plan = plimsoll.build_plan(told)
+    prepared = plimsoll.preparing(plan)
+    found = plimsoll.check(prepared, **allowed)
+    place = plimsoll.make_run_folder(prepared, tmp_path / "prepared")
+    plimsoll.measure(prepared, place, found=found)
+    plimsoll.save_set(found.run, saved, lambda text: None)
+    plan = plimsoll.build_plan({**told, "restore_from": str(saved)})
+    victim = next((saved / "one" / "databases").glob("*.edb"))
+
+    class Spoils(plimsoll.Listener):
+        """Changes a byte of the set when the second run begins."""
+
+        def say(self, text: str) -> None:
+            if text == "run 2 of 3":
+                with victim.open("r+b") as file:
+                    file.seek(70_000)
+                    file.write(b"other bytes")
+
+    with pytest.raises(plimsoll.FolderError, match="its bytes have changed since"):
+        plimsoll.repeat(
+            plan, 3, tmp_path / "series", found=plimsoll.check(plan, **allowed), listener=Spoils()
+        )
+    content = repeat.read(tmp_path / "series")
+    assert [run.ending for run in content.runs] == ["complete", "not begun"]
+    assert "its bytes have changed since" in content.runs[1].reasons[0]
+    assert content.finished and content.result in ("inconclusive", "fail")
+    assert (tmp_path / "series" / folder.REPORT).exists()

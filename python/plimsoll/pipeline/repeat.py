@@ -23,7 +23,7 @@ from plimsoll.databases import kept_backups, preflight
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.repeats import CommandBefore, RepeatedFigure, RepeatedRun, Repeats
 from plimsoll.documents.verdict import Verdict
-from plimsoll.errors import RefusedError, exit_codes
+from plimsoll.errors import PlimsollError, RefusedError, exit_codes
 from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.files.paths import StrPath
@@ -171,7 +171,7 @@ def _repeated(
                 break
             if number > 1 or each.repeat is not None:
                 # The run before it, and what was done since, changed what is there.
-                found = _found_again(each, found, series)
+                found = _found_again(each, found)
             results.append(_once(each, run_folder, series, found, hears, stopped))
             hears.say(f"run {number} of {times}: {series.content.runs[-1].headline}")
             if ends_series(results[-1]):
@@ -179,6 +179,9 @@ def _repeated(
     except KeyboardInterrupt:
         # Between two runs nobody else listens; within one, the run ends cleanly and says so itself.
         interrupted = True
+    except PlimsollError as error:
+        series.end_with(error, hears)
+        raise
     series.gather(finished=True)
     write_page(parent, series.content, hears)
     return Series(parent, series.content, results, interrupted)
@@ -201,12 +204,8 @@ def ends_series(result: qualify.Result) -> bool:
     return result.ending == "interrupted" or result.could_not_be_run
 
 
-def _found_again(plan: Plan, found: preflight.Preflight, series: SeriesFile) -> preflight.Preflight:
-    try:
-        again = preflight.inspect(plan.run, plan.source, found.consent)
-    except preflight.PreflightError as error:
-        series.note_ending(NOT_BEGUN, str(error))
-        raise
+def _found_again(plan: Plan, found: preflight.Preflight) -> preflight.Preflight:
+    again = preflight.inspect(plan.run, plan.source, found.consent)
     return replace(again, commands_allowed=found.commands_allowed)
 
 
@@ -216,9 +215,10 @@ def _prepared(
     """Do what the plan wants done before a run, and note why the run cannot begin."""
     if plan.repeat is None:
         return Prepared(may_begin=True)
-    place = series.parent / series.content.runs[-1].folder
     try:
-        found = prepare_run(plan.repeat, place, number, listener.say, stop, series.note_before)
+        found = prepare_run(
+            plan.repeat, series.last_folder, number, listener.say, stop, series.note_before
+        )
     except KeyboardInterrupt:
         found = Prepared(may_begin=False)
     if not found.may_begin:
@@ -300,6 +300,25 @@ class SeriesFile:
         if reason is not None:
             last = last.replace(reasons=[*last.reasons, reason])
         self.note(runs=[*before, last.replace(ending=ending)])
+
+    def end_with(self, error: PlimsollError, listener: Listener) -> None:
+        """Note what the series ends with: the last run could not be carried out, or not be judged.
+
+        The runs before it count, and the whole is no pass.
+        """
+        try:
+            begun = bool(self.content.runs) and self.content.runs[-1].ending == BEGUN
+            if begun and not (self.last_folder / folder.OUTCOME).exists():
+                self.note_ending(NOT_BEGUN, str(error))
+            self.gather(finished=True)
+            write_page(self.parent, self.content, listener)
+        except (PlimsollError, OSError) as further:
+            listener.warning(f"{self.parent}: {further}")
+
+    @property
+    def last_folder(self) -> Path:
+        """The folder of the last run."""
+        return self.parent / self.content.runs[-1].folder
 
     def note_before(self, commands: Sequence[CommandBefore]) -> None:
         """What was carried out before the last run begins."""
