@@ -137,11 +137,9 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         phases=phases.completed(plan, collector),
     )
     workloads, files_asked, homes_asked, mail_asked = _workloads(plan, run.instances, collector)
-    start_after_s = {
-        item["name"]: item["start_after_s"] for item in plan["workload"] if item["start_after_s"]
-    }
     run = run.replace(
-        workloads=workloads, phases=starts.one_after_the_other(run.phases, start_after_s)
+        workloads=workloads,
+        phases=starts.one_after_the_other(run.phases, plan["workload"], collector),
     )
     array = target_array(plan, run.instances, collector)
     if array is None:
