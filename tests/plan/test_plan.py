@@ -177,7 +177,7 @@ def test_every_edition_and_limit_names_its_source() -> None:
         "vmware",
         "spec-like",
     }
-    assert settings.single_rule("files_window")["source"]
+    assert settings.single_rule("load_window")["source"]
 
 
 def test_page_images_are_off_unless_asked_for_and_the_documents_say_so(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def _row(second: int, metric: str, database: int, values: dict[str, float]) -> d
         "workload": "",
         "metric": metric,
         "count": count,
-        "errors": 0,
+        "errors": int(values.get("errors", 0)),
         "bytes": int(values.get("bytes", 0)),
         "latency_ns_sum": int(count * each),
         "latency_ns_max": int(values.get("latency_ns_max", each)),

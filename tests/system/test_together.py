@@ -20,9 +20,9 @@ instance = [
   { name = "share", backend = "files", files = 1, file_mib = 1024 },
 ]
 workload = [
-  { name = "mail", instances = ["mail"], load = { transactions_per_s = 10 } },
-  { name = "orders", instances = ["shop"], start_after_s = 2, load = { transactions_per_s = 5 } },
-  { name = "files", instances = ["share"], start_after_s = 4, pattern = "file-server", load = { transactions_per_s = 20 } },
+  { name = "mail", instances = ["mail"], load = { transactions_per_s = 10 }, window = { transactions_per_s = [8, 12] } },
+  { name = "orders", instances = ["shop"], start_after_s = 2, load = { transactions_per_s = 5 }, window = { orders_per_min = [200, 400], over_s = 20 } },
+  { name = "files", instances = ["share"], start_after_s = 4, pattern = "file-server", load = { transactions_per_s = 20 }, window = { iops = [1, 19] } },
 ]
 phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 100 }, { kind = "audit" }, { kind = "stop" }]
 event = [
@@ -72,6 +72,15 @@ def test_ORC_01_HA_01_three_kinds_of_load_share_a_modelled_array_whose_drives_fa
     assert kinds == ["prepare", "soak", "soak", "measure", "audit", "stop"]
     page = (tmp_path / "run" / folder.REPORT).read_text()
     assert "together-1" in hold_charts(page)
+    checks = json.loads((tmp_path / "run" / folder.VERDICT).read_text())["checks"]
+    windows = {check["scope"]: check for check in checks if check["name"] == "load_window"}
+    assert {name: check["status"] for name, check in windows.items()} == {
+        "mail": "pass",
+        "orders": "pass",
+        "files": "not_evaluated",
+    }
+    assert "the load was not as planned" in windows["files"]["reason"]
+    assert page.index("Windows of the loads") > page.index("Loads next to each other")
     assert "Loads next to each other" in page and "What drive 3 did to the loads" in page
 
 

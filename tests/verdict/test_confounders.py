@@ -237,7 +237,32 @@ def test_a_rate_out_of_the_generators_reach_is_excused_by_arithmetic_only(
 def test_every_doubt_can_be_explained_and_is_planted() -> None:
     """A new doubt without a case here would be a new excuse that nobody tested."""
     names = {row["name"] for row in settings.doubts()}
-    assert names == {name for name, *_ in CASES} | {"ceiling"}
+    assert names == {name for name, *_ in CASES} | {"ceiling", "above_window"}
+
+
+def _window(least: float, most: float) -> dict[str, Any]:
+    return {"workload": [{"name": "mix", "window": {"iops": [least, most]}}]}
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "result"),
+    [(100, 149, "inconclusive"), (100, 200, "fail"), (151, 200, "fail")],
+)
+def test_a_time_under_more_load_than_planned_is_doubted_and_one_under_less_is_not(
+    tmp_path: Path, least: float, most: float, result: str
+) -> None:
+    """The run makes 150 database I/O a second. What is too slow under less is too slow."""
+    found = judged(tmp_path / "run", SLOW_READS, **_window(least, most))
+    assert found["result"] == result, found["reasons"]
+    doubts = {doubt["name"] for check in found["checks"] for doubt in check["doubts"]}
+    assert doubts == ({"above_window"} if result == "inconclusive" else set())
+    quiet = judged(tmp_path / "quiet", {}, **_window(least, most))
+    inside = least <= 150 <= most
+    assert quiet["result"] == ("pass" if inside else "inconclusive")
+    damaged = judged(
+        tmp_path / "errors", {("database_read", 1): {"errors": 1}}, **_window(least, most)
+    )
+    assert damaged["result"] == "fail", "errors are no matter of load"
 
 
 def test_stalls_on_storage_without_counters_are_the_caches_where_our_own_io_left_it_idle(

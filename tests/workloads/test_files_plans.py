@@ -59,13 +59,8 @@ def test_IO_06_users_make_a_rate_and_a_window():
     found = plan(workload={"load": {"users": 200, "iops_per_user": 0.70}})
     load = found["run"]["workloads"][0]["load"]
     assert load["transactions_per_s"] == pytest.approx(140) and load["spacing"] == "regular"
-    assert found["judgement"]["files"]["users"]["window_iops_per_user"] == pytest.approx(
-        [0.60, 0.75]
-    )
-    stated = plan(
-        workload={"load": {"users": 200, "iops_per_user": 0.70}, "window_iops_per_user": [0.5, 0.9]}
-    )
-    assert stated["judgement"]["files"]["users"]["window_iops_per_user"] == [0.5, 0.9]
+    window = found["judgement"]["load_windows"]["users"]
+    assert [window["least"], window["most"]] == pytest.approx([0.60, 0.75])
 
 
 def test_a_rate_counts_transfers_and_requires_them():
@@ -101,7 +96,7 @@ def test_every_mistake_is_reported_at_once():
             "pattern": "file-server",
             "sluggish": 1,
             "load": {"users": 5, "sessions": 3},
-            "window_iops_per_user": [2, 1],
+            "window": {"iops_per_user": [2, 1]},
         },
     )
     assert found["instance[1].page_kib"] == "means nothing for files"
@@ -111,7 +106,7 @@ def test_every_mistake_is_reported_at_once():
     assert found["workload[1].access"] == "has shares that add up to 60 %"
     assert found["workload[1].load"] == "says how many users, but not what each makes"
     assert found["workload[1].load.sessions"] == "means nothing for files"
-    assert found["workload[1].window_iops_per_user"] == "is no band"
+    assert found["workload[1].window.iops_per_user"] == "is no band"
     assert "have delays" in found["workload[1]"]
 
 

@@ -36,8 +36,20 @@ class FilesAsked(Document):
     pattern: str | None
     target_iops: float | None
     users: int | None
-    window_iops_per_user: Sequence[float] | None
     outstanding: int
+
+
+class LoadWindow(Document):
+    """What a load must make in every window of `over_s` seconds, or it was not as planned.
+
+    `figure` is a key of `window` in a plan; `users` is None where it is not that of one user.
+    """
+
+    figure: str
+    least: float
+    most: float
+    over_s: float
+    users: int | None
 
 
 class HomesAsked(Document):
@@ -94,6 +106,7 @@ class Judgement(Document):
     homes: Mapping[str, HomesAsked] = {}
     mail: Mapping[str, MailAsked] = {}
     published: str | None = None
+    load_windows: Mapping[str, LoadWindow] = {}
 
 
 class RepeatPlan(Document):

@@ -182,14 +182,25 @@ class SizeClass(Document):
     ms_max: float
 
 
-class UserWindows(Document):
-    """I/O per second of one user, window by window."""
+class LoadWindowFigures(Document):
+    """What a load made in the windows of the measured time, next to what it had to make.
 
+    The last three are None where no whole window was measured outside of events. `left_out_count`
+    are windows that an event touched which changed the load.
+    """
+
+    workload: str
+    figure: str
+    unit: str
+    least: float
+    most: float
+    over_s: float
     count: int
     outside_count: int
-    min: float
-    mean: float
-    max: float
+    left_out_count: int
+    min: float | None
+    mean: float | None
+    max: float | None
 
 
 class FilesFigures(Document):
@@ -208,7 +219,6 @@ class FilesFigures(Document):
     target_iops: float | None
     users: int | None
     iops_per_user: float | None
-    windows: UserWindows | None
     sizes: Sequence[SizeClass]
 
 
@@ -536,6 +546,7 @@ class AnySummary(Document):
     events: Sequence[EventFigures] = ()
     records_audits: Sequence[StoreAudit] = ()
     overlaps: Mapping[str, float] = {}
+    load_windows: Sequence[LoadWindowFigures] = ()
     servers: Sequence[ServerUsage] = ()
     endpoints: Sequence[DistributionFigures] = ()
     store: Sequence[StoreFigures] = ()

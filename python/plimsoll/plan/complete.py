@@ -50,6 +50,7 @@ from plimsoll.plan import (
     starts,
     stop_conditions,
     watch,
+    windows,
 )
 from plimsoll.plan import hosts as planned_hosts
 from plimsoll.plan import load as loads
@@ -152,6 +153,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
     if any(event.hold_s_max is not None for event in staged):
         run = run.replace(can_hold_writes=True)
     loads.mistakes_of_phases(plan, run.workloads, collector)
+    load_windows = windows.completed(plan["workload"], run, files_asked, collector)
     run = run.replace(instances=shared_pages.share_leaves(plan, run.instances, collector))
     names = [str(item["name"]) for item in plan["host"]]
     this_host = planned_hosts.choose_host(names, host, collector)
@@ -214,6 +216,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
             homes=homes_asked or ABSENT,
             mail=mail_asked or ABSENT,
             published=ABSENT if plan["published"] is None else plan["published"],
+            load_windows=load_windows or ABSENT,
         ),
         events=staged or ABSENT,
         watch=watched or ABSENT,
@@ -667,16 +670,13 @@ def _workloads(
 def _required_iops(
     plan: Given, workloads: Sequence[spec.WorkloadSpec], asked: Mapping[str, FilesAsked]
 ) -> float | None:
-    """What the loads must make, from what was asked of them.
-
-    Users of files have a window instead.
-    """
+    """What the loads must make, from what was asked; users of files have a window instead."""
     if any(loads.has_stages(workload) for workload in workloads):
         # Each stage must complete what is due in it; a mean of them says nothing.
         return None
     if not asked:
         return _iops_of_users(plan, workloads)
-    wanted = [item.target_iops for item in asked.values() if item.window_iops_per_user is None]
+    wanted = [item.target_iops for item in asked.values() if item.users is None]
     known = [value for value in wanted if value is not None]
     return (
         sum(known) * float(settings.FILES["rate_share"]) if len(known) == len(workloads) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from plimsoll import settings
 from plimsoll.arrays.presets import CHANGES
 from plimsoll.inputs.schema import Field, Flag, ListOf, Number, Table, Tables, Text
-from plimsoll.plan import events, lagged_copies, nodes, phases, repeats, scenarios, watch
+from plimsoll.plan import events, lagged_copies, nodes, phases, repeats, scenarios, watch, windows
 from plimsoll.plan import load as loads
 from plimsoll.plan.threads import THREADS_MAX
 from plimsoll.workloads import records
@@ -147,6 +147,11 @@ WORKLOAD_FIELDS = {
         Number(0, 86400),
         meaning="how long after the first of the loads it begins; what is measured counts from the "
         "last",
+    ),
+    "window": Field(
+        Table(windows.WINDOW_FIELDS),
+        meaning="what it makes at least and at most in every window of the measured time; outside "
+        "of it the load was not as planned: { iops_per_user = [0.60, 0.75] }",
     ),
     **records.WORKLOAD_FIELDS,
     **files.WORKLOAD_FIELDS,

@@ -1,6 +1,4 @@
-"""The section "Files": what was asked for, what each user got window by window, depth, and latency
-by size.
-"""
+"""The section "Files": what was asked for, what each user got, depth, and latency by size."""
 
 from __future__ import annotations
 
@@ -94,13 +92,6 @@ def _achieved(figures: FilesFigures) -> Table:
     ]
     if figures.users:
         rows += [["Users", figures.users], ["I/O per second of one user", figures.iops_per_user]]
-    if figures.windows:
-        windows = figures.windows
-        rows += [
-            ["Least in a window of 10 s", windows.min],
-            ["Most in a window of 10 s", windows.max],
-            ["Windows outside of the band", f"{windows.outside_count} of {windows.count}"],
-        ]
     note = (
         "Transfers are counted as the specification asked for them; the figures of the disk count "
         "what was done."

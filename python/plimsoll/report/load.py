@@ -53,7 +53,36 @@ def load_tables(summary: Summary) -> list[Table]:
     ]
     if arriving:
         found.append(_arrivals(arriving))
-    return found + [_stages(workload) for workload in load.workloads if workload.stages]
+    found += [_stages(workload) for workload in load.workloads if workload.stages]
+    return found + windows_table(summary) if len(load.workloads) == 1 else found
+
+
+def windows_table(summary: Summary) -> list[Table]:
+    """What loads made in the windows of the measured time, and what they had to; none without."""
+    rows: list[list[Any]] = [
+        [
+            item.workload,
+            item.unit,
+            item.least,
+            item.most,
+            item.over_s,
+            item.min,
+            item.mean,
+            item.max,
+            f"{item.outside_count} of {item.count}",
+            item.left_out_count,
+        ]
+        for item in summary.load_windows
+    ]
+    headings = [
+        *("Load", "Unit", "From", "To", "Over s", "Least", "Mean", "Most", "Outside"),
+        "Left out for events",
+    ]
+    note = (
+        "Outside of its window a load was not as planned: the result is inconclusive. "
+        "`plimsoll explain load_window`"
+    )
+    return [Table("Windows of the loads", headings, rows, note)] if rows else []
 
 
 def _stages(workload: WorkloadFigures) -> Table:

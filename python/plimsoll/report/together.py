@@ -24,6 +24,7 @@ from plimsoll.pages.vega import (
     quantitative,
 )
 from plimsoll.report.charts import POINTS_MAX
+from plimsoll.report.load import windows_table
 from plimsoll.report.published_cells import per_user_table, published_table
 from plimsoll.results.events import RECOVERED_S, RECOVERED_SHARE, LoadRates
 from plimsoll.results.measurements import Measurements
@@ -49,6 +50,7 @@ def together_tables(plan: Plan, summary: Summary) -> list[Table]:
     if len(plan.run.workloads) > 1:
         found.append(_loads(summary))
         found += [table for table in (per_user_table(plan, summary),) if table is not None]
+        found += windows_table(summary)
     found += [table for table in (published_table(plan, summary),) if table is not None]
     if summary.servers:
         found.append(_servers(summary))

@@ -98,35 +98,83 @@ def buckets_of(
     return [(row["upper_ns"], row["count"]) for row in rows]
 
 
-def window_rates(
-    ask: Query, workload: str, metrics: Sequence[str], width_s: float, per_s: float = 1.0
-) -> list[float]:
-    """Events of some metrics per `per_s` seconds in each whole window of the measured phases, one
-    after the other.
+@dataclass(frozen=True)
+class WindowCount:
+    """How many events a window of the measured time held.
+
+    Attributes:
+        phase: the measured phase it lies in.
+        start_s, end_s: from when to when, in seconds on the clock of the run.
+        seconds: how long its samples lasted.
+        count: how many events there were.
+    """
+
+    phase: str
+    start_s: float
+    end_s: float
+    seconds: float
+    count: int
+
+
+def window_counts(
+    ask: Query,
+    metrics: Sequence[str],
+    width_s: float,
+    *,
+    workload: str | None = None,
+    instances: Sequence[str] | None = None,
+) -> list[WindowCount]:
+    """Events of some metrics in each whole window of the measured phases, one after the other.
 
     Args:
         ask: asks the samples.
-        workload: the name of the workload.
         metrics: whose events are counted together.
         width_s: the width of a window in seconds; windows begin anew with each phase.
-        per_s: the unit of the rate in seconds: 60 for a rate per minute.
+        workload: of which workload they are.
+        instances: on which instances, where no workload is named.
     """
     width_ns = int(width_s * NS_PER_S)
+    values: dict[str, object] = {"metrics": list(metrics), "width": width_ns}
+    if workload is None:
+        whose, values["instances"] = "list_contains($instances, instance)", list(instances or ())
+    else:
+        whose, values["workload"] = "workload = $workload", workload
     rows = ask(
-        "WITH each AS (SELECT phase, end_ns, max(interval_ns)::BIGINT AS interval_ns,"
-        " (sum(count) FILTER (WHERE workload = $workload AND list_contains($metrics, "
-        "metric)))::BIGINT AS count"
+        "WITH each AS (SELECT phase, end_ns::BIGINT AS end_ns, max(interval_ns)::BIGINT AS "
+        "interval_ns,"
+        f" (sum(count) FILTER (WHERE {whose} AND list_contains($metrics, metric)))::BIGINT AS "
+        "count"
         " FROM measured GROUP BY phase, end_ns),"
-        " numbered AS (SELECT phase, count, interval_ns,"
+        " numbered AS (SELECT phase, count, interval_ns, end_ns,"
         " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - 1) // $width AS "
         "window_number FROM each)"
-        " SELECT coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns FROM "
+        " SELECT phase, coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns,"
+        " min(end_ns - interval_ns)::BIGINT AS start_ns, max(end_ns)::BIGINT AS end_ns FROM "
         "numbered"
         " GROUP BY phase, window_number ORDER BY phase, window_number",
-        {"workload": workload, "metrics": list(metrics), "width": width_ns},
+        values,
     )
     return [
-        per_s * row["count"] / (row["ns"] / NS_PER_S)
+        WindowCount(
+            phase=row["phase"],
+            start_s=row["start_ns"] / NS_PER_S,
+            end_s=row["end_ns"] / NS_PER_S,
+            seconds=row["ns"] / NS_PER_S,
+            count=row["count"],
+        )
         for row in rows
         if row["ns"] >= WINDOW_SHARE_MIN * width_ns
+    ]
+
+
+def window_rates(
+    ask: Query, workload: str, metrics: Sequence[str], width_s: float, per_s: float = 1.0
+) -> list[float]:
+    """Events of some metrics of a workload per `per_s` seconds in each whole window.
+
+    The other arguments are those of `window_counts`; 60 is the unit of a rate per minute.
+    """
+    return [
+        per_s * window.count / window.seconds
+        for window in window_counts(ask, metrics, width_s, workload=workload)
     ]

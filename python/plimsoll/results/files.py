@@ -1,26 +1,18 @@
-"""Figures of workloads on files: rates per user and window, depth asked and kept, latency by size.
+"""Figures of workloads on files: rates per user, depth asked and kept, latency by size.
 
 Transfers are counted as the workload asked for them (`file_io_...`); what lengthening and changing
-in place made of them stands in the figures of the disk. The windows are those in which a load of
-users must keep its band.
+in place made of them stands in the figures of the disk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plimsoll import settings
 from plimsoll.documents.plan import FilesAsked, Plan
 from plimsoll.documents.run_spec import FilesWorkload
-from plimsoll.documents.summary import FilesFigures, SizeClass, UserWindows
+from plimsoll.documents.summary import FilesFigures, SizeClass
 from plimsoll.files.parquet import Query, Row
-from plimsoll.results.distributions import (
-    Counted,
-    buckets_of,
-    counted_of,
-    quantiles_ms,
-    window_rates,
-)
+from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantiles_ms
 from plimsoll.units import NS_PER_S
 
 #: Metrics of transfers by size, and how they are called; `crates/plimsoll-run/src/files` counts
@@ -91,7 +83,6 @@ def _figures(
         target_iops=asked.target_iops,
         users=asked.users,
         iops_per_user=iops / asked.users if asked.users else None,
-        windows=_windows(load.name, asked, ask),
         sizes=[size.replace(share=size.count / total) for size in sizes],
     )
 
@@ -119,27 +110,6 @@ def _size(metric: str, row: Counted, workload: str, ask: Query, phases: Sequence
         ms_mean=row.ms_mean,
         **quantiles_ms(buckets_of(ask, workload, metric, phases), "ms", PERCENTILES),
         ms_max=row.ms_max,
-    )
-
-
-def _windows(workload: str, asked: FilesAsked, ask: Query) -> UserWindows | None:
-    """I/O per second of a user in every whole window.
-
-    None where there is no user or no whole window.
-    """
-    if not asked.users or not asked.window_iops_per_user:
-        return None
-    rates = window_rates(ask, workload, list(SIZES), settings.FILES["window_s"])
-    whole = [rate / asked.users for rate in rates]
-    if not whole:
-        return None
-    low, high = asked.window_iops_per_user
-    return UserWindows(
-        count=len(whole),
-        outside_count=sum(not low <= value <= high for value in whole),
-        min=min(whole),
-        mean=sum(whole) / len(whole),
-        max=max(whole),
     )
 
 

@@ -63,6 +63,7 @@ from plimsoll.results.steady_state import conditioning
 from plimsoll.results.store import store_audits
 from plimsoll.results.sustained import Beat, stand_still, sustained_rate
 from plimsoll.results.transfers import DATABASE_FIGURES, LOG_FIGURES
+from plimsoll.results.windows import load_windows
 from plimsoll.units import NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
@@ -119,6 +120,7 @@ def summarize(run_folder: Path) -> Summary:
             events=events or ABSENT,
             records_audits=audits_of(plan, outcome, (RecordsInstance,), StoreAudit) or ABSENT,
             overlaps=measured.overlaps(plan, events) or ABSENT,
+            load_windows=load_windows(plan, measured.ask, events) or ABSENT,
             servers=server_usage(run_folder, outcome) or ABSENT,
             endpoints=endpoint_figures(plan, measured.ask) or ABSENT,
             store=measured.store(plan) or ABSENT,

@@ -33,7 +33,12 @@ from plimsoll.verdict import homes, mail, store
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
 from plimsoll.verdict.cautions import cautions, ceilings
 from plimsoll.verdict.checks import FAIL, NOT_EVALUATED, PASS, all_checks, faults_of, least_iops
-from plimsoll.verdict.confounders import doubts_of, generator_limited, held_back
+from plimsoll.verdict.confounders import (
+    doubts_of,
+    generator_limited,
+    held_back,
+    more_than_planned,
+)
 from plimsoll.verdict.digits import rates_apart
 from plimsoll.verdict.prediction import (
     PREDICTED_FAIL,
@@ -71,6 +76,7 @@ def judge(plan: Plan, summary: Summary, environment: Environment) -> Verdict:
         check.replace(
             doubts=[
                 *held_back(check, plan, summary),
+                *more_than_planned(check, summary),
                 *doubts_of(_decided_by(check, plan), summary),
             ]
             if check.status == FAIL

@@ -22,7 +22,6 @@ from plimsoll.plan.limits import Limit, parse_limit, unit_of
 from plimsoll.verdict import (
     endpoints,
     events,
-    files,
     homes,
     mail,
     nodes,
@@ -30,6 +29,7 @@ from plimsoll.verdict import (
     stages,
     store,
     together,
+    windows,
 )
 from plimsoll.verdict import log_space as log_rooms
 from plimsoll.verdict.digits import rates_apart, shown, shown_apart
@@ -61,11 +61,11 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
         )
     checks += stages.stage_checks(plan, summary)
     checks += restored.restored_checks(plan, summary)
-    checks += files.window_checks(plan, summary)
     checks += homes.homes_checks(plan, summary)
     checks += events.event_checks(summary)
     checks += nodes.node_checks(summary)
     checks += together.overlap_checks(summary)
+    checks += windows.window_checks(plan, summary)
     checks += endpoints.endpoint_checks(summary)
     checks += store.store_checks(summary)
     checks += mail.mail_checks(plan, summary)

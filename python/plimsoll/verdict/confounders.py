@@ -330,3 +330,17 @@ def held_back(check: Check, plan: Plan, summary: Summary) -> list[Doubt]:
         else 0.0,
     )
     return [_named("ceiling", used)] if used > rule("ceiling")["limit"] else []
+
+
+def more_than_planned(check: Check, summary: Summary) -> list[Doubt]:
+    """A time that is too long under more load than its window allows may be short enough under the
+    load that was planned. Errors and damage are no matter of load.
+    """
+    if check.unit != "ms":
+        return []
+    above = [
+        item.max / item.most
+        for item in summary.load_windows
+        if item.max is not None and item.max > item.most > 0
+    ]
+    return [_named("above_window", max(above))] if above else []

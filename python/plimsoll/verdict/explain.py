@@ -19,6 +19,8 @@ class UnknownNameError(InvalidValueError):
 #: When the checks of a store, of home folders, and the audit of mail, are made.
 FAMILY_FACTS = {
     "load_overlap": "For every load of a run that has several.",
+    "load_window": "For every load whose plan states `window`, and every load on files that states "
+    "users.",
     "endpoint_spread": "For every load on a server that has several endpoints.",
     "event_staged": "For every event of the plan.",
     "event_pause": "For every event that states `pause_s_max`, and every load.",
@@ -49,7 +51,6 @@ def explained_names() -> list[str]:
     return [
         *checks,
         "required_iops",
-        "files_window",
         *FAMILY_FACTS,
         "stated_limit",
         *(row["name"] for row in settings.doubts()),
@@ -99,13 +100,6 @@ def explain(name: str) -> str:
             "Margin: none unless stated, with --margin-percent or margin_percent in a plan.",
             single["source"],
         )
-    if name == "files_window":
-        single = settings.single_rule(name)
-        facts = (
-            f"In each {settings.FILES['window_s']} s of the measured time, for every workload on "
-            f"files that states users."
-        )
-        return _text(f"{name}: {single['title']}", single, facts, single["source"])
     if name in FAMILY_FACTS:
         single = settings.single_rule(name)
         return _text(f"{name}: {single['title']}", single, FAMILY_FACTS[name], single["source"])

@@ -65,5 +65,5 @@ def foreign_keys(
 
 def check_workload_keys(given: Given, family: str, index: int, collector: Collector) -> None:
     """Report stated keys of a workload that belong to another family."""
-    own = ("name", "instances", "load", "start_after_s", *_WORKLOAD_KEYS[family])
+    own = ("name", "instances", "load", "start_after_s", "window", *_WORKLOAD_KEYS[family])
     foreign_keys(given, family, own, ("workload", index), collector)

@@ -25,7 +25,7 @@ from dataclasses import asdict
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import FilesAsked
-from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Tables, Text
+from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Tables, Text
 from plimsoll.workloads.files.patterns import LINES_MAX, AccessLine, io_per_transaction, patterns
 
 BACKENDS = ("files",)
@@ -101,11 +101,6 @@ WORKLOAD_FIELDS = {
     "below_block": Field(
         Text(BELOW_BLOCK),
         meaning="what becomes of transfers that are no whole logical blocks; refuse if left out",
-    ),
-    "window_iops_per_user": Field(
-        ListOf(Number(0.0001, 1e6), 2),
-        meaning="least and most I/O per second of one user; outside of it the load was not as "
-        "planned",
     ),
 }
 
@@ -206,7 +201,6 @@ def workload(
         pattern=None if given["access"] else given["pattern"] or DEFAULT_PATTERN,
         target_iops=asked,
         users=stated.get("users"),
-        window_iops_per_user=_window(given, stated, path, collector),
         outstanding=slots * files_count
         if isinstance(load, spec.SessionsLoad)
         else load.sessions_max,
@@ -287,23 +281,3 @@ def _asked_iops(load: Given, path: tuple[str | int, ...], collector: Collector) 
     if "iops_per_user" in load:
         collector.add((*path, "iops_per_user"), "needs users", "say how many")
     return float(load["target_iops"]) * share if "target_iops" in load else None
-
-
-def _window(
-    given: Given, load: Given, path: tuple[str | int, ...], collector: Collector
-) -> list[float] | None:
-    """The band that the I/O of a user must keep: as stated, or as wide as the published one."""
-    stated = given["window_iops_per_user"]
-    if stated:
-        if len(stated) != 2 or stated[0] >= stated[1]:
-            collector.add(
-                (*path, "window_iops_per_user"),
-                "is no band",
-                "write the least and the most: [0.60, 0.75]",
-            )
-        if "users" not in load:
-            collector.add((*path, "window_iops_per_user"), "needs users", "say how many in `load`")
-        return [float(value) for value in stated]
-    if "users" not in load or "iops_per_user" not in load:
-        return None
-    return [round(float(load["iops_per_user"]) * share, 9) for share in WINDOW_SHARES]
