@@ -90,6 +90,11 @@ ORDER = {
     "direct I/O, runs of 20 s in turns with fio's bssplit. Latency is from submission to seeing "
     "the completion.",
     "files_at_a_rate": "200 users on each of two servers at 0.70 I/O per second each, evenly.",
+    "loads_together": "Records, an online store, files and a mail store, each on instances of its "
+    "own, in runs of 12 s in turns: each alone, and all four in one process. The figure that "
+    "counts is the one-sided upper 90 % bound of the median over the rounds.",
+    "combined_modelled": "The loads of the MD3000i paper in virtual time, three runs one after the "
+    "other; the slowest counts.",
     "startup": "Whole processes with a warm page cache, from start to exit, output thrown away.",
     "contest_outside_durable": _CONTEST,
     "contest_outside_lazy": _CONTEST,

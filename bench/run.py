@@ -30,6 +30,7 @@ import report
 import sequential
 import startup
 import stores
+import together
 import virtual_time
 from figure import Figure
 from programs import ROOT, ProgramError, build
@@ -65,6 +66,8 @@ def sections(arguments: argparse.Namespace) -> dict[str, Callable[[], list[Figur
         "files_beside_fio": lambda: file_loads.beside_fio(directory, quick),
         "files_at_a_rate": lambda: file_loads.at_a_rate(directory, quick),
         "store_formula": lambda: stores.formula(directory, quick),
+        "loads_together": lambda: together.cost(directory, quick),
+        "combined_modelled": lambda: together.modelled(directory, quick),
     }
     if quick:
         return chosen_when_quick(chosen, directory)

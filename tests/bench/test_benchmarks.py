@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 import pairs  # noqa: E402
 import reads  # noqa: E402
 import report  # noqa: E402
+import together  # noqa: E402
 
 
 def test_the_lower_bound_lies_below_the_median_and_hears_of_every_pair() -> None:
@@ -61,6 +62,25 @@ def test_latencies_are_compared_at_the_same_outstanding_io() -> None:
         "Little's law holds between the depths, too"
     )
     assert reads.at_outstanding(0.9, [low]) == low
+
+
+@pytest.mark.parametrize(("at_once", "met"), [(0.44, True), (0.46, False)])
+def test_loads_at_once_are_held_against_the_sum_of_each_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: float, *, met: bool
+) -> None:
+    """Four of a tenth of a processor may cost 0.44 together; each comes first in its turn."""
+    asked: list[tuple[object, ...]] = []
+
+    def one(words: list[object]) -> dict[str, object]:
+        asked.append(tuple(words[5:]))
+        return {"busiest": 0.1 if len(words) == 6 else at_once}
+
+    monkeypatch.setattr(together, "_one", one)
+    (figure,) = together.cost(tmp_path, quick=False)
+    assert figure.met is met and figure.value.startswith(f"{at_once / 0.4:.3f} ")
+    rounds = asked[5:]
+    assert len(asked) == 5 + 5 * together.ROUNDS, "the first of each is not counted"
+    assert {rounds[5 * number] for number in range(5)} == set(asked[:5])
 
 
 def test_the_page_follows_from_the_record(tmp_path: Path) -> None:
