@@ -18,7 +18,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts rogues throttles fuzz soak planted bench wheel golden papers docs lock clean
+.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts rogues throttles fuzz soak planted bench wheel golden papers matrix docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -140,6 +140,9 @@ golden: $(VENV)/.native $(VENV)/.dev ## write the golden files anew; look at the
 
 papers: $(VENV)/.native ## run the published results on the modelled arrays and write docs/papers.md anew
 	$(BIN)/python -m tools.papers_page docs/papers.md
+
+matrix: $(VENV)/.native ## run the four cells of the MD3000i paper twice, to the same bytes, and write them into docs/combined.md: some minutes
+	$(BIN)/python -m tools.published_matrix docs/combined.md
 
 docs: $(VENV)/.native ## write the reference pages that are generated from the code
 	$(BIN)/python -m tools.reference_docs docs/reference

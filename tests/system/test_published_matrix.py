@@ -13,6 +13,7 @@ from plimsoll.files import folder
 from plimsoll.report.together import together_tables
 from plimsoll.study.description import read_study
 from plimsoll.verdict.together import overlap_checks
+from tools import published_matrix
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STUDY = "studies/md3000i_together.toml"
@@ -83,3 +84,33 @@ def test_ORC_04_STU_14_four_cells_of_the_matrix_are_the_same_twice(tmp_path: Pat
     early = summary.replace(overlaps={**summary.overlaps, "orders": 0.949})
     (check,) = [check for check in overlap_checks(early) if check.status != "pass"]
     assert check.scope == "orders" and check.status == "not_evaluated"
+
+
+@pytest.mark.slow
+def test_each_cell_is_carried_out_twice_and_stands_next_to_the_paper(tmp_path: Path) -> None:
+    """What `make matrix` does in full length, in the short form."""
+    found = published_matrix.cells(short_study(tmp_path), tmp_path / "cells", 2)
+    assert [cell.name for cell in found] == [
+        f"{state}, {users} users" for state in ("optimized", "degraded") for users in (200, 500)
+    ]
+    assert [cell.differs for cell in found] == [()] * 4
+    lines = published_matrix.table_of(found)
+    assert lines[0].startswith("| | optimized, 200 users | optimized, 500 users | degraded,")
+    (printed,) = [line for line in lines if line.startswith("| Orders per minute: paper")]
+    assert printed == "| Orders per minute: paper | 760 | 1,878 | 758 | 1,868 |"
+    ours = lines[lines.index(printed) + 1]
+    assert ours.startswith("| MODELLED |") and "–" not in ours
+    assert len({line.count("|") for line in lines}) == 1
+    place = tmp_path / f"cells/{found[0].slug}-2" / folder.OUTCOME
+    place.write_bytes(place.read_bytes() + b" ")
+    again = published_matrix.cell_of(found[0].name, tmp_path / "cells", found[0].slug)
+    assert again.differs == (folder.OUTCOME,)
+
+
+def test_the_table_of_the_matrix_is_written_between_its_marks() -> None:
+    page = (Path(__file__).parents[2] / "docs/combined.md").read_text(encoding="utf-8")
+    once = published_matrix.written_into(page, ["| a table |"])
+    assert once.count(published_matrix.BEGIN) == once.count(published_matrix.END) == 1
+    assert published_matrix.written_into(once, ["| a table |"]) == once
+    with pytest.raises(ValueError, match="mark"):
+        published_matrix.written_into("no place", [])
