@@ -89,6 +89,9 @@ def test_users_of_files_have_the_published_window_and_others_none() -> None:
     window = complete("files", {"load": load}).judgement.load_windows["load"]
     assert (window.least, window.most) == (pytest.approx(0.60), pytest.approx(0.75))
     assert (window.figure, window.over_s, window.users) == ("iops_per_user", 10, 200)
+    # A load that was to be lower was planned lower.
+    half = complete("files", {"load": {**load, "throughput_percent": 50}}).judgement.load_windows
+    assert (half["load"].least, half["load"].most) == (pytest.approx(0.30), pytest.approx(0.375))
     assert not complete("files", {"load": {"target_iops": 140}}).judgement.load_windows
     assert not complete("store", {"load": {"users": 200}}).judgement.load_windows
     assert not complete("mail", {"load": {"users": 200}}).judgement.load_windows

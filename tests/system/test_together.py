@@ -4,6 +4,9 @@ import json
 import subprocess
 from pathlib import Path
 
+from pytest import approx
+
+from plimsoll import build_plan, qualify
 from plimsoll.files import folder
 from tests.support.chart_schema import hold_charts
 from tests.support.warm_program import run_warm
@@ -48,6 +51,36 @@ prove = ["test", "-e", "{place}/pulled"]
 undo = ["rm", "{place}/pulled"]
 judge = {{ pause_s_max = 5, errors_max = 0 }}
 """
+
+
+IN_TURNS = {
+    "name": "one after the other",
+    "target": [{"name": "array", "modelled": "dell-md3000i"}],
+    "instance": [
+        {"name": "one", "backend": "files", "file_mib": 64},
+        {"name": "two", "backend": "files", "file_mib": 64},
+    ],
+    "workload": [
+        {"name": "first", "instances": ["one"], "load": {"target_iops": 50}},
+        {"name": "second", "instances": ["two"], "load": {"target_iops": 50}},
+    ],
+    "phase": [
+        {"kind": "prepare"},
+        {"kind": "measure", "name": "alone", "duration_s": 40, "workloads": ["first"]},
+        {"kind": "measure", "name": "both", "duration_s": 40},
+        {"kind": "stop"},
+    ],
+    "event": [
+        {
+            "name": "path 1",
+            "after_s": 15,
+            "undo_after_s": 25,
+            "do": "path fails",
+            "number": 1,
+            "judge": {"pause_s_max": 5},
+        }
+    ],
+}
 
 
 def plimsoll(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -108,3 +141,14 @@ def test_ORC_02_an_event_wants_consent_and_is_done_and_undone(tmp_path: Path) ->
         if check["name"].startswith("event")
     }
     assert checks == {"event_staged": "pass", "event_pause": "pass", "event_errors": "pass"}
+
+
+def test_an_event_asks_nothing_of_loads_that_do_not_run_in_its_phase(tmp_path: Path) -> None:
+    """A load that was measured later only was accused of a pause of all the phase."""
+    result = qualify(build_plan(IN_TURNS), tmp_path / "run")
+    (event,) = result.summary.events
+    assert [load.workload for load in event.loads] == ["first"]
+    checks = [check for check in result.verdict.checks if check.name == "event_pause"]
+    assert [(check.scope, check.status) for check in checks] == [("path 1, first", "pass")]
+    # Of the phase that both share, each worked all the time.
+    assert result.summary.overlaps == {"first": approx(1), "second": approx(1)}

@@ -69,3 +69,15 @@ def test_dip_and_recovery_are_doubted_likewise() -> None:
         "pass",
         "pass",
     ]
+
+
+def test_a_load_that_did_nothing_before_an_event_has_no_answer_to_it() -> None:
+    """It was dead already: the event has neither stopped it nor has it withstood the event."""
+    dead = answer(300.0, 0.0).replace(
+        baseline_per_s=0.0, detected_s=None, dip_percent=None, recovered_s=None
+    )
+    _, *judged = checks_of(event(dead, pause_s_max=2, dip_max=0.5, recover_s_max=60))
+    assert [check.status for check in judged] == ["not_evaluated"] * 3
+    assert {check.reason for check in judged} == {
+        "it did nothing before the event, which its rate could be held against"
+    }

@@ -169,10 +169,10 @@ def completed(
 
 def _published(given: Given, files: FilesAsked | None) -> LoadWindow | None:
     """The band that the published tests wanted users of files to keep, as wide as theirs."""
-    each = (given["load"] or {}).get("iops_per_user")
-    if files is None or files.users is None or each is None:
+    if files is None or files.users is None or (given["load"] or {}).get("iops_per_user") is None:
         return None
-    least, most = (round(float(each) * share, 9) for share in WINDOW_SHARES)
+    each = (files.target_iops or 0.0) / files.users
+    least, most = (round(each * share, 9) for share in WINDOW_SHARES)
     return LoadWindow(figure="iops_per_user", least=least, most=most, over_s=0, users=files.users)
 
 

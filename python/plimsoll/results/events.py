@@ -116,6 +116,7 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     if not events:
         return []
     rates = [rates_of(load.name, ask) for load in plan.run.workloads]
+    running = {phase.name: phase.workloads for phase in plan.run.phases}
     errors_ns = [
         event.time_ns
         for event in read_events(run_folder)
@@ -140,6 +141,8 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
         loads = [
             response(load, event=(event.begun_s, event.undone_s), span=(span[0], ends_s))
             for load in rates
+            # A load that does not run in the phase answers nothing.
+            if load.workload in running[phase.name]
         ]
         errors = sum(event.begun_s <= time_ns / NS_PER_S <= span[1] for time_ns in errors_ns)
         answered = [load for load in loads if load is not None]

@@ -120,7 +120,7 @@ def _doubted(found: Check, load: LoadResponse, seen: float | None) -> Check:
 
 
 def _recovery(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
-    if load.baseline_per_s is not None and load.detected_s is not None and load.recovered_s is None:
+    if load.baseline_per_s and load.detected_s is not None and load.recovered_s is None:
         reason = f"{response_in_words(load)} within its phase; at most {limit_s:g} s are allowed"
         return _check(
             "event_recovery", f"{event.name}, {load.workload}", None, limit_s, ("s", "fail", reason)
@@ -140,10 +140,12 @@ def _held(
     unit: str,
 ) -> Check:
     scope = f"{event.name}, {load.workload}"
-    if load.baseline_per_s is None or measured is None:
+    if not load.baseline_per_s or measured is None:
         reason = (
-            f"less than {BASELINE_SAMPLES_MIN} samples were taken before the event; let it begin "
-            f"later"
+            "it did nothing before the event, which its rate could be held against"
+            if load.baseline_per_s == 0
+            else f"less than {BASELINE_SAMPLES_MIN} samples were taken before the event; let it "
+            "begin later"
         )
         return _check(name, scope, None, limit, (unit, "not_evaluated", reason))
     status: Status = "fail" if measured > limit else "pass"
