@@ -51,7 +51,7 @@ def _found(plan: Any, done: int, slow: int = 0, passed_per_s: float | None = Non
         search = SimpleNamespace(workload="users", passed_per_s=passed_per_s)
     audit = SimpleNamespace(instance=0, seconds=1.0, counts={"files": 240}, findings=["one lacks"])
     outcome: Any = SimpleNamespace(phases=[SimpleNamespace(search=search, audits=[audit])])
-    figures = homes_figures(plan, ask, SECONDS, ["measure"], outcome)
+    figures = homes_figures(plan, ask, {"users": SECONDS}, ["measure"], outcome)
     audits = homes_audits(plan, outcome)
     summary: Any = SimpleNamespace(homes=figures, homes_audits=audits)
     checks = {check.name: check.status for check in homes_checks(plan, summary)}

@@ -150,5 +150,10 @@ def test_an_event_asks_nothing_of_loads_that_do_not_run_in_its_phase(tmp_path: P
     assert [load.workload for load in event.loads] == ["first"]
     checks = [check for check in result.verdict.checks if check.name == "event_pause"]
     assert [(check.scope, check.status) for check in checks] == [("path 1, first", "pass")]
+    # Each has the rate of the time in which it ran, and no rate is required of both.
+    assert [round(figures.iops) for figures in result.summary.files] == [50, 50]
+    rates = [load.transactions_per_s for load in result.summary.load.workloads]
+    assert rates == [approx(50, rel=0.01)] * 2
+    assert result.verdict.required_iops is None and result.result != "fail"
     # Of the phase that both share, each worked all the time.
     assert result.summary.overlaps == {"first": approx(1), "second": approx(1)}

@@ -178,7 +178,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
         run = planned_hosts.part_of(run, str(this_host))
     stated_iops = plan["required_iops"]
     required = (
-        _required_iops(plan, run.workloads, files_asked)
+        _required_iops(plan, run, files_asked)
         if hosts is not ABSENT or stated_iops is None
         else stated_iops
     )
@@ -667,12 +667,12 @@ def _workloads(
     return workloads, asked, homes_asked, mail_asked
 
 
-def _required_iops(
-    plan: Given, workloads: Sequence[spec.WorkloadSpec], asked: Mapping[str, FilesAsked]
-) -> float | None:
+def _required_iops(plan: Given, run: spec.RunSpec, asked: Mapping[str, FilesAsked]) -> float | None:
     """What the loads must make, from what was asked; users of files have a window instead."""
-    if any(loads.has_stages(workload) for workload in workloads):
-        # Each stage must complete what is due in it; a mean of them says nothing.
+    workloads, kinds = run.workloads, settings.MEASURED_KINDS
+    beside = {frozenset(each.workloads) for each in run.phases if each.action.kind in kinds}
+    if len(beside) > 1 or any(loads.has_stages(workload) for workload in workloads):
+        # Stages, and loads that are measured in turns: a mean of them says nothing.
         return None
     if not asked:
         return _iops_of_users(plan, workloads)

@@ -6,7 +6,7 @@ in place made of them stands in the figures of the disk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from plimsoll.documents.plan import FilesAsked, Plan
 from plimsoll.documents.run_spec import FilesWorkload
@@ -35,7 +35,7 @@ PERCENTILES = ("p50", "p95", "p99")
 
 
 def files_figures(
-    plan: Plan, ask: Query, seconds: float, phases: Sequence[str]
+    plan: Plan, ask: Query, seconds: Mapping[str, float], phases: Sequence[str]
 ) -> list[FilesFigures]:
     """The figures of every workload on files.
 
@@ -43,14 +43,14 @@ def files_figures(
         plan: the completed plan.
         ask: asks the tables `measured` (samples of the measured phases) and `bucket`
             (distributions).
-        seconds: how long was measured.
+        seconds: how long each load was measured, by its name.
         phases: the measured phases.
     """
     loads = [item for item in plan.run.workloads if isinstance(item, FilesWorkload)]
     return [
-        _figures(load, plan.judgement.files[load.name], ask, seconds, phases)
+        _figures(load, plan.judgement.files[load.name], ask, seconds[load.name], phases)
         for load in loads
-        if seconds
+        if seconds[load.name]
     ]
 
 

@@ -44,7 +44,7 @@ PERCENTILES = ("p50", "p95", "p99")
 
 
 def homes_figures(
-    plan: Plan, ask: Query, seconds: float, phases: Sequence[str], outcome: Outcome
+    plan: Plan, ask: Query, seconds: Mapping[str, float], phases: Sequence[str], outcome: Outcome
 ) -> list[HomesFigures]:
     """The figures of every workload on home folders.
 
@@ -52,7 +52,7 @@ def homes_figures(
         plan: the completed plan.
         ask: asks the tables `measured` (samples of the measured phases) and `bucket`
             (distributions).
-        seconds: how long was measured.
+        seconds: how long each load was measured, by its name.
         phases: the measured phases.
         outcome: what the run ended with, for the rate that a search found.
     """
@@ -63,9 +63,9 @@ def homes_figures(
     }
     loads = [item for item in plan.run.workloads if isinstance(item, HomesWorkload)]
     return [
-        _figures(load, plan.judgement.homes[load.name], ask, seconds, phases, found)
+        _figures(load, plan.judgement.homes[load.name], ask, seconds[load.name], phases, found)
         for load in loads
-        if seconds
+        if seconds[load.name]
     ]
 
 

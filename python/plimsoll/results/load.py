@@ -10,7 +10,7 @@ is the generator's own delay, *pool wait* the storage's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from plimsoll import settings
@@ -48,6 +48,7 @@ def load_figures(
     outcome: Outcome,
     ask: Query,
     stages_of: Callable[[WorkloadSpec], Sequence[StageFigures]],
+    seconds_of: Mapping[str, float],
 ) -> LoadFigures:
     """The `load` part of a summary, from the distributions of the measured phases.
 
@@ -56,6 +57,7 @@ def load_figures(
         outcome: how the phases went.
         ask: asks the table `bucket`.
         stages_of: what came of the stages of a load.
+        seconds_of: how long each load was measured, by its name.
     """
     phases = [phase for phase in outcome.phases if phase.kind in settings.MEASURED_KINDS]
     seconds = sum(phase.end_ns - phase.start_ns for phase in phases) / NS_PER_S
@@ -65,9 +67,9 @@ def load_figures(
         for name in OUTSTANDING
     }
     workloads = [
-        _workload(distributions, workload, seconds, outcome, plan.run.phases).replace(
-            stages=stages_of(workload) or ABSENT
-        )
+        _workload(
+            distributions, workload, seconds_of[workload.name], outcome, plan.run.phases
+        ).replace(stages=stages_of(workload) or ABSENT)
         for workload in plan.run.workloads
     ]
     return LoadFigures(

@@ -107,7 +107,7 @@ ERRORS = ("mail_bodies_wrong", "mail_unparsed", "mail_recipients_refused")
 def mail_figures(
     plan: Plan,
     ask: Query,
-    seconds: float,
+    seconds: Mapping[str, float],
     phases: Sequence[str],
     devices: Sequence[InstanceDevices] = (),
 ) -> list[MailFigures]:
@@ -117,7 +117,11 @@ def mail_figures(
     instances.
     """
     loads = [item for item in plan.run.workloads if isinstance(item, MailWorkload)]
-    return [_figures(plan, load, ask, seconds, phases, devices) for load in loads if seconds]
+    return [
+        _figures(plan, load, ask, seconds[load.name], phases, devices)
+        for load in loads
+        if seconds[load.name]
+    ]
 
 
 def _figures(

@@ -406,13 +406,25 @@ class Measurements:
         """What every load completed in every sample of the run."""
         return [rates_of(load.name, self.ask) for load in plan.run.workloads]
 
+    def seconds_of(self, plan: Plan) -> dict[str, float]:
+        """How long each load was measured: the phases in which it runs, by its name."""
+        running = {phase.name: phase.workloads for phase in plan.run.phases}
+        return {
+            load.name: sum(
+                (phase.end_ns - phase.start_ns) / NS_PER_S
+                for phase in self._phases
+                if load.name in running[phase.name]
+            )
+            for load in plan.run.workloads
+        }
+
     def files(self, plan: Plan) -> list[FilesFigures]:
         """Figures of the workloads on files."""
-        return files_figures(plan, self.ask, self.seconds, self._names)
+        return files_figures(plan, self.ask, self.seconds_of(plan), self._names)
 
     def homes(self, plan: Plan) -> list[HomesFigures]:
         """Figures of the workloads on home folders."""
-        return homes_figures(plan, self.ask, self.seconds, self._names, self._outcome)
+        return homes_figures(plan, self.ask, self.seconds_of(plan), self._names, self._outcome)
 
     def iometer(self, plan: Plan) -> list[IometerRow]:
         """The results of workloads on files, as Iometer has them."""
@@ -424,11 +436,12 @@ class Measurements:
 
     def mail(self, plan: Plan) -> list[MailFigures]:
         """Figures of mail users."""
-        return mail_figures(plan, self.ask, self.seconds, self._names, self._outcome.devices)
+        seconds = self.seconds_of(plan)
+        return mail_figures(plan, self.ask, seconds, self._names, self._outcome.devices)
 
     def store(self, plan: Plan) -> list[StoreFigures]:
         """Figures of the workloads on stores."""
-        return store_figures(plan, self.ask, self.seconds, self._names)
+        return store_figures(plan, self.ask, self.seconds_of(plan), self._names)
 
     def whole_ns(self) -> tuple[int, int]:
         """From the first to the last moment that was measured."""

@@ -9,7 +9,7 @@ come from the distributions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from plimsoll import settings
 from plimsoll.documents.outcome import Outcome
@@ -38,14 +38,14 @@ PERCENTILES = ("p50", "p95", "p99")
 
 
 def store_figures(
-    plan: Plan, ask: Query, seconds: float, phases: Sequence[str]
+    plan: Plan, ask: Query, seconds: Mapping[str, float], phases: Sequence[str]
 ) -> list[StoreFigures]:
     """The figures of every workload on a store.
 
     The arguments are those of `results.files.files_figures`.
     """
     loads = [item for item in plan.run.workloads if isinstance(item, StoreWorkload)]
-    return [_figures(load, ask, seconds, phases) for load in loads if seconds]
+    return [_figures(load, ask, seconds[load.name], phases) for load in loads if seconds[load.name]]
 
 
 def _figures(

@@ -113,7 +113,9 @@ def summarize(run_folder: Path) -> Summary:
             operations=measured.operations(),
             generator=measured.generator(),
             page_fault_stalls=measured.stalls(),
-            load=load_figures(plan, outcome, measured.ask, measured.stages),
+            load=load_figures(
+                plan, outcome, measured.ask, measured.stages, measured.seconds_of(plan)
+            ),
             files=measured.files(plan) or ABSENT,
             homes=measured.homes(plan) or ABSENT,
             homes_audits=homes_audits(plan, outcome) or ABSENT,
