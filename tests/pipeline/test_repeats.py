@@ -232,4 +232,6 @@ def test_a_series_whose_second_run_cannot_be_restored_is_no_pass(tmp_path: Path)
     assert [run.ending for run in content.runs] == ["complete", "not begun"]
     assert "its bytes have changed since" in content.runs[1].reasons[0]
     assert content.finished and content.result in ("inconclusive", "fail")
+    assert "begun" not in str(content.headline), "it was not"
+    assert "2 of 3 did not take place" in str(content.headline)
     assert (tmp_path / "series" / folder.REPORT).exists()

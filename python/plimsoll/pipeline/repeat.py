@@ -415,8 +415,9 @@ def _headline(content: Repeats) -> str:
     if not results:
         return "No run came to a result"
     counted = ", ".join(f"{results.count(word)} {word}" for word in WORST_FIRST if word in results)
-    lost = sum(run.result is None for run in content.runs)
-    missing = content.wanted_count - len(content.runs)
+    unbegun = sum(run.ending == NOT_BEGUN for run in content.runs)
+    lost = sum(run.result is None for run in content.runs) - unbegun
+    missing = content.wanted_count - len(content.runs) + unbegun
     wanting = f", {lost} begun and without a result" if lost else ""
     wanting += f", {missing} of {content.wanted_count} did not take place" if missing > 0 else ""
     modelled = "MODELLED, nothing was measured. " if content.modelled else ""
