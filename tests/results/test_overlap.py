@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plimsoll.plan.complete import plan_of_options
 from plimsoll.results.events import LoadRates
-from plimsoll.results.overlap import overlaps
+from plimsoll.results.overlap import overlaps, rests
 from tests.support.event_answers import event, response
 
 SECONDS = 200
@@ -54,6 +55,31 @@ def test_a_load_of_few_operations_has_gaps() -> None:
     rates = [load("load", 0), load("other", 10)]
     rates[0].counts[::20] = 1
     assert overlaps(rates, [phase("measure", 0, SECONDS)], BOTH)["load"] == 1
+
+
+def test_a_load_that_rests_by_plan_has_gaps() -> None:
+    """The night of a working day, and workers that wait before each burst."""
+    rates = [load("load", 10, (10, 60), (100, 150)), load("other", 10)]
+    found = overlaps(rates, [phase("measure", 0, SECONDS)], BOTH, uneven=["load"])
+    assert found == {"load": pytest.approx(1), "other": pytest.approx(1)}
+    access = {"size_bytes": 512, "share_percent": 100, "read_percent": 50, "random_percent": 100}
+    stages = [{"rate_percent": 1, "for_s": 60}, {"rate_percent": 100, "for_s": 60}]
+    plan = plan_of_options(
+        {
+            "target": [{"name": "disk", "path": "/nowhere"}],
+            "instance": [{"name": "share", "backend": "files"}, {"name": "mail"}],
+            "workload": [
+                {"name": "even", "instances": ["share"]},
+                {"name": "bursts", "instances": ["share"], "access": [{**access, "delay_ms": 9}]},
+                {
+                    "name": "day",
+                    "instances": ["mail"],
+                    "load": {"transactions_per_s": 10, "stages": stages},
+                },
+            ],
+        }
+    )
+    assert [rests(item) for item in plan.run.workloads] == [False, True, True]
 
 
 def test_where_nobody_works_nobody_had_the_storage_alone() -> None:

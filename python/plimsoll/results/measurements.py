@@ -59,7 +59,7 @@ from plimsoll.results.iometer import IometerRow, iometer_rows
 from plimsoll.results.latency_breakdown import Splitter
 from plimsoll.results.load_stages import stage_figures
 from plimsoll.results.mail import mail_figures
-from plimsoll.results.overlap import overlaps
+from plimsoll.results.overlap import overlaps, rests
 from plimsoll.results.rising import rising
 from plimsoll.results.store import store_figures
 from plimsoll.results.sustained import Beat, beats
@@ -166,7 +166,8 @@ class Measurements:
         if len(plan.run.workloads) < 2:
             return {}
         running = {phase.name: phase.workloads for phase in plan.run.phases}
-        return overlaps(self.load_rates(plan), self._phases, running, events)
+        uneven = [load.name for load in plan.run.workloads if rests(load)]
+        return overlaps(self.load_rates(plan), self._phases, running, events, uneven)
 
     def array(self) -> ArrayReport | None:
         """What a modelled array counted by itself while it was measured last.

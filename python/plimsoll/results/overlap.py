@@ -14,6 +14,8 @@ import numpy as np
 
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.outcome import PhaseOutcome
+from plimsoll.documents.run_spec import FilesWorkload, WorkloadSpec
+from plimsoll.plan.load import has_stages
 from plimsoll.results.events import ROUNDING_S, LoadRates, answered_span
 from plimsoll.results.generator_delays import Floats
 from plimsoll.units import NS_PER_S
@@ -27,6 +29,7 @@ def overlaps(
     phases: Sequence[PhaseOutcome],
     running: Mapping[str, Collection[str]],
     events: Sequence[EventFigures] = (),
+    uneven: Collection[str] = (),
 ) -> dict[str, float]:
     """For each load, the share of the time in which it was to work beside others that it worked.
 
@@ -37,6 +40,7 @@ def overlaps(
         phases: the measured phases.
         running: the loads of each phase, by its name.
         events: how the loads answered what was staged.
+        uneven: loads that rest by plan, whose gaps say nothing.
     """
     found = {}
     for load in rates:
@@ -48,6 +52,8 @@ def overlaps(
         total = sum(last - first for first, last in spans)
         others = sum((other.counts for other in rates if other is not load), load.counts * 0)
         answers = [span for event in events if (span := answered_span(load.workload, event))]
+        if load.workload in uneven:
+            others = others * 0
         if total > 0:
             worked = [_share(load, span, others, answers) * (span[1] - span[0]) for span in spans]
             found[load.workload] = sum(worked) / total
@@ -100,3 +106,9 @@ def overlap_share(first_s: float, last_s: float, count: int, span: tuple[float, 
     # A load with few operations has some time before its first and after its last.
     slack = 2 * length / count
     return min((last_s - first_s + slack) / length, 1.0)
+
+
+def rests(load: WorkloadSpec) -> bool:
+    """Whether a load does little or nothing for some of its time, as the plan says."""
+    delays = isinstance(load, FilesWorkload) and any(line.delay_ms for line in load.access)
+    return delays or has_stages(load)
