@@ -11,6 +11,7 @@ import pytest
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.plan import Plan
 from plimsoll.files.parquet import Query, database
+from plimsoll.pipeline.forecast import forecast, windows
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.report.load import windows_table
 from plimsoll.results.windows import load_windows
@@ -279,3 +280,15 @@ def test_the_report_shows_windows_next_to_what_was_made() -> None:
         ["load", "I/O per second", 130, 150, 10, 140, 140, 140, "0 of 12", 0],
     ]
     assert windows_table(SimpleNamespace(load_windows=())) == []  # type: ignore[arg-type]
+
+
+def test_the_forecast_says_what_each_load_must_make() -> None:
+    """Before the run, so that nobody learns afterwards what it was held to."""
+    plan = plan_of("files", FILES)
+    assert windows(plan)[1:] == [
+        "windows of loads",
+        "  load: 130 to 150 I/O per second in every 10 s",
+    ]
+    assert windows(plan_of("files", {"load": {"target_iops": 140}})) == []
+    listed = plan_of("files", FILES, target=[{"name": "disk", "modelled": "dell-md3000i"}])
+    assert set(windows(plan)) <= set(forecast(listed).lines())

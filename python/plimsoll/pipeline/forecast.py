@@ -30,6 +30,7 @@ from plimsoll.pipeline.plans import require_plan
 from plimsoll.plan.capacity_search import stated_ceilings
 from plimsoll.plan.fill_level import far_below_design
 from plimsoll.plan.threads import threads_of
+from plimsoll.plan.windows import figure_of
 from plimsoll.run.before_run import commands_of
 from plimsoll.run.staging import commands_in_words, obstacles, targets_of
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
@@ -204,6 +205,18 @@ def bounds(plan: Plan) -> list[str]:
     return ["", "bounds", *lines] if lines else []
 
 
+def windows(plan: Plan) -> list[str]:
+    """What each load must make to be the one that was planned; nothing where none is judged."""
+    of_loads = plan.judgement.load_windows
+    lines = [
+        f"  {load.name}: {window.least:g} to {window.most:g} {figure_of(load, window).words} in "
+        f"every {window.over_s:g} s"
+        for load in plan.run.workloads
+        if (window := of_loads.get(load.name)) is not None
+    ]
+    return ["", "windows of loads", *lines] if lines else []
+
+
 def threads(plan: Plan) -> list[str]:
     """How many threads carry the instances, and what that cannot be helped by."""
     run, usable = plan.run, len(os.sched_getaffinity(0))
@@ -293,7 +306,7 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     moves = list(forecast_moves(plan.run))
     if moves:
         lines += ["", "mailbox moves", *(f"  {line}" for line in map(_moves_in_words, moves))]
-    lines += bounds(plan)
+    lines += [*windows(plan), *bounds(plan)]
     lines += ["", "threads", *(f"  {line}" for line in threads(plan))]
     if plan.events:
         lines += ["", "staged events", *commands_in_words(plan.events, targets_of(plan))]
