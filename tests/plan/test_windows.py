@@ -6,7 +6,8 @@ import pytest
 
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
-from plimsoll.plan.windows import FIGURES, WINDOW_FIELDS
+from plimsoll.plan.windows import WINDOW_FIELDS
+from plimsoll.workloads.families import WINDOWS
 
 INSTANCES: dict[str, dict[str, Any]] = {
     "records": {"name": "it", "database_size_mib": 64},
@@ -77,10 +78,10 @@ def test_every_load_has_a_window_in_its_own_figures(
 
 
 def test_every_figure_is_a_key_of_a_plan_and_is_tried() -> None:
-    keys = {key for own in FIGURES.values() for key in own}
+    keys = {key for own in WINDOWS.values() for key in own}
     assert {*keys, "over_s"} == set(WINDOW_FIELDS)
     tried = {(family, figure) for family, _, figure, *_ in STATED}
-    assert tried == {(family, key) for family, own in FIGURES.items() for key in own}
+    assert tried == {(family, key) for family, own in WINDOWS.items() for key in own}
 
 
 def test_users_of_files_have_the_published_window_and_others_none() -> None:

@@ -10,91 +10,34 @@ family has figures of its own; one of a user needs a load that says how many the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
-from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.phase_actions import Measure
 from plimsoll.documents.plan import FilesAsked, LoadWindow
-from plimsoll.inputs.records import dataclass
 from plimsoll.inputs.schema import Collector, Field, Given, ListOf, Number
 from plimsoll.plan.load import has_stages
+from plimsoll.workloads.families import WINDOW_S, WINDOWS
 from plimsoll.workloads.files.fields import WINDOW_SHARES
 from plimsoll.workloads.store.rate import USERS_PER_SESSION, ceiling
+from plimsoll.workloads.window_figures import Per, WindowFigure
 
-Counted = Literal["operations", "transfers", "database_io"]
-Per = Literal["s", "min", "h", "day"]
 SECONDS: dict[Per, float] = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-@dataclass(frozen=True)
-class WindowFigure:
-    """A figure that a load may have to keep.
-
-    Attributes:
-        words: its unit in a sentence.
-        counted: completed operations of the load, transfers as it asked for them, or reads and
-            writes of the databases it works on.
-        per: the time it is counted in; a day is that of a mail user, pressed into `day_h`.
-        of_user: whether it is that of one user.
-    """
-
-    words: str
-    counted: Counted = "operations"
-    per: Per = "s"
-    of_user: bool = False
+def _meanings() -> dict[str, str]:
+    """The keys of all families, with what each is in them."""
+    found: dict[str, list[str]] = {}
+    for own in WINDOWS.values():
+        for key, figure in own.items():
+            found.setdefault(key, []).append(figure.meaning)
+    return {key: "; ".join(meanings) for key, meanings in found.items()}
 
 
-#: By the names of families; all keys of `window` but `over_s`.
-FIGURES: dict[str, dict[str, WindowFigure]] = {
-    "records": {
-        "transactions_per_s": WindowFigure("transactions per second"),
-        "iops": WindowFigure("database I/O per second", "database_io"),
-        "iops_per_user": WindowFigure(
-            "database I/O per second and user", "database_io", of_user=True
-        ),
-    },
-    "files": {
-        "iops": WindowFigure("I/O per second", "transfers"),
-        "iops_per_user": WindowFigure("I/O per second and user", "transfers", of_user=True),
-    },
-    "store": {
-        "orders_per_min": WindowFigure("orders per minute", per="min"),
-        "orders_per_user_per_min": WindowFigure(
-            "orders per minute and user", per="min", of_user=True
-        ),
-    },
-    "mail": {
-        "tasks_per_s": WindowFigure("tasks per second"),
-        "tasks_per_user_per_day": WindowFigure("tasks per user and day", per="day", of_user=True),
-    },
-    "home_folders": {
-        "scenarios_per_s": WindowFigure("scenarios per second"),
-        "scenarios_per_user_per_h": WindowFigure(
-            "scenarios per user and hour", per="h", of_user=True
-        ),
-    },
-}
-#: How long a window is where nothing is said. Files arrive evenly. Mail users do few tasks, and by
-#: chance: those of ten minutes are enough to tell.
-USUAL_S = {"files": float(settings.FILES["window_s"]), "mail": 600.0}
-OTHERS_S = 60.0
-_MEANINGS = {
-    "transactions_per_s": "records: transactions that complete",
-    "iops": "files: transfers as they were asked for; records: database reads and writes",
-    "iops_per_user": "the same of one user",
-    "orders_per_min": "of a store, rolled back ones included",
-    "orders_per_user_per_min": "the same of one user; a session is ten users",
-    "tasks_per_s": "of all mail users",
-    "tasks_per_user_per_day": "of one mail user in its day, which is day_h long",
-    "scenarios_per_s": "of all users of home folders",
-    "scenarios_per_user_per_h": "of one user of home folders",
-}
 _BAND = ListOf(Number(0, 1e9), 2)
 WINDOW_FIELDS = {
     **{
         key: Field(_BAND, meaning=f"least and most, {meaning}")
-        for key, meaning in _MEANINGS.items()
+        for key, meaning in _meanings().items()
     },
     "over_s": Field(
         Number(1, 86400),
@@ -105,13 +48,13 @@ WINDOW_FIELDS = {
 
 
 def family_name(load: spec.WorkloadSpec) -> str:
-    """The family of a completed load, as `FIGURES` names it."""
-    return str(getattr(load, "family", None) or "records")
+    """The family of a completed load, as `WINDOWS` names it."""
+    return load.family or "records"
 
 
 def figure_of(load: spec.WorkloadSpec, window: LoadWindow) -> WindowFigure:
     """What a window is about."""
-    return FIGURES[family_name(load)][window.figure]
+    return WINDOWS[family_name(load)][window.figure]
 
 
 def unit_s(figure: WindowFigure, load: spec.WorkloadSpec) -> float:
@@ -155,7 +98,7 @@ def completed(
             window = _stated(stated, given, load, run.workloads, path, collector)
         if window is None:
             continue
-        usual_s = USUAL_S.get(family_name(load), OTHERS_S)
+        usual_s = WINDOW_S[family_name(load)]
         over_s = float(stated.get("over_s", min(usual_s, longest_s or usual_s)))
         if longest_s is not None and over_s > longest_s:
             collector.add(
@@ -186,7 +129,7 @@ def _stated(
 ) -> LoadWindow | None:
     """The window as the plan states it; None where it is a mistake."""
     family = family_name(load)
-    own = FIGURES[family]
+    own = WINDOWS[family]
     bands = {key: value for key, value in stated.items() if key != "over_s"}
     for key in bands:
         if key not in own:

@@ -22,6 +22,21 @@ _WORKLOAD_KEYS = {
     "store": store.WORKLOAD_FIELDS,
     "mail": mail.WORKLOAD_FIELDS,
 }
+#: What `window` of a load may be about, and how long a window is where nothing is said.
+WINDOWS = {
+    "records": records.WINDOWS,
+    "files": files.WINDOWS,
+    "home_folders": homes.WINDOWS,
+    "store": store.WINDOWS,
+    "mail": mail.WINDOWS,
+}
+WINDOW_S = {
+    "records": records.WINDOW_S,
+    "files": files.WINDOW_S,
+    "home_folders": homes.WINDOW_S,
+    "store": store.WINDOW_S,
+    "mail": mail.WINDOW_S,
+}
 
 
 def family_of(backend: str | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from plimsoll import settings
 from plimsoll.documents import run_spec as spec
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number
+from plimsoll.workloads.window_figures import USUAL_S, WindowFigure
 
 BACKENDS = ("engine", "raw_files")
 OPERATIONS = ("insert", "delete", "replace", "read")
@@ -22,6 +23,20 @@ DATABASE_KEYS = (
     "vacancy_percent",
     "compressible_percent",
 )
+
+WINDOW_S = USUAL_S
+WINDOWS = {
+    "transactions_per_s": WindowFigure("transactions per second", "of records: what completes"),
+    "iops": WindowFigure(
+        "database I/O per second", "of records: database reads and writes", "database_io"
+    ),
+    "iops_per_user": WindowFigure(
+        "database I/O per second and user",
+        "of records: database reads and writes of one user",
+        "database_io",
+        of_user=True,
+    ),
+}
 
 INSTANCE_FIELDS = {
     "databases": Field(

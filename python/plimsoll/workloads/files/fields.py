@@ -27,6 +27,7 @@ from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import FilesAsked
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, Number, Tables, Text
 from plimsoll.workloads.files.patterns import LINES_MAX, AccessLine, io_per_transaction, patterns
+from plimsoll.workloads.window_figures import WindowFigure
 
 BACKENDS = ("files",)
 OPERATIONS = ("file_read", "file_write")
@@ -36,6 +37,16 @@ BELOW_BLOCK = ("refuse", "round", "read_modify_write")
 #: shares of it. Source: MD3000i paper, 0.60 to 0.75 I/O per second for each user of a file server.
 WINDOW_SHARES = (0.60 / 0.70, 0.75 / 0.70)
 DEFAULT_PATTERN = "file-server"
+
+WINDOW_S = float(settings.FILES["window_s"])
+WINDOWS = {
+    "iops": WindowFigure(
+        "I/O per second", "of files: transfers as they were asked for", "transfers"
+    ),
+    "iops_per_user": WindowFigure(
+        "I/O per second and user", "of files: transfers of one user", "transfers", of_user=True
+    ),
+}
 
 INSTANCE_FIELDS = {
     "files": Field(

@@ -22,6 +22,7 @@ from plimsoll.documents.home_scenarios import HomeFileSize, HomeScenario
 from plimsoll.documents.plan import HomesAsked
 from plimsoll.inputs.schema import Collector, Field, Given, Number
 from plimsoll.workloads.homes.scenarios import KIB, home_folders, mean_bytes
+from plimsoll.workloads.window_figures import USUAL_S, WindowFigure
 
 BACKENDS = ("home_folders",)
 OPERATIONS = ("home_scenario",)
@@ -29,6 +30,14 @@ OPERATIONS = ("home_scenario",)
 TREE = "homes"
 SECONDS_PER_H = 3600
 HOMES_MAX = 1_000_000
+
+WINDOW_S = USUAL_S
+WINDOWS = {
+    "scenarios_per_s": WindowFigure("scenarios per second", "of all users of home folders"),
+    "scenarios_per_user_per_h": WindowFigure(
+        "scenarios per user and hour", "of one user of home folders", per="h", of_user=True
+    ),
+}
 
 INSTANCE_FIELDS = {
     "homes": Field(

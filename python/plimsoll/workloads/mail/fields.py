@@ -48,6 +48,7 @@ from plimsoll.workloads.mail.tasks import (
     unsupported,
     weights_of,
 )
+from plimsoll.workloads.window_figures import WindowFigure
 
 #: Servers, and stores on our engine.
 SERVER_BACKENDS, STORE_BACKENDS = ("imap",), (stored.BACKEND,)
@@ -61,6 +62,18 @@ NO_STORAGE = Path("/proc")
 MARKER = "plimsoll-test-mailbox"
 _PATTERN = re.compile(r"\{n(:0\d{1,2})?\}")
 ON_READ = ("reply", "reply_all", "forward", "move", "delete", "attachment")
+
+#: Users do few tasks, and by chance: those of ten minutes are enough to tell.
+WINDOW_S = 600.0
+WINDOWS = {
+    "tasks_per_s": WindowFigure("tasks per second", "of all mail users"),
+    "tasks_per_user_per_day": WindowFigure(
+        "tasks per user and day",
+        "of one mail user in its day, which is day_h long",
+        per="day",
+        of_user=True,
+    ),
+}
 
 INSTANCE_FIELDS = {
     "endpoints": Field(

@@ -35,6 +35,7 @@ from plimsoll.workloads.store.address import HINT as HINT_OF_ADDRESS
 from plimsoll.workloads.store.address import Address, StoreAddressError, parse
 from plimsoll.workloads.store.rate import sessions_of
 from plimsoll.workloads.store.sizes import HINT, bytes_of, megabytes_of
+from plimsoll.workloads.window_figures import USUAL_S, WindowFigure
 
 #: On our engine, and in databases that are not ours.
 ENGINE_BACKENDS, CLIENT_BACKENDS = ("store",), ("sqlite", "postgresql", "mysql")
@@ -57,6 +58,19 @@ STEPS = {
     "store_new_rating": "new rating",
     "store_price": "prices",
     "store_purchase": "purchase",
+}
+
+WINDOW_S = USUAL_S
+WINDOWS = {
+    "orders_per_min": WindowFigure(
+        "orders per minute", "of a store: rolled back ones included", per="min"
+    ),
+    "orders_per_user_per_min": WindowFigure(
+        "orders per minute and user",
+        "of a store: those of one user; a session is ten users",
+        per="min",
+        of_user=True,
+    ),
 }
 
 INSTANCE_FIELDS = {
