@@ -4,9 +4,9 @@ Pass, fail or inconclusive, with one reason for every check, and the bottleneck 
 
 Limits are data (`data/limits.toml`), each with its source. A check that could not be evaluated
 makes the result inconclusive, never a pass. A failed check counts as inconclusive only where the
-load generator itself could have caused it (`doubts`); errors and damage fail whatever else
-happened. A result qualifies storage only under conditions that are listed when they are not met
-(`qualifying`).
+load generator itself could have caused it, or more load than planned (`doubts`); errors and damage
+fail whatever else happened. A result qualifies storage only under conditions that are listed when
+they are not met (`qualifying`).
 """
 
 from __future__ import annotations
