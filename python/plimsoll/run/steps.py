@@ -102,11 +102,12 @@ def _make(step: Step, _timeout_s: float, _own: Mapping[str, str], _cwd: Path) ->
 def _remove(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
     def is_gone() -> bool:
         # A control group is busy for a moment after its last process has left.
-        with suppress(FileNotFoundError):
-            try:
-                _path(step).rmdir()
-            except OSError:
-                return False
+        try:
+            _path(step).rmdir()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
         return True
 
     if _holds(is_gone, timeout_s):

@@ -101,13 +101,15 @@ def md_drive_fails(action: ReadyAction, here: Surroundings) -> Prepared:
     return Prepared(
         apply=[Step(kind="run", argv=[mdadm, "--manage", path, "--fail", member])],
         prove=[Step(kind="contains", path=state, text="faulty")],
+        # A drive that never failed, or is back, can be neither removed nor added; what counts is
+        # that it is there. `--add` tries `--re-add` first, which wants no whole rebuild.
         undo=[
-            Step(kind="run", argv=[mdadm, "--manage", path, "--remove", member]),
             Step(
-                kind="run",
-                argv=[mdadm, "--manage", path, "--re-add", member],
-                otherwise=[mdadm, "--manage", path, "--add", member],
+                kind="run", argv=[mdadm, "--manage", path, "--remove", member], otherwise=["true"]
             ),
+            Step(kind="run", argv=[mdadm, "--manage", path, "--add", member], otherwise=["true"]),
+            Step(kind="shows", argv=[mdadm, "--detail", path], text=member),
+            Step(kind="lacks", path=state, text="faulty"),
         ],
         remark="the array rebuilds the drive after it was added again",
     )
@@ -129,21 +131,26 @@ def path_fails(action: ReadyAction, here: Surroundings) -> Prepared:
     if not maps:
         raise ActionError(f"{action.device} is no path of a multipath disk")
     paths = [path.name for path in (here.sys / "block" / maps[0].name / "slaves").iterdir()]
+    # A path that multipath holds for failed carries nothing, also where SCSI says that it runs.
+    told = printed([multipathd, "show", "paths", "raw", "format", "%d %t"])
+    failed = [line.split()[0] for line in told if line.split()[1:] == ["failed"]]
     others = [
         name
         for name in paths
-        if name != disk and _word(here.sys / "block" / name / "device/state") == "running"
+        if name not in (disk, *failed)
+        and _word(here.sys / "block" / name / "device/state") == "running"
     ]
     if not others:
         raise ActionError(f"{action.device} is the last path of its disk that runs")
+    # The kernel takes the word of a state only with the end of its line.
     return Prepared(
         apply=[
-            Step(kind="write", path=str(state), text="offline"),
+            Step(kind="write", path=str(state), text="offline\n"),
             Step(kind="run", argv=[multipathd, "fail", "path", disk]),
         ],
         prove=[Step(kind="contains", path=str(state), text="offline")],
         undo=[
-            Step(kind="write", path=str(state), text="running"),
+            Step(kind="write", path=str(state), text="running\n"),
             Step(kind="run", argv=[multipathd, "reinstate", "path", disk]),
         ],
     )

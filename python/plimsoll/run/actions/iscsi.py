@@ -29,5 +29,9 @@ def iscsi_logout(action: ReadyAction, here: Surroundings) -> Prepared:
     return Prepared(
         apply=[Step(kind="run", argv=[*node, "--logout"])],
         prove=[Step(kind="hides", argv=[iscsiadm, "-m", "session"], text=shown)],
-        undo=[Step(kind="run", argv=[*node, "--login"])],
+        # A session that is there already makes the login fail; what counts is that it is there.
+        undo=[
+            Step(kind="run", argv=[*node, "--login"], otherwise=["true"]),
+            Step(kind="shows", argv=[iscsiadm, "-m", "session"], text=shown),
+        ],
     )
