@@ -18,7 +18,7 @@ export UV_PYTHON_DOWNLOADS := never
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts rogues throttles fuzz soak planted bench wheel golden papers matrix docs lock clean
+.PHONY: help setup demo test test-rust test-python check audit structure release slow simulate isolation crash damage powercuts rogues throttles vmlab fuzz soak planted bench wheel golden papers matrix docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -118,6 +118,9 @@ rogues: $(VENV)/.native $(VENV)/.dev ## run bad and sound storages under the pro
 
 throttles: $(VENV)/.native $(VENV)/.dev ## plant throttles on a loop disk and find them, COUNT=n with and n without one (20), a minute for each pair; wants root
 	COUNT=$(or $(COUNT),20) $(BIN)/pytest -q -s tests/system/test_planted_throttle.py
+
+vmlab: $(VENV)/.native $(VENV)/.dev ## degrade md, device mapper, multipath and iSCSI disks in a virtual machine with Debian's kernel; wants root, qemu, busybox and apt
+	$(BIN)/python -m tests.vm $(BIN)/pytest -q -s -p no:cacheprovider tests/vm
 
 fuzz: $(VENV)/.native $(VENV)/.dev ## look for inputs that harm any reader, engine and Python: SECONDS=n each (60), SEED=n, KEEP=1; wants g++
 	$(BIN)/python -m tests.fuzz.guided $(or $(SECONDS),60) $(SEED) $(if $(filter 1,$(KEEP)),--keep)
