@@ -1,10 +1,13 @@
-"""A second address of a server: a port that hands every connection on, until it is shut."""
+"""Further addresses of a server: a port that hands every connection on, until it is shut, and one
+that answers nobody.
+"""
 
 from __future__ import annotations
 
 import socket
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 HOST = "127.0.0.1"
 
@@ -19,6 +22,8 @@ class Forwarder:
 
     def __init__(self, to: int, at: int = 0) -> None:
         self._to = to
+        #: Connections that were handed on.
+        self.taken = 0
         self._open: list[socket.socket] = []
         self._lock = threading.Lock()
         self._is_shut = False
@@ -38,6 +43,7 @@ class Forwarder:
                 near.close()
                 continue
             with self._lock:
+                self.taken += 1
                 self._open += [near, far]
                 shut = self._is_shut
             if shut:
@@ -55,6 +61,21 @@ class Forwarder:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
+
+
+@contextmanager
+def silent_port() -> Iterator[int]:
+    """A port whose connections never come about: whoever tries is not answered at all."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind((HOST, 0))
+        listener.listen(0)
+        # Once its queue is full, the kernel drops what comes.
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:

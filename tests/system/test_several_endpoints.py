@@ -2,7 +2,6 @@
 with its node and is started elsewhere.
 """
 
-import json
 import threading
 import time
 from pathlib import Path
@@ -11,68 +10,19 @@ import pytest
 
 from plimsoll.files import folder
 from tests.servers.at_hand import at_hand
-from tests.servers.dovecot import DOMAIN, PASSWORD, Dovecot
+from tests.servers.dovecot import Dovecot
 from tests.servers.forwarder import HOST, Forwarder
-from tests.servers.postgresql import PASSWORD as DATABASE_PASSWORD
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.server import free_port
-from tests.support.places import plimsoll
+from tests.support.endpoint_plans import (
+    check_of,
+    mail_plan,
+    read,
+    run,
+    store_plan,
+    when_measured,
+)
 
-STORE = """kind = "plan"
-schema_version = 1
-target = [{{ name = "server" }}]
-{nodes}
-[[instance]]
-name = "shop"
-store_address = "postgresql://shop@127.0.0.1:{first}/shop"
-endpoints = ["127.0.0.1:{second}"]
-distribution = "{distribution}"
-password_file = "{password}"
-store_size = "1MB"
-lost_after_s = 30
-{node}
-[[workload]]
-name = "orders"
-load = {{ sessions = 4 }}
-think_s = 0.02
-[[phase]]
-kind = "prepare"
-[[phase]]
-kind = "measure"
-duration_s = {seconds}
-[[phase]]
-kind = "audit"
-[[phase]]
-kind = "stop"
-"""
-MAIL = """kind = "plan"
-schema_version = 1
-target = [{{ name = "server" }}]
-[[instance]]
-name = "mail"
-backend = "imap"
-endpoints = ["imap://127.0.0.1:{first}", "imap://127.0.0.1:{second}"]
-deliver = ["lmtp://127.0.0.1:{lmtp}"]
-address = "u{{n}}@{domain}"
-password_file = "{password}"
-init = true
-sizes = "loadsim-light"
-distribution = "round robin"
-[[workload]]
-name = "mail"
-weights = "mail-only"
-day_h = 0.01
-load = {{ users = 12 }}
-[[phase]]
-kind = "prepare"
-[[phase]]
-kind = "measure"
-duration_s = 10
-[[phase]]
-kind = "audit"
-[[phase]]
-kind = "stop"
-"""
 NODES = """
 node = [
   { name = "left", memory_mib = 64, processors = 2 },
@@ -94,45 +44,6 @@ judge = {{ recover_s_max = 30 }}
 """
 
 
-def secret(place: Path, text: str) -> Path:
-    path = place / "password"
-    path.write_text(text + "\n", encoding="utf-8")
-    path.chmod(0o600)
-    return path
-
-
-def run(place: Path, text: str, *further: str):
-    plan = place / "plan.toml"
-    plan.write_text(text, encoding="utf-8")
-    out = ("--yes", "--quiet", "--out", str(place / "run"))
-    return plimsoll("run", str(plan), *out, *further, cwd=place)
-
-
-def read(place: Path, name: str):
-    return json.loads((place / "run" / name).read_text(encoding="utf-8"))
-
-
-def when_measured(place: Path, after_s: float, act) -> threading.Thread:
-    """Acts so long after the load began to be measured."""
-
-    def wait() -> None:
-        events = place / "run" / folder.EVENTS
-        for _ in range(1200):
-            if events.exists() and "measure started" in events.read_text():
-                time.sleep(after_s)
-                act()
-                return
-            time.sleep(0.1)
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    return thread
-
-
-def check_of(place: Path, name: str):
-    return next(item for item in read(place, folder.VERDICT)["checks"] if item["name"] == name)
-
-
 @pytest.mark.parametrize("distribution", ["round robin", "single affinity"])
 def test_HA_06_sessions_of_a_store_meet_an_endpoint_that_goes_away(
     tmp_path: Path, distribution: str
@@ -142,15 +53,7 @@ def test_HA_06_sessions_of_a_store_meet_an_endpoint_that_goes_away(
     """
     with at_hand(PostgreSQL) as server:
         second = Forwarder(server.port)
-        text = STORE.format(
-            first=server.port,
-            second=second.port,
-            distribution=distribution,
-            password=secret(tmp_path, DATABASE_PASSWORD),
-            nodes="",
-            node="",
-            seconds=10,
-        )
+        text = store_plan(tmp_path, (server.port, second.port), distribution)
         waiting = when_measured(tmp_path, 4, second.shut)
         done = run(tmp_path, text)
         waiting.join()
@@ -176,13 +79,7 @@ def test_HA_06_sessions_of_a_store_meet_an_endpoint_that_goes_away(
 def test_HA_06_users_of_a_mail_server_go_on_at_its_other_endpoint(tmp_path: Path) -> None:
     with at_hand(Dovecot) as server:
         second = Forwarder(server.port)
-        text = MAIL.format(
-            first=server.port,
-            second=second.port,
-            lmtp=server.lmtp.rpartition(":")[2],
-            domain=DOMAIN,
-            password=secret(tmp_path, f"*:{PASSWORD}"),
-        )
+        text = mail_plan(tmp_path, (server.port, second.port), [server.lmtp_port])
         waiting = when_measured(tmp_path, 4, second.shut)
         done = run(tmp_path, text)
         waiting.join()
@@ -193,6 +90,49 @@ def test_HA_06_users_of_a_mail_server_go_on_at_its_other_endpoint(tmp_path: Path
     assert (here["moved"], here["sessions"], gone["sessions"]) == (6, 12, 0)
     assert here["operations"] > gone["operations"] > 10
     assert summary["mail_audits"][0]["findings"] == []
+
+
+@pytest.mark.parametrize("distribution", ["round robin", "single affinity"])
+def test_HA_06_mail_of_senders_whose_port_for_delivery_goes_away_is_not_lost(
+    tmp_path: Path, distribution: str
+) -> None:
+    """Under round robin it goes by the other port, under single affinity senders are refused until
+    theirs is back. Readers notice neither.
+    """
+    with at_hand(Dovecot) as server:
+        reading, dying = Forwarder(server.port), Forwarder(server.lmtp_port)
+        back: list[Forwarder] = []
+
+        def die_and_return() -> None:
+            dying.shut()
+            time.sleep(4)
+            back.append(Forwarder(server.lmtp_port, dying.port))
+
+        ports, delivery_ports = (server.port, reading.port), (server.lmtp_port, dying.port)
+        text = mail_plan(tmp_path, ports, delivery_ports, distribution, seconds=12)
+        waiting = when_measured(tmp_path, 3, die_and_return)
+        done = run(tmp_path, text)
+        waiting.join()
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert read(tmp_path, folder.OUTCOME)["ending"] == "complete"
+    summary = read(tmp_path, folder.SUMMARY)
+    ((here, there),) = (figures["endpoints"] for figures in summary["endpoints"])
+    assert (here["sessions"], there["sessions"]) == (6, 6), "readers stay where they are"
+    audit = summary["mail_audits"][0]
+    assert audit["findings"] == []
+    counts = audit["counts"]
+    accepted, unknown = counts["recipients_accepted"], counts["recipients_unknown"]
+    found = counts["received"] + counts["deleted"]
+    assert 10 < accepted <= found <= accepted + unknown + counts["recipients_refused"]
+    assert dying.taken > 0
+    lost = summary["mail"][0]["counters"].get("mail_connection_lost", 0)
+    if distribution == "round robin":
+        assert there["refused"] >= 1 and here["refused"] == 0
+        # What was under way when it died is the only mail whose end nobody knows.
+        assert lost <= 2 and back[0].taken == 0, "it stays where it was taken"
+    else:
+        assert there["refused"] == 0 and lost >= 1
+        assert back[0].taken > 0, "its senders hand in there again"
 
 
 def test_HA_02_a_server_dies_with_its_node_and_is_started_elsewhere(tmp_path: Path) -> None:
@@ -221,14 +161,12 @@ def test_HA_02_a_server_dies_with_its_node_and_is_started_elsewhere(tmp_path: Pa
 
         waiting = threading.Thread(target=elsewhere, daemon=True)
         waiting.start()
-        text = STORE.format(
-            first=here.port,
-            second=there,
-            distribution="round robin",
-            password=secret(tmp_path, DATABASE_PASSWORD),
-            nodes=NODES,
-            node='node = "left"\nmemory_mib = 32',
+        text = store_plan(
+            tmp_path,
+            (here.port, there),
             seconds=30,
+            of_plan=NODES,
+            of_instance='node = "left"\nmemory_mib = 32',
         )
         text += DEATH.format(place=tmp_path)
         refused = run(tmp_path, text)

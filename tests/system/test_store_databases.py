@@ -232,6 +232,35 @@ def test_a_database_that_a_run_works_with_is_refused_until_that_run_has_ended(
     assert summary_of(tmp_path / "third")["store_audits"][0]["findings"] == []
 
 
+#: The connection that has claimed a database for a run.
+CLAIMING = "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
+
+
+def test_a_connection_that_the_server_closed_between_two_orders_is_told_and_made_again(
+    tmp_path: Path,
+) -> None:
+    """No order comes to nothing because of it, and yet it is counted, and an event says why."""
+    idle = (
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'shop'"
+        f" AND state = 'idle' AND pid NOT IN ({CLAIMING})"
+    )
+    with at_hand(PostgreSQL) as server:
+        address = address_of(server)
+        named = ["--password-file", password_file(tmp_path), "--sessions", "3", "--think-s", "1"]
+        with ThreadPoolExecutor(1) as beside:
+            running = beside.submit(store_test, tmp_path, address, *named, "--minutes", "0.15")
+            wait_for(tmp_path / "run" / folder.EVENTS, "measure started")
+            time.sleep(2)
+            ended = int(server.sql(idle))
+            done = running.result()
+    assert done.returncode in ENDED, done.stderr
+    assert ended >= 1
+    check_counted(tmp_path / "run", 10)
+    figures = summary_of(tmp_path / "run")["store"][0]
+    assert figures["connections_lost_count"] == ended
+    assert events_of(tmp_path / "run").count("closed a connection between two orders") == 1
+
+
 def test_a_server_that_stays_away_ends_the_run_and_blames_no_disk(tmp_path: Path) -> None:
     plan = """kind = "plan"
 schema_version = 1

@@ -83,6 +83,23 @@ def test_mistakes_of_endpoints_are_told_with_their_places(passwords):
     assert "single affinity" in found["instance[1].distribution"]
 
 
+def test_endpoints_of_a_mail_server_are_each_one_and_all_alike(passwords):
+    """An address in other words is the same one, and TLS is for all endpoints or for none."""
+    twice = {"endpoints": ["imap://Mail1.example.org", "imap://mail1.example.org:143/"]}
+    found = mistakes(mail_plan(passwords, twice))["instance[1].endpoints"]
+    assert "holds an address twice" in found
+    twice = {"deliver": ["lmtp://127.0.0.1:24", "lmtp://127.0.0.1"]}
+    assert "holds an address twice" in mistakes(mail_plan(passwords, twice))["instance[1].deliver"]
+    mixed = {"endpoints": ["imap://127.0.0.1", "imaps://127.0.0.2"]}
+    found = mistakes(mail_plan(passwords, mixed))["instance[1].endpoints"]
+    assert "with TLS and without" in found
+    mixed = {"deliver": ["lmtp://127.0.0.1", "smtp://127.0.0.2"]}
+    assert "mixes protocols" in mistakes(mail_plan(passwords, mixed))["instance[1].deliver"]
+    other = {"endpoints": ["imap://127.0.0.1", "lmtp://127.0.0.2"]}
+    found = mistakes(mail_plan(passwords, other))["instance[1].endpoints[2]"]
+    assert '"lmtp" is not a protocol for this' in found
+
+
 def test_an_instance_of_ours_has_no_endpoints():
     plan = {
         "target": [{"name": "disk", "path": "/nowhere"}],
