@@ -5,6 +5,8 @@
 //! session comes again. Only what no later visit can put right is an error: a wrong password, a
 //! database of somebody else, rows that are not what was written.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -146,8 +148,33 @@ pub trait StoreClient {
         None
     }
 
+    /// What each endpoint that answers leads to, by its place; nothing of a file.
+    fn audits(&self) -> ClientWork<'_, Vec<(String, StoreAudit)>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Looks whether its database is still claimed for this run, and claims it again where the
+    /// connection that did is gone. A file needs no claim.
+    ///
+    /// # Errors
+    /// Another run that has it by now.
+    fn hold(&self) -> ClientWork<'_, Hold> {
+        Box::pin(async { Ok(Hold::Kept) })
+    }
+
     /// Ends all connections.
     fn close(&self) -> ClientWork<'_, ()>;
+}
+
+/// What became of the claim of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It is as it was.
+    Kept,
+    /// Its connection was lost, and it was claimed again.
+    Again,
+    /// Its connection was lost, and the server does not answer or has not noticed yet.
+    Lost,
 }
 
 /// Why a step of a visit came to nothing.
@@ -446,6 +473,51 @@ pub fn net_cents(
 const CLAIM_NS_MAX: Nanos = 3 * NANOS_PER_SECOND;
 const CLAIM_PAUSE_NS: Nanos = NANOS_PER_SECOND / 10;
 
+/// What a server answers to a run that claims a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// The run has it.
+    Granted,
+    /// Another run has it.
+    Another,
+    /// The run has it by a connection that broke and that the server has not given up yet.
+    Lingering,
+}
+
+impl Claim {
+    /// From the answers to two locks: that of the database, and one that this run alone knows.
+    pub(crate) fn of(has_database: bool, has_own: bool) -> Claim {
+        match (has_database, has_own) {
+            (true, _) => Claim::Granted,
+            (false, true) => Claim::Another,
+            (false, false) => Claim::Lingering,
+        }
+    }
+
+    /// What it means in the middle of a run, whose connection was lost.
+    ///
+    /// # Errors
+    /// Another run that has the database.
+    pub(crate) fn in_the_middle(self, place: &str) -> Result<Hold> {
+        match self {
+            Claim::Granted => Ok(Hold::Again),
+            Claim::Lingering => Ok(Hold::Lost),
+            Claim::Another => Err(ClientError::Database {
+                database: place.to_owned(),
+                text: "the server closed the connection that claimed the database for this run, \
+                       and another run works with it since; begin again when that run has ended"
+                    .to_owned(),
+            }),
+        }
+    }
+}
+
+/// The number of a lock that no other run asks for.
+pub(crate) fn own_lock(handle: &Handle) -> i64 {
+    let now = handle.clock().anchor().utc_ns.wrapping_add(handle.now());
+    (now ^ (u64::from(std::process::id()) << 40)).cast_signed()
+}
+
 /// Claims a database for a run, so that no other drives it meanwhile.
 ///
 /// # Errors
@@ -453,10 +525,10 @@ const CLAIM_PAUSE_NS: Nanos = NANOS_PER_SECOND / 10;
 pub(crate) async fn claimed(
     handle: &Handle,
     place: &str,
-    claim: impl AsyncFn() -> Result<bool>,
+    claim: impl AsyncFn() -> Result<Claim>,
 ) -> Result<()> {
     let begun = handle.now();
-    while !claim().await? {
+    while claim().await? != Claim::Granted {
         if handle.now() - begun >= CLAIM_NS_MAX {
             return Err(ClientError::NotOurs(format!(
                 "{place} is in use; stop the run that works with it first"
@@ -465,6 +537,72 @@ pub(crate) async fn claimed(
         handle.sleep(CLAIM_PAUSE_NS).await;
     }
     Ok(())
+}
+
+/// Servers that hand changes on to each other have done it after so long.
+const HANDED_ON_NS_MAX: Nanos = 3 * NANOS_PER_SECOND;
+
+/// The marker of a store: seed, megabytes, and how many runs it has seen.
+pub(crate) type Marker = (i64, i64, i64);
+
+/// What the marker of a store says in a run.
+pub(crate) fn marker_of(catalogue: &Catalogue, run: u64) -> Marker {
+    let (seed, megabytes) = (catalogue.seed(), catalogue.scale().megabytes());
+    (seed.cast_signed(), megabytes.cast_signed(), run.cast_signed())
+}
+
+/// Which endpoints were seen to lead to the database of the run.
+pub(crate) struct SameDatabase {
+    /// What its marker says; nothing of a store that somebody else made.
+    marker: Option<Marker>,
+    place: String,
+    seen: RefCell<BTreeSet<usize>>,
+}
+
+impl SameDatabase {
+    /// No endpoint was seen.
+    pub(crate) fn new(place: String, marker: Option<Marker>) -> SameDatabase {
+        SameDatabase { marker, place, seen: RefCell::default() }
+    }
+
+    /// Compares the marker behind an endpoint with that of the run, where nobody has yet. Servers
+    /// that hand changes on to each other are given a moment.
+    ///
+    /// # Errors
+    /// Another database, or what the server said.
+    pub(crate) async fn check(
+        &self,
+        handle: &Handle,
+        at: usize,
+        other: &str,
+        read: impl AsyncFn() -> std::result::Result<Option<Marker>, Failure>,
+    ) -> std::result::Result<(), Failure> {
+        if self.marker.is_none() || self.seen.borrow().contains(&at) {
+            return Ok(());
+        }
+        let begun = handle.now();
+        loop {
+            let found = read().await?;
+            if found == self.marker {
+                self.seen.borrow_mut().insert(at);
+                return Ok(());
+            }
+            if handle.now() - begun >= HANDED_ON_NS_MAX {
+                let holds = match found {
+                    Some((seed, megabytes, runs)) => format!(
+                        "a store of {megabytes} MB made with seed {seed} that has seen {runs} runs"
+                    ),
+                    None => "no store".to_owned(),
+                };
+                return Err(Failure::Fatal(ClientError::NotOurs(format!(
+                    "{other} is another database than {}: it holds {holds}; name endpoints of one \
+                     database",
+                    self.place
+                ))));
+            }
+            handle.sleep(CLAIM_PAUSE_NS).await;
+        }
+    }
 }
 
 /// Connects a client to an endpoint where it may be; where nobody answers, once more a second

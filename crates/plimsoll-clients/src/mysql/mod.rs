@@ -27,9 +27,9 @@ use plimsoll_workload::store::{
 
 use crate::attempts::Attempts;
 use crate::client::{
-    ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient,
-    VisitBook, acknowledge, claimed, connected, leave_unknown, net_cents, no_dvd_store,
-    population_of,
+    Claim, ClientError, ClientWork, Failure, Hold, Known, Mode, PAUSE_NS, Result, SameDatabase,
+    Source, StoreClient, VisitBook, acknowledge, claimed, connected, leave_unknown, marker_of,
+    net_cents, no_dvd_store, own_lock, population_of,
 };
 use crate::endpoints::{Distribution, Endpoints, Open};
 use crate::vocabulary::Vocabulary;
@@ -145,6 +145,27 @@ impl Session {
         self.connect()
     }
 
+    /// Whether the connection that claimed the database still does; nothing where it does, and
+    /// otherwise what the server answers to another one, by whichever endpoint lets it in.
+    fn hold(&mut self, own_lock: i64) -> Attempt<Option<Claim>> {
+        if self.open.as_mut().is_some_and(|open| open.ping().is_ok()) {
+            return Ok(None);
+        }
+        let mut connected = Ok(());
+        for at in 0..self.accesses.len() {
+            connected = self.connect_to(at);
+            if !matches!(connected, Err(Failure::Lost(_) | Failure::Busy(_))) {
+                break;
+            }
+        }
+        connected?;
+        let claim = self.work(|open| statements::claim(open, own_lock))?;
+        if claim != Claim::Granted {
+            self.open = None;
+        }
+        Ok(Some(claim))
+    }
+
     fn work<T>(
         &mut self,
         work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error>,
@@ -166,6 +187,7 @@ pub struct MysqlStore {
     /// Of each endpoint.
     accesses: Vec<Access>,
     endpoints: Rc<Endpoints>,
+    same: SameDatabase,
     catalogue: Option<Catalogue>,
     population: Population,
     vocabulary: Vocabulary,
@@ -173,7 +195,8 @@ pub struct MysqlStore {
     run: u64,
     before: StoreAudit,
     /// What has the database claimed for this run; the server lets go of it when it ends.
-    claim: RefCell<Option<Companion<Session>>>,
+    claim: RefCell<Option<Rc<Companion<Session>>>>,
+    own_lock: i64,
     /// Those that no visit uses, by session.
     idle: RefCell<BTreeMap<u64, Vec<Seat>>>,
     seats_begun: Cell<u64>,
@@ -200,6 +223,7 @@ impl MysqlStore {
         let store = MysqlStore {
             handle: handle.clone(),
             endpoints: Endpoints::new(distribution, accesses.len()),
+            same: SameDatabase::new(accesses[0].place(), None),
             accesses,
             catalogue,
             population: Population { customers: 0, products: 0, reviews: 0 },
@@ -208,6 +232,7 @@ impl MysqlStore {
             run: 0,
             before: StoreAudit::default(),
             claim: RefCell::default(),
+            own_lock: own_lock(handle),
             idle: RefCell::default(),
             seats_begun: Cell::new(0),
             sessions_begun: Cell::new(0),
@@ -222,10 +247,11 @@ impl MysqlStore {
     }
 
     async fn claim(&self) -> Result<()> {
-        let companion = self.companion()?;
-        let claim = async || self.ask_on(&companion, statements::claim).await;
+        let (companion, own_lock) = (self.companion()?, self.own_lock);
+        let claim =
+            async || self.ask_on(&companion, move |open| statements::claim(open, own_lock)).await;
         claimed(&self.handle, &self.place(), claim).await?;
-        self.claim.replace(Some(companion));
+        self.claim.replace(Some(Rc::new(companion)));
         Ok(())
     }
 
@@ -237,6 +263,7 @@ impl MysqlStore {
         Ok(MysqlStore {
             population: Population::from(&catalogue),
             run: begun.run,
+            same: SameDatabase::new(self.place(), Some(marker_of(&catalogue, begun.run))),
             counts: Cell::new(begun.counts),
             ..self
         })
@@ -342,7 +369,10 @@ impl MysqlStore {
         }
         let Seat { client, companion, .. } = seat;
         let connecting = connected(&self.endpoints, *client, &self.handle, book, async |at| {
-            companion.call(move |session| session.connect_to(at)).await.0
+            companion.call(move |session| session.connect_to(at)).await.0?;
+            let marker =
+                async || companion.call(|session| session.work(statements::marker)).await.0;
+            self.same.check(&self.handle, at, &self.accesses[at].place(), marker).await
         });
         seat.open = Some(connecting.await?.1);
         Ok(())
@@ -584,6 +614,40 @@ impl StoreClient for MysqlStore {
 
     fn endpoints(&self) -> Option<&Endpoints> {
         Some(&self.endpoints)
+    }
+
+    fn audits(&self) -> ClientWork<'_, Vec<(String, StoreAudit)>> {
+        Box::pin(async move {
+            let (companion, mut found) = (self.companion()?, Vec::new());
+            for at in 0..self.accesses.len() {
+                let audited = companion.call(move |session| {
+                    session.connect_to(at)?;
+                    session.work(statements::audit)
+                });
+                let place = self.accesses[at].place();
+                match audited.await.0 {
+                    Ok(audit) => found.push((place, audit)),
+                    Err(Failure::Lost(_) | Failure::Busy(_)) => {}
+                    Err(failure) => return Err(failure.into_error(&place)),
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    fn hold(&self) -> ClientWork<'_, Hold> {
+        Box::pin(async move {
+            let Some(companion) = self.claim.borrow().clone() else {
+                return Ok(Hold::Kept);
+            };
+            let own_lock = self.own_lock;
+            match companion.call(move |session| session.hold(own_lock)).await.0 {
+                Ok(None) => Ok(Hold::Kept),
+                Ok(Some(claim)) => claim.in_the_middle(&self.place()),
+                Err(Failure::Lost(_) | Failure::Busy(_)) => Ok(Hold::Lost),
+                Err(failure) => Err(failure.into_error(&self.place())),
+            }
+        })
     }
 
     fn close(&self) -> ClientWork<'_, ()> {

@@ -22,9 +22,9 @@ pub struct Begun {
 }
 
 /// Of all programs that make a store in a database, one does; the others wait for it as long as a
-/// large one takes.
-const LOCK: &str = "SELECT GET_LOCK(CONCAT('plimsoll ', DATABASE()), 86400)";
-const UNLOCK: &str = "DO RELEASE_LOCK(CONCAT('plimsoll ', DATABASE()))";
+/// large one takes. The name of a lock has 64 letters at most, as has that of a database.
+const LOCK: &str = "SELECT GET_LOCK(CONCAT('plimsoll make ', SHA1(DATABASE())), 86400)";
+const UNLOCK: &str = "DO RELEASE_LOCK(CONCAT('plimsoll make ', SHA1(DATABASE())))";
 const TABLES: &str = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = \
  DATABASE() ORDER BY TABLE_NAME";
 const OURS: [&str; 6] = ["CUSTOMERS", "ORDERS", "ORDERLINES", "CUST_HIST", "PRODUCTS", "INVENTORY"];

@@ -6,7 +6,7 @@ use plimsoll_workload::store::{
     Customer, Line, RESTOCK_BELOW, Search, SearchBy, StoreAudit, VisitEnd, YEAR_DAYS, tax_cents,
 };
 
-use crate::client::{TABLES, audit_of_row};
+use crate::client::{Claim, Marker, TABLES, audit_of_row};
 use crate::dates::date;
 use crate::vocabulary::SAMPLE_ROWS;
 
@@ -19,8 +19,11 @@ const TITLES_MAX: u32 = 10;
 
 /// What has a database claimed waits for as long as the run takes: a year is the most there is.
 const LASTING: &str = "SET SESSION wait_timeout = 31536000";
-/// Of all runs on a database, one. Names of locks are short, those of databases need not be.
-const CLAIM: &str = "SELECT GET_LOCK(CONCAT('plimsoll run ', SHA1(DATABASE())), 0)";
+/// Of all runs on a database, one; by the first lock a run knows its own connection again. Names
+/// of locks are short, those of databases need not be.
+const CLAIM: &str = "SELECT GET_LOCK(CONCAT('plimsoll own ', ?), 0), \
+ GET_LOCK(CONCAT('plimsoll run ', SHA1(DATABASE())), 0)";
+const MARKER: &str = "SELECT seed, megabytes, runs FROM plimsoll_marker WHERE id = 1";
 
 /// A product that was found: number, title, actor, price in cents.
 pub type FoundProduct = (i64, String, String, i64);
@@ -33,11 +36,20 @@ pub struct LoggedIn {
     pub titles: Vec<(i64, String)>,
 }
 
-/// Claims the database for as long as the connection lasts. Answers whether nobody else has.
-pub fn claim(connection: &mut Conn) -> Result<bool, Error> {
+/// Claims the database for as long as the connection lasts. `own` is a lock of this run.
+pub fn claim(connection: &mut Conn, own: i64) -> Result<Claim, Error> {
     connection.query_drop(LASTING)?;
-    let answer: Option<Option<i64>> = connection.query_first(CLAIM)?;
-    Ok(answer.flatten() == Some(1))
+    let answer: Option<(Option<i64>, Option<i64>)> = connection.exec_first(CLAIM, (own,))?;
+    let (has_own, has_database) = answer.unwrap_or_default();
+    Ok(Claim::of(has_database == Some(1), has_own == Some(1)))
+}
+
+/// The marker of the store; nothing where there is none.
+pub fn marker(connection: &mut Conn) -> Result<Option<Marker>, Error> {
+    match connection.query_first(MARKER) {
+        Err(Error::MySqlError(said)) if said.code == NO_SUCH_TABLE => Ok(None),
+        found => found,
+    }
 }
 
 /// The number of a customer, with titles bought before and for each one that others bought with it.

@@ -15,7 +15,7 @@ use tokio_postgres::{Client, Config, Error, Statement};
 
 use super::access::Access;
 use super::reviews::ReviewStatements;
-use crate::client::{ClientError, Failure};
+use crate::client::{Claim, ClientError, Failure, Marker};
 
 /// The code with which the purchase says that there is too little in stock.
 pub const OUT_OF_STOCK: &str = "PL001";
@@ -54,8 +54,9 @@ pub struct Statements {
 const LASTING: &str = "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET \
  tcp_keepalives_count = 3; SELECT set_config(name, '0', false) FROM pg_settings WHERE name = \
  'idle_session_timeout'";
-/// Of all runs on a database, one.
-const CLAIM: &str = "SELECT pg_try_advisory_lock(5064277810247)";
+/// Of all runs on a database, one; by the second lock a run knows its own connection again.
+const CLAIM: &str = "SELECT pg_try_advisory_lock(5064277810247), pg_try_advisory_lock($1)";
+const MARKER: &str = "SELECT seed, megabytes, runs FROM plimsoll_marker WHERE id = 1";
 
 const LOG_IN: &str = "SELECT who.customerid, one.prod_id, one.title, other.prod_id, other.title \
  FROM customers who \
@@ -106,13 +107,25 @@ impl Plain {
 }
 
 impl Plain {
-    /// Claims the database for as long as the connection lasts. Answers whether nobody else has.
+    /// Claims the database for as long as the connection lasts. `own` is a lock of this run.
     ///
     /// # Errors
     /// What the database says.
-    pub async fn claim(&self) -> Result<bool, Error> {
+    pub async fn claim(&self, own: i64) -> Result<Claim, Error> {
         self.client.batch_execute(LASTING).await?;
-        Ok(self.client.query_one(CLAIM, &[]).await?.get(0))
+        let row = self.client.query_one(CLAIM, &[&own]).await?;
+        Ok(Claim::of(row.get(0), row.get(1)))
+    }
+
+    /// The marker of the store; nothing where there is none.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub async fn marker(&self) -> Result<Option<Marker>, Error> {
+        match self.client.query_opt(MARKER, &[]).await {
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+            found => Ok(found?.map(|row| (row.get(0), row.get(1), row.get(2)))),
+        }
     }
 
     /// Connects to the first endpoint that lets somebody in, and says which it is.
@@ -136,18 +149,17 @@ impl Plain {
 }
 
 impl Connection {
-    /// Connects, logs in and prepares what a session says.
+    /// Prepares what a session says.
     ///
     /// # Errors
     /// What came in between.
-    pub async fn open(
+    pub async fn begin(
+        Plain { client }: Plain,
         handle: &Handle,
-        network: &dyn Network,
         access: &Access,
         at: usize,
         has_reviews: bool,
     ) -> Result<Connection, Failure> {
-        let Plain { client } = Plain::open(handle, network, access).await?;
         let preparing = async {
             client.batch_execute(include_str!("session.sql")).await?;
             let of_reviews = match has_reviews {

@@ -31,9 +31,9 @@ use tokio_postgres::{Client, Error};
 
 use crate::attempts::Attempts;
 use crate::client::{
-    ClientError, ClientWork, Failure, Known, Mode, PAUSE_NS, Result, Source, StoreClient, TABLES,
-    VisitBook, acknowledge, audit_of_row, claimed, connected, leave_unknown, net_cents,
-    no_dvd_store, population_of,
+    ClientError, ClientWork, Failure, Hold, Known, Mode, PAUSE_NS, Result, SameDatabase, Source,
+    StoreClient, TABLES, VisitBook, acknowledge, audit_of_row, claimed, connected, leave_unknown,
+    marker_of, net_cents, no_dvd_store, own_lock, population_of,
 };
 use crate::dates::date;
 use crate::endpoints::{Distribution, Endpoints, Open};
@@ -49,6 +49,7 @@ pub struct PostgresStore {
     /// Of each endpoint.
     accesses: Vec<Access>,
     endpoints: Rc<Endpoints>,
+    same: SameDatabase,
     catalogue: Option<Catalogue>,
     population: Population,
     vocabulary: Vocabulary,
@@ -57,6 +58,7 @@ pub struct PostgresStore {
     before: StoreAudit,
     /// What has the database claimed for this run; the server lets go of it when it ends.
     claim: RefCell<Option<Plain>>,
+    own_lock: i64,
     /// Those that no visit uses, by session.
     idle: RefCell<BTreeMap<u64, Vec<Seat>>>,
     seats_begun: Cell<u64>,
@@ -102,7 +104,8 @@ impl PostgresStore {
             .map_err(|failure| failure.into_error(&place))?;
         let access = &accesses[at];
         let failed = |error: Error| access.failure(&error).into_error(&place);
-        claimed(handle, &place, async || plain.claim().await.map_err(failed)).await?;
+        let own_lock = own_lock(handle);
+        claimed(handle, &place, async || plain.claim(own_lock).await.map_err(failed)).await?;
         let opened = match source {
             Source::Made(catalogue) => {
                 let begun =
@@ -121,10 +124,12 @@ impl PostgresStore {
         };
         let catalogue = source.catalogue();
         let seed = catalogue.map_or(0, |catalogue| catalogue.seed());
+        let marker = catalogue.map(|catalogue| marker_of(&catalogue, opened.run));
         Ok(PostgresStore {
             handle: handle.clone(),
             network,
             endpoints: Endpoints::new(distribution, accesses.len()),
+            same: SameDatabase::new(access.place(), marker),
             accesses,
             catalogue,
             population: opened.population,
@@ -133,6 +138,7 @@ impl PostgresStore {
             run: opened.run,
             before: opened.before,
             claim: RefCell::new(Some(plain)),
+            own_lock,
             idle: RefCell::default(),
             seats_begun: Cell::new(0),
             sessions_begun: Cell::new(0),
@@ -168,10 +174,32 @@ impl PostgresStore {
         }
         let has_reviews = self.population.reviews > 0;
         let connecting = connected(&self.endpoints, seat.client, &self.handle, book, async |at| {
-            let (handle, network) = (&self.handle, self.network.as_ref());
-            Connection::open(handle, network, &self.accesses[at], at, has_reviews).await
+            let (handle, access) = (&self.handle, &self.accesses[at]);
+            let plain = Plain::open(handle, self.network.as_ref(), access).await?;
+            let marker = async || plain.marker().await.map_err(|error| access.failure(&error));
+            self.same.check(handle, at, &access.place(), marker).await?;
+            Connection::begin(plain, handle, access, at, has_reviews).await
         });
         connecting.await
+    }
+
+    /// Claims the database by a new connection, in the place of one that is gone.
+    async fn claim_again(&self) -> Attempt<Hold> {
+        let network = self.network.as_ref();
+        let (plain, at) = Plain::open_any(&self.handle, network, &self.accesses).await?;
+        let access = &self.accesses[at];
+        let Some(claim) = within(&self.handle, access.timeout_ns, plain.claim(self.own_lock)).await
+        else {
+            return Err(access.silent());
+        };
+        let claim = claim.map_err(|error| access.failure(&error))?;
+        let hold = claim.in_the_middle(&self.place()).map_err(Failure::Fatal)?;
+        let mut claim = self.claim.borrow_mut();
+        // A store that was closed meanwhile needs none.
+        if hold == Hold::Again && claim.is_some() {
+            *claim = Some(plain);
+        }
+        Ok(hold)
     }
 
     async fn asked<T>(
@@ -581,6 +609,35 @@ impl StoreClient for PostgresStore {
 
     fn endpoints(&self) -> Option<&Endpoints> {
         Some(&self.endpoints)
+    }
+
+    fn audits(&self) -> ClientWork<'_, Vec<(String, StoreAudit)>> {
+        Box::pin(async move {
+            let mut found = Vec::new();
+            for access in &self.accesses {
+                let opened = Plain::open(&self.handle, self.network.as_ref(), access).await;
+                if let Ok(mut plain) = opened {
+                    let audit = read_audit(&mut plain).await;
+                    let audit = audit
+                        .map_err(|error| access.failure(&error).into_error(&access.place()))?;
+                    found.push((access.place(), audit));
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    fn hold(&self) -> ClientWork<'_, Hold> {
+        Box::pin(async move {
+            if self.claim.borrow().as_ref().is_none_or(|plain| !plain.client.is_closed()) {
+                return Ok(Hold::Kept);
+            }
+            match self.claim_again().await {
+                Err(Failure::Lost(_) | Failure::Busy(_)) => Ok(Hold::Lost),
+                Err(failure) => Err(failure.into_error(&self.place())),
+                Ok(hold) => Ok(hold),
+            }
+        })
     }
 
     fn close(&self) -> ClientWork<'_, ()> {

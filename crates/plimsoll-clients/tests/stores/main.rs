@@ -7,6 +7,8 @@
     reason = "databases open their files themselves, and real servers are processes"
 )]
 
+mod claims;
+mod endpoints;
 mod engine;
 mod existing;
 mod lives;
