@@ -1,5 +1,5 @@
-"""Endpoints as plans get them wrong, and as networks do: silent, or dead from the begin
-on.
+"""Endpoints as plans get them wrong, and as networks do: silent, dead, back again, or of another
+server.
 """
 
 import time
@@ -9,10 +9,10 @@ import pytest
 
 from plimsoll.files import folder
 from tests.servers.at_hand import at_hand
-from tests.servers.forwarder import HOST, silent_port
+from tests.servers.forwarder import HOST, Forwarder, silent_port
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.server import free_port
-from tests.support.endpoint_plans import check_of, read, run, store_plan
+from tests.support.endpoint_plans import check_of, read, run, store_plan, when_measured
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -44,3 +44,47 @@ def test_a_server_none_of_whose_endpoints_is_there_ends_the_run_with_their_place
     assert done.returncode == 3, done.stderr
     error = read(tmp_path, folder.OUTCOME)["error"]
     assert error["family"] == "service" and f"{HOST}:{ports[1]}" in error["text"]
+
+
+@pytest.mark.parametrize("distribution", ["round robin", "single affinity"])
+def test_endpoints_that_are_all_gone_for_a_while_lose_nothing(
+    tmp_path: Path, distribution: str
+) -> None:
+    """Sessions are refused meanwhile, and order again when the endpoints are back."""
+    with at_hand(PostgreSQL) as server:
+        both = [Forwarder(server.port), Forwarder(server.port)]
+        back: list[Forwarder] = []
+
+        def go_and_return() -> None:
+            for each in both:
+                each.shut()
+            time.sleep(4)
+            back.extend(Forwarder(server.port, each.port) for each in both)
+
+        waiting = when_measured(tmp_path, 2, go_and_return)
+        ports = (both[0].port, both[1].port)
+        done = run(tmp_path, store_plan(tmp_path, ports, distribution, seconds=12))
+        waiting.join()
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert read(tmp_path, folder.OUTCOME)["ending"] == "complete"
+    summary = read(tmp_path, folder.SUMMARY)
+    each = summary["endpoints"][0]["endpoints"]
+    assert all(item["refused"] >= 1 for item in each)
+    assert sum(item["sessions"] for item in each) == 4
+    assert sum(item.taken for item in back) >= 4
+    if distribution == "single affinity":
+        assert [item["sessions"] for item in each] == [2, 2]
+    assert summary["store_audits"][0]["findings"] == []
+    events = (tmp_path / "run" / folder.EVENTS).read_text(encoding="utf-8")
+    assert events.count('"store_claim_lost"') == 2, "it is told, and that it is there again"
+
+
+def test_an_endpoint_of_another_server_is_found_and_named(tmp_path: Path) -> None:
+    """A store of ours tells by its marker."""
+    with at_hand(PostgreSQL) as server, at_hand(PostgreSQL) as other:
+        ports = (server.port, other.port)
+        (tmp_path / "ours").mkdir()
+        done = run(tmp_path / "ours", store_plan(tmp_path, ports, seconds=3))
+        assert done.returncode == 3, done.stdout + done.stderr
+        wanted = f"@{HOST}:{other.port}/shop is another database than "
+        assert wanted in read(tmp_path / "ours", folder.OUTCOME)["error"]["text"]

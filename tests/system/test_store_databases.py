@@ -236,6 +236,30 @@ def test_a_database_that_a_run_works_with_is_refused_until_that_run_has_ended(
 CLAIMING = "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
 
 
+def test_a_claim_that_the_server_ended_is_taken_again_or_ends_the_run(tmp_path: Path) -> None:
+    """Another run is kept away as before. One that came in between is not worked beside."""
+    with at_hand(PostgreSQL) as server:
+        address = address_of(server)
+        named = ["--password-file", password_file(tmp_path), "--sessions", "2"]
+        lasting = ["test", "store", address, *SHORT, *named, "--minutes", "5"]
+        command = [*PLIMSOLL, *map(str, lasting), "--out", str(tmp_path / "first")]
+        events = tmp_path / "first" / folder.EVENTS
+        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as running:
+            wait_for(events, "measure started")
+            server.sql(f"SELECT pg_terminate_backend(pid) FROM ({CLAIMING}) AS claiming")
+            wait_for(events, "that keeps other runs away was lost, and is there again")
+            second = store_test(tmp_path, address, *named, "--minutes", "0.03", out="second")
+            assert second.returncode == 2 and "is in use" in second.stderr, second.stderr
+            assert running.poll() is None
+            server.sql(
+                f"SELECT pg_terminate_backend(pid, 5000) FROM ({CLAIMING}) AS claiming;"
+                " SELECT pg_advisory_lock(5064277810247); SELECT pg_sleep(4)"
+            )
+            assert running.wait(30) == 3
+    error = json.loads((tmp_path / "first" / folder.OUTCOME).read_text())["error"]
+    assert error["family"] == "service" and "another run works with it since" in error["text"]
+
+
 def test_a_connection_that_the_server_closed_between_two_orders_is_told_and_made_again(
     tmp_path: Path,
 ) -> None:

@@ -6,17 +6,17 @@
 //! ours.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
-use plimsoll_clients::client::{ClientError, Mode, Source, StoreClient};
+use plimsoll_clients::client::{ClientError, Hold, Mode, Source, StoreClient};
 use plimsoll_clients::endpoints::Endpoints;
 use plimsoll_clients::mysql::{self, MysqlStore};
 use plimsoll_clients::postgresql::{self, PostgresStore};
 use plimsoll_clients::sqlite::SqliteStore;
 use plimsoll_io::{NANOS_PER_SECOND, Nanos, TlsClient, read_text_file};
-use plimsoll_workload::store::{Population, StoreTask, Visit};
+use plimsoll_workload::store::{Population, StoreAudit, StoreTask, Visit};
 
 use super::open::{OpenStore, audit_report};
 use super::spec::{ClientInstanceSpec, EndpointSpec, RowsOf, ServerSpec, catalogue_of};
@@ -91,11 +91,26 @@ fn nanos(seconds: f64) -> Nanos {
     (seconds * NANOS_PER_SECOND as f64) as Nanos
 }
 
+/// How often it is looked whether a database is still claimed for its run.
+const LOOK_NS: Nanos = NANOS_PER_SECOND;
+/// What is told of a claim that was lost.
+const CLAIM_LOST: &str = "store_claim_lost";
+
 /// See the module text.
 pub struct ClientInstance {
     store: Box<dyn StoreClient>,
     lost_after_ns: Nanos,
     size_bytes: Cell<u64>,
+    claim: Claim,
+}
+
+/// What is known of the claim of the database.
+#[derive(Default)]
+struct Claim {
+    /// It is gone, and that was told.
+    is_lost: Cell<bool>,
+    /// Another run has it.
+    taken: RefCell<Option<RunError>>,
 }
 
 impl ClientInstance {
@@ -103,16 +118,20 @@ impl ClientInstance {
     ///
     /// # Errors
     /// A server that lets nobody in, or a database that holds something else.
-    pub async fn open(run: &RunContext, spec: &InstanceSpec) -> Result<ClientInstance, RunError> {
+    pub async fn open(
+        run: &RunContext,
+        spec: &InstanceSpec,
+    ) -> Result<Rc<ClientInstance>, RunError> {
         let settings: ClientInstanceSpec = spec.options_as().map_err(RunError::Spec)?;
         let begun = run.handle.now();
         let store = until_stop(run, connect(run, spec, &settings)).await??;
         let size_bytes = store.size_bytes().await?;
-        let opened = ClientInstance {
+        let opened = Rc::new(ClientInstance {
             store,
             lost_after_ns: nanos(settings.lost_after_s),
             size_bytes: Cell::new(size_bytes),
-        };
+            claim: Claim::default(),
+        });
         let seconds = (run.handle.now() - begun) as f64 / NANOS_PER_SECOND as f64;
         let (counts, population) = (opened.store.counts(), opened.population());
         let text = format!(
@@ -126,7 +145,47 @@ impl ClientInstance {
             size_bytes >> 20
         );
         run.report(Level::Info, "prepared", text);
+        drop(run.handle.spawn(keep_claim(run.clone(), Rc::downgrade(&opened))));
         Ok(opened)
+    }
+
+    /// Looks after the claim of the database, and tells what became of it.
+    async fn hold(&self, run: &RunContext) {
+        let tell = |text: &str| {
+            let text = format!("{}: {text}", self.store.place());
+            run.report(Level::Warning, CLAIM_LOST, text);
+        };
+        match self.store.hold().await {
+            Ok(Hold::Kept) => {}
+            Ok(Hold::Again) => {
+                self.claim.is_lost.set(false);
+                tell("the connection that keeps other runs away was lost, and is there again");
+            }
+            Ok(Hold::Lost) if self.claim.is_lost.replace(true) => {}
+            Ok(Hold::Lost) => tell("the connection that keeps other runs away is lost"),
+            Err(error) => {
+                let error = RunError::from(error);
+                self.claim.taken.borrow_mut().get_or_insert(error);
+            }
+        }
+    }
+
+    /// Fails when another run has the database.
+    fn check_claim(&self) -> Result<(), RunError> {
+        self.claim.taken.borrow().clone().map_or(Ok(()), Err)
+    }
+}
+
+/// Looks after the claim for as long as the instance is there.
+async fn keep_claim(run: RunContext, instance: Weak<ClientInstance>) {
+    // It outlives the phase that it begins in.
+    let run = RunContext { phase: None, ..run };
+    loop {
+        run.handle.sleep(LOOK_NS).await;
+        let Some(instance) = instance.upgrade() else {
+            return;
+        };
+        instance.hold(&run).await;
     }
 }
 
@@ -213,7 +272,10 @@ impl OpenStore for ClientInstance {
     }
 
     fn visit<'a>(&'a self, task: &'a StoreTask) -> Work<'a, Result<Visit, RunError>> {
-        Box::pin(async move { Ok(self.store.visit(task).await?) })
+        Box::pin(async move {
+            self.check_claim()?;
+            Ok(self.store.visit(task).await?)
+        })
     }
 
     fn lost_after_ns(&self) -> Option<Nanos> {
@@ -250,9 +312,32 @@ impl Backend for ClientInstance {
 impl Audits for ClientInstance {
     fn audit(&self) -> Work<'_, Result<AuditReport, RunError>> {
         Box::pin(async move {
+            self.check_claim()?;
             let audit = self.store.audit().await?;
             self.size_bytes.set(self.store.size_bytes().await?);
-            Ok(audit_report(&audit, &self.store.counts()))
+            let mut report = audit_report(&audit, &self.store.counts());
+            if !report.findings.is_empty() {
+                report.findings.extend(differing(&self.store.audits().await?));
+            }
+            Ok(report)
         })
     }
+}
+
+/// Endpoints that do not lead to the same data as the first, in sentences.
+fn differing(audits: &[(String, StoreAudit)]) -> Vec<String> {
+    let Some(((first, expected), others)) = audits.split_first() else {
+        return Vec::new();
+    };
+    let differ = others.iter().filter(|(_, found)| {
+        (found.orders, found.customers) != (expected.orders, expected.customers)
+    });
+    let differ = differ.map(|(place, found)| {
+        format!(
+            "endpoints lead to different data: {place} has {} orders and {} customers, {first} has \
+             {} and {}; name endpoints of one database",
+            found.orders, found.customers, expected.orders, expected.customers
+        )
+    });
+    differ.collect()
 }

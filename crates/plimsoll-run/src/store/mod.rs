@@ -177,7 +177,7 @@ impl Family for Store {
     ) -> Work<'a, Result<Rc<dyn Backend>, RunError>> {
         Box::pin(async move {
             let opened: Rc<dyn Backend> = match is_client(instance) {
-                true => Rc::new(ClientInstance::open(run, instance).await?),
+                true => ClientInstance::open(run, instance).await?,
                 false => Rc::new(StoreInstance::open(run, number, instance).await?),
             };
             Ok(opened)
