@@ -57,6 +57,18 @@ def test_a_load_of_few_operations_has_gaps() -> None:
     assert overlaps(rates, [phase("measure", 0, SECONDS)], BOTH)["load"] == 1
 
 
+def test_users_that_ask_for_much_at_once_and_then_nothing_for_long_are_there_all_the_time() -> None:
+    """A few users of mail: six tasks of eight operations each, the first after 30 s."""
+    rates = [load("load", 0), load("other", 10)]
+    rates[0].counts[30:170:25] = 8
+    phases = [phase("measure", 0, SECONDS)]
+    assert overlaps(rates, phases, BOTH)["load"] == 1
+    # Where they are gone for most of the time it shows all the same.
+    often = [load("load", 0), load("other", 10)]
+    often[0].counts[0:60:2] = 8
+    assert overlaps(often, phases, BOTH)["load"] == pytest.approx(0.3, abs=0.02)
+
+
 def test_a_load_that_rests_by_plan_has_gaps() -> None:
     """The night of a working day, and workers that wait before each burst."""
     rates = [load("load", 10, (10, 60), (100, 150)), load("other", 10)]

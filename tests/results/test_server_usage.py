@@ -6,12 +6,9 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from plimsoll.documents.server_usage import ServerSeries, ServerUsageFile, WatchedServer
 from plimsoll.files import folder
 from plimsoll.host import processes
-from plimsoll.results.overlap import overlap_share
 from plimsoll.results.servers import usage_of, who_was_out
 from plimsoll.run.server_watch import ServerWatch
 
@@ -92,11 +89,3 @@ def test_a_server_is_found_by_its_port_and_its_children_count(tmp_path) -> None:
         for member in processes.family(process.pid):
             os.kill(member.number, signal.SIGKILL)
         process.wait()
-
-
-def test_the_share_of_a_load_that_ended_early() -> None:
-    assert overlap_share(0.0, 60.0, 600, (0.0, 60.0)) == 1.0
-    assert overlap_share(0.0, 50.0, 600, (0.0, 60.0)) == pytest.approx(0.8367, abs=0.001)
-    # Seven operations in a minute have long waits between them.
-    assert overlap_share(6.0, 54.0, 7, (0.0, 60.0)) == 1.0
-    assert overlap_share(0.0, 0.0, 0, (0.0, 60.0)) == 0.0

@@ -7,6 +7,7 @@ it answered an event is judged as that answer. Where nobody did anything the sto
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
@@ -22,6 +23,8 @@ from plimsoll.units import NS_PER_S
 
 #: Nothing for so many times the mean time between two operations is no chance.
 GAPS_MIN = 10
+#: From so many gaps on a load works in groups of operations.
+GROUPS_MIN = 5
 
 
 def overlaps(
@@ -72,40 +75,35 @@ def _share(
     if not len(busy):
         return 0.0
     first, last = int(busy[0]), int(busy[-1])
-    count = int(load.counts[inside].sum())
-    share = overlap_share(float(begins[first]), float(load.ends_s[last]), count, span)
-    length = span[1] - span[0]
-    idle_s, position = 0.0, first
+    gaps, position = [], first
     for is_idle, group in groupby(load.counts[first : last + 1] == 0):
         end = position + len(list(group))
-        gap = float(begins[position]), float(load.ends_s[end - 1])
-        lasts_s = gap[1] - gap[0]
-        answering = any(begun < gap[1] and gap[0] < back for begun, back in answers)
-        alone = others[position:end].sum() > 0
-        if is_idle and alone and not answering and lasts_s > GAPS_MIN * length / count:
-            idle_s += lasts_s
+        if is_idle:
+            gaps.append((position, end))
         position = end
-    return max(share - idle_s / length, 0.0)
-
-
-def overlap_share(first_s: float, last_s: float, count: int, span: tuple[float, float]) -> float:
-    """The share of the measured time in which a load worked, from its first to its last operation.
-
-    Args:
-        first_s: begin of the first sample in which an operation completed, in seconds.
-        last_s: end of the last such sample.
-        count: how many there were.
-        span: when was measured.
-
-    >>> overlap_share(1.0, 60.0, 600, (0.0, 60.0)) > 0.98
-    True
-    """
     length = span[1] - span[0]
-    if not count or length <= 0:
-        return 0.0
-    # A load with few operations has some time before its first and after its last.
-    slack = 2 * length / count
-    return min((last_s - first_s + slack) / length, 1.0)
+    lengths = [float(load.ends_s[end - 1] - begins[start]) for start, end in gaps]
+    longest_s = GAPS_MIN * _mean_gap_s(length / float(load.counts[inside].sum()), lengths)
+    edges = float(begins[first]) - span[0], span[1] - float(load.ends_s[last])
+    idle_s = sum(edge for edge in edges if edge > longest_s)
+    for (start, end), lasts_s in zip(gaps, lengths, strict=True):
+        gap = float(begins[start]), float(load.ends_s[end - 1])
+        answering = any(begun < gap[1] and gap[0] < back for begun, back in answers)
+        alone = others[start:end].sum() > 0
+        if alone and not answering and lasts_s > longest_s:
+            idle_s += lasts_s
+    return max(1 - idle_s / length, 0.0)
+
+
+def _mean_gap_s(between_operations_s: float, idle_s: Sequence[float]) -> float:
+    """The mean time between two operations, or between two groups of them.
+
+    A user asks for a message in several operations and then nothing for long. The median of idle
+    times is that of an exponential distribution, ln 2 of its mean: one hole does not move it.
+    """
+    if len(idle_s) < GROUPS_MIN:
+        return between_operations_s
+    return max(between_operations_s, float(np.median(idle_s)) / math.log(2))
 
 
 def rests(load: WorkloadSpec) -> bool:
