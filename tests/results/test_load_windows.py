@@ -227,6 +227,21 @@ def test_windows_in_which_an_event_changed_the_load_are_left_out() -> None:
     assert check.status == "not_evaluated"
 
 
+def test_what_comes_at_once_after_an_event_that_was_not_seen_is_no_other_load() -> None:
+    """A throttle just below the rate: nobody sees less in a sample, and then all comes at once."""
+    plan = plan_of("files", FILES)
+
+    def little(second: int, count: int) -> int:
+        return 133 if 40 < second <= 50 else 160 if 50 < second <= 60 else count
+
+    ask = samples({"file_io_4k": 140}, change=little)
+    unseen = event(40.0, 50.0, response(None, seen=False))
+    figures, check = concluded(plan, ask, unseen)
+    assert (figures.left_out_count, figures.outside_count, check.status) == (1, 0, "pass")
+    elsewhere = event(40.0, 50.0, response(15.0).replace(workload="other"))
+    assert concluded(plan, ask, elsewhere)[1].status == "not_evaluated"
+
+
 def test_a_load_that_is_outside_again_long_after_an_event_is_outside() -> None:
     plan = plan_of("files", FILES)
 

@@ -2,8 +2,8 @@
 
 Windows that an event touches are left out: from its begin until the load is back, or until it was
 undone where that is later, and on as long as what had waited comes at once. What a load does then
-is the answer to the event, which has limits of its own. An event that changed nothing of a load
-leaves none of its windows out.
+is the answer to the event, which has limits of its own. Of an event that changed too little of a
+load to be seen, only windows are left out in which more came than its window allows.
 """
 
 from __future__ import annotations
@@ -89,8 +89,11 @@ def _left_out(
     """The numbers of the windows in which a load answered an event."""
     for event in events:
         span = answered_span(workload, event)
+        is_seen = span is not None
         if span is None:
-            continue
+            if event.begun_s is None or workload not in {load.workload for load in event.loads}:
+                continue
+            span = event.begun_s, event.begun_s if event.undone_s is None else event.undone_s
         answering = False
         for number, (window, rate) in enumerate(zip(windows, rates, strict=True)):
             if window.phase != event.phase:
@@ -98,5 +101,5 @@ def _left_out(
             touched = window.end_s > span[0] and window.start_s < span[1]
             # What had waited comes at once, and then no more.
             answering = touched or (answering and rate > asked.most)
-            if answering:
+            if answering and (is_seen or rate > asked.most):
                 yield number
