@@ -55,6 +55,7 @@ def test_views_that_agree_are_no_news(tmp_path: Path) -> None:
         ({"write_bytes": 10.0 * MIB}, "something above the disk"),
         ({"read_time": 100 * 1.0 * MS}, "the rest is waited above the disk"),
         ({"read_time": 100 * 25.0 * MS}, "the I/O of others on the disk is slower"),
+        ({"read_time": 100 * 2500.0 * MS}, "by the disk's counters 2.5 s"),
     ],
 )
 def test_a_disk_that_says_something_else_is_a_warning(

@@ -154,8 +154,11 @@ def disagreements(row: DeviceView, transfers: float) -> list[str]:
                 else "the I/O of others on the disk is slower, or most of ours never reaches it"
             )
             found.append(
-                f"the engine's {word} on disk {row.device} took {engine_ms:.3g} ms on average, by "
-                f"the disk's counters "
-                f"{device_ms:.3g} ms: {meaning}"
+                f"the engine's {word} on disk {row.device} took {_told(engine_ms)} on average, by "
+                f"the disk's counters {_told(device_ms)}: {meaning}"
             )
     return found
+
+
+def _told(ms: float) -> str:
+    return f"{ms:.3g} ms" if ms < 999.5 else f"{ms / 1000:.3g} s"
