@@ -43,6 +43,9 @@ pub async fn audit(server: &Rc<MailServer>) -> Result<AuditReport, RunError> {
                 sum.received += found.received;
                 sum.doubled += found.doubled;
                 sum.missing += found.missing;
+                for (endpoint, missing) in found.missing_by {
+                    *sum.missing_by.entry(endpoint).or_default() += missing;
+                }
                 sum.astray += found.astray;
                 if found.doubled + found.missing + found.astray > 0 {
                     wrong.push(account.login.as_str());
@@ -51,12 +54,12 @@ pub async fn audit(server: &Rc<MailServer>) -> Result<AuditReport, RunError> {
             Err(error) => unread.push(format!("{}: {error}", account.login)),
         }
     }
-    Ok(report(server, sum, &wrong, &unread))
+    Ok(report(server, &sum, &wrong, &unread))
 }
 
 fn report(
     server: &MailServer,
-    sum: AccountAudit,
+    sum: &AccountAudit,
     wrong: &[&str],
     unread: &[String],
 ) -> AuditReport {
@@ -87,6 +90,17 @@ fn report(
         if count > 0 {
             findings.push(format!("{count} messages {what}; see accounts such as {}", such_as()));
         }
+    }
+    if sum.missing > 0 && server.endpoints.count() > 1 {
+        let by = sum.missing_by.iter().map(|(endpoint, missing)| {
+            format!("{missing} by {}", server.delivers_at(usize::from(*endpoint)))
+        });
+        let by: Vec<_> = by.collect();
+        findings.push(format!(
+            "the messages that are missing were accepted: {}; see that all endpoints lead to the \
+             same accounts",
+            by.join(", ")
+        ));
     }
     if !unread.is_empty() {
         findings.push(format!(

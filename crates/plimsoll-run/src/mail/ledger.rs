@@ -13,8 +13,8 @@ use plimsoll_clients::mail::Recipient;
 /// How far a message came with one recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The server has it.
-    Accepted,
+    /// The server has it, by this endpoint.
+    Accepted(u16),
     /// It was sent, and nobody knows.
     Unknown,
 }
@@ -45,7 +45,7 @@ pub struct Totals {
 }
 
 /// What an account was found to hold against what it should.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountAudit {
     /// Messages of this run that are there.
     pub received: u64,
@@ -53,6 +53,8 @@ pub struct AccountAudit {
     pub doubled: u64,
     /// Messages that were accepted and are not there.
     pub missing: u64,
+    /// The same by the endpoint that accepted them.
+    pub missing_by: BTreeMap<u16, u64>,
     /// Messages of this run that nobody sent to this account.
     pub astray: u64,
 }
@@ -98,7 +100,7 @@ impl Ledger {
             let sent = &mut self.accounts.borrow_mut()[*account as usize].sent_to_it;
             match end {
                 Recipient::Accepted => {
-                    sent.insert(id, End::Accepted);
+                    sent.insert(id, End::Accepted(endpoint as u16));
                     accepted += 1;
                 }
                 // A server that fails for now, as one does that is killed with the message in its
@@ -183,8 +185,12 @@ impl Ledger {
         }
         for (id, end) in &account.sent_to_it {
             let may_be_gone = account.deleted.contains(id) || account.maybe_deleted.contains(id);
-            if *end == End::Accepted && !may_be_gone && !found.contains_key(id) {
+            if let End::Accepted(endpoint) = end
+                && !may_be_gone
+                && !found.contains_key(id)
+            {
                 audit.missing += 1;
+                *audit.missing_by.entry(*endpoint).or_default() += 1;
             }
         }
         audit

@@ -140,6 +140,11 @@ impl MailServer {
         &self.fronts[endpoint].imap.address
     }
 
+    /// Where mail is handed in at an endpoint.
+    pub fn delivers_at(&self, endpoint: usize) -> &str {
+        &self.fronts[endpoint].deliver.address
+    }
+
     /// The number of a message that an account writes as its how-manieth.
     pub fn message_id(&self, account: u64, sequence: u64) -> u64 {
         let sequence = sequence & ((1 << SEQUENCE_BITS) - 1);
@@ -234,10 +239,27 @@ impl MailServer {
     ) -> Result<Delivery, MailError> {
         let front = &self.fronts[endpoint];
         let kept = front.idle.borrow_mut().pop();
-        let mut submission = match kept {
-            Some(kept) => kept,
-            None => self.submission(endpoint, from).await?,
-        };
+        if let Some(kept) = kept {
+            match self.hand_in_by(kept, endpoint, from, to, mail).await {
+                // A server ends connections that wait for long, and the others wait as long.
+                Err(error) if error.is_lost() && !matches!(error, MailError::TimedOut { .. }) => {
+                    front.idle.borrow_mut().clear();
+                }
+                sent => return sent,
+            }
+        }
+        let submission = self.submission(endpoint, from).await?;
+        self.hand_in_by(submission, endpoint, from, to, mail).await
+    }
+
+    async fn hand_in_by(
+        &self,
+        mut submission: Submission,
+        endpoint: usize,
+        from: u64,
+        to: &[u64],
+        mail: &Mail,
+    ) -> Result<Delivery, MailError> {
         let addresses: Vec<String> =
             to.iter().map(|account| self.accounts[*account as usize].address.clone()).collect();
         let sender = &self.accounts[from as usize].address;
@@ -247,9 +269,9 @@ impl MailServer {
             Ok(delivery) => self.ledger.settle(mail.id, endpoint, to, &delivery.recipients),
             Err(_) => self.ledger.withdraw(mail.id, to),
         }
-        let is_for_all = !self.spec.deliver_login;
-        if submission.is_open() && is_for_all && front.idle.borrow().len() < SUBMISSIONS_KEPT {
-            front.idle.borrow_mut().push(submission);
+        let (is_for_all, idle) = (!self.spec.deliver_login, &self.fronts[endpoint].idle);
+        if submission.is_open() && is_for_all && idle.borrow().len() < SUBMISSIONS_KEPT {
+            idle.borrow_mut().push(submission);
         } else if submission.is_open() {
             submission.quit().await;
         }

@@ -105,6 +105,32 @@ fn under_round_robin_mail_goes_on_by_the_other_endpoint_where_one_takes_none() {
     assert!(stays.count("mail_connection_lost") > 0);
 }
 
+/// A server ends connections that nobody uses, and is no dead endpoint because of it: mail goes by
+/// a new one.
+#[test]
+fn a_connection_for_delivery_that_ended_while_nobody_used_it_is_made_again() {
+    let faults =
+        || Faults { delivery_waits_max: Cell::new(NANOS_PER_SECOND / 2), ..Faults::default() };
+    for policy in ["round robin", "single affinity"] {
+        let ran = run(|plan| two(plan, json!({"policy": policy})), faults);
+        assert_eq!(ran.outcome.ending, Ending::Complete, "{:?}", ran.outcome.error);
+        assert!(ran.count("mail_send_mail") > 20, "{policy}");
+        assert_eq!(ran.count("mail_connection_lost"), 0, "{policy}");
+        assert_eq!(ran.added("endpoint_refused", 1) + ran.added("endpoint_refused", 2), 0);
+        assert!(ran.audit().findings.is_empty(), "{:?}", ran.audit().findings);
+    }
+}
+
+/// Mail that one of two endpoints loses is missing, and it is said by which it went.
+#[test]
+fn mail_that_an_endpoint_took_and_lost_is_told_with_the_endpoint() {
+    let faults = || Faults { second_loses: Cell::new(true), ..Faults::default() };
+    let ran = run(|plan| two(plan, json!({"policy": "single affinity"})), faults);
+    let (missing, told) = (ran.audit().counts["missing"], ran.audit().findings.join(" "));
+    assert!(missing > 10, "{told}");
+    assert!(told.contains(&format!("were accepted: {missing} by {SECOND_LMTP};")), "{told}");
+}
+
 /// The users of a dead endpoint are refused there, again and again, and nobody else notices.
 #[test]
 fn under_single_affinity_users_of_a_dead_endpoint_stay_refused() {

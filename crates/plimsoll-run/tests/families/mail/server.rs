@@ -5,7 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_io::{Handle, NANOS_PER_MILLISECOND, Nanos, Network, Stream, either, read, write_all};
+use plimsoll_io::{
+    Handle, NANOS_PER_MILLISECOND, Nanos, Network, Stream, either, read, within, write_all,
+};
 
 pub const IMAP: &str = "server:143";
 pub const LMTP: &str = "server:24";
@@ -56,6 +58,10 @@ pub struct Faults {
     pub second_dies: Cell<Nanos>,
     /// The same, of its port for mail that is handed in alone.
     pub second_delivery_dies: Cell<Nanos>,
+    /// Connections for delivery that wait for so long are ended; 0 for never.
+    pub delivery_waits_max: Cell<Nanos>,
+    /// What is handed in at the second endpoint is accepted and lost.
+    pub second_loses: Cell<bool>,
 }
 
 /// See the module text.
@@ -82,7 +88,8 @@ impl MailHost {
             drop(handle.clone().spawn(async move {
                 let listener = network.listen(address).await.expect("the port is free");
                 while let Ok(stream) = listener.accept().await {
-                    let peer = Peer { stream, host: host.clone(), buffer: Vec::new() };
+                    let loses = address == SECOND_LMTP && host.faults.second_loses.get();
+                    let peer = Peer { stream, host: host.clone(), buffer: Vec::new(), loses };
                     let dies = match address {
                         SECOND_IMAP => host.faults.second_dies.get(),
                         SECOND_LMTP => {
@@ -150,6 +157,7 @@ struct Peer {
     stream: Box<dyn Stream>,
     host: Rc<MailHost>,
     buffer: Vec<u8>,
+    loses: bool,
 }
 
 impl Peer {
@@ -179,6 +187,16 @@ impl Peer {
         }
     }
 
+    /// A line, unless it is waited for too long.
+    async fn line_in_time(&mut self) -> Option<String> {
+        let (handle, longest) =
+            (self.host.handle.clone(), self.host.faults.delivery_waits_max.get());
+        match longest {
+            0 => self.line().await,
+            longest => within(&handle, longest, self.line()).await.flatten(),
+        }
+    }
+
     async fn take(&mut self, count: usize) -> Option<Vec<u8>> {
         while self.buffer.len() < count {
             self.fill().await?;
@@ -194,7 +212,7 @@ impl Peer {
         self.say("220 here\r\n").await?;
         let mut to = Vec::new();
         loop {
-            let line = self.line().await?;
+            let line = self.line_in_time().await?;
             let command = line.split([' ', ':']).next().unwrap_or_default().to_owned();
             match command.as_str() {
                 "LHLO" => self.say("250-here\r\n250 PIPELINING\r\n").await?,
@@ -218,7 +236,9 @@ impl Peer {
                         message.extend_from_slice(&line);
                     }
                     for account in to.drain(..) {
-                        self.host.deliver(&account, &message);
+                        if !self.loses {
+                            self.host.deliver(&account, &message);
+                        }
                         self.say("250 stored\r\n").await?;
                     }
                 }
