@@ -129,7 +129,7 @@ fuzz: $(VENV)/.native $(VENV)/.dev ## look for inputs that harm any reader, engi
 soak: $(VENV)/.native ## a stress run under DIR= whose memory, descriptors and files must stay flat: HOURS=h (1), KEEP=1
 	$(BIN)/python -m tests.soak.soaking $(DIR) $(or $(HOURS),1) $(if $(filter 1,$(KEEP)),--keep)
 
-planted: ## plant bugs in a copy of the engine: every one must be found; BUGS=word for some
+planted: ## plant bugs in a copy of the engine, of stores and of clients: every one must be found; BUGS=word for some
 	$(PYTHON) -m tests.planted.run $(BUGS)
 
 bench: ## measure the project's own speed into docs/benchmarks.md (long, wants fio and root); ONLY=section, QUICK=1 only tries it

@@ -1,6 +1,6 @@
-"""Plants bugs in a copy of the engine, of what prepares databases for it and of the stores on it,
-and looks which tests find them: `make planted`, or `python -m tests.planted.run WORD...` for some
-of them.
+"""Plants bugs in a copy of the engine, of what prepares databases for it, of the stores on it and
+of clients of servers, and looks which tests find them: `make planted`, or
+`python -m tests.planted.run WORD...` for some of them.
 
 A bug nobody finds is a hole in the tests. All bugs are planted in one copy, each behind a name, so
 that the copy is built once; a run with `PLANTED=name` has that bug alone. The product's own sources
@@ -23,6 +23,7 @@ from pathlib import Path
 
 from tests.planted import (
     consumer_bugs,
+    endpoint_bugs,
     engine_bugs,
     file_bugs,
     lives_bugs,
@@ -38,6 +39,7 @@ from tests.planted.bug import Bug
 
 BUGS = (
     *consumer_bugs.BUGS,
+    *endpoint_bugs.BUGS,
     *engine_bugs.BUGS,
     *lives_bugs.BUGS,
     *log_bugs.BUGS,
@@ -51,7 +53,15 @@ BUGS = (
 )
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "planted"
-CRATES = ("plimsoll-engine", "plimsoll-prepare", "plimsoll-stores")
+#: Whose sources may hold bugs, and which have programs that find them.
+CRATES = (
+    "plimsoll-clients",
+    "plimsoll-engine",
+    "plimsoll-prepare",
+    "plimsoll-run",
+    "plimsoll-stores",
+)
+TESTED = tuple(crate for crate in CRATES if crate != "plimsoll-clients")
 # The programs that may find bugs, the quickest first.
 PROGRAMS = (
     "format",
@@ -63,6 +73,7 @@ PROGRAMS = (
     "lives",
     "rows",
     "stores",
+    "families",
     "power_cut",
     "failures",
 )
@@ -118,7 +129,7 @@ def planted_texts() -> dict[Path, str]:
         texts[path] = text[: places[0].start()] + broken + text[places[0].end() :]
     if misfits:
         sys.exit(
-            "these bugs do not fit the engine any more; each place must be there once:\n\n"
+            "these bugs do not fit the sources any more; each place must be there once:\n\n"
             + "\n\n".join(misfits)
         )
     for crate in CRATES:
@@ -131,7 +142,7 @@ def plant() -> None:
     """Brings the copy up to date, leaving alone what has not changed, so that only what has is
     built again.
     """
-    folders = ("crates", "tests/golden/ese", "tests/fuzz/corpus")
+    folders = ("crates", "tests/golden/ese", "tests/fuzz/corpus", "docs/reference/schemas")
     names = ["Cargo.toml", "Cargo.lock"]
     names += [
         str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*")
@@ -163,7 +174,7 @@ def build() -> dict[str, tuple[Path, Path]]:
         "--no-run",
         "--message-format=json-render-diagnostics",
     ]
-    for crate in CRATES:
+    for crate in TESTED:
         command += ["-p", crate]
     for program in PROGRAMS:
         command += ["--test", program]

@@ -17,13 +17,14 @@ CRATES = ROOT / "crates"
 TESTS = CRATES / "plimsoll-engine" / "tests"
 TESTS_OF_PREPARE = CRATES / "plimsoll-prepare" / "tests"
 TESTS_OF_STORES = CRATES / "plimsoll-stores" / "tests"
+TESTS_OF_RUN = CRATES / "plimsoll-run" / "tests"
 _TEST = re.compile(r"#\[test\]\n(?:#\[[^\]]*\]\n)*fn (\w+)\(")
 
 
 def rust_tests(program: str, *folders: Path) -> set[str]:
     """The tests of a program by their full names: of a file, or of a folder and what it holds."""
     found = set()
-    for folder in folders or (TESTS, TESTS_OF_PREPARE, TESTS_OF_STORES):
+    for folder in folders or (TESTS, TESTS_OF_PREPARE, TESTS_OF_STORES, TESTS_OF_RUN):
         for path in (folder / f"{program}.rs", *(folder / program).rglob("*.rs")):
             if path.is_file():
                 modules = path.relative_to(folder).with_suffix("").parts[1:]
