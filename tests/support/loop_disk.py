@@ -48,5 +48,7 @@ def loop_disk(place: Path, mib: int) -> Iterator[Path]:
         subprocess.run(["mount", device, str(mount)], check=True)
         yield mount
     finally:
-        subprocess.run(["umount", str(mount)], check=False, capture_output=True)
+        # A server that was killed may leave processes that end a moment later.
+        if subprocess.run(["umount", str(mount)], check=False, capture_output=True).returncode:
+            subprocess.run(["umount", "--lazy", str(mount)], check=False, capture_output=True)
         subprocess.run(["losetup", "-d", device], check=False)

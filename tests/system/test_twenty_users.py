@@ -184,7 +184,7 @@ def test_ORC_10_twenty_users_of_mail_store_and_files_in_real_time(
         run = tmp_path / "run"
         agreed = ("--yes", "--create", "--allow-system-disk", "--allow-commands")
         try:
-            done = plimsoll("run", plan, *agreed, "--out", run, cwd=tmp_path)
+            done = plimsoll("run", plan, *agreed, "--out", run, cwd=tmp_path, timeout=SECONDS + 240)
         finally:
             if state == "degraded":
                 stop = [*started_again(store)[:5], str(store.command()[0].with_name("pg_ctl"))]

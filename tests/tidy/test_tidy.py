@@ -57,7 +57,11 @@ def test_no_two_test_files_share_a_name() -> None:
     names = [
         path.name for path in tracked() if (ROOT / "tests") in path.parents and path.suffix == ".py"
     ]
-    twice = {name for name in names if names.count(name) > 1} - {"conftest.py", "__init__.py"}
+    twice = {name for name in names if names.count(name) > 1} - {
+        "conftest.py",
+        "__init__.py",
+        "__main__.py",
+    }
     assert twice == set()
 
 
