@@ -3,8 +3,8 @@
 An argument list without a shell, in a process group of its own, for a limited time.
 
 The group is killed when the time is over, and when the command has ended: a server that is to stay
-has to take a session of its own, as daemons do. The command sees PATH and variables that begin with
-PLIMSOLL_, and nothing else.
+has to take a session of its own, as daemons do. The command sees PATH and the variables that it is
+given, and nothing else.
 """
 
 from __future__ import annotations
@@ -49,13 +49,8 @@ def shown(argv: Sequence[str]) -> str:
 
 
 def environment_of(own: Mapping[str, str]) -> dict[str, str]:
-    """What a command sees of the environment: PATH, and what begins with PLIMSOLL_."""
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if key == "PATH" or key.startswith("PLIMSOLL_")
-    }
-    return kept | dict(own)
+    """What a command sees: PATH, and what it is given."""
+    return {key: os.environ[key] for key in ("PATH",) if key in os.environ} | dict(own)
 
 
 def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd: Path) -> Ended:
@@ -64,7 +59,7 @@ def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd
     Args:
         argv: program and arguments.
         timeout_s: seconds until its process group is killed.
-        own: variables beside PATH and those of the user that begin with PLIMSOLL_.
+        own: variables beside PATH.
         cwd: where it runs.
     """
     try:
