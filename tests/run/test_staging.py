@@ -16,6 +16,7 @@ import plimsoll
 from plimsoll.documents.staged_events import StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
+from plimsoll.run import event_command
 from plimsoll.run.event_command import OUTPUT_BYTES_MAX, carry_out
 
 
@@ -194,6 +195,22 @@ def test_a_command_that_hangs_or_forks_leaves_no_process(tmp_path):
     time.sleep(0.2)
     with pytest.raises(ProcessLookupError):
         _must_live(int(number.read_text()))
+
+
+def test_a_command_that_may_not_be_killed_is_given_up(tmp_path, monkeypatch):
+    """The kernel refuses to kill what `sudo` started as another user."""
+
+    def refused(group: int, number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(event_command.os, "killpg", refused)
+    monkeypatch.setattr(event_command, "KILLED_WITHIN_S", 0.3, raising=False)
+    began = time.monotonic()
+    lives = carry_out(["sleep", "4"], 0.2, {}, tmp_path)
+    assert time.monotonic() - began < 3
+    assert "did not end within 0.2 s and could not be killed" in lives.error
+    # It ran, so it has to be undone.
+    assert lives.exit_code is not None
 
 
 def _must_live(process_id: int) -> None:

@@ -13,6 +13,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,13 +24,15 @@ from plimsoll.errors.system_errors import system_reason
 
 OUTPUT_BYTES_MAX = 64 << 10
 _LOOK_EVERY_S = 0.02
+#: How long a command that was killed is waited for. One of another user may not be killed.
+KILLED_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit code (negative for a signal.
+    """How a command ended: its exit code, output, and what went wrong.
 
-    None if it never ran), output, and what went wrong.
+    The code is negative for a signal, also for one that did not end it, and None if it never ran.
     """
 
     exit_code: int | None
@@ -86,17 +89,29 @@ def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd
             if not _take(pipe.fileno(), output):
                 ready.unregister(pipe)
                 _wait_until(process.pid, until)
-        # The leader is not reaped yet, so its number cannot have gone to another group.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        code = process.wait()
+        code = _killed(process)
         _take(pipe.fileno(), output)
     text = output.decode("utf-8", "replace")
+    if code is None:
+        late = f"`{shown(argv)}` did not end within {timeout_s:g} s and could not be killed"
+        return Ended(-signal.SIGKILL, text, f"{late}: end process {process.pid} by hand")
     if not over:
         return Ended(
             code, text, f"`{shown(argv)}` did not end within {timeout_s:g} s and was killed"
         )
     return Ended(code, text, None if code == 0 else f"`{shown(argv)}` ended with exit code {code}")
+
+
+def _killed(process: subprocess.Popen[bytes]) -> int | None:
+    """Kill the process group of a command; answers its exit code, None where it lives on."""
+    # The leader is not reaped yet, so its number cannot have gone to another group.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        return process.wait(KILLED_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        threading.Thread(target=process.wait, daemon=True).start()
+        return None
 
 
 def _has_ended(process_id: int) -> bool:
