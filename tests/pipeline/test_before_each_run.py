@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,17 @@ def test_a_server_that_boots_is_waited_for_and_one_that_never_returns_ends_it(
     assert count.read_text().count("x") == 3
     late = problem_of(tmp_path, wanted(ready=["false"], ready_timeout_s=0.1))
     assert "nobody was ready within 0.1 s: `false`" in late
-    assert "cannot be started" in problem_of(tmp_path, wanted(ready=["no-such-program"]))
+    absent = problem_of(tmp_path, wanted(ready=["no-such-program"]))
+    assert absent.startswith("before run 2: `no-such-program` cannot be started")
+
+
+def test_a_question_gets_no_more_than_the_time_that_is_left(tmp_path: Path) -> None:
+    """The second one hangs."""
+    script = f"mkdir {tmp_path / 'asked'} && exit 1; sleep 30"
+    began = time.monotonic()
+    late = problem_of(tmp_path, wanted(ready=["sh", "-c", script], ready_timeout_s=2))
+    assert "nobody was ready within 2 s" in late
+    assert time.monotonic() - began < 2.6
 
 
 def test_settling_ends_when_the_series_is_stopped(tmp_path: Path) -> None:

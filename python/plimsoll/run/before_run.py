@@ -89,13 +89,18 @@ def prepare_run(
             return Prepared(may_begin=False, problem=f"before run {number}: {done[-1].error}")
     if repeat.ready:
         until_s = time.monotonic() + repeat.ready_timeout_s
-        while (asked := carried_out(repeat.ready, repeat.ready_timeout_s)).error is not None:
-            if asked.exit_code is None or time.monotonic() >= until_s:
+        asked = carried_out(repeat.ready, repeat.ready_timeout_s)
+        while asked.error is not None:
+            left_s = until_s - time.monotonic()
+            if asked.exit_code is None or left_s <= 0:
                 note([*done, asked])
                 late = f"nobody was ready within {repeat.ready_timeout_s:g} s: {asked.error}"
-                return Prepared(may_begin=False, problem=f"before run {number}: {late}")
-            if stop.wait(ASK_EVERY_S):
+                wrong = asked.error if asked.exit_code is None else late
+                return Prepared(may_begin=False, problem=f"before run {number}: {wrong}")
+            if stop.wait(min(ASK_EVERY_S, left_s)):
                 return Prepared(may_begin=False)
+            if (left_s := until_s - time.monotonic()) > 0:
+                asked = carried_out(repeat.ready, left_s)
         note([*done, asked])
     if repeat.settle_s:
         say(f"before run {number}: settles for {repeat.settle_s:g} s")
