@@ -1,10 +1,13 @@
 """What a plan wants done before each of its runs: commands, a server that answers, settling."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ import plimsoll
 from plimsoll.documents.plan import RepeatPlan
 from plimsoll.documents.repeats import Repeats
 from plimsoll.files import folder
+from plimsoll.host import processes
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.run.before_run import Prepared, commands_of, prepare_run
 
@@ -132,6 +136,31 @@ def test_settling_ends_when_the_series_is_stopped(tmp_path: Path) -> None:
     touch = wanted(before=[["touch", str(tmp_path / "x")]])
     assert prepared(tmp_path, touch, stop)[0] == stopped
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_stops_the_series_leaves_no_command_behind(tmp_path: Path, number: int) -> None:
+    noted, plan = tmp_path / "noted", tmp_path / "plan.toml"
+    hook = f'["sh", "-c", "echo $$ > {noted}.new; mv {noted}.new {noted}; sleep 60; true"]'
+    plan.write_text(PLAN.format(path=tmp_path / "data", repeat=f"runs = 2\nbefore = [{hook}]"))
+    command = [sys.executable, "-m", "plimsoll.cli", "run", str(plan), "--yes", "--create"]
+    command += ["--allow-system-disk", "--allow-commands", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as series:
+        until = time.monotonic() + 60
+        while not noted.exists():
+            assert time.monotonic() < until and series.poll() is None
+            time.sleep(0.05)
+        series.send_signal(number)
+        told = series.communicate(timeout=60)[1]
+    try:
+        assert processes.process_of(int(noted.read_text())) is None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(int(noted.read_text()), signal.SIGKILL)
+    content = Repeats.read(tmp_path / "out" / folder.REPEATS)
+    (run,) = content.runs
+    assert run.ending == "not begun" and "sleep 60; true'` was killed" in run.reasons[0], told
+    assert "was killed; the series ends here" in told and series.returncode == 4
 
 
 def test_a_hook_that_hangs_is_killed(tmp_path: Path) -> None:

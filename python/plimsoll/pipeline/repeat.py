@@ -215,14 +215,15 @@ def _prepared(
     """Do what the plan wants done before a run, and note why the run cannot begin."""
     if plan.repeat is None:
         return Prepared(may_begin=True)
+    stopped = "the series was stopped before the run began"
     try:
         found = prepare_run(
             plan.repeat, series.last_folder, number, listener.say, stop, series.note_before
         )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         found = Prepared(may_begin=False)
+        stopped += f"; {interrupt}" if interrupt.args else ""
     if not found.may_begin:
-        stopped = "the series was stopped before the run began"
         series.note_ending(NOT_BEGUN, found.problem or stopped)
         listener.warning(f"{found.problem or stopped}; the series ends here")
     return found

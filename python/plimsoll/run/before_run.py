@@ -1,7 +1,7 @@
 """What is done before each run of a series: commands, waiting until a server answers, settling.
 
-Whoever stops the series meanwhile ends it here; a command that runs is waited for, because half a
-restored server is none.
+Whoever stops the series meanwhile ends it here. A command that runs is waited for, because half a
+restored server is none; Ctrl-C and signals kill it.
 """
 
 from __future__ import annotations
@@ -64,13 +64,19 @@ def prepare_run(
         say: told what is done, in sentences.
         stop: set from another thread to stop the series.
         note: told what was done so far, after each command.
+
+    Raises:
+        KeyboardInterrupt: with a sentence where a command was killed.
     """
     variables = {"PLIMSOLL_RUN_FOLDER": str(run_folder), "PLIMSOLL_RUN_NUMBER": str(number)}
     done: list[CommandBefore] = []
 
     def carried_out(argv: Sequence[str], timeout_s: float) -> CommandBefore:
         begun_s = time.monotonic()
-        ended = carry_out(argv, timeout_s, variables, run_folder)
+        try:
+            ended = carry_out(argv, timeout_s, variables, run_folder)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"`{shown(argv)}` was killed") from None
         return CommandBefore(
             command=argv,
             seconds=time.monotonic() - begun_s,

@@ -59,6 +59,8 @@ def environment_of(own: Mapping[str, str]) -> dict[str, str]:
 def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd: Path) -> Ended:
     """Run a command to its end, at most `timeout_s` seconds; nothing of its process group is left.
 
+    It is killed as well where Ctrl-C or a signal ends the wait for it.
+
     Args:
         argv: program and arguments.
         timeout_s: seconds until its process group is killed.
@@ -77,8 +79,29 @@ def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd
         )
     except OSError as error:
         return Ended(None, "", f"`{shown(argv)}` cannot be started: {system_reason(error)}")
-    assert process.stdout is not None
     output = bytearray()
+    try:
+        over, code = _followed(process, timeout_s, output)
+    except BaseException:
+        # Whoever stops us would leave it running.
+        _killed(process)
+        raise
+    text = output.decode("utf-8", "replace")
+    if code is None:
+        late = f"`{shown(argv)}` did not end within {timeout_s:g} s and could not be killed"
+        return Ended(-signal.SIGKILL, text, f"{late}: end process {process.pid} by hand")
+    if not over:
+        return Ended(
+            code, text, f"`{shown(argv)}` did not end within {timeout_s:g} s and was killed"
+        )
+    return Ended(code, text, None if code == 0 else f"`{shown(argv)}` ended with exit code {code}")
+
+
+def _followed(
+    process: subprocess.Popen[bytes], timeout_s: float, output: bytearray
+) -> tuple[bool, int | None]:
+    """Take what a command writes; whether it ended by itself, and its exit code."""
+    assert process.stdout is not None
     until = time.monotonic() + timeout_s
     with process.stdout as pipe, selectors.DefaultSelector() as ready:
         os.set_blocking(pipe.fileno(), False)
@@ -91,15 +114,7 @@ def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd
                 _wait_until(process.pid, until)
         code = _killed(process)
         _take(pipe.fileno(), output)
-    text = output.decode("utf-8", "replace")
-    if code is None:
-        late = f"`{shown(argv)}` did not end within {timeout_s:g} s and could not be killed"
-        return Ended(-signal.SIGKILL, text, f"{late}: end process {process.pid} by hand")
-    if not over:
-        return Ended(
-            code, text, f"`{shown(argv)}` did not end within {timeout_s:g} s and was killed"
-        )
-    return Ended(code, text, None if code == 0 else f"`{shown(argv)}` ended with exit code {code}")
+    return over, code
 
 
 def _killed(process: subprocess.Popen[bytes]) -> int | None:
