@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 import plimsoll
+from plimsoll.documents.event import Event
 from plimsoll.documents.staged_events import StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.run import event_command
 from plimsoll.run.event_command import OUTPUT_BYTES_MAX, carry_out
+from plimsoll.run.staging import Stage
 
 
 def same_twice(home: Path) -> list[object]:
@@ -106,6 +108,22 @@ def test_an_event_is_applied_proved_and_undone_at_its_times(tmp_path):
     assert not flag.exists()
     assert not (tmp_path / "run" / folder.UNDO_PENDING).exists()
     assert {"event_applied", "event_undone"} <= {event["kind"] for event in events}
+
+
+@pytest.mark.parametrize("step_s", [3600, 0, -3600])
+def test_a_step_of_the_wall_clock_moves_no_event(tmp_path, step_s):
+    """A phase begins 30 s into the run, and UTC is put right before anybody hears of it."""
+    begins = Event(
+        time_ns=30 * 10**9,
+        utc_ns=time.time_ns() - step_s * 10**9,
+        level="info",
+        kind="phase_started",
+        phase="measure",
+        text="",
+    )
+    with Stage([], tmp_path) as stage:
+        stage.hear(begins)
+        assert stage.now_s() == pytest.approx(30.5, abs=0.7)
 
 
 def test_ctrl_c_while_degraded_undoes(tmp_path):

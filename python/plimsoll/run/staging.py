@@ -25,6 +25,10 @@ from plimsoll.run.steps import step_in_words
 from plimsoll.units import NS_PER_S
 from plimsoll.workloads.mail.fields import is_storage
 
+#: An event is heard of twice as late as a run is asked for news, at most. A difference beyond it
+#: is a step of the clock of UTC.
+_LATE_S_MAX = 1.0
+
 
 class Stage:
     """The events of one run. Leaving it ends and undoes all, and writes `staged-events.json`."""
@@ -72,7 +76,7 @@ class Stage:
         if event.kind != "phase_started":
             return
         self._zero_utc_ns = event.utc_ns - event.time_ns
-        late_s = max((time.time_ns() - event.utc_ns) / NS_PER_S, 0.0)
+        late_s = min(max((time.time_ns() - event.utc_ns) / NS_PER_S, 0.0), _LATE_S_MAX)
         self._offset_s = time.monotonic() - late_s - at_s
         for act in self._acts:
             if act.plan.phase == event.phase:
