@@ -110,6 +110,18 @@ def test_without_a_terminal_and_a_file_it_is_refused(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_file_of_the_future_is_no_answer(tmp_path):
+    """One that a machine with another clock has left."""
+    file = tmp_path / "done"
+    file.touch()
+    os.utime(file, (time.time() + 86400,) * 2)
+    more = f'timeout_s = 0.5\nconfirm_file = "{file}"\n'
+    subprocess.run(
+        command(tmp_path, more, seconds=3), stdin=subprocess.DEVNULL, timeout=60, check=False
+    )
+    assert event_of(tmp_path).error == 'was not applied: no one confirmed "pull drive 3"'
+
+
 def test_nobody_is_waited_for_longer_than_is_stated(tmp_path):
     more = f'timeout_s = 0.5\nconfirm_file = "{tmp_path / "done"}"\n'
     done = subprocess.run(

@@ -22,8 +22,6 @@ from plimsoll.run.steps import carry_out_steps
 
 _LOOK_EVERY_S = 0.1
 _HOLD_LOOK_EVERY_S = 0.002
-#: File systems stamp with a clock that stands still between two ticks.
-_CLOCK_STEP_NS = 20_000_000
 
 
 class HoldableWrites(Protocol):
@@ -286,13 +284,13 @@ class Act:
         """Ask somebody to do something, and wait until he says that it is done."""
         plan, stage = self.plan, self._stage
         file = Path(plan.confirm_file or stage.place / f"confirm-{file_name_of(plan.name)}")
-        asked_ns = time.time_ns()
+        before = _touched_ns(file)
         self._confirmed.clear()
         self._asked.set()
         how = f"press Enter, or touch {file}"
         text = f"event {plan.name}: {what}; then {how}, within {plan.timeout_s:g} s"
         stage.say("warning", "event_by_hand", plan.phase, text)
-        done = self._is_confirmed(file, asked_ns, until_over=not prefix)
+        done = self._is_confirmed(file, before, until_over=not prefix)
         self._asked.clear()
         if done:
             return True
@@ -303,10 +301,12 @@ class Act:
         self._fails("undo_failed", f'is not undone: no one confirmed "{what}"; {hint}')
         return False
 
-    def _is_confirmed(self, file: Path, asked_ns: int, *, until_over: bool) -> bool:
+    def _is_confirmed(self, file: Path, before: int | None, *, until_over: bool) -> bool:
         until = time.monotonic() + self.plan.timeout_s
         while time.monotonic() < until:
-            if self._confirmed.wait(_LOOK_EVERY_S) or _touched_since(file, asked_ns):
+            if self._confirmed.wait(_LOOK_EVERY_S):
+                return True
+            if (touched := _touched_ns(file)) is not None and touched != before:
                 return True
             if self._left.is_set() or (until_over and self._over.is_set()):
                 return False
@@ -351,8 +351,9 @@ class Act:
         self._stage.say("error", kind, self.plan.phase, f"event {self.plan.name} {text}")
 
 
-def _touched_since(file: Path, asked_ns: int) -> bool:
+def _touched_ns(file: Path) -> int | None:
+    """When a file was touched, by whatever clock; None where there is none."""
     try:
-        return file.stat().st_mtime_ns >= asked_ns - _CLOCK_STEP_NS
+        return file.stat().st_mtime_ns
     except OSError:
-        return False
+        return None
