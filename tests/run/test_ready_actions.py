@@ -381,7 +381,7 @@ def server(tmp_path: Path) -> Iterator[tuple[int, list[str]]]:
         wait_until(lambda: _answers(port))
         yield port, command
     finally:
-        for found in processes.named_on_command_line(str(program)):
+        for found in processes.with_arguments(lambda words: str(program) in words):
             os.kill(found.number, signal.SIGKILL)
         process.wait()
 
@@ -440,6 +440,32 @@ def test_a_number_that_was_given_out_again_is_not_killed(tmp_path):
     finally:
         other.kill()
         other.wait()
+
+
+def test_who_stops_a_neighbour_stops_nobody_who_looks_at_it(tmp_path):
+    """Readers of its log, and commands of Plimsoll that name its folder."""
+    place, program = str(tmp_path / "neighbour-one"), tmp_path / "plimsoll"
+    program.write_text("import time; time.sleep(60)")
+    own, *others = (
+        subprocess.Popen([sys.executable, str(program), *words])
+        for words in (
+            ("run", "plan.toml", "--out", place, "--yes"),
+            ("status", place),
+            ("run", place, "--out", f"{place}-2"),
+            ("report", "run", place),
+        )
+    )
+    others.append(subprocess.Popen(["tail", "-f", "/dev/null", "--", place]))
+    others.append(subprocess.Popen([sys.executable, "-c", program.read_text(), place]))
+    try:
+        wait_until(lambda: place in Path(f"/proc/{others[-1].pid}/cmdline").read_text())
+        assert done([Step(kind="stop", text=place)], tmp_path, 3) is None
+        assert own.wait(10) == -signal.SIGTERM
+        assert [other.poll() for other in others] == [None] * len(others)
+    finally:
+        for process in (own, *others):
+            process.kill()
+            process.wait()
 
 
 # Links.

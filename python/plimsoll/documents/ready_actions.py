@@ -77,14 +77,14 @@ class Step(Document):
     Attributes:
         kind: `run` a command; `write` a text into a file, and `release` likewise if it is there;
             `make` and `remove` a folder; `empty` a control group into another; `kill` a process and
-            its descendants; `stop` the processes with an argument, gently first; `start` a program
-            that stays; what a file `contains` or `lacks`; a process is `gone`; a port `answers` or
+            its descendants; `stop` the run of Plimsoll into a folder, gently first; `start` a
+            program that stays; what a file `contains` or `lacks`; a process is `gone`; a port `answers` or
             is `silent`; what a command prints `shows` or `hides` a text.
         argv: program and arguments.
         otherwise: program and arguments to try where the first ended with an error.
         path: the file or folder.
-        text: what is written or looked for; the folder that processes go to; the argument that
-            names processes.
+        text: what is written or looked for; the folder that processes go to; the run folder of
+            a run to stop.
         process: the number of a process.
         began_ticks: when that process began, because numbers are given out again.
         port: a TCP port of this machine.

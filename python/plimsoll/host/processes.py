@@ -8,7 +8,7 @@ by a user who may look at them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,13 +128,14 @@ def from_pid_file(path: Path, proc: Path = PROC) -> int:
     return number
 
 
-def named_on_command_line(word: str, proc: Path = PROC) -> list[Process]:
-    """The processes that have a word among their arguments, ourselves left out."""
+def with_arguments(are_wanted: Callable[[Sequence[str]], bool], proc: Path = PROC) -> list[Process]:
+    """The processes whose command lines, with the program first, are wanted; not ourselves."""
     found = []
     for process in all_processes(proc):
         with suppress(OSError):
-            arguments = (proc / str(process.number) / "cmdline").read_bytes().split(b"\0")
-            if os.fsencode(word) in arguments and process.number != os.getpid():
+            text = (proc / str(process.number) / "cmdline").read_bytes()
+            arguments = [os.fsdecode(word) for word in text.split(b"\0")[:-1]]
+            if are_wanted(arguments) and process.number != os.getpid():
                 found.append(process)
     return found
 

@@ -15,6 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from plimsoll.documents.ready_actions import Step
@@ -150,13 +152,22 @@ def _kill(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> 
 
 def _stop(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
     for number, share in ((signal.SIGTERM, _GENTLE_SHARE), (signal.SIGKILL, 1 - _GENTLE_SHARE)):
-        members = processes.named_on_command_line(step.text or "")
+        members = processes.with_arguments(partial(_is_run_into, step.text or ""))
         for member in members:
             with suppress(ProcessLookupError):
                 os.kill(member.number, number)
         if _holds(lambda found=members: not _alive(found), share * timeout_s):  # type: ignore[misc]
             return None
-    return f"what was started with {step.text} still lives after {timeout_s:g} s"
+    return f"the run into {step.text} still lives after {timeout_s:g} s"
+
+
+def _is_run_into(run_folder: str, arguments: Sequence[str]) -> bool:
+    """Whether a command line is `plimsoll run ... --out FOLDER`: others may name it as well."""
+    for place, word in enumerate(arguments[1:], 1):
+        program = arguments[place - 1]
+        if word == "run" and (program == "plimsoll.cli" or Path(program).name == "plimsoll"):
+            return ("--out", run_folder) in pairwise(arguments[place:])
+    return False
 
 
 def _start(step: Step, _timeout_s: float, own: Mapping[str, str], cwd: Path) -> str | None:
@@ -308,7 +319,7 @@ def step_in_words(step: Step) -> str:
         case "kill":
             return f"kills process {step.process} and its descendants"
         case "stop":
-            return f"stops what was started with {step.text}"
+            return f"stops the run into {step.text}"
         case "start":
             return f"starts `{shown(step.argv)}`"
         case "contains":
