@@ -418,6 +418,23 @@ def test_a_server_that_never_returns_is_told(tmp_path, server):
     assert f"no process answers on port {port} after 0.5 s" in error
 
 
+def test_a_server_comes_back_where_the_run_folder_was_moved(tmp_path, server):
+    """Its log lies in the folder of now, and nowhere where that cannot be written."""
+    port, command = server
+    old, moved = tmp_path / "old", tmp_path / "moved"
+    action = ReadyAction(what="server killed", port=port, start=tuple(command))
+    moved.mkdir()
+    log = moved / "event-one.log"
+    for comes_back in ("with a log", "without one"):
+        steps = prepared(action, here(tmp_path, run_folder=old))
+        assert done([*steps.apply, *steps.undo], moved) is None, comes_back
+        assert log.exists()
+        if log.is_file():
+            # Nobody can open a folder to write into it.
+            log.unlink()
+            log.mkdir()
+
+
 def test_nobody_kills_this_run_or_what_started_it(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as place:
         action = ReadyAction(what="server killed", port=place.getsockname()[1], start=("true",))

@@ -19,6 +19,7 @@ from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.run import event_command
 from plimsoll.run.event_command import OUTPUT_BYTES_MAX, carry_out
+from plimsoll.run.pending_undo import PendingUndos, pending_of, undo_pending
 from plimsoll.run.staging import Stage
 
 
@@ -156,6 +157,16 @@ def test_what_a_killed_run_left_degraded_is_undone_by_clean(tmp_path):
     again = [sys.executable, "-m", "plimsoll.cli", "resume", str(run)]
     resumed = subprocess.run(again, capture_output=True, text=True, timeout=60, check=False)
     assert resumed.returncode == 2 and "begin a new run" in resumed.stderr
+
+
+def test_an_undo_is_told_a_run_folder_that_it_finds_from_where_it_runs(tmp_path, monkeypatch):
+    """`clean` with a relative folder."""
+    (tmp_path / "run").mkdir()
+    script = 'cd "$PLIMSOLL_RUN_FOLDER" && pwd > here'
+    PendingUndos(tmp_path / "run").add(pending_of("one", ["sh", "-c", script], 9, (), None))
+    monkeypatch.chdir(tmp_path)
+    assert undo_pending("run") == []
+    assert (tmp_path / "run" / "here").read_text() == f"{tmp_path / 'run'}\n"
 
 
 def test_every_run_of_a_series_stages_its_events(tmp_path):

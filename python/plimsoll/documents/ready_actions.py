@@ -78,11 +78,12 @@ class Step(Document):
         kind: `run` a command; `write` a text into a file, and `release` likewise if it is there;
             `make` and `remove` a folder; `empty` a control group into another; `kill` a process and
             its descendants; `stop` the run of Plimsoll into a folder, gently first; `start` a
-            program that stays; what a file `contains` or `lacks`; a process is `gone`; a port `answers` or
-            is `silent`; what a command prints `shows` or `hides` a text.
+            program that stays; what a file `contains` or `lacks`; a process is `gone`; a port
+            `answers` or is `silent`; what a command prints `shows` or `hides` a text.
         argv: program and arguments.
         otherwise: program and arguments to try where the first ended with an error.
-        path: the file or folder.
+        path: the file or folder; what a program that is started writes goes to the file of that
+            name in the run folder.
         text: what is written or looked for; the folder that processes go to; the run folder of
             a run to stop.
         process: the number of a process.

@@ -120,7 +120,7 @@ def _undone(item: PendingUndo, run_folder: Path, *, done_by_hand: bool) -> str |
     """Undo one event; answers what went wrong."""
     if item.manual is not None:
         return None if done_by_hand else f"{item.manual}; then say so with --yes"
-    own = {"PLIMSOLL_EVENT": item.name, "PLIMSOLL_RUN_FOLDER": str(run_folder)}
+    own = {"PLIMSOLL_EVENT": item.name, "PLIMSOLL_RUN_FOLDER": str(run_folder.absolute())}
     if item.steps:
         ended = carry_out_steps(item.steps, item.timeout_s, own, run_folder, to_the_end=True)
     else:

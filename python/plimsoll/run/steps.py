@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 from plimsoll.documents.ready_actions import Step
 from plimsoll.errors.system_errors import system_reason
@@ -174,7 +175,7 @@ def _start(step: Step, _timeout_s: float, own: Mapping[str, str], cwd: Path) -> 
     if step.port is not None and _is_open(step.port):
         return None
     environment = environment_of(own) if not step.inherits else {**os.environ, **own}
-    with _path(step).open("ab") as output:
+    with _output_of(step, cwd) as output:
         started = subprocess.Popen(
             list(step.argv),
             stdin=subprocess.DEVNULL,
@@ -187,6 +188,14 @@ def _start(step: Step, _timeout_s: float, own: Mapping[str, str], cwd: Path) -> 
     # Should it end meanwhile, somebody asks how, and nothing of it is left.
     threading.Thread(target=started.wait, daemon=True).start()
     return None
+
+
+def _output_of(step: Step, run_folder: Path) -> BinaryIO:
+    """Where a program writes: the folder may have been moved since the step was written down."""
+    try:
+        return (run_folder / _path(step).name).open("ab")
+    except OSError:
+        return Path(os.devnull).open("ab")
 
 
 def _contains(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
