@@ -61,6 +61,44 @@ def test_who_had_the_processors_is_said_and_nothing_else() -> None:
     assert who_was_out(usage, None, None) == []
 
 
+BURNT = """
+import time
+while time.process_time() < 1.5:
+    pass
+print("done", flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_server_used_before_it_was_found_belongs_to_no_sample(tmp_path) -> None:
+    """Its file of the process appears late; a server that begins meanwhile counts from then."""
+    began, named = time.monotonic(), tmp_path / "pid"
+    command = [sys.executable, "-c", BURNT]
+    old = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert old.stdout is not None
+    old.stdout.readline()
+    server = WatchedServer(name="late", pid_file=str(named))
+    new = None
+    try:
+        with ServerWatch([server], tmp_path, 1.0, lambda: time.monotonic() - began):
+            time.sleep(1.2)
+            named.write_text(f"{old.pid}\n")
+            time.sleep(1.2)
+            old.kill()
+            old.wait()
+            new = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            named.write_text(f"{new.pid}\n")
+            time.sleep(3)
+    finally:
+        for process in (old, new):
+            if process is not None:
+                process.kill()
+                process.wait()
+    (late,) = ServerUsageFile.read(tmp_path / folder.SERVER_USAGE).servers
+    assert tuple(late.busy_s[:2]) == (0.0, 0.0)
+    assert 0.5 < sum(late.busy_s) < 1.8
+
+
 def test_a_server_is_found_by_its_port_and_its_children_count(tmp_path) -> None:
     began = time.monotonic()
     process = subprocess.Popen(

@@ -8,6 +8,7 @@ by a user who may look at them.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,6 +63,11 @@ def process_of(number: int, proc: Path = PROC) -> Process | None:
         busy_s=(int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])) / _TICKS_PER_S,
         resident_bytes=int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES,
     )
+
+
+def now_ticks() -> int:
+    """Clock ticks since the machine was started, as processes begin at."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_S)
 
 
 def lives(number: int, began_ticks: int, proc: Path = PROC) -> bool:

@@ -8,6 +8,7 @@ its last sample and its end is lost: a server with a process for each request sh
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 import threading
 import time
@@ -35,6 +36,8 @@ class _Watched:
     leader: int | None = None
     #: Processor seconds at the last sample, by process.
     before: dict[tuple[int, int], float] = field(default_factory=dict)
+    #: When that was, in ticks as processes begin at.
+    looked_ticks: float = math.inf
     end_s: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     busy_s: list[float] = field(default_factory=list)
@@ -95,15 +98,15 @@ class ServerWatch:
 
 def _look(watched: _Watched) -> tuple[float, int, int]:
     """Processor seconds since the last look, memory in bytes, and processes of a server."""
+    looked_ticks = processes.now_ticks()
     members = _members(watched)
     now = {(member.number, member.began_ticks): member.busy_s for member in members}
-    # Of a process that is new here everything was used since the last look, but at the first one.
-    is_first = not watched.end_s and not watched.before
-    busy_s = (
-        0.0
-        if is_first
-        else sum(busy - watched.before.get(process, 0.0) for process, busy in now.items())
+    # Of a process that is new here all was used since the last look, unless it was there before.
+    busy_s = math.fsum(
+        busy - watched.before.get(process, busy if process[1] < watched.looked_ticks else 0.0)
+        for process, busy in now.items()
     )
+    watched.looked_ticks = looked_ticks
     watched.before = now
     return max(busy_s, 0.0), sum(member.resident_bytes for member in members), len(members)
 
