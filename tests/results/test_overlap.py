@@ -57,6 +57,20 @@ def test_a_load_of_few_operations_has_gaps() -> None:
     assert overlaps(rates, [phase("measure", 0, SECONDS)], BOTH)["load"] == 1
 
 
+@pytest.mark.parametrize("count", [1, 10, 11])
+def test_a_few_operations_at_an_end_are_no_load_for_all_of_the_time(count: int) -> None:
+    """Ten operations in the first second, or in the last, and nothing while the other works."""
+    for at in (0, SECONDS - 1):
+        rates = [load("load", 0), load("other", 10)]
+        rates[0].counts[at] = count
+        found = overlaps(rates, [phase("measure", 0, SECONDS)], BOTH)
+        assert found == {"load": pytest.approx(1 / SECONDS), "other": 1}
+    # A load that makes so few, over the time, is there.
+    rates[0].counts[:] = 0
+    rates[0].counts[[60, 120]] = 1
+    assert overlaps(rates, [phase("measure", 0, SECONDS)], BOTH)["load"] == 1
+
+
 def test_users_that_ask_for_much_at_once_and_then_nothing_for_long_are_there_all_the_time() -> None:
     """A few users of mail: six tasks of eight operations each, the first after 30 s."""
     rates = [load("load", 0), load("other", 10)]

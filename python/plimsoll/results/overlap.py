@@ -83,9 +83,19 @@ def _share(
         position = end
     length = span[1] - span[0]
     lengths = [float(load.ends_s[end - 1] - begins[start]) for start, end in gaps]
-    longest_s = GAPS_MIN * _mean_gap_s(length / float(load.counts[inside].sum()), lengths)
-    edges = float(begins[first]) - span[0], span[1] - float(load.ends_s[last])
-    idle_s = sum(edge for edge in edges if edge > longest_s)
+    count = float(load.counts[inside].sum())
+    longest_s = GAPS_MIN * _mean_gap_s(length / count, lengths)
+    samples = np.flatnonzero(inside)
+    edges = (
+        (float(begins[first]) - span[0], others[samples[0] : first]),
+        (span[1] - float(load.ends_s[last]), others[last + 1 : samples[-1] + 1]),
+    )
+    idle_s = 0.0
+    for edge_s, meanwhile in edges:
+        # So few operations have no gap that is too long, but they cannot stand for all of the time.
+        is_most = count <= GAPS_MIN and edge_s > length / 2 and meanwhile.sum() > 0
+        if edge_s > longest_s or is_most:
+            idle_s += edge_s
     for (start, end), lasts_s in zip(gaps, lengths, strict=True):
         gap = float(begins[start]), float(load.ends_s[end - 1])
         answering = any(begun < gap[1] and gap[0] < back for begun, back in answers)
