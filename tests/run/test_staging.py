@@ -2,6 +2,7 @@
 wrong.
 """
 
+import errno
 import json
 import os
 import signal
@@ -19,7 +20,12 @@ from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.run import event_command
 from plimsoll.run.event_command import OUTPUT_BYTES_MAX, carry_out
-from plimsoll.run.pending_undo import PendingUndos, pending_of, undo_pending
+from plimsoll.run.pending_undo import (
+    PendingUndoFile,
+    PendingUndos,
+    pending_of,
+    undo_pending,
+)
 from plimsoll.run.staging import Stage
 
 
@@ -167,6 +173,60 @@ def test_an_undo_is_told_a_run_folder_that_it_finds_from_where_it_runs(tmp_path,
     monkeypatch.chdir(tmp_path)
     assert undo_pending("run") == []
     assert (tmp_path / "run" / "here").read_text() == f"{tmp_path / 'run'}\n"
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_loses_no_undo_and_notes_none_of_what_never_began(tmp_path, monkeypatch):
+    undos = PendingUndos(tmp_path)
+    done = tmp_path / "done"
+    for name in ("X", "Y", "Z"):
+        undos.add(pending_of(name, ["sh", "-c", f"echo {name} >> {done}"], 9, (), None))
+    with monkeypatch.context() as patched:
+        patched.setattr(PendingUndoFile, "write", full_disk)
+        with pytest.raises(OSError, match="No space"):
+            undos.add(pending_of("never", ["touch", str(tmp_path / "never")], 9, (), None))
+        # `clean` writes the file again when one is undone, which fails here.
+        with pytest.raises(OSError, match="No space"):
+            undo_pending(tmp_path)
+    assert [item.name for item in plimsoll.pending_undos(tmp_path)] == ["X", "Y", "Z"]
+    undos.remove("Y")
+    assert undo_pending(tmp_path) == []
+    assert done.read_text().split() == ["Z", "Z", "X"] and not (tmp_path / "never").exists()
+    assert plimsoll.pending_undos(tmp_path) == ()
+
+
+def test_two_at_once_do_not_undo_the_same(tmp_path):
+    PendingUndos(tmp_path).add(pending_of("one", ["true"], 9, (), None))
+    with folder.kept([tmp_path]), pytest.raises(folder.FolderError, match="goes on"):
+        undo_pending(tmp_path)
+    assert undo_pending(tmp_path) == []
+
+
+def test_an_event_whose_undo_cannot_be_forgotten_says_so(tmp_path, monkeypatch):
+    flag = tmp_path / "flag"
+    plan = plimsoll.parse_plan(plan_text(tmp_path / "data", degrading(flag), seconds=1.5))
+    found = plimsoll.check(plan, create=True, allow_system_disk=True, allow_commands=True)
+    monkeypatch.setattr(PendingUndos, "remove", full_disk)
+    plimsoll.qualify(plan, tmp_path / "run", found=found)
+    event = event_of(tmp_path)
+    assert event.undone_s is not None and "may still name it" in str(event.error)
+
+
+def test_who_says_that_a_thing_is_put_back_has_not_said_that_databases_may_go(tmp_path):
+    program = [sys.executable, "-m", "plimsoll.cli"]
+    (tmp_path / "plan.toml").write_text(plan_text(tmp_path / "run", seconds=1))
+    agreed = ["--yes", "--create", "--allow-system-disk"]
+    subprocess.run([*program, "prepare", str(tmp_path / "plan.toml"), *agreed], check=True)
+    PendingUndos(tmp_path / "run").add(pending_of("drive 3", (), 9, (), "put drive 3 back"))
+    clean = [*program, "clean", str(tmp_path / "run"), "--yes"]
+    done = subprocess.run(clean, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and "no databases were deleted" in done.stderr, done.stderr
+    assert plimsoll.find_databases(tmp_path / "run")
+    done = subprocess.run(clean, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and "1 instance deleted" in done.stdout, done.stderr
 
 
 def test_every_run_of_a_series_stages_its_events(tmp_path):

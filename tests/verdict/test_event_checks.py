@@ -81,3 +81,15 @@ def test_a_load_that_did_nothing_before_an_event_has_no_answer_to_it() -> None:
     assert {check.reason for check in judged} == {
         "it did nothing before the event, which its rate could be held against"
     }
+
+
+def test_where_nobody_would_see_that_a_load_stopped_nothing_is_concluded() -> None:
+    """Ten operations a sample scatter by three of them: zero is no more than chance."""
+    load = answer(0.0, 0.0).replace(detected_s=None, recovered_s=None, unseen_percent=126.0)
+    _, pause, dip, recovery = checks_of(event(load, pause_s_max=5, dip_max=0.2, recover_s_max=10))
+    assert pause.status == "pass"
+    assert {dip.status, recovery.status} == {"not_evaluated"}
+    assert "nobody would see it if the load stopped" in dip.reason
+    often = load.replace(unseen_percent=20.0)
+    checks = checks_of(event(often, pause_s_max=5, dip_max=0.2, recover_s_max=10))
+    assert [check.status for check in checks[1:]] == ["pass"] * 3

@@ -36,9 +36,10 @@ def clean(
     """
     degraded = [path for path in paths if plimsoll.pending_undos(path)]
     if _undone(degraded, allowed=allow_commands, by_hand=yes):
-        paths = [path for path in paths if plimsoll.find_databases(path)]
-        if not paths:
-            return
+        if any(plimsoll.find_databases(path) for path in paths):
+            # Who said that something is put back has not said that databases may go.
+            say("no databases were deleted; say the same once more to delete them")
+        return
     found = [marker for path in paths for marker in plimsoll.find_databases(path)]
     if not found:
         empty = ", ".join(

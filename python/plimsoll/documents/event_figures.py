@@ -28,7 +28,7 @@ class LoadResponse(Document):
 
     What the load generator's own delays can have made is taken out of when it was seen, pause, dip
     and recovery; `seen` has them with it, and `generator_late_s` is by how much the generator was
-    late at most.
+    late at most. A fall by less than `unseen_percent` of the rate before is not told from chance.
     """
 
     workload: str
@@ -46,6 +46,7 @@ class LoadResponse(Document):
     lasting_ms_mean: float | None
     generator_late_s: float | None = None
     seen: SeenResponse | None = None
+    unseen_percent: float | None = None
 
 
 class DegradedFigures(Document):

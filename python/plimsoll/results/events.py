@@ -254,6 +254,9 @@ def _answered(
         lasting_ms_mean=_mean_ms(
             load.response_ms, counts, after & (ends_s <= (undone_s or span[1]) + ROUNDING_S)
         ),
+        unseen_percent=100.0 * min(BAND_ALONE_SD * scatter, BAND_SD * usual) / baseline
+        if baseline
+        else None,
     )
 
 

@@ -47,16 +47,25 @@ class PendingUndoFile(Document):
 class PendingUndos:
     """The file of one run, kept by the threads of its events."""
 
-    def __init__(self, run_folder: Path) -> None:
+    def __init__(self, run_folder: Path, pending: Sequence[PendingUndo] = ()) -> None:
+        """`pending` is what the file already holds."""
         self._path = run_folder / folder.UNDO_PENDING
         self._lock = threading.Lock()
-        self._pending: dict[str, PendingUndo] = {}
+        self._pending = {item.name: item for item in pending}
 
     def add(self, item: PendingUndo) -> None:
-        """Note an undo before its event begins."""
+        """Note an undo before its event begins.
+
+        Raises:
+            OSError: it cannot be written; the event must not begin, and is not noted.
+        """
         with self._lock:
             self._pending[item.name] = item
-            self._write()
+            try:
+                self._write()
+            except OSError:
+                del self._pending[item.name]
+                raise
 
     def remove(self, name: str) -> None:
         """The event is undone, or never took place."""
@@ -102,10 +111,14 @@ def undo_pending(run_folder: StrPath, *, done_by_hand: bool = False) -> list[str
         raise folder.FolderError(
             f"{run_folder} belongs to a run that goes on; stop that run, which undoes its events"
         )
-    left = PendingUndos(run_folder)
+    # Two at once would undo everything twice.
+    with folder.kept([run_folder]):
+        return _undo_all(run_folder, done_by_hand=done_by_hand)
+
+
+def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:
     found = pending_undos(run_folder)
-    for item in found:
-        left.add(item)
+    left = PendingUndos(run_folder, found)
     failed = []
     for item in reversed(found):
         problem = _undone(item, run_folder, done_by_hand=done_by_hand)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from plimsoll.documents.ready_actions import Step
 from plimsoll.documents.staged_events import KINDS_OF_RUN, EventPlan, StagedEvent
+from plimsoll.files import folder
 from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
 from plimsoll.run.actions.surroundings import file_name_of
 from plimsoll.run.event_command import Ended, carry_out
@@ -189,7 +190,7 @@ class Act:
             stage.say("info", "event_applied", plan.phase, f"event {plan.name} applied{remark}")
         if plan.kind == "command" and self._found["exit_code"] is None:
             # Nothing ran, so there is nothing to undo.
-            stage.forget_undo(plan)
+            self._forgets()
             return
         if took:
             self._prove(steps)
@@ -203,7 +204,18 @@ class Act:
         if self._undoes(steps):
             self._found["undone_s"] = stage.now_s()
             stage.say("info", "event_undone", plan.phase, f"event {plan.name} undone")
-            stage.forget_undo(plan)
+            self._forgets()
+
+    def _forgets(self) -> None:
+        """Take the undo from the file; a file that says more than is true is a problem."""
+        try:
+            self._stage.forget_undo(self.plan)
+        except OSError as error:
+            self._fails(
+                "event_failed",
+                f"is undone, but {folder.UNDO_PENDING} cannot be written and may still name it: "
+                f"{error.strerror}",
+            )
 
     def _prepared(self) -> Prepared | None:
         """The steps of a ready action; None for what is none."""

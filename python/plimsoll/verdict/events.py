@@ -140,6 +140,12 @@ def _held(
     unit: str,
 ) -> Check:
     scope = f"{event.name}, {load.workload}"
+    if name != "event_pause" and load.detected_s is None and (load.unseen_percent or 0.0) >= 100:
+        reason = (
+            "nothing was seen, and nobody would see it if the load stopped: its samples hold too "
+            "few operations, or scatter too much; ask for more load or for longer samples"
+        )
+        return _check(name, scope, None, limit, (unit, "not_evaluated", reason))
     if not load.baseline_per_s or measured is None:
         reason = (
             "it did nothing before the event, which its rate could be held against"
