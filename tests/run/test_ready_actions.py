@@ -85,6 +85,9 @@ def test_a_device_mapper_disk_gets_slow_and_its_old_table_back(tmp_path, tools):
     fails = prepared(ReadyAction(what="disk fails", device="lv"), here(tmp_path, user=0))
     assert done(fails.apply, tmp_path) is None
     assert table.read_text() == "0 2048 error\n"
+    # A second event would take what the first has made for what was there before.
+    with pytest.raises(ActionError, match="degraded already"):
+        prepared(ReadyAction(what="disk fails", device="lv"), here(tmp_path, user=0))
     table.write_text("0 8 linear 8:16 0\n8 8 linear 8:32 0\n")
     with pytest.raises(ActionError, match="not one linear piece"):
         prepared(ReadyAction(what="disk slow", device="lv", delay_ms=5.0), here(tmp_path, user=0))
@@ -175,6 +178,22 @@ def test_an_iscsi_session_ends_and_begins_again(tmp_path, tools):
         assert sessions.read_text() == line + "\n"
     with pytest.raises(ActionError, match=r"no session with iqn\.other"):
         prepared(ReadyAction(what="iscsi logout", iqn="iqn.other"), here(tmp_path, user=0))
+
+
+def test_sessions_of_other_targets_and_portals_prove_nothing(tmp_path, tools):
+    """A portal without its port, and a target whose name begins like ours."""
+    sessions = tools / "sessions"
+    ours = "tcp: [1] 10.0.0.1:3260,1 iqn.2001-04.org:disk1 (non-flash)"
+    other = "tcp: [2] 10.0.0.1:3260,1 iqn.2001-04.org:disk10 (non-flash)"
+    sessions.write_text(f"{ours}\n{other}\n")
+    ends = f'echo "{other}" > {sessions}'
+    tool(tools, "iscsiadm", f'case "$*" in *--logout) {ends};; *session) cat {sessions};; esac')
+    action = ReadyAction(what="iscsi logout", iqn="iqn.2001-04.org:disk1", portal="10.0.0.1")
+    steps = prepared(action, here(tmp_path, user=0))
+    assert done(steps.prove, tmp_path, 0.2) is not None
+    assert done([*steps.apply, *steps.prove], tmp_path) is None
+    # The login brought nothing back, and the other session is no sign of it.
+    assert done(steps.undo, tmp_path, 0.2) is not None
 
 
 def test_what_is_missing_is_named(tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def test_where_nobody_would_see_that_a_load_stopped_nothing_is_concluded() -> No
     _, pause, dip, recovery = checks_of(event(load, pause_s_max=5, dip_max=0.2, recover_s_max=10))
     assert pause.status == "pass"
     assert {dip.status, recovery.status} == {"not_evaluated"}
-    assert "nobody would see it if the load stopped" in dip.reason
+    assert "no one would see it if the load stopped" in dip.reason
     often = load.replace(unseen_percent=20.0)
     checks = checks_of(event(often, pause_s_max=5, dip_max=0.2, recover_s_max=10))
     assert [check.status for check in checks[1:]] == ["pass"] * 3

@@ -142,7 +142,7 @@ def _held(
     scope = f"{event.name}, {load.workload}"
     if name != "event_pause" and load.detected_s is None and (load.unseen_percent or 0.0) >= 100:
         reason = (
-            "nothing was seen, and nobody would see it if the load stopped: its samples hold too "
+            "nothing was seen, and no one would see it if the load stopped: its samples hold too "
             "few operations, or scatter too much; ask for more load or for longer samples"
         )
         return _check(name, scope, None, limit, (unit, "not_evaluated", reason))

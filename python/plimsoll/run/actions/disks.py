@@ -52,11 +52,15 @@ def _device_mapper(action: ReadyAction, here: Surroundings) -> tuple[str, list[s
     here.need_root()
     dmsetup = here.tool("dmsetup", "dmsetup")
     name = (action.device or "").removeprefix("/dev/mapper/")
-    return (
-        name,
-        printed([dmsetup, "table", name], f"there is no device mapper disk {name}"),
-        dmsetup,
-    )
+    lines = printed([dmsetup, "table", name], f"there is no device mapper disk {name}")
+    for line in lines:
+        kind = line.split()[2]
+        if kind in ("error", "delay"):
+            # What the undo would bring back is what another event has made.
+            raise ActionError(
+                f"{name} is degraded already ({kind}); let the event before be undone first"
+            )
+    return name, lines, dmsetup
 
 
 def _exchanged(name: str, new: Sequence[str], old: Sequence[str], dmsetup: str) -> Prepared:

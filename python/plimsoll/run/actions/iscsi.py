@@ -20,18 +20,33 @@ def iscsi_logout(action: ReadyAction, here: Surroundings) -> Prepared:
     iscsiadm = here.tool("iscsiadm", "open-iscsi")
     sessions = printed([iscsiadm, "-m", "session"], "there is no iSCSI session")
     iqn, portal = action.iqn or "", action.portal or ""
-    own = [line for line in sessions if iqn in line.split() and (not portal or portal in line)]
+    own = [shown for line in sessions if (shown := _shown(line, iqn, portal))]
     if not own:
         raise ActionError(f"there is no session with {iqn}{' at ' + portal if portal else ''}")
     node = [iscsiadm, "-m", "node", "-T", iqn, *(["-p", portal] if portal else [])]
-    # As it prints a session: tcp: [1] 10.0.0.1:3260,1 iqn.2001-04.org:disk (non-flash)
-    shown = f"{portal}," if portal else iqn
+    listed = [iscsiadm, "-m", "session"]
     return Prepared(
         apply=[Step(kind="run", argv=[*node, "--logout"])],
-        prove=[Step(kind="hides", argv=[iscsiadm, "-m", "session"], text=shown)],
+        prove=[Step(kind="hides", argv=listed, text=text) for text in own],
         # A session that is there already makes the login fail; what counts is that it is there.
         undo=[
             Step(kind="run", argv=[*node, "--login"], otherwise=["true"]),
-            Step(kind="shows", argv=[iscsiadm, "-m", "session"], text=shown),
+            *(Step(kind="shows", argv=listed, text=text) for text in own),
         ],
     )
+
+
+def _shown(line: str, iqn: str, portal: str) -> str:
+    """What a line says of a session without its number, if it is one that is asked for.
+
+    >>> line = "tcp: [1] 10.0.0.1:3260,1 iqn.2001-04.org:disk (non-flash)"
+    >>> _shown(line, "iqn.2001-04.org:disk", "10.0.0.1")
+    '10.0.0.1:3260,1 iqn.2001-04.org:disk (non-flash)'
+    >>> _shown(line, "iqn.2001-04.org:dis", "")
+    ''
+    """
+    place, name, *rest = (line.split() + ["", "", "", ""])[2:]
+    at, without_port = place.partition(",")[0], place.rpartition(":")[0]
+    if name != iqn or portal not in ("", place, at, without_port):
+        return ""
+    return " ".join([place, name, *rest]).strip()
