@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from plimsoll.documents.outcome import InstanceDevices
+from plimsoll.results.device_crosscheck import device_view
 from tests.results.test_counter_table import PHASES
 from tests.support.planted_run import MS, SECONDS, judged
 
@@ -74,3 +76,27 @@ def test_little_is_not_compared(tmp_path: Path) -> None:
     """A few mebibytes of somebody's log must not taint a short run that moved nothing."""
     quiet = {("database_write", 1): {"each_ns": MS}}
     assert judged(tmp_path / "run", quiet, phase=PHASES)["warnings"] == []
+
+
+def test_a_disk_below_a_server_of_the_plan_is_not_compared() -> None:
+    """What the server reads and writes is asked for by the plan, and counted by no one here."""
+    rows = [
+        {"instance": "one", "is_log": False, "metric": metric, "count": 9e4, "value": value}
+        | {"bytes": moved, "time_ns": 1e11}
+        for metric, moved, value in (
+            ("database_read", 9e9, 0.0),
+            ("device_reads", 0.0, 3e5),
+            ("device_read_bytes", 0.0, 3e10),
+        )
+    ]
+    alone = [InstanceDevices(instance="one", databases="vda", log=None)]
+    beside = [*alone, InstanceDevices(instance="shop", databases="vda", log=None)]
+
+    def found(devices: list[InstanceDevices], *servers: str) -> list[str]:
+        views = device_view(lambda *_: [{**row} for row in rows], devices, ["measure"], servers)
+        return [text for view in views for text in view.disagreements]
+
+    assert any("others used it" in text for text in found(alone))
+    assert any("others used it" in text for text in found(beside))
+    assert found(beside, "shop") == []
+    assert found(alone, "shop") != []

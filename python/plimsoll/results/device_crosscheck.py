@@ -7,14 +7,14 @@ them: a cache that answers, somebody else who uses the disk, a file system that 
 is given, or a wait above the device. Bytes are compared, not transfers, because the kernel splits
 and merges them.
 
-Limits: the block layer counts for everybody; recovery and headers are counted without their
-direction and give only a range; file systems on several devices, in memory or on the network have
-no counters and do not appear.
+Limits: the block layer counts for everybody, so a disk below a server of the plan is not compared;
+recovery and headers are counted without their direction and give only a range; file systems on
+several devices, in memory or on the network have no counters and do not appear.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from plimsoll import settings
 from plimsoll.documents.outcome import InstanceDevices
@@ -31,9 +31,19 @@ MIB = 1024 * 1024
 
 
 def device_view(
-    query: Query, devices: Sequence[InstanceDevices], phases: list[str]
+    query: Query,
+    devices: Sequence[InstanceDevices],
+    phases: list[str],
+    servers: Collection[str] = (),
 ) -> list[DeviceView]:
-    """For each disk and direction what both counted, and in words where they disagree."""
+    """For each disk and direction what both counted, and in words where they disagree.
+
+    Args:
+        query: asks the samples of a run.
+        devices: the disks of each instance.
+        phases: the names of the phases in which is compared.
+        servers: instances whose I/O their own server does, which nobody here counts.
+    """
     places: dict[str, list[tuple[str, str]]] = {}
     for device in devices:
         for role in ROLES:
@@ -43,7 +53,12 @@ def device_view(
     if not places:
         return []
     sums = _sums(query, phases)
-    return [row for name, where in places.items() for row in _disk(sums, name, where)]
+    return [
+        row
+        for name, where in places.items()
+        if not any(instance in servers for instance, _ in where)
+        for row in _disk(sums, name, where)
+    ]
 
 
 #: Instance, whether the row is that of the log, metric; to count, bytes, latencies and values added

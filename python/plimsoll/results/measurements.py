@@ -32,7 +32,7 @@ from plimsoll.documents.homes import HomesFigures
 from plimsoll.documents.mail import MailFigures
 from plimsoll.documents.outcome import ArrayReport, Outcome
 from plimsoll.documents.plan import Plan
-from plimsoll.documents.run_spec import WorkloadSpec
+from plimsoll.documents.run_spec import MailInstance, StoreClientInstance, WorkloadSpec
 from plimsoll.documents.summary import (
     ChecksumReads,
     ClockGaps,
@@ -177,9 +177,14 @@ class Measurements:
         counted = [phase.array for phase in self._phases if phase.array]
         return counted[-1] if counted else None
 
-    def device_view(self) -> list[DeviceView]:
+    def device_view(self, plan: Plan) -> list[DeviceView]:
         """What the engine and the disks below it counted of the same I/O while it was measured."""
-        return device_view(self.ask, self._outcome.devices, self._names)
+        servers = [
+            instance.name
+            for instance in plan.run.instances
+            if isinstance(instance, MailInstance | StoreClientInstance)
+        ]
+        return device_view(self.ask, self._outcome.devices, self._names, servers)
 
     def hot_operations(self) -> dict[str, dict[str, int]]:
         """For each workload, its operations on records and how many of them met the hot set."""

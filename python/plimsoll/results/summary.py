@@ -134,7 +134,7 @@ def summarize(run_folder: Path) -> Summary:
             backup_machine=measured.machine("backup"),
             recovery_machine=measured.machine("recover"),
             counters=counters.averages(run_folder, measured.ask),
-            device_view=measured.device_view(),
+            device_view=measured.device_view(plan),
             plateaus=plateaus(of_one_rate),
             sustained=sustained_rate(of_one_rate, total.database_iops) or ABSENT,
             stand_still=stand_still(phases) or ABSENT,

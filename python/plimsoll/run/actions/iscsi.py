@@ -45,7 +45,7 @@ def _shown(line: str, iqn: str, portal: str) -> str:
     >>> _shown(line, "iqn.2001-04.org:dis", "")
     ''
     """
-    place, name, *rest = (line.split() + ["", "", "", ""])[2:]
+    place, name, *rest = [*line.split(), "", "", "", ""][2:]
     at, without_port = place.partition(",")[0], place.rpartition(":")[0]
     if name != iqn or portal not in ("", place, at, without_port):
         return ""
