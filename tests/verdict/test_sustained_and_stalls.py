@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from plimsoll.files import folder
+from plimsoll.results.digits import shown
 from plimsoll.results.sustained import Beat, stand_still, sustained_rate
-from plimsoll.verdict.digits import shown
 from plimsoll.verdict.text import lines_of
 from tests.support.plain_stages import (
     judge,

@@ -13,10 +13,10 @@ from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import SCHEMA_VERSION, Check, HostVerdict, Result, Verdict
 from plimsoll.multihost.overlap import Overlap
 from plimsoll.multihost.reading import HostRun
+from plimsoll.results.digits import rates_apart
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS, hung_ending
 from plimsoll.verdict.checks import faults_of, least_iops, required_iops
 from plimsoll.verdict.confounders import withheld
-from plimsoll.verdict.digits import rates_apart
 from plimsoll.verdict.qualification import through_page_cache
 from plimsoll.verdict.text import named
 

@@ -20,6 +20,7 @@ from plimsoll import settings
 from plimsoll.documents.outcome import InstanceDevices
 from plimsoll.documents.summary import DeviceView
 from plimsoll.files.parquet import Query
+from plimsoll.results.digits import shown
 
 #: What the engine counts, by direction; what has none stands under both.
 READS = ("database_read", "maintenance", "log_read", "log_replication", "backup", "checksum")
@@ -169,11 +170,7 @@ def disagreements(row: DeviceView, transfers: float) -> list[str]:
                 else "the I/O of others on the disk is slower, or most of ours never reaches it"
             )
             found.append(
-                f"the engine's {word} on disk {row.device} took {_told(engine_ms)} on average, by "
-                f"the disk's counters {_told(device_ms)}: {meaning}"
+                f"the engine's {word} on disk {row.device} took {shown(engine_ms, 'ms')} on "
+                f"average, by the disk's counters {shown(device_ms, 'ms')}: {meaning}"
             )
     return found
-
-
-def _told(ms: float) -> str:
-    return f"{ms:.3g} ms" if ms < 999.5 else f"{ms / 1000:.3g} s"

@@ -29,6 +29,7 @@ from plimsoll.documents.verdict import (
 )
 from plimsoll.plan.load import has_stages
 from plimsoll.results import backup_recovery
+from plimsoll.results.digits import rates_apart
 from plimsoll.verdict import homes, mail, store
 from plimsoll.verdict.bottleneck import bottleneck_of_check, bottleneck_of_stall
 from plimsoll.verdict.cautions import cautions, ceilings
@@ -39,7 +40,6 @@ from plimsoll.verdict.confounders import (
     held_back,
     more_than_planned,
 )
-from plimsoll.verdict.digits import rates_apart
 from plimsoll.verdict.prediction import (
     PREDICTED_FAIL,
     PREDICTED_PASS,

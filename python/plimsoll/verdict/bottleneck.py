@@ -21,10 +21,10 @@ from plimsoll.documents.latency_split import (
 )
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, CheckBottleneck, StallBottleneck
+from plimsoll.results.digits import shown
 from plimsoll.results.latency_breakdown import LAYERS
 from plimsoll.verdict.checks import is_fault
 from plimsoll.verdict.confounders import SLOW_GENERATOR, doubt, rule, split_of
-from plimsoll.verdict.digits import shown
 
 #: A device is taken to work for others when this much of what it did was not asked for by the run.
 OTHERS_SHARE = 0.25

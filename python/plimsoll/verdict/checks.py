@@ -19,6 +19,7 @@ from plimsoll.documents.run_spec import FilesInstance, HomesInstance
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
+from plimsoll.results.digits import rates_apart, shown, shown_apart
 from plimsoll.verdict import (
     endpoints,
     events,
@@ -32,7 +33,6 @@ from plimsoll.verdict import (
     windows,
 )
 from plimsoll.verdict import log_space as log_rooms
-from plimsoll.verdict.digits import rates_apart, shown, shown_apart
 from plimsoll.verdict.summary_fields import values_of
 
 PASS: Literal["pass"] = "pass"

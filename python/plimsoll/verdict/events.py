@@ -14,8 +14,8 @@ from plimsoll import settings
 from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.results.digits import apart
 from plimsoll.results.events import BASELINE_SAMPLES_MIN, response_in_words
-from plimsoll.verdict.digits import apart
 
 
 def event_checks(summary: Summary) -> list[Check]:

@@ -12,7 +12,7 @@ from plimsoll.documents.homes import HomesAudit, HomesFigures
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
-from plimsoll.verdict.digits import apart, rates_apart
+from plimsoll.results.digits import apart, rates_apart
 
 AUDIT, RESPONSE, ACHIEVED = "homes_audit", "homes_response", "homes_achieved"
 

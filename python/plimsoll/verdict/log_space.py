@@ -10,8 +10,8 @@ from plimsoll import settings
 from plimsoll.documents.log_space import LogSpaceFigures
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.results.digits import shown_apart
 from plimsoll.units import BYTES_PER_MB
-from plimsoll.verdict.digits import shown_apart
 
 LOG_SPACE = "log_space"
 

@@ -16,8 +16,8 @@ from plimsoll.documents.mail import MailFigures
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.results.digits import apart
 from plimsoll.verdict.audits import audit_check
-from plimsoll.verdict.digits import apart
 
 AUDIT = "mail_audit"
 SECONDS_PER_MINUTE = 60

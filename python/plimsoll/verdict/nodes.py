@@ -10,9 +10,9 @@ from plimsoll import settings
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.results.digits import apart
 from plimsoll.results.events import failover_in_words
 from plimsoll.verdict.audits import audit_check, findings_check
-from plimsoll.verdict.digits import apart
 
 
 def node_checks(summary: Summary) -> list[Check]:

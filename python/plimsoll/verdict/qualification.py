@@ -15,7 +15,7 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import InstanceSpec
 from plimsoll.documents.summary import Summary
 from plimsoll.plan.fill_level import far_below_design
-from plimsoll.verdict.digits import shown
+from plimsoll.results.digits import shown
 from plimsoll.verdict.stages import stages_missing
 from plimsoll.workloads.mail.fields import is_storage
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from plimsoll import settings
 from plimsoll.documents.summary import StoreFigures, Summary
 from plimsoll.documents.verdict import Check, Status
+from plimsoll.results.digits import rates_apart
 from plimsoll.verdict.audits import audit_check
-from plimsoll.verdict.digits import rates_apart
 
 AUDIT, ROLLBACKS, REFUSED = "store_audit", "store_rollbacks", "store_refused"
 #: So few orders say nothing of a share of two in a hundred.

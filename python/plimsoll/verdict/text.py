@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plimsoll.documents.verdict import Bottleneck, CheckBottleneck, StallBottleneck, Verdict
-from plimsoll.verdict.digits import shown
+from plimsoll.results.digits import shown
 
 WORDS = {"pass": "pass", "fail": "FAIL", "not_evaluated": "not evaluated"}
 STALLS_SHOWN_MAX = 3

@@ -14,7 +14,7 @@ from plimsoll.documents.run_spec import WorkloadSpec
 from plimsoll.documents.summary import LoadWindowFigures, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.windows import figure_of
-from plimsoll.verdict.digits import apart
+from plimsoll.results.digits import apart
 
 NAME = "load_window"
 
