@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from itertools import groupby
+from itertools import pairwise
 
 import numpy as np
 
@@ -75,12 +75,7 @@ def _share(
     if not len(busy):
         return 0.0
     first, last = int(busy[0]), int(busy[-1])
-    gaps, position = [], first
-    for is_idle, group in groupby(load.counts[first : last + 1] == 0):
-        end = position + len(list(group))
-        if is_idle:
-            gaps.append((position, end))
-        position = end
+    gaps = [(before + 1, after) for before, after in pairwise(busy) if after - before > 1]
     length = span[1] - span[0]
     lengths = [float(load.ends_s[end - 1] - begins[start]) for start, end in gaps]
     count = float(load.counts[inside].sum())
