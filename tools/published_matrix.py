@@ -22,6 +22,7 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.files import folder
 from plimsoll.report.published_cells import published_table
+from tools.marked_part import with_part
 
 STUDY = Path(__file__).parents[1] / "examples/studies/md3000i_together.toml"
 #: What of a run in virtual time follows from plan and seed alone.
@@ -114,11 +115,7 @@ def written_into(page: str, lines: Sequence[str]) -> str:
     Raises:
         ValueError: a mark is missing.
     """
-    if BEGIN not in page or END not in page.split(BEGIN, 1)[1]:
-        raise ValueError(f"a mark is missing: {BEGIN} and {END} on lines of their own")
-    before, rest = page.split(BEGIN, 1)
-    _, after = rest.split(END, 1)
-    return "\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{after}"])
+    return with_part(page, BEGIN, END, "\n".join(["\n", *lines, "\n"]))
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from plimsoll.inputs.quantity import Quantity
 from plimsoll.inputs.schema import Field, Flag, Number, Table, Tables, Text
 from plimsoll.sizing.requirement_fields import FIELDS, QUANTITIES
+from tools.marked_part import with_part
 
 BEGIN, END = "<!-- keys: begin -->\n", "<!-- keys: end -->"
 
@@ -87,10 +88,9 @@ def rewritten(page: str) -> str:
     """The page with the part between its markers written anew.
 
     Raises:
-        ValueError: A marker is missing.
+        ValueError: a mark is missing.
     """
-    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    return page[:begin] + keys_reference() + "\n" + page[end:]
+    return with_part(page, BEGIN, END, keys_reference() + "\n")
 
 
 if __name__ == "__main__":
