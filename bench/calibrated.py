@@ -17,10 +17,9 @@ from typing import Any
 
 from environment import load_average
 from figure import Figure
-from programs import ROOT, ProgramError, run
+from programs import PLIMSOLL, ROOT, ProgramError, run
 
 SECTION = "Calibration: predicted, then measured"
-PLIMSOLL = ROOT / ".venv" / "bin" / "plimsoll"
 #: The benchmark says on which machine it was made; its own disk will do.
 ON_ANY_DISK = "--allow-system-disk"
 ERROR_PERCENT_MAX = 15.0

@@ -9,10 +9,9 @@ from typing import Any
 
 from environment import load_average
 from figure import Figure
-from programs import ROOT, ours, run
+from programs import PYTHON, ROOT, ours, run
 
 SECTION = "Modelled arrays"
-PYTHON = ROOT / ".venv" / "bin" / "python"
 #: An interpreter of its own for the rival, so that the product's locks need not know it.
 RIVAL = ROOT / ".tools" / "simpy"
 RIVAL_VERSION = "simpy==4.1.1"

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+#: The installed program, and the interpreter that has it.
+PLIMSOLL, PYTHON = (ROOT / ".venv" / "bin" / name for name in ("plimsoll", "python"))
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 
 

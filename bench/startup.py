@@ -6,7 +6,7 @@ import time
 from environment import load_average
 from figure import Figure
 from pairs import spread
-from programs import ROOT, ProgramError
+from programs import PLIMSOLL, PYTHON, ROOT, ProgramError
 
 SECTION = "Start-up"
 #: Seconds that a command may take, start of the interpreter included.
@@ -30,21 +30,20 @@ COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
         ),
     ),
 }
-PROGRAM = ROOT / ".venv" / "bin" / "plimsoll"
 
 
 def startup(quick: bool) -> list[Figure]:
     """The two commands whose start-up is promised, 21 times each, with the interpreter alone in
     between.
     """
-    if not PROGRAM.exists():
+    if not PLIMSOLL.exists():
         raise ProgramError("the program is not installed here; run `make setup` first")
     load = load_average()
     rounds = 1 if quick else 21
-    interpreter = [seconds_of([str(PROGRAM.with_name("python")), "-c", ""]) for _ in range(rounds)]
+    interpreter = [seconds_of([str(PYTHON), "-c", ""]) for _ in range(rounds)]
     found = []
     for name, (seconds_max, words) in COMMANDS.items():
-        taken = spread([seconds_of([str(PROGRAM), *words]) for _ in range(rounds)])
+        taken = spread([seconds_of([str(PLIMSOLL), *words]) for _ in range(rounds)])
         found.append(
             Figure(
                 SECTION,

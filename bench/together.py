@@ -15,10 +15,9 @@ from typing import Any
 from environment import load_average
 from figure import Figure
 from pairs import lower_bound, spread
-from programs import ROOT, ProgramError, run
+from programs import PLIMSOLL, PYTHON, ROOT, ProgramError, run
 
 COST, MODELLED = "Several loads at once", "The published combined test"
-PYTHON, PLIMSOLL = (ROOT / ".venv" / "bin" / name for name in ("python", "plimsoll"))
 #: A disk that costs no more than copying; where there is none, the benchmark's directory.
 RAM = Path("/dev/shm")
 LOADS = ("records", "store", "files", "mail")
