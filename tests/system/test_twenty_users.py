@@ -21,6 +21,7 @@ from tests.servers.at_hand import at_hand
 from tests.servers.dovecot import DOMAIN, Dovecot
 from tests.servers.postgresql import PASSWORD, DurablePostgreSQL
 from tests.servers.server import own_folder
+from tests.support.endpoint_plans import secret
 from tests.support.loop_disk import loop_disk, skip_without_throttle
 from tests.support.places import plimsoll
 
@@ -119,13 +120,6 @@ start = {start}
 """
 
 
-def password(place: Path, name: str, text: str) -> Path:
-    path = place / name
-    path.write_text(text + "\n", encoding="utf-8")
-    path.chmod(0o600)
-    return path
-
-
 def started_again(server: DurablePostgreSQL) -> list[str]:
     """What starts a killed cluster as whom it belongs to, and comes back when it answers."""
     options = " ".join(str(word) for word in server.command()[3:])
@@ -162,8 +156,8 @@ def test_ORC_10_twenty_users_of_mail_store_and_files_in_real_time(
             mail=mail.port,
             deliver=mail.lmtp,
             domain=DOMAIN,
-            mail_password=password(tmp_path, "mail", mail.password_file.read_text().strip()),
-            store_password=password(tmp_path, "store", PASSWORD),
+            mail_password=mail.password_file,
+            store_password=secret(tmp_path, PASSWORD),
             users=USERS,
             day_h=8 * SECONDS / 1800,
             seconds=SECONDS,

@@ -58,7 +58,7 @@ _MERGED = ("bin", "sbin", "lib")
 
 _INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
-mkdir -p /proc /sys /dev /host /tools /upper /root
+mkdir -p /proc /sys /dev /host /tools /upper /sysroot
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -68,11 +68,11 @@ mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=524288 tools /
 mount -t tmpfs -o size=80% upper /upper
 mkdir /upper/top /upper/work
 mount -t overlay -o lowerdir=/tools:/host,upperdir=/upper/top,workdir=/upper/work \\
-    overlay /root || exit
-mkdir -p /root/mnt/outside
-mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,msize=524288 outside /root/mnt/outside
-for place in proc sys dev; do mount --move /$place /root/$place; done
-exec switch_root /root /bin/sh {guest} /mnt/outside
+    overlay /sysroot || exit
+mkdir -p /sysroot/mnt/outside
+mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,msize=524288 outside /sysroot/mnt/outside
+for place in proc sys dev; do mount --move /$place /sysroot/$place; done
+exec switch_root /sysroot /bin/sh {guest} /mnt/outside
 """
 
 
