@@ -5,9 +5,10 @@ The published limits at their edges, what was not measured, and how a run may en
 
 import pytest
 
+from plimsoll.documents.mail import MailMoves
 from plimsoll.files import folder
 from tests.support.mail_run import SOUND, MailRun, make_mail_folder, usual_run
-from tests.support.plain_stages import judge, summarize
+from tests.support.plain_stages import filled, judge, summarize
 
 
 def verdict_of(path, run=None, **plan):
@@ -170,3 +171,25 @@ def test_a_late_generator_excuses_a_response_and_never_an_audit(tmp_path):
     checks = {check["name"]: check for check in found["checks"]}
     assert [doubt["name"] for doubt in checks["mail_score"]["doubts"]] == ["arrival_lag"]
     assert checks["mail_audit"]["doubts"] == [] and found["result"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("due", "moved", "status"),
+    [(200, 198, "pass"), (200, 197, "pass"), (200, 196, "fail"), (1, 0, "pass"), (12, 6, "fail")],
+)
+def test_moves_that_were_due_and_not_made_fail(tmp_path, due, moved, status):
+    """The move that is under way at the end is always allowed."""
+    made = make_mail_folder(tmp_path / "run")
+    whole = summarize(made)
+    moves = {"planned_count": due, "moved_count": moved}
+    whole["mail"][0]["moves"] = filled(MailMoves, moves)
+    found = judge(
+        folder.read_json(made / folder.PLAN), whole, folder.read_json(made / folder.ENVIRONMENT)
+    )
+    check = next(check for check in found["checks"] if check["name"] == "mail_moves")
+    assert check["status"] == status, check["reason"]
+
+
+def test_users_without_moves_have_no_check_of_moves(tmp_path):
+    _, checks = verdict_of(tmp_path)
+    assert "mail_moves" not in checks
