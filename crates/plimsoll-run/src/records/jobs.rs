@@ -19,7 +19,8 @@ use crate::events::Level;
 /// The running jobs of one instance.
 pub struct Jobs {
     run: RunContext,
-    maintenance: Vec<Rc<MaintenanceProgress>>,
+    /// The file of each database that is maintained, and how far it is.
+    maintenance: Vec<(String, Rc<MaintenanceProgress>)>,
     read_back: Vec<Rc<ReadBackProgress>>,
     lagged_copies: Vec<Rc<LaggedCopy>>,
     long_reader: Rc<LongReader>,
@@ -47,10 +48,10 @@ impl Jobs {
                 read_bytes: maintenance.read_bytes as usize,
                 pause_ns: maintenance.throttle_ms * NANOS_PER_MILLISECOND,
             };
-            for database in 1..=instance.options().databases.len() as u8 {
+            for (number, path) in (1..).zip(&instance.options().databases) {
                 let progress = Rc::new(MaintenanceProgress::default());
-                jobs.maintenance.push(progress.clone());
-                let work = maintain(instance.clone(), database, options, progress);
+                jobs.maintenance.push((path.display().to_string(), progress.clone()));
+                let work = maintain(instance.clone(), number, options, progress);
                 jobs.tasks.push(run.handle.spawn(work));
             }
         }
@@ -82,7 +83,7 @@ impl Jobs {
     /// # Errors
     /// The first error a job met.
     pub async fn stop(self) -> Result<(), EngineError> {
-        self.maintenance.iter().for_each(|progress| progress.stop.set(true));
+        self.maintenance.iter().for_each(|(_, progress)| progress.stop.set(true));
         self.read_back.iter().for_each(|progress| progress.stop.set(true));
         self.lagged_copies.iter().for_each(|copy| copy.stop.set(true));
         self.long_reader.stop.set(true);
@@ -92,15 +93,13 @@ impl Jobs {
                 first_error.get_or_insert(error);
             }
         }
-        for (position, progress) in self.maintenance.iter().enumerate() {
+        for (database, progress) in &self.maintenance {
             for (page, damage) in progress.damaged.borrow().iter() {
-                let text =
-                    format!("maintenance of database {}: page {page}: {damage}", position + 1);
+                let text = format!("maintenance of {database}: page {page}: {damage}");
                 self.run.report(Level::Error, "bad_pages", text);
             }
             let text = format!(
-                "maintenance of database {}: {} pages checked, {} whole passes",
-                position + 1,
+                "maintenance of {database}: {} pages checked, {} whole passes",
                 progress.pages_checked.get(),
                 progress.passes.get()
             );

@@ -207,6 +207,20 @@ fn moving_plan(seconds: f64) -> Value {
     plan
 }
 
+/// What maintenance found is told by the file, in each database that is maintained.
+#[test]
+fn maintenance_is_told_by_the_file_of_the_database() {
+    let mut plan = moving_plan(20.0);
+    plan["instances"][0]["maintenance"] = json!({"read_bytes": 65536, "throttle_ms": 20});
+    let ran = run_on(&disk(), &plan);
+    let ended = |file: &str| {
+        let told = ran.events.iter().filter(|event| event.kind == "maintenance_ended");
+        told.filter(|event| event.text.contains(file)).count()
+    };
+    let files = ["database001.edb", "database002.edb", "database003.edb"];
+    assert_eq!(files.map(ended), [1, 0, 1], "{:?}", ran.events);
+}
+
 /// Bytes that a metric counted in the measured phase.
 fn bytes_of(ran: &Ran, metric: &str) -> u64 {
     let extra = built_in().metrics();
