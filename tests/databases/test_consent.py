@@ -171,3 +171,11 @@ def test_the_demo_agrees_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     assert run_program(["demo", "new", "--quiet"]) == exit_codes.USAGE
     assert (agreed["create"], agreed["allow_system_disk"]) == (True, True)
+
+
+@pytest.mark.parametrize("mistyped", ["sqlit:shop.db", "mariadb:shop"])
+def test_a_mistyped_address_is_no_missing_directory_alone(tmp_path: Path, mistyped: str) -> None:
+    (told,) = consent.refusals([tmp_path / mistyped], Consent())
+    assert "for an address begin with sqlite:" in told
+    (told,) = consent.refusals([tmp_path / "shop"], Consent())
+    assert "sqlite" not in told

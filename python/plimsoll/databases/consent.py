@@ -55,7 +55,7 @@ def refusals(places: Iterable[Path], consent: Consent) -> list[str]:
         if is_missing(place) and not consent.may_create():
             problems.append(
                 f"{place} does not exist; mount its storage or correct the path, or give --create "
-                f"to make it"
+                f"to make it{_no_address(place)}"
             )
         elif on_root_file_system(place) and not consent.may_use_system_disk():
             problems.append(
@@ -64,6 +64,13 @@ def refusals(places: Iterable[Path], consent: Consent) -> list[str]:
                 "--allow-system-disk"
             )
     return problems
+
+
+def _no_address(place: Path) -> str:
+    """What is said of a mistyped address, which was taken for a path."""
+    if not any(":" in part for part in place.parts):
+        return ""
+    return "; for an address begin with sqlite:, postgresql://, mysql:// or imap://"
 
 
 def is_missing(place: Path) -> bool:
