@@ -41,13 +41,14 @@ class Point(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart with its table behind it."""
+    """One chart with its table behind it, and a note below it where marks need words."""
 
     name: str
     title: str
     description: str
     spec: dict[str, object]
     table: Table
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,18 @@ def shown(value: Any) -> str:
     return str(value)
 
 
+def shortened(text: str, length_max: int) -> str:
+    """A name of at most so many characters, its middle left out where it is longer.
+
+    >>> shortened("orders", 10), shortened("abcdefghijklmnop", 9)
+    ('orders', 'abcd…mnop')
+    """
+    if len(text) <= length_max:
+        return text
+    kept = length_max - 1
+    return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
+
+
 def mib(size: int | float | None) -> str:
     """A size in MiB, as the published reports have it.
 

@@ -121,7 +121,7 @@ def render(run_folder: Path) -> str:
                 "together",
                 "Together",
                 together_tables(plan, summary),
-                together_charts(plan, summary, measured),
+                together_charts(plan, summary, outcome, measured),
             ),
             Chapter(
                 "access",

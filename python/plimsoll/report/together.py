@@ -9,28 +9,20 @@ from typing import Any
 
 from plimsoll.documents.endpoint_figures import DistributionFigures
 from plimsoll.documents.event_figures import EventFigures, LoadResponse
+from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
-from plimsoll.pages.vega import (
-    COLOURS,
-    DASHES,
-    PLACES_MAX,
-    STEPS,
-    finished,
-    layer,
-    nominal,
-    quantitative,
-)
-from plimsoll.report.charts import POINTS_MAX
+from plimsoll.pages.vega import PLACES_MAX
 from plimsoll.report.load import windows_table
+from plimsoll.report.load_charts import load_chart
 from plimsoll.report.published_cells import per_user_table, published_table
-from plimsoll.results.events import RECOVERED_S, RECOVERED_SHARE, LoadRates
+from plimsoll.results.events import RECOVERED_S, RECOVERED_SHARE
 from plimsoll.results.measurements import Measurements
 from plimsoll.results.servers import summary_in_words
+from plimsoll.units import NS_PER_S
 
-EVENT_COLOUR = "#666666"
 MIB = 1 << 20
 KINDS = {
     "command": "command",
@@ -64,17 +56,30 @@ def together_tables(plan: Plan, summary: Summary) -> list[Table]:
     return found
 
 
-def together_charts(plan: Plan, summary: Summary, measured: Measurements) -> list[Chart]:
-    """The rate of every load over the whole time of the run's loads, with a line where each event
-    began and ended.
-    """
+def together_charts(
+    plan: Plan, summary: Summary, outcome: Outcome, measured: Measurements
+) -> list[Chart]:
+    """The rate of every load over the time in which it ran, with the events of the run."""
     if len(plan.run.workloads) < 2 and not summary.events:
         return []
     rates = measured.load_rates(plan)
     return [
         chart
         for number, load in enumerate(rates[:PLACES_MAX], 1)
-        if (chart := _chart(load, number, summary.events)) is not None
+        if (
+            chart := load_chart(load, number, summary.events, _busy_s(plan, outcome, load.workload))
+        )
+        is not None
+    ]
+
+
+def _busy_s(plan: Plan, outcome: Outcome, workload: str) -> list[tuple[float, float]]:
+    """From when to when a load ran, in seconds on the clock of the run."""
+    running = {phase.name: phase.workloads for phase in plan.run.phases}
+    return [
+        (phase.start_ns / NS_PER_S, phase.end_ns / NS_PER_S)
+        for phase in outcome.phases
+        if workload in running.get(phase.name, ())
     ]
 
 
@@ -252,61 +257,3 @@ def _response(load: LoadResponse) -> list[Any]:
         load.lasting_ms_mean,
         load.generator_late_s,
     ]
-
-
-def _chart(load: LoadRates, number: int, events: Sequence[EventFigures]) -> Chart | None:
-    points = _thinned(load)
-    if not points:
-        return None
-    data = [{"t": round(second, 3), "v": float(f"{rate:.4g}")} for second, rate in points]
-    colour = COLOURS[(number - 1) % len(COLOURS)]
-    lines = layer(
-        {**STEPS, "color": colour},
-        data,
-        x=quantitative("t", title="seconds since the run began", scale={"nice": False}),
-        y=quantitative("v", title="per s", scale={"zero": True}),
-        tooltip=[
-            quantitative("t", title="s", format=".4~g"),
-            quantitative("v", title="per s", format=".4~g"),
-        ],
-    )
-    marks = [
-        {"t": moment, "w": words}
-        for event in events
-        for moment, words in ((event.begun_s, event.name), (event.undone_s, f"{event.name} undone"))
-        if moment is not None
-    ]
-    layers = [lines]
-    if marks:
-        rule = {"strokeDash": DASHES[1], "strokeWidth": 1.4}
-        text = {"align": "left", "baseline": "top", "dx": 4, "fontSize": 12}
-        layers += [
-            layer({"type": "rule", "color": EVENT_COLOUR, **rule}, marks, x=quantitative("t")),
-            layer(
-                {"type": "text", "color": EVENT_COLOUR, **text},
-                marks,
-                x=quantitative("t"),
-                y={"value": 2},
-                text=nominal("w"),
-            ),
-        ]
-    rates = [rate for _, rate in points]
-    title = f"Operations per second, {load.workload}"
-    words = [f"{min(rates):.4g} to {max(rates):.4g} per second"]
-    words += [f"{mark['w']} at {mark['t']:.0f} s" for mark in marks]
-    description = ". ".join([title, *words])
-    table = Table(title, ["Second", "Per second"], [list(point) for point in points])
-    spec = finished({"layer": layers}, title, words[:1], description)
-    return Chart(f"together-{number}", title, description, spec, table)
-
-
-def _thinned(load: LoadRates) -> list[tuple[float, float]]:
-    """The rates, means of neighbours where there are too many points."""
-    width = -(-len(load.ends_s) // POINTS_MAX) or 1
-    found = []
-    for first in range(0, len(load.ends_s), width):
-        seconds = float(load.lengths_s[first : first + width].sum())
-        if seconds:
-            begins_s = float(load.ends_s[first] - load.lengths_s[first])
-            found.append((begins_s, float(load.counts[first : first + width].sum()) / seconds))
-    return found
