@@ -79,7 +79,8 @@ def windows_table(summary: Summary) -> list[Table]:
         "Left out for events",
     ]
     note = (
-        "Outside of its window a load was not as planned: the result is inconclusive. "
+        "A load that is outside of its window was not as planned: the result is then inconclusive. "
+        "Windows in which an event changed the load are left out. "
         "`plimsoll explain load_window`"
     )
     return [Table("Windows of the loads", headings, rows, note)] if rows else []

@@ -4,6 +4,7 @@ each load answered them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from plimsoll.results.servers import summary_in_words
 from plimsoll.units import NS_PER_S
 
 MIB = 1 << 20
+#: Of more events than these the answers are opened on demand.
+SHOWN_MAX = 6
 KINDS = {
     "command": "command",
     "manual": "by hand",
@@ -51,7 +54,11 @@ def together_tables(plan: Plan, summary: Summary) -> list[Table]:
         found += [
             _events(summary.events),
             *(_failovers(event) for event in summary.events if event.failovers),
-            *(_responses(event) for event in summary.events if event.loads),
+            *(
+                _responses(event, number, folded=len(summary.events) > SHOWN_MAX)
+                for number, event in enumerate(summary.events, 1)
+                if event.loads
+            ),
         ]
     return found
 
@@ -94,8 +101,12 @@ def _loads(summary: Summary) -> Table:
         ]
         for load in summary.load.workloads
     ]
-    headings = ["Load", "Operations per second", "Mean ms", "p99 ms", "Arrival lag p99 ms"]
-    note = "Measured from the last start of a load on, all over the same time."
+    headings = ["Load", "Operations per second", "Mean ms", "p99 ms", "Generator late p99 ms"]
+    note = (
+        "All over the same time, from when the last of them had started. An operation is a "
+        "transaction, an order or an I/O of files. Loads of sessions have no arrivals that could "
+        "be late."
+    )
     return Table("Loads next to each other", headings, rows, note)
 
 
@@ -123,7 +134,7 @@ def _servers(summary: Summary) -> Table:
         "Processes",
         "Problem",
     ]
-    out = summary_in_words(summary) or ["Nobody was out of processors or memory."]
+    out = summary_in_words(summary) or ["No server was out of processors or memory."]
     note = f"{' '.join(out)} Memory that processes share counts in each of them."
     return Table("Servers and the run itself", headings, rows, note)
 
@@ -163,6 +174,7 @@ def _events(events: Sequence[EventFigures]) -> Table:
     rows: list[list[Any]] = [
         [
             event.name,
+            number,
             KINDS[event.kind],
             event.begun_s,
             event.undone_s,
@@ -171,16 +183,38 @@ def _events(events: Sequence[EventFigures]) -> Table:
             *([event.held_s] if any_held else []),
             event.problem,
         ]
-        for event in events
+        for number, event in enumerate(events, 1)
     ]
     headings = [
-        *("Event", "Kind", "Began, s", "Undone, s", "Proved", "I/O errors"),
+        *("Event", "Number", "Kind", "Began, s", "Undone, s", "Proved", "I/O errors"),
         *(["Writes held, s"] if any_held else []),
         "Problem",
     ]
-    return Table(
-        "Events", headings, rows, "Seconds since the run began, on the axis of samples and charts."
-    )
+    note = f"Seconds since the run began, on the axis of samples and charts.{_shared(events)}"
+    return Table("Events", headings, rows, note, decimals=(1,))
+
+
+def _shared(events: Sequence[EventFigures]) -> str:
+    """Which events lasted at the same time, in a sentence, where any did."""
+    lasting = [
+        (number, event.begun_s, math.inf if event.undone_s is None else event.undone_s)
+        for number, event in enumerate(events, 1)
+        if event.begun_s is not None
+    ]
+    told = []
+    for number, begun_s, undone_s in lasting:
+        others = [
+            str(other)
+            for other, begins_s, ends_s in lasting
+            if other != number and begins_s < undone_s and begun_s < ends_s
+        ]
+        if others:
+            more = f" and {len(others) - SHOWN_MAX} more" if len(others) > SHOWN_MAX else ""
+            told.append(f"{number} with {', '.join(others[:SHOWN_MAX])}{more}")
+    if not told:
+        return ""
+    kept = [*told[:SHOWN_MAX], *(["and so on"] if len(told) > SHOWN_MAX else [])]
+    return f" What was seen while several lasted is of all of them: {'; '.join(kept)}."
 
 
 def _failovers(event: EventFigures) -> Table:
@@ -214,7 +248,7 @@ def _failovers(event: EventFigures) -> Table:
     return Table(f"What came back after {event.name}", headings, rows, note)
 
 
-def _responses(event: EventFigures) -> Table:
+def _responses(event: EventFigures, number: int, *, folded: bool) -> Table:
     rows: list[list[Any]] = [_response(load) for load in event.loads]
     headings = [
         "Load",
@@ -224,28 +258,37 @@ def _responses(event: EventFigures) -> Table:
         "Lowest, per s",
         "Dip %",
         "Back after, s",
-        "While it lasted, per s",
+        "From seen to undone, per s",
         "Change %",
         "Highest after, per s",
         "Mean before, ms",
-        "Mean after, ms",
+        "Mean while it lasted, ms",
         "Generator late, s",
     ]
+    unseen = ", ".join(
+        f"{load.workload} {load.unseen_percent:.3g} %"
+        for load in event.loads
+        if load.detected_s is None and load.unseen_percent is not None
+    )
+    chance = f"Not told from chance: a fall by less than {unseen}. " if unseen else ""
     note = (
+        "Not seen: the rate stayed within what it does by chance, so that the lowest rate is no "
+        f"dip. {chance}"
         f"Back: from then on the rate over {RECOVERED_S:g} s is at least {100 * RECOVERED_SHARE:g} "
-        f"% of what it was before. "
+        "% of what it was before. "
         "What the load generator's own delays can have made is left out. "
         "A rise is no success: a degraded storage may be faster for a while; look for what else "
         "changed."
     )
-    return Table(f"What {event.name} did to the loads", headings, rows, note)
+    title = f"Event {number}: What {event.name} did to the loads"
+    return Table(title, headings, rows, note, folded=folded)
 
 
 def _response(load: LoadResponse) -> list[Any]:
     return [
         load.workload,
         load.baseline_per_s,
-        load.detected_s,
+        "not seen" if load.detected_s is None else load.detected_s,
         load.pause_s,
         load.least_per_s,
         load.dip_percent,

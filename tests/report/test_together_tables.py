@@ -1,0 +1,69 @@
+"""The chapter "Together": its tables and their sentences."""
+
+from typing import Any
+
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.summary import Summary
+from plimsoll.files import folder
+from plimsoll.pages.kit import page_style
+from plimsoll.pages.tables import Table
+from plimsoll.report.published_cells import per_user_table, published_table
+from plimsoll.report.together import together_tables
+from tests.support.event_answers import event, response
+from tests.support.two_loads import two_loads
+
+
+def tables(found: list[Table]) -> dict[str, Table]:
+    return {table.title: table for table in found}
+
+
+def run_of(tmp_path: Any, **changes: Any) -> tuple[Plan, Summary]:
+    place = two_loads(tmp_path / "run", **changes)
+    return Plan.read(place / folder.PLAN), Summary.read(place / folder.SUMMARY)
+
+
+def test_think_time_is_spoken_of_only_where_a_store_was_used(tmp_path: Any) -> None:
+    plan, summary = run_of(tmp_path)
+    with_store = per_user_table(plan, summary)
+    assert with_store is not None and "think" in with_store.note.lower()
+    # Half a second of think time allows twelve orders a minute, whatever a paper had.
+    row = next(row for row in with_store.rows if row[0] == "orders")
+    assert row[4] == 12 and row[5] == 100 * row[3] / 12
+    alone = per_user_table(plan, summary.replace(store=()))
+    assert alone is not None
+    assert "think" not in (alone.note + " ".join(alone.headings)).lower()
+
+
+def test_users_and_array_that_are_not_those_of_the_paper_are_named(tmp_path: Any) -> None:
+    plan, summary = run_of(tmp_path, published="md3000i-optimized-200")
+    table = published_table(plan, summary)
+    assert table is not None
+    assert next(row for row in table.rows if row[0] == "Users of each load")[1:] == [
+        200, 500, 200, 500, "40 orders, 50 files",
+    ]  # fmt: skip
+    assert "40 users of orders instead of 200" in table.note
+    assert "only figures for each user" in table.note
+    assert "not on the array of the paper" in table.note
+
+
+def test_events_have_numbers_and_say_what_they_share(tmp_path: Any) -> None:
+    plan, summary = run_of(tmp_path)
+    events = [
+        event(10, 20, response(None, seen=False)).replace(name="a"),
+        event(12, None, response(None, seen=False)).replace(name="b"),
+        event(30.04, 31, response(None, seen=False)).replace(name="c"),
+    ]
+    found = tables(together_tables(plan, summary.replace(events=events)))
+    table = found["Events"]
+    assert [row[:2] for row in table.rows] == [["a", 1], ["b", 2], ["c", 3]]
+    assert "30.0" in [table.shown(cell) for cell in table.rows[2]]
+    assert "1 with 2; 2 with 1, 3; 3 with 2" in table.note
+    answers = found["Event 1: What a did to the loads"]
+    assert answers.rows[0][answers.headings.index("Seen after, s")] == "not seen"
+    assert "Mean while it lasted, ms" in answers.headings
+
+
+def test_heads_of_tables_break_between_words() -> None:
+    """`Pause` and `, s` on two lines, or `Highe` and `st`, are not read."""
+    heads = [line for line in page_style().splitlines() if "thead th {" in line]
+    assert heads and not any("anywhere" in line for line in heads)
