@@ -38,7 +38,7 @@ READS_MS: dict[str, tuple[float, float] | None] = {
     "slower": (40.0, 44.0),
 }
 FOUND = "total_database_read_latency_ms_mean"
-NOT_DIFFERENT = ("same", "not told apart")
+NOT_DIFFERENT = ("same", "not told apart", "without confidence")
 SECONDS, PAIRS = 54.0, 20
 PLAN = """kind = "plan"
 schema_version = 1

@@ -139,7 +139,7 @@ def test_a_planted_difference_is_found_and_no_other(fast: Path, slow: Path) -> N
     worse = {row["name"] for row in found["figures"] if row["against_first"][0]["word"] == "worse"}
     assert worse == {"total_database_read_latency_ms_mean"}
     percentile = row(found, "total_database_read_latency_ms_p99")["against_first"][0]
-    assert (percentile["word"], percentile["low"]) == ("not told apart", None)
+    assert (percentile["word"], percentile["low"]) == ("without confidence", None)
     assert percentile["why"] == "samples hold no distributions"
     against = row(found, "total_database_read_latency_ms_mean")["against_first"][0]
     assert against["basis"] == "blocks"

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from plimsoll.compare.blocks import Estimate, Moment, of_runs
-from plimsoll.compare.compare import BETTER, SAME, UNDECIDED, difference
+from plimsoll.compare.compare import BETTER, NO_CONFIDENCE, SAME, UNDECIDED, difference
 from plimsoll.compare.figures import FIGURES
 from plimsoll.compare.student_t import quantile
 from tests.compare.simulated import coverage, estimated, false_alarms, series
@@ -101,7 +101,7 @@ def test_what_has_no_interval_is_called_neither_better_nor_worse() -> None:
     """
     short = [estimated(series(seed, 49, 0.0, 100.0 * (1 + 0.5 * seed))) for seed in (0, 1)]
     found = difference(FIGURES[0], *short)
-    assert (found.word, found.low) == (UNDECIDED, None)
+    assert (found.word, found.low) == (NO_CONFIDENCE, None)
     printed = Estimate(150.0, why_not="a paper prints one number")
     assert difference(FIGURES[0], short[0], printed).word == BETTER
     near = Estimate(short[0].value * 1.01, why_not="too short", is_open=True)

@@ -4,8 +4,8 @@ An improvement factor says how many times better a side is: more operations, or 
 twice as good, 0.5 half. Its interval of 95 % comes from Welch's t on the logarithms of both sides.
 The words: `same` where no difference of `SAME_SHARE` is left to doubt, `better` and `worse` where
 chance alone is ruled out, `not told apart` between. Without an interval a factor is still printed.
-Where runs of our own are too short or too few for one, it tells nothing apart; of what papers and
-other tools print once, the words mean the direction only.
+Where runs of our own are too short or too few for one, it is called `without confidence`; of what
+papers and other tools print once, the words mean the direction only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from plimsoll.compare.differences import (
     plan_rows,
     refusals,
     unlike_tests,
+    unlike_users,
     warnings_about,
 )
 from plimsoll.compare.figures import (
@@ -54,6 +55,8 @@ SAME_SHARE = 0.05
 #: and 0.34 ms so.
 SAME_MS = 0.1
 BETTER, WORSE, SAME, UNDECIDED, CHANGED = "better", "worse", "same", "not told apart", "changed"
+#: What a difference is called that may be large, but of which no one can say how sure it is.
+NO_CONFIDENCE = "without confidence"
 #: Rates and sizes too small for a factor to mean anything.
 NOTHING = 1e-12
 
@@ -78,6 +81,10 @@ def compare(
     imported = any(is_imported(run) for side in sides for run in side.runs)
     published = any(run.stated is not None for side in sides for run in side.runs)
     wanted = [*(as_imported() if imported else FIGURES), *(CLIENT_FIGURES if published else ())]
+    unlike = unlike_users(sides) if published else []
+    if unlike:
+        # More users make more orders: only figures of each user say the same of both.
+        wanted = [figure for figure in wanted if figure.name != "orders_per_min"]
     if only:
         wanted = [figure for figure in wanted if figure.name.removesuffix(OF_SAMPLES) in only]
     estimates = [(figure, [estimate_of(figure, side) for side in sides]) for figure in wanted]
@@ -85,7 +92,7 @@ def compare(
         1, sum(has_interval(known[0], other) for _, known in estimates for other in known[1:])
     )
     figures = [
-        row for figure, known in estimates if (row := _row(figure, known, count)) is not None
+        row for figure, known in estimates if (row := figure_row(figure, known, count)) is not None
     ]
     found = {figure.name.removesuffix(OF_SAMPLES) for figure in figures}
     return Comparison(
@@ -95,6 +102,7 @@ def compare(
         sides=[_described(side) for side in sides],
         warnings=[
             *warnings_about(sides),
+            *unlike,
             *(f"{name} was not measured on two sides" for name in only if name not in found),
         ],
         figures=figures,
@@ -124,7 +132,7 @@ def has_interval(first: Estimate, other: Estimate) -> bool:
     return first.relative_error is not None and other.relative_error is not None
 
 
-def _row(figure: Figure, estimates: Sequence[Estimate], count: int) -> ComparedFigure | None:
+def figure_row(figure: Figure, estimates: Sequence[Estimate], count: int) -> ComparedFigure | None:
     """One figure of every side; None where no two sides have it."""
     known = [estimate for estimate in estimates if estimate.value is not None]
     if len(known) < 2 or all(abs(estimate.value or 0) < NOTHING for estimate in known):
@@ -205,7 +213,7 @@ def difference(figure: Figure, first: Estimate, other: Estimate, count: int = 1)
         unsure = [estimate for estimate in (first, other) if estimate.relative_error is None]
         word = _word_alone(figure, first.value, other.value, ratio)
         is_open = all(estimate.is_open for estimate in unsure)
-        return found.replace(word=UNDECIDED if is_open and word != SAME else word, why=why)
+        return found.replace(word=NO_CONFIDENCE if is_open and word != SAME else word, why=why)
     low, high = _interval(ratio, first, other, count)
     # What was withheld from the first made the other look better, and the other way round.
     low, high = low * (1 - first.withheld), high / max(1 - other.withheld, NOTHING)

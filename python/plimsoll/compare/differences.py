@@ -11,10 +11,13 @@ from typing import Any
 from plimsoll.compare.sides import RunRead, Side
 from plimsoll.compare.withheld import withheld_from
 from plimsoll.documents.comparison import SideBySide
+from plimsoll.documents.document import DocumentError
+from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.files.folder import Content
 from plimsoll.pages.tables import duration_shown, size_shown
 from plimsoll.plan.load import described_plain
+from plimsoll.report.published_cells import users_of_loads
 from plimsoll.verdict.qualification import through_page_cache
 
 #: Parts of a plan and of an environment that differ between any two runs and mean nothing.
@@ -56,6 +59,31 @@ def _measured_what(run: RunRead) -> str | None:
     if not isinstance(test, str) or run.stated is not None:
         return None
     return test if test in _OF_THEIR_OWN else "a load on databases"
+
+
+def unlike_users(sides: Sequence[Side]) -> list[str]:
+    """Runs with other numbers of users than the papers that stand next to them, in sentences."""
+    found = []
+    for stated in (side.first for side in sides if side.first.stated is not None):
+        users = stated.plan["judgement"].get("users")
+        for side in sides:
+            summary = side.first.summary
+            if not users or side.first.stated is not None or not isinstance(summary, Summary):
+                continue
+            try:
+                counts = users_of_loads(Plan.from_plain(side.first.plan), summary)
+            except DocumentError:
+                continue
+            told = ", ".join(
+                f"{count} users of {load} instead of {users}"
+                for load, count in counts
+                if count != users
+            )
+            if told:
+                found.append(
+                    f"{side.name}: {told}; only figures of each user can be compared with the paper"
+                )
+    return found
 
 
 def refusals(sides: Sequence[Side]) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Any
 from plimsoll.compare.charts import comparison_charts
 from plimsoll.compare.differences import is_modelled
 from plimsoll.compare.gates import Finding
+from plimsoll.compare.parts import OVERVIEW
 from plimsoll.compare.sides import Side
-from plimsoll.compare.text import confidence_note, figure_rows, headline
+from plimsoll.compare.text import confidence_note, factor_text, figure_rows, headline
 from plimsoll.documents.comparison import Comparison, SideBySide
 from plimsoll.pages.kit import Chapter
 from plimsoll.pages.sheet import Sheet, render_sheet
@@ -28,6 +29,7 @@ def render(found: Comparison, sides: Sequence[Side], findings: Sequence[Finding]
     banner = f"MODELLED: no storage was touched by {', '.join(simulated)}" if simulated else ""
     chapters = [
         Chapter("improvement", "Improvement", _improvement(found)),
+        Chapter("loads", "Loads and events", _parts(found)),
         Chapter("conditions", "Conditions", [_conditions(findings)] if findings else []),
         Chapter("charts", "Charts", [], comparison_charts(found, sides)),
         Chapter("runs", "What was compared", [_compared(found)]),
@@ -98,7 +100,33 @@ def _improvement(found: Comparison) -> list[Table]:
             "In a word",
             "Confidence from",
         ]
-        tables.append(Table(f"{side.name} against {first}", headings, figure_rows(found, index)))
+        tables.append(
+            Table(f"{side.name} against {first}", headings, figure_rows(found.figures, index))
+        )
+    return tables
+
+
+def _parts(found: Comparison) -> list[Table]:
+    """What every load did side by side, then each load and each event by itself."""
+    if not found.parts:
+        return []
+    names = [side.name for side in found.sides]
+    overview = [
+        [part.title, row.title, row.unit, *(item.value for item in row.sides)]
+        + [factor_text(against) for against in row.against_first]
+        for part in found.parts
+        for row in part.figures
+        if row.name in OVERVIEW
+    ]
+    headings = ["Load", "Figure", "Unit", *names, *(f"Factor, {name}" for name in names[1:])]
+    tables = [Table("Loads side by side", headings, overview)] if overview else []
+    for part in found.parts:
+        note = f"Not in {', '.join(part.missing)}." if part.missing else ""
+        for index, name in enumerate(names[1:]):
+            title = part.title if len(names) == 2 else f"{part.title}: {name}"
+            heads = ["Figure", names[0], name, "Factor", "95 % of the factor", "In a word"]
+            heads.append("Confidence from")
+            tables.append(Table(title, heads, figure_rows(part.figures, index), note))
     return tables
 
 

@@ -38,6 +38,7 @@ NAMES = {
     "orders_per_min": "orders_per_min",
     "mail_p95_weighted_ms": "mail_p95_weighted_ms",
     "file_iops_per_user": "file_iops_per_user",
+    "orders_per_user_per_min": "orders_per_user_per_min",
 }
 
 
@@ -76,6 +77,9 @@ class PublishedResult:
         stated = {
             name: float(self.figures[own]) for own, name in NAMES.items() if own in self.figures
         }
+        orders = self.figures.get("orders_per_min")
+        if orders and self.users:
+            stated["orders_per_user_per_min"] = orders / self.users
         reads, writes = self.figures.get("reads_per_s"), self.figures.get("writes_per_s")
         if reads and writes:
             stated.setdefault("reads_per_write", reads / writes)
@@ -132,7 +136,7 @@ def published_side(path: Path) -> Side | None:
         "name": result.title,
         "imported": report_origin.origin_of(report).plain(),
         "run": {"instances": [], "workloads": [], "targets": []},
-        "judgement": {"test": result.test},
+        "judgement": {"test": result.test, "users": result.users},
     }
     run = RunRead(path, plan, summary, {}, {}, None, stated=result.compared(), origin=result.origin)
     return Side(result.id, path, [run])

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from plimsoll.compare.compare import compare
 from plimsoll.compare.figures import CLIENT_FIGURES, FIGURES
 from plimsoll.compare.gates import Finding, compared_by, evaluate, parse_condition
+from plimsoll.compare.parts import compared_parts
 from plimsoll.compare.published import published_side
 from plimsoll.compare.sides import ComparisonError, Side, read_sides
 from plimsoll.compare.text import lines_of
@@ -105,6 +106,8 @@ def compare_runs(
             found = compare(
                 sides, across_page_sizes=across_page_sizes, only=list(dict.fromkeys(only))
             )
+            if not only:
+                found = found.replace(parts=compared_parts(sides))
     except ComparisonError as error:
         problems += error.problems
     if problems:

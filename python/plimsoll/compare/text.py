@@ -4,13 +4,25 @@ what came out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from plimsoll.compare.compare import BETTER, CHANGED, SAME, SAME_MS, SAME_SHARE, UNDECIDED, WORSE
+from plimsoll.compare.compare import (
+    BETTER,
+    CHANGED,
+    NO_CONFIDENCE,
+    SAME,
+    SAME_MS,
+    SAME_SHARE,
+    UNDECIDED,
+    WORSE,
+)
 from plimsoll.documents.comparison import ComparedFigure, Comparison, Difference
-from plimsoll.pages.tables import shown
+from plimsoll.pages.tables import shortened, shown
 
-_ORDER = (BETTER, WORSE, CHANGED, SAME, UNDECIDED)
+#: Longer names of figures are shortened in a terminal.
+NAME_MAX = 60
+_ORDER = (BETTER, WORSE, CHANGED, SAME, UNDECIDED, NO_CONFIDENCE)
 
 
 def headline(found: Comparison, side: int) -> str:
@@ -61,10 +73,10 @@ def basis_text(figure: ComparedFigure, side: int) -> str:
     return " and ".join(dict.fromkeys(parts))
 
 
-def figure_rows(found: Comparison, side: int) -> list[list[Any]]:
+def figure_rows(figures: Sequence[ComparedFigure], side: int) -> list[list[Any]]:
     """The improvement table of one side: figure, both values, factor, interval, word, basis."""
     rows = []
-    for figure in found.figures:
+    for figure in figures:
         against = figure.against_first[side]
         name = f"{figure.title} ({figure.unit})" if figure.unit else figure.title
         values = [figure.sides[0].value, figure.sides[side + 1].value]
@@ -123,18 +135,29 @@ def lines_of(found: Comparison, across: int = 12) -> list[str]:
     for side in range(len(found.sides) - 1):
         names = [found.sides[0].name, found.sides[side + 1].name]
         lines += ["", f"{names[1]} against {names[0]}: {headline(found, side)}"]
-        width = max(len(row[0]) for row in figure_rows(found, side)) if found.figures else 10
-        heads = [name[-across:] for name in names]
+        rows = figure_rows(found.figures, side)
+        for part in found.parts:
+            rows += [
+                [f"{part.title}: {name}", *rest] for name, *rest in figure_rows(part.figures, side)
+            ]
+        rows = [[shortened(row[0], NAME_MAX), *row[1:]] for row in rows]
+        width = max((len(row[0]) for row in rows), default=10)
+        heads = [shortened(name, across) for name in names]
         lines.append(
             f"  {'':<{width}}  {heads[0]:>{across}}  {heads[1]:>{across}}  {'factor':>8}  "
             f"{'95 %':>16}  "
         )
-        for name, first, other, factor, interval, word, basis in figure_rows(found, side):
+        for name, first, other, factor, interval, word, basis in rows:
             lines.append(
                 f"  {name:<{width}}  {shown(first):>{across}}  {shown(other):>{across}}  "
                 f"{factor:>8}  {interval:>16}  {word}"
                 + (f" ({basis})" if basis.startswith("none") else "")
             )
+    lines += [
+        f"{shortened(part.title, NAME_MAX)}: not in {', '.join(part.missing)}"
+        for part in found.parts
+        if part.missing
+    ]
     differing = [row.key for row in found.environment if row.differs]
     plans = [row.key for row in found.plan if row.differs]
     lines += ["", *confidence_note(found)]

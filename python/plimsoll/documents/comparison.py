@@ -58,6 +58,14 @@ class ComparedFigure(Document):
     against_first: Sequence[Difference]
 
 
+class ComparedPart(Document):
+    """A load, or an event, of every side that has it; `missing` names the sides that do not."""
+
+    title: str
+    figures: Sequence[ComparedFigure]
+    missing: Sequence[str] = ()
+
+
 class SideBySide(Document):
     """One value of the plans or environments of all sides."""
 
@@ -87,3 +95,4 @@ class Comparison(Document):
     plan: Sequence[SideBySide]
     environment: Sequence[SideBySide]
     conditions: Sequence[Condition] = ()
+    parts: Sequence[ComparedPart] = ()

@@ -77,13 +77,13 @@ def published_table(plan: Plan, summary: Summary) -> Table | None:
     cell = next(row for row in data["result"] if row["id"] == named)
     cells = [row for row in data["result"] if row["paper"] == cell["paper"]]
     peak = data["shop_threads"]["orders_per_user_per_min_max"]
-    ours = _own(plan, summary)
+    ours = own_figures(plan, summary)
     rows: list[list[Any]] = []
     for key, title in _ROWS:
         printed = [_printed(row, key, peak) for row in cells]
         if any(value is not None for value in printed):
             rows.append([title, *printed, ours.get(key)])
-    users = _users(plan, summary)
+    users = users_of_loads(plan, summary)
     told_users = ", ".join(f"{count} {load}" for load, count in users)
     rows.insert(0, ["Users of each load", *(row.get("users") for row in cells), told_users or None])
     headings = ["Figure", *(_short(row["id"]) for row in cells), "this run"]
@@ -108,7 +108,7 @@ def unlike_cell(plan: Plan, summary: Summary) -> str:
     wanted = cell.get("users")
     others = [
         f"{count} users of {load} instead of {wanted}"
-        for load, count in _users(plan, summary)
+        for load, count in users_of_loads(plan, summary)
         if wanted and count != wanted
     ]
     found = ""
@@ -122,7 +122,7 @@ def unlike_cell(plan: Plan, summary: Summary) -> str:
     return found
 
 
-def _users(plan: Plan, summary: Summary) -> list[tuple[str, int]]:
+def users_of_loads(plan: Plan, summary: Summary) -> list[tuple[str, int]]:
     """The loads that speak of users, and how many."""
     stores = [(store.workload, users_of_store(plan, store)) for store in summary.store]
     files = [(item.workload, item.users) for item in summary.files]
@@ -145,7 +145,7 @@ def _printed(row: settings.PublishedRow, key: str, peak: float) -> float | None:
     return None if value is None else float(value)
 
 
-def _own(plan: Plan, summary: Summary) -> dict[str, float]:
+def own_figures(plan: Plan, summary: Summary) -> dict[str, float]:
     """The figures of this run under the names of the paper; of several loads the mean."""
     found: dict[str, float] = {}
     users = [users_of_store(plan, store) or 0 for store in summary.store]

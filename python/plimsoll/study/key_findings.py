@@ -80,7 +80,7 @@ def _sure(against: Difference | None) -> str:
     """How sure a difference is, in words that promise no more."""
     if against is None or against.low is None or against.high is None:
         return "with nothing known of how sure the difference is"
-    if against.word == "not told apart":
+    if against.word in ("not told apart", "without confidence"):
         return "and chance alone may make the difference"
     return f"{against.word} by more than chance"
 

@@ -63,7 +63,7 @@ def sentences(found: StudyFindings) -> list[str]:
         word = above.word if above else None
         told = (
             "the two are not told apart"
-            if word == "not told apart"
+            if word in ("not told apart", "without confidence")
             else f"against the first: {word}"
         )
         if above is None or above.low is None:
