@@ -59,3 +59,5 @@ def test_a_run_is_held_against_the_cells_that_a_paper_prints(runs: tuple[Path, P
 def test_the_page_has_the_loads_side_by_side(runs: tuple[Path, Path]) -> None:
     page = plimsoll.compare_runs(list(runs)).page()
     assert "Loads side by side" in page and "Load orders" in page
+    # An event of one side alone has nothing next to it, and no empty table.
+    assert "Not on every side" in page and "nothing of the kind in this run" not in page

@@ -120,7 +120,13 @@ def _parts(found: Comparison) -> list[Table]:
     ]
     headings = ["Load", "Figure", "Unit", *names, *(f"Factor, {name}" for name in names[1:])]
     tables = [Table("Loads side by side", headings, overview)] if overview else []
-    for part in found.parts:
+    absent: list[list[Any]] = [
+        [part.title, ", ".join(part.missing)] for part in found.parts if part.missing
+    ]
+    if absent:
+        note = "What a single side has stands in the report of its run."
+        tables.append(Table("Not on every side", ["Load or event", "Not in"], absent, note))
+    for part in (part for part in found.parts if part.figures):
         note = f"Not in {', '.join(part.missing)}." if part.missing else ""
         for index, name in enumerate(names[1:]):
             title = part.title if len(names) == 2 else f"{part.title}: {name}"
