@@ -84,7 +84,10 @@ def published_table(plan: Plan, summary: Summary) -> Table | None:
         if any(value is not None for value in printed):
             rows.append([title, *printed, ours.get(key)])
     users = users_of_loads(plan, summary)
-    told_users = ", ".join(f"{count} {load}" for load, count in users)
+    counts = {count for _, count in users}
+    told_users = (
+        counts.pop() if len(counts) == 1 else ", ".join(f"{count} {load}" for load, count in users)
+    )
     rows.insert(0, ["Users of each load", *(row.get("users") for row in cells), told_users or None])
     headings = ["Figure", *(_short(row["id"]) for row in cells), "this run"]
     told = [
