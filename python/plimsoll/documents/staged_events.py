@@ -8,6 +8,7 @@ not come to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -18,6 +19,15 @@ from plimsoll.documents.ready_actions import ReadyAction
 EventKind = Literal["command", "manual", "action", "modelled", "node"]
 #: What the run itself does: nothing is started or undone for it, and it is known whether it was.
 KINDS_OF_RUN = ("modelled", "node")
+
+
+def file_name_of(event: str) -> str:
+    """The name of an event as a part of names of files.
+
+    >>> file_name_of("drive 3")
+    'drive-3'
+    """
+    return re.sub(r"[^A-Za-z0-9]+", "-", event).strip("-") or "event"
 
 
 class EventLimits(Document):

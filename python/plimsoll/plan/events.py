@@ -28,7 +28,7 @@ from plimsoll.documents.ready_actions import ReadyAction
 from plimsoll.documents.staged_events import EventKind, EventLimits, EventPlan
 from plimsoll.files.paths import whole_path
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Table, Text
-from plimsoll.plan import nodes
+from plimsoll.plan import nodes, overlaps
 from plimsoll.plan.actions import ACTION_FIELDS, action_of
 from plimsoll.workloads.mail.fields import SERVER_BACKENDS
 from plimsoll.workloads.store.fields import CLIENT_BACKENDS
@@ -164,7 +164,8 @@ def completed(
     first = next(
         (phase.name for phase in phases if phase.action.kind in settings.MEASURED_KINDS), None
     )
-    found = []
+    targets = [str(target["name"]) for target in plan["target"] or []]
+    placed: list[overlaps.Placed] = []
     for index, given in enumerate(plan["event"]):
         wanted = given["phase"] or first
         if wanted is None:
@@ -190,11 +191,11 @@ def completed(
             _of_real(given, index, collector)
         if given["do"] != nodes.NODE_KILLED:
             nodes.meaningless(given, ("event", index), collector)
-        targets = [str(target["name"]) for target in plan["target"] or []]
         action = action_of(given, targets, ("event", index), collector)
         event = _completed(given, wanted, None if modelled else action, modelled=modelled)
-        found.append(_with_hold(event, given, plan, phases, index, collector))
-    return found
+        placed.append((index, _with_hold(event, given, plan, phases, index, collector)))
+    overlaps.mistakes(placed, targets, collector)
+    return [event for _, event in placed]
 
 
 def _with_hold(

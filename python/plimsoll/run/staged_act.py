@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Protocol
 
 from plimsoll.documents.ready_actions import Step
-from plimsoll.documents.staged_events import KINDS_OF_RUN, EventPlan, StagedEvent
+from plimsoll.documents.staged_events import (
+    KINDS_OF_RUN,
+    EventPlan,
+    StagedEvent,
+    file_name_of,
+)
 from plimsoll.files import folder
 from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
-from plimsoll.run.actions.surroundings import file_name_of
 from plimsoll.run.event_command import Ended, carry_out
 from plimsoll.run.pending_undo import PendingUndo, pending_of
 from plimsoll.run.steps import carry_out_steps

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from plimsoll.documents.ready_actions import Step
+from plimsoll.documents.staged_events import file_name_of
 from plimsoll.errors import PlimsollError
 from plimsoll.files.claims import PROC
 from plimsoll.host import processes
 from plimsoll.host.probe import nearest_existing
 
 SYS = Path("/sys")
-
-
-def file_name_of(event: str) -> str:
-    """The name of an event as a part of names of files.
-
-    >>> file_name_of("drive 3")
-    'drive-3'
-    """
-    return re.sub(r"[^A-Za-z0-9]+", "-", event).strip("-") or "event"
 
 
 class ActionError(PlimsollError):
