@@ -185,7 +185,7 @@ def test_a_full_disk_loses_no_undo_and_notes_none_of_what_never_began(tmp_path, 
     for name in ("X", "Y", "Z"):
         undos.add(pending_of(name, ["sh", "-c", f"echo {name} >> {done}"], 9, (), None))
     with monkeypatch.context() as patched:
-        patched.setattr(PendingUndoFile, "write", full_disk)
+        patched.setattr(PendingUndoFile, "write_durably", full_disk)
         with pytest.raises(OSError, match="No space"):
             undos.add(pending_of("never", ["touch", str(tmp_path / "never")], 9, (), None))
         # `clean` writes the file again when one is undone, which fails here.
@@ -196,6 +196,21 @@ def test_a_full_disk_loses_no_undo_and_notes_none_of_what_never_began(tmp_path, 
     assert undo_pending(tmp_path) == []
     assert done.read_text().split() == ["Z", "Z", "X"] and not (tmp_path / "never").exists()
     assert plimsoll.pending_undos(tmp_path) == ()
+
+
+def test_an_undo_is_on_stable_storage_before_its_event_begins(tmp_path, monkeypatch):
+    """A machine that loses its power keeps its file, and the name of the file."""
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    PendingUndos(tmp_path).add(pending_of("one", ["true"], 9, (), None))
+    assert synced[-1:] == [str(tmp_path)], synced
+    assert any(Path(path).parent == tmp_path for path in synced), synced
 
 
 def test_two_at_once_do_not_undo_the_same(tmp_path):

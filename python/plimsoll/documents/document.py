@@ -178,6 +178,10 @@ class Document:
         """Write the document as a JSON file."""
         folder.write_json(Path(path), self.plain())
 
+    def write_durably(self, path: StrPath) -> None:
+        """The same, on stable storage when this returns."""
+        folder.write_json_durably(Path(path), self.plain())
+
     @classmethod
     def read(cls, path: StrPath) -> Self:
         """A document from a JSON file.

@@ -26,7 +26,7 @@ from typing import Any
 
 from plimsoll.errors import PlimsollError
 from plimsoll.files import claims
-from plimsoll.files.paths import StrPath
+from plimsoll.files.paths import StrPath, sync_directory
 from plimsoll.files.sanitize import NO_TEXT, parse_json, unusable_name
 
 #: A JSON object: what a file holds, or what is to be written into one.
@@ -121,7 +121,20 @@ class FolderError(PlimsollError):
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file whole or not at all."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, _json_text(value))
+
+
+def write_json_durably(path: Path, value: Any) -> None:
+    """The same, on stable storage with its name when this returns."""
+    with replacing(path) as unfinished, unfinished.open("x", encoding="utf-8") as file:
+        file.write(_json_text(value))
+        file.flush()
+        os.fsync(file.fileno())
+    sync_directory(path.parent)
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,10 +8,9 @@ commit: it says which run this is, and how its rings are laid out.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from plimsoll.documents.document import DocumentError, checked
 from plimsoll.documents.environment import DeviceFacts
 from plimsoll.documents.powercut import PowercutWork, RunDescription, Sectors
 from plimsoll.errors import PowercutError
-from plimsoll.files.folder import FolderError, read_json, replacing
+from plimsoll.files.folder import FolderError, read_json, write_json_durably
 from plimsoll.files.paths import StrPath, sync_directory
 from plimsoll.host.identity import identity_from, identity_of
 from plimsoll.host.probe import StorageError, describe
@@ -220,17 +219,15 @@ def take(wanted: PowercutWanted, description: RunDescription) -> Path:
     }
     identity = ownership.Identity(instance, [{"file_name": DATABASE}])
     marker = ownership.Marker(place, ownership.IN_USE, None, identity)
-    _write_durably(place / ownership.MARKER, marker.content() | {NAME: description})
-    for directory in (place, Path(wanted.directory)):
-        sync_directory(directory)
+    write_json_durably(place / ownership.MARKER, marker.content() | {NAME: description})
+    sync_directory(Path(wanted.directory))
     return place
 
 
 def close(place: Path) -> None:
     """Note that the work was ended by its user and not by a power cut."""
     marker = read_json(place / ownership.MARKER)
-    _write_durably(place / ownership.MARKER, marker | {"state": ownership.CLOSED})
-    sync_directory(place)
+    write_json_durably(place / ownership.MARKER, marker | {"state": ownership.CLOSED})
 
 
 def find(directory: Path) -> tuple[Path, RunDescription, bool]:
@@ -335,10 +332,3 @@ def boot_id() -> str | None:
         return BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
         return None
-
-
-def _write_durably(path: Path, value: Mapping[str, object]) -> None:
-    with replacing(path) as unfinished, unfinished.open("x", encoding="utf-8") as file:
-        file.write(json.dumps(value, indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())

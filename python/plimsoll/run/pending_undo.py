@@ -75,7 +75,7 @@ class PendingUndos:
 
     def _write(self) -> None:
         if self._pending:
-            PendingUndoFile(schema_version=1, pending=list(self._pending.values())).write(
+            PendingUndoFile(schema_version=1, pending=list(self._pending.values())).write_durably(
                 self._path
             )
         else:
