@@ -81,7 +81,7 @@ def _undone(run_folders: list[Path], *, allowed: bool, by_hand: bool) -> bool:
         pending = plimsoll.pending_undos(run_folder)
         for item in pending:
             say(f"  {plimsoll.pending_undo_in_words(item)}")
-        if not allowed and any(item.manual is None for item in pending):
+        if not allowed and any(item.manual is None and not item.has_ended for item in pending):
             stop_with(
                 exit_codes.USAGE,
                 "nothing was undone; look at the commands, then give --allow-commands",

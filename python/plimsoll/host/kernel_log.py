@@ -15,13 +15,13 @@ from pathlib import Path
 
 from plimsoll.documents.environment import Environment, KernelLogMark
 from plimsoll.documents.summary import KernelLogFile
+from plimsoll.host.boot import boot_id
 
 KERNEL_LOG_PATH = Path("/dev/kmsg")
 #: The kernel's "error"; "critical", "alert" and "emergency" are lower numbers.
 SEVERITY_MAX = 3
 RECORD_BYTES_MAX = 16384
 LINES_MAX = 200
-BOOT_ID_PATH = Path("/proc/sys/kernel/random/boot_id")
 OVERFLOWED = "messages were lost: the kernel log overflowed"
 
 
@@ -39,7 +39,7 @@ class KernelLog:
         self._lost: str | None = None
         self._records: list[str] = []
         self._next = 0
-        self.mark = KernelLogMark(boot_id=_boot_id(), next_record=0)
+        self.mark = KernelLogMark(boot_id=boot_id(), next_record=0)
         try:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             self._begin(since)
@@ -119,13 +119,6 @@ def _number_of(record: str) -> int:
     """
     fields = record.partition(";")[0].split(",")
     return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0
-
-
-def _boot_id() -> str | None:
-    try:
-        return BOOT_ID_PATH.read_text(encoding="ascii").strip()
-    except OSError:
-        return None
 
 
 def error_about(record: str, disks: list[str]) -> str | None:

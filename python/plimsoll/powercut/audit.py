@@ -31,6 +31,7 @@ from plimsoll.documents.powercut import (
 from plimsoll.errors import PowercutError
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files.paths import StrPath
+from plimsoll.host.boot import boot_id
 from plimsoll.powercut import workspace
 from plimsoll.powercut.judge import judge
 from plimsoll.powercut.witness import WitnessError
@@ -90,7 +91,7 @@ def audit_powercut(
         finally:
             if not in_place and not keep:
                 shutil.rmtree(copy)
-    same_start = written["boot_id"] is not None and written["boot_id"] == workspace.boot_id()
+    same_start = written["boot_id"] is not None and written["boot_id"] == boot_id()
     _name_original(found.survey, copy, place)
     judgement = judge(
         case.statement,

@@ -23,13 +23,13 @@ from plimsoll.documents.powercut import PowercutWork, RunDescription, Sectors
 from plimsoll.errors import PowercutError
 from plimsoll.files.folder import FolderError, read_json, write_json_durably
 from plimsoll.files.paths import StrPath, sync_directory
+from plimsoll.host.boot import boot_id
 from plimsoll.host.identity import identity_from, identity_of
 from plimsoll.host.probe import StorageError, describe
 
 #: The instance directory in the directory that the user names.
 NAME = "powercut"
 DATABASE, MARKS = "database001.edb", "marks.dat"
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PARTITIONS = Path("/sys/dev/block")
 SECTOR_BYTES = 512
 #: Bytes that a row and its twin take with their keys, indexes and what splits leave free.
@@ -324,11 +324,3 @@ def missed_mount(directory: Path, described: RunDescription) -> str | None:
         f"{directory} is on the file system of {now.mount_point}, and the work was on that of "
         f"{was.mount_point}"
     )
-
-
-def boot_id() -> str | None:
-    """Which start of this machine it is."""
-    try:
-        return BOOT_ID.read_text(encoding="ascii").strip()
-    except OSError:
-        return None

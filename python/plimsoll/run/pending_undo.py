@@ -1,7 +1,9 @@
 """What a run has degraded and has not undone yet: `undo-pending.json` in its folder.
 
 The file is written before an event begins and shrinks as each is undone, so that it outlives a
-killed process. `plimsoll clean` carries it out; what a person has to undo it names.
+killed process. `plimsoll clean` carries it out; what a person has to undo it names. What the kernel
+was told ends with the start of the machine: after a restart it is forgotten and not carried out,
+because the devices and processes that it speaks of are others.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from plimsoll.documents.document import ABSENT, Document
 from plimsoll.documents.ready_actions import Step
 from plimsoll.files import folder
 from plimsoll.files.paths import StrPath
+from plimsoll.host.boot import boot_id
 from plimsoll.run.event_command import carry_out, shown
 from plimsoll.run.steps import carry_out_steps, step_in_words
 
@@ -28,6 +31,8 @@ class PendingUndo(Document):
         timeout_s: how long each command and step may take.
         steps: what undoes a ready action.
         manual: what a person does to undo it.
+        boot_id: the start of the machine in which the event began; null where it is not known.
+        ends_with_boot: whether a restart of the machine undoes it.
     """
 
     name: str
@@ -35,6 +40,18 @@ class PendingUndo(Document):
     timeout_s: float
     steps: Sequence[Step] = ()
     manual: str | None = None
+    boot_id: str | None = None
+    ends_with_boot: bool = False
+
+    @property
+    def is_of_another_boot(self) -> bool:
+        """Whether the machine was restarted since the event began."""
+        return self.boot_id is not None and boot_id() not in (None, self.boot_id)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a restart has undone it."""
+        return self.ends_with_boot and self.is_of_another_boot
 
 
 class PendingUndoFile(Document):
@@ -96,6 +113,8 @@ def pending_undos(run_folder: StrPath) -> tuple[PendingUndo, ...]:
 def undo_pending(run_folder: StrPath, *, done_by_hand: bool = False) -> list[str]:
     """Undo what a run that was killed left degraded; what was undone leaves the file.
 
+    What a restart of the machine has undone is only forgotten.
+
     Args:
         run_folder: of the run that was killed.
         done_by_hand: somebody says that he has undone what only a person can undo.
@@ -131,6 +150,8 @@ def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:
 
 def _undone(item: PendingUndo, run_folder: Path, *, done_by_hand: bool) -> str | None:
     """Undo one event; answers what went wrong."""
+    if item.has_ended:
+        return None
     if item.manual is not None:
         return None if done_by_hand else f"{item.manual}; then say so with --yes"
     own = {"PLIMSOLL_EVENT": item.name, "PLIMSOLL_RUN_FOLDER": str(run_folder.absolute())}
@@ -145,22 +166,35 @@ def _undone(item: PendingUndo, run_folder: Path, *, done_by_hand: bool) -> str |
 
 
 def pending_of(
-    name: str, undo: Sequence[str], timeout_s: float, steps: Sequence[Step], manual: str | None
+    name: str,
+    undo: Sequence[str],
+    timeout_s: float,
+    steps: Sequence[Step],
+    manual: str | None,
+    *,
+    ends_with_boot: bool = False,
 ) -> PendingUndo:
     """What is noted before an event begins; keys that say nothing are left out."""
+    now = boot_id()
     return PendingUndo(
         name=name,
         undo=undo,
         timeout_s=timeout_s,
         steps=steps or ABSENT,
         manual=ABSENT if manual is None else manual,
+        boot_id=ABSENT if now is None else now,
+        ends_with_boot=ends_with_boot or ABSENT,
     )
 
 
 def pending_undo_in_words(item: PendingUndo) -> str:
     """The event and what undoes it, as they are listed before anything is done."""
+    event = f'event "{item.name}"'
+    if item.has_ended:
+        return f"{event} was undone when this machine was restarted"
+    since = "; this machine was restarted since" if item.is_of_another_boot else ""
     if item.manual is not None:
-        return f'event "{item.name}" is undone by hand: {item.manual}'
+        return f"{event} is undone by hand: {item.manual}{since}"
     if item.steps:
-        return f'event "{item.name}": ' + "; ".join(step_in_words(step) for step in item.steps)
-    return f'event "{item.name}" would be undone with `{shown(item.undo)}`'
+        return f"{event}: {'; '.join(step_in_words(step) for step in item.steps)}{since}"
+    return f"{event} would be undone with `{shown(item.undo)}`{since}"

@@ -230,8 +230,14 @@ class Act:
         plan = self.plan
         if not plan.is_undone:
             return None
-        undo = () if steps is None else steps.undo
-        return pending_of(plan.name, plan.undo, plan.timeout_s, undo, plan.manual_undo)
+        return pending_of(
+            plan.name,
+            plan.undo,
+            plan.timeout_s,
+            () if steps is None else steps.undo,
+            plan.manual_undo,
+            ends_with_boot=steps is not None and steps.ends_with_boot,
+        )
 
     def _applies(self, steps: Prepared | None) -> bool:
         if self.plan.manual is not None:

@@ -115,6 +115,7 @@ def md_drive_fails(action: ReadyAction, here: Surroundings) -> Prepared:
             Step(kind="shows", argv=[mdadm, "--detail", path], text=member),
             Step(kind="lacks", path=state, text="faulty"),
         ],
+        ends_with_boot=False,
         remark="the array rebuilds the drive after it was added again",
     )
 

@@ -35,5 +35,6 @@ def server_killed(action: ReadyAction, here: Surroundings) -> Prepared:
         apply=[Step(kind="kill", process=leader, began_ticks=began_ticks)],
         prove=[Step(kind="gone", process=leader, began_ticks=began_ticks), *port],
         undo=[start, *back],
+        ends_with_boot=False,
         remark=f"what the server writes once it is started again lies in {output}",
     )

@@ -31,12 +31,14 @@ class Prepared:
         prove: what shows that it took.
         undo: what ends it, also when only a part of `apply` was carried out.
         remark: what a reader of the result has to know; empty if nothing.
+        ends_with_boot: whether a restart of the machine undoes it.
     """
 
     apply: Sequence[Step]
     prove: Sequence[Step]
     undo: Sequence[Step]
     remark: str = ""
+    ends_with_boot: bool = True
 
 
 @dataclass(frozen=True)
