@@ -437,6 +437,39 @@ def test_a_server_that_never_returns_is_told(tmp_path, server):
     assert f"no process answers on port {port} after 0.5 s" in error
 
 
+@pytest.fixture
+def by_file(tmp_path: Path, server: tuple[int, list[str]]) -> tuple[Path, tuple[str, ...]]:
+    """The server by its pid file, and a command that starts it and writes that file."""
+    port, command = server
+    file = tmp_path / "server.pid"
+    file.write_text(f"{processes.listener_on(port)}\n")
+    return file, ("sh", "-c", f"echo $$ > {file}; exec {' '.join(command)}")
+
+
+def test_a_server_by_its_pid_file_is_undone_only_when_it_is_up(tmp_path, by_file):
+    file, start = by_file
+    killed = int(file.read_text())
+    fails = ReadyAction(what="server killed", pid_file=str(file), start=("false",))
+    steps = prepared(fails, here(tmp_path))
+    # One that was never killed is up, and gets no second copy.
+    assert done(steps.undo, tmp_path, 0.5) is None
+    assert done([*steps.apply, *steps.prove], tmp_path) is None
+    assert f"{file} names no process that lives" in str(done(steps.undo, tmp_path, 0.5))
+    # Its number has gone to another since.
+    file.write_text(f"{os.getpid()}\n")
+    stale = [step.replace(process=os.getpid(), began_ticks=1) for step in steps.undo]
+    assert "names no process that lives" in str(done(stale[-1:], tmp_path, 0.2))
+    file.write_text(f"{killed}\n")
+    undo = [step.replace(argv=start) if step.kind == "start" else step for step in steps.undo]
+    assert done(undo, tmp_path) is None
+    again = int(file.read_text())
+    assert done(undo, tmp_path) is None
+    assert int(file.read_text()) == again != killed
+    arguments = [str(word) for word in start[-1].split()]
+    copies = processes.with_arguments(lambda words: arguments[-2:] == list(words)[-2:])
+    assert len(copies) == 2, "the server and its child"
+
+
 def test_a_server_comes_back_where_the_run_folder_was_moved(tmp_path, server):
     """Its log lies in the folder of now, and nowhere where that cannot be written."""
     port, command = server

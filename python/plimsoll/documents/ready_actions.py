@@ -27,7 +27,7 @@ ActionName = Literal[
 
 StepKind = Literal[
     "run", "write", "release", "make", "remove", "empty", "kill", "stop", "start",
-    "contains", "lacks", "gone", "answers", "silent", "shows", "hides",
+    "contains", "lacks", "gone", "answers", "silent", "runs", "shows", "hides",
 ]  # fmt: skip
 
 
@@ -79,16 +79,18 @@ class Step(Document):
             `make` and `remove` a folder; `empty` a control group into another; `kill` a process and
             its descendants; `stop` the run of Plimsoll into a folder, gently first; `start` a
             program that stays; what a file `contains` or `lacks`; a process is `gone`; a port
-            `answers` or is `silent`; what a command prints `shows` or `hides` a text.
+            `answers` or is `silent`; what a pid file names `runs`; what a command prints `shows` or
+            `hides` a text.
         argv: program and arguments.
         otherwise: program and arguments to try where the first ended with an error.
         path: the file or folder; what a program that is started writes goes to the file of that
             name in the run folder.
         text: what is written or looked for; the folder that processes go to; the run folder of
             a run to stop.
-        process: the number of a process.
+        process: the number of a process; of a server that was killed.
         began_ticks: when that process began, because numbers are given out again.
         port: a TCP port of this machine.
+        pid_file: the file that names a server; one that is up is not started again.
         inherits: whether a started program sees our whole environment, being one of ours.
     """
 
@@ -100,4 +102,5 @@ class Step(Document):
     process: int | None = None
     began_ticks: int | None = None
     port: int | None = None
+    pid_file: str | None = None
     inherits: bool = False

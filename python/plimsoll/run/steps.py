@@ -172,7 +172,7 @@ def _is_run_into(run_folder: str, arguments: Sequence[str]) -> bool:
 
 
 def _start(step: Step, _timeout_s: float, own: Mapping[str, str], cwd: Path) -> str | None:
-    if step.port is not None and _is_open(step.port):
+    if _is_up(step):
         return None
     environment = environment_of(own) if not step.inherits else {**os.environ, **own}
     with _output_of(step, cwd) as output:
@@ -188,6 +188,26 @@ def _start(step: Step, _timeout_s: float, own: Mapping[str, str], cwd: Path) -> 
     # Should it end meanwhile, somebody asks how, and nothing of it is left.
     threading.Thread(target=started.wait, daemon=True).start()
     return None
+
+
+def _is_up(step: Step) -> bool:
+    """Whether the server of a step is there, as far as its port or its pid file tells."""
+    if step.port is not None:
+        return _is_open(step.port)
+    if step.pid_file is None:
+        return False
+    try:
+        number = processes.from_pid_file(Path(step.pid_file))
+    except processes.ProcessError:
+        return False
+    # The number of a server that was killed may have gone to a process that is none.
+    return number != step.process or processes.lives(number, step.began_ticks or 0)
+
+
+def _runs(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
+    if _holds(lambda: _is_up(step), timeout_s):
+        return None
+    return f"{step.pid_file} names no process that lives after {timeout_s:g} s"
 
 
 def _output_of(step: Step, run_folder: Path) -> BinaryIO:
@@ -270,6 +290,7 @@ _DOES: Mapping[str, Does] = {
     "gone": _gone,
     "answers": _answers,
     "silent": _silent,
+    "runs": _runs,
     "shows": _shows,
     "hides": _hides,
 }
@@ -339,6 +360,8 @@ def step_in_words(step: Step) -> str:
             return f"looks that process {step.process} is gone"
         case "answers":
             return f"waits for port {step.port} to answer"
+        case "runs":
+            return f"waits until {step.pid_file} names a process that lives"
         case "shows" | "hides":
             word = "looks for" if step.kind == "shows" else "looks that there is no"
             return f"{word} {step.text!r} in what `{shown(step.argv)}` prints"

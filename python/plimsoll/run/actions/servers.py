@@ -1,8 +1,9 @@
 """`server killed`: a server and all its processes are killed, and started again later.
 
 What it had not made durable is lost, which is the point; its own recovery is a part of the event.
-The command that starts it is the user's: it may start another copy on another machine. Where the
-port of the event is one of this machine, the event is undone only when somebody answers there.
+The command that starts it is the user's: it may start another copy on another machine, behind the
+same port of this one. The event is undone only when somebody answers on its port, or its pid file
+names a process that lives; a server that is up is not started again.
 """
 
 from __future__ import annotations
@@ -28,13 +29,21 @@ def server_killed(action: ReadyAction, here: Surroundings) -> Prepared:
         )
     began_ticks = members[0].began_ticks
     port = [] if action.port is None else [Step(kind="silent", port=action.port)]
-    back = [] if action.port is None else [Step(kind="answers", port=action.port)]
     output = str(here.run_folder / f"event-{here.slug}.log")
-    start = Step(kind="start", argv=action.start or (), path=output, port=action.port)
+    start = Step(
+        kind="start",
+        argv=action.start or (),
+        path=output,
+        port=action.port,
+        pid_file=action.pid_file,
+        process=leader,
+        began_ticks=began_ticks,
+    )
+    back = start.replace(kind="runs" if action.port is None else "answers", argv=(), path=None)
     return Prepared(
         apply=[Step(kind="kill", process=leader, began_ticks=began_ticks)],
         prove=[Step(kind="gone", process=leader, began_ticks=began_ticks), *port],
-        undo=[start, *back],
+        undo=[start, back],
         ends_with_boot=False,
         remark=f"what the server writes once it is started again lies in {output}",
     )
