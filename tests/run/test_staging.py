@@ -143,6 +143,44 @@ def test_ctrl_c_while_degraded_undoes(tmp_path):
     assert event_of(tmp_path).undone_s is not None
 
 
+SLOWLY = '["sh", "-c", "touch {{flag}}.undoing; sleep {seconds}; rm {{flag}}"]'
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
+def test_a_second_signal_is_answered_and_undoing_goes_on(tmp_path, number):
+    flag = tmp_path / "flag"
+    process = started(tmp_path, degrading(flag, SLOWLY.format(seconds=2)), seconds=60)
+    wait_for(flag)
+    process.send_signal(number)
+    wait_for(Path(f"{flag}.undoing"))
+    process.send_signal(number)
+    text, _ = process.communicate(timeout=60)
+    name = "Ctrl-C" if number == signal.SIGINT else number.name
+    clean = f"`plimsoll clean {tmp_path / 'run'} --allow-commands`"
+    said = f"undoing flag; a third {name} gives up and leaves undo-pending.json; {clean} finishes"
+    assert said in " ".join(text.split()), text
+    assert not flag.exists()
+    assert event_of(tmp_path).undone_s is not None
+    assert plimsoll.pending_undos(tmp_path / "run") == ()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_third_signal_gives_up_and_leaves_what_is_to_be_undone(tmp_path, number):
+    flag = tmp_path / "flag"
+    process = started(tmp_path, degrading(flag, SLOWLY.format(seconds=20)), seconds=60)
+    wait_for(flag)
+    process.send_signal(number)
+    wait_for(Path(f"{flag}.undoing"))
+    process.send_signal(number)
+    time.sleep(1)
+    assert process.poll() is None
+    began = time.monotonic()
+    process.send_signal(number)
+    process.wait(timeout=60)
+    assert time.monotonic() - began < 10
+    assert [item.name for item in plimsoll.pending_undos(tmp_path / "run")] == ["flag"]
+
+
 def test_what_a_killed_run_left_degraded_is_undone_by_clean(tmp_path):
     flag, run = tmp_path / "flag", tmp_path / "run"
     process = started(tmp_path, degrading(flag), seconds=60)

@@ -223,11 +223,11 @@ def _open_standard_streams() -> None:
 
 
 def _end_as_by_ctrl_c() -> None:
-    """SIGTERM, and SIGHUP of a terminal that goes away, end whatever goes on in good order.
+    """SIGTERM, SIGQUIT, and SIGHUP of a terminal that goes away, end what goes on in good order.
 
     `nohup` has the latter ignored, and so it stays.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
 

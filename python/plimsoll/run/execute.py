@@ -12,6 +12,7 @@ import shutil
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +45,7 @@ from plimsoll.run.server_watch import ServerWatch, watched_servers
 from plimsoll.run.staging import Stage, targets_of
 from plimsoll.workloads.mail.fields import is_storage
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 POLL_S = 0.5
 #: Samples are put aside in files this often, so that a crash loses little and memory stays small.
 ROWS_PER_PART = 20_000
@@ -129,7 +130,8 @@ def run_plan(
         drives = DriveWatch(disks)
         outcome: Outcome | None = None
         # Also while the folder is written: what was measured is kept whole.
-        with _stopping_on_signals(run.stop):
+        stage = Stage(plan.events, run_folder, targets_of(plan), run)
+        with _stopping_on_signals(run.stop, stage):
             try:
 
                 def sampled(table: Columns) -> str | None:
@@ -138,7 +140,6 @@ def run_plan(
                     others.look()
                     return hearing.sample(table)
 
-                stage = Stage(plan.events, run_folder, targets_of(plan), run)
                 _follow(
                     plan,
                     run,
@@ -264,7 +265,12 @@ def _follow(
             log.write(json.dumps(event.plain()) + "\n")
         try:
             with stage:
-                _write_down(run, log, samples, on_event, on_sample, stop, stage, is_confirmed)
+                try:
+                    _write_down(run, log, samples, on_event, on_sample, stop, stage, is_confirmed)
+                finally:
+                    stage.end()
+                    while stage.is_undoing():
+                        _tell_news(stage, log, on_event)
         finally:
             _tell_news(stage, log, on_event)
 
@@ -289,6 +295,8 @@ def _write_down(
     while True:
         if stop.is_set():
             run.stop()
+        if stage.is_hurried:
+            stage.end()
         buffers = run.next_samples(POLL_S)
         for line in run.next_events():
             log.write(line + "\n")
@@ -336,8 +344,10 @@ def _heeded(number: signal.Signals) -> bool:
 
 
 @contextmanager
-def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+def _stopping_on_signals(stop: Callable[[], None], stage: Stage) -> Iterator[None]:
     """The first signal asks for a clean stop; a second of the same kind does what it always does.
+
+    While something is degraded the second is only answered, and the third ends what undoes it.
 
     Only the main thread can take signals; in any other they are left as they are.
     """
@@ -345,11 +355,19 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
         yield
         return
 
-    def ask(number: int, _frame: FrameType | None) -> None:
-        signal.signal(
-            number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler
-        )
-        stop()
+    counts: Counter[int] = Counter()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        counts[number] += 1
+        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+        if counts[number] == 1:
+            stop()
+        elif counts[number] > 2 or not stage.hurry(name):
+            stage.give_up()
+            if number == signal.SIGINT:
+                signal.default_int_handler(number, frame)
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
 
     before = {number: signal.signal(number, ask) for number in STOP_SIGNALS if _heeded(number)}
     try:

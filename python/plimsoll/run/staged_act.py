@@ -98,7 +98,10 @@ class Act:
             return
         self._began_s = at_s
         if self.plan.kind not in KINDS_OF_RUN:
-            self._thread = threading.Thread(target=self._perform, name=f"event {self.plan.name}")
+            # Who gives up undoing does not wait for it at the end of the program either.
+            self._thread = threading.Thread(
+                target=self._perform, name=f"event {self.plan.name}", daemon=True
+            )
             self._thread.start()
 
     def end(self, at_s: float) -> None:
@@ -112,10 +115,12 @@ class Act:
         if self.plan.kind in KINDS_OF_RUN:
             self._modelled(at_s)
 
-    def join(self) -> None:
-        """Wait until the event is undone."""
-        if self._thread is not None:
-            self._thread.join()
+    def is_over(self, within_s: float) -> bool:
+        """Whether the event is undone, or nothing undoes it, waiting at most so many seconds."""
+        if self._thread is None:
+            return True
+        self._thread.join(max(within_s, 0.0))
+        return not self._thread.is_alive()
 
     def result(self) -> StagedEvent:
         """What became of it."""

@@ -28,6 +28,8 @@ from plimsoll.workloads.mail.fields import is_storage
 #: An event is heard of twice as late as a run is asked for news, at most. A difference beyond it
 #: is a step of the clock of UTC.
 _LATE_S_MAX = 1.0
+#: How long an event that is undone is waited for before its news are told.
+_WAIT_S = 0.1
 
 
 class Stage:
@@ -50,21 +52,54 @@ class Stage:
         self._last_s = 0.0
         self._offset_s = 0.0
         self._zero_utc_ns = 0
+        self.is_hurried = False
+        self._is_given_up = False
 
     def __enter__(self) -> Stage:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        for act in self._acts:
-            act.end(self._last_s)
-            act.leave()
-        for act in self._acts:
-            act.join()
+        self.end()
+        while self.is_undoing():
+            pass
         if self._acts:
             found = [act.result() for act in self._acts]
             StagedEventsFile(schema_version=1, events=found).write(
                 self._folder / folder.STAGED_EVENTS
             )
+
+    def end(self) -> None:
+        """Undo all, whether or not the run goes on; no person is waited for any longer."""
+        for act in self._acts:
+            act.end(self._last_s)
+            act.leave()
+
+    def is_undoing(self) -> bool:
+        """Wait a moment for what is not undone yet; whether anything is left to wait for."""
+        until = time.monotonic() + _WAIT_S
+        lives = [act for act in self._acts if not act.is_over(until - time.monotonic())]
+        return bool(lives) and not self._is_given_up
+
+    def hurry(self, asked_by: str) -> bool:
+        """Answer a second signal, as a handler of signals may; whether anything is degraded.
+
+        Args:
+            asked_by: what a third one is called, as in "Ctrl-C".
+        """
+        names = self._undos.names
+        if not names:
+            return False
+        self.is_hurried = True
+        text = (
+            f"undoing {', '.join(names)}; a third {asked_by} gives up and leaves "
+            f"{folder.UNDO_PENDING}; `plimsoll clean {self._folder} --allow-commands` finishes it"
+        )
+        self.say("warning", "undoing_goes_on", self._phase, text)
+        return True
+
+    def give_up(self) -> None:
+        """Wait for nothing that is undone; its file stays."""
+        self._is_given_up = True
 
     def hear(self, event: Event) -> None:
         """Told of each event of the run.
@@ -94,7 +129,9 @@ class Stage:
         """The time on the clock of the run, in seconds."""
         return time.monotonic() - self._offset_s
 
-    def say(self, level: str, kind: str, phase: str, text: str, at_s: float | None = None) -> None:
+    def say(
+        self, level: str, kind: str, phase: str | None, text: str, at_s: float | None = None
+    ) -> None:
         """Note an event for the log, of now or of a moment on the clock of the run."""
         time_ns = int((self.now_s() if at_s is None else at_s) * NS_PER_S)
         utc_ns = time.time_ns() if at_s is None else self._zero_utc_ns + time_ns
