@@ -1,6 +1,9 @@
 """What a killed run left degraded: undone once, forgotten where a restart has undone it."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,20 @@ def test_what_a_restart_has_undone_is_forgotten_and_commands_still_count(degrade
 def test_what_was_not_restarted_is_undone(degraded):
     assert undo_pending(degraded) == []
     assert (degraded / "state").read_text().startswith("of then")
+
+
+def test_a_second_clean_is_told_of_the_first(tmp_path):
+    undo = ["sh", "-c", f"touch {tmp_path}/begun; sleep 4"]
+    PendingUndos(tmp_path).add(pending_of("one", undo, 9, (), None))
+    first = subprocess.Popen(
+        [sys.executable, "-m", "plimsoll.cli", "clean", str(tmp_path), "--allow-commands"]
+    )
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.05)
+    second = program("clean", tmp_path, "--allow-commands", cwd=tmp_path)
+    assert first.wait(30) == 0
+    assert second.returncode == 2, second.stderr
+    assert "another `plimsoll clean` is undoing" in second.stderr
 
 
 def test_what_a_restart_has_undone_wants_no_consent(tmp_path):

@@ -130,8 +130,27 @@ def test_a_drive_of_md_fails_and_is_added_again_only_where_data_stay(tmp_path, t
         prepared(action, here(tmp_path, sys=sys_tree, user=0))
 
 
+def test_a_tool_that_fails_proves_nothing_gone(tmp_path, tools):
+    """Without a code of its own for "there is none", a tool that prints nothing proves nothing."""
+    tool(tools, "lists", "exit 3")
+    hides = Step(kind="hides", argv=["lists"], text="sda")
+    assert "`lists` ended with exit code 3" in str(done([hides], tmp_path, 0.2))
+    assert done([hides.replace(none_code=3)], tmp_path, 0.2) is None
+    tool(tools, "lists", "echo /dev/sdb")
+    assert done([hides], tmp_path, 0.2) is None
+
+
+def test_what_a_tool_shows_is_compared_by_whole_words(tmp_path, tools):
+    tool(tools, "mdadm", "echo '0 8 16 0 active sync /dev/sdaa'")
+    shows = Step(kind="shows", argv=["mdadm"], text="/dev/sda")
+    assert "does not show '/dev/sda'" in str(done([shows], tmp_path, 0.2))
+    assert done([shows.replace(kind="hides")], tmp_path, 0.2) is None
+    assert done([shows.replace(text="sync /dev/sdaa")], tmp_path, 0.2) is None
+
+
 def test_a_path_goes_away_only_where_another_one_runs(tmp_path, tools):
-    tool(tools, "multipathd", "exit 0")
+    told = '[ "$1" != show ] || printf "sdb active\\nsdc active\\n"'
+    tool(tools, "multipathd", told)
     block = tmp_path / "sys/block"
     for disk in ("sdb", "sdc"):
         (block / disk / "device").mkdir(parents=True)
@@ -151,7 +170,16 @@ def test_a_path_goes_away_only_where_another_one_runs(tmp_path, tools):
     tool(tools, "multipathd", "echo sdb active; echo sdc failed")
     with pytest.raises(ActionError, match="last path"):
         prepared(action, here(tmp_path, sys=tmp_path / "sys", user=0))
-    tool(tools, "multipathd", "exit 0")
+    # Whether another path carries anything is not known.
+    for silent in ("exit 1", "exit 0", "echo timeout; exit 1"):
+        tool(tools, "multipathd", silent)
+        with pytest.raises(ActionError, match="multipathd does not say which paths are active"):
+            prepared(action, here(tmp_path, sys=tmp_path / "sys", user=0))
+    tool(tools, "multipathd", told)
+    (block / "sdb/device/state").write_text("offline\n")
+    with pytest.raises(ActionError, match="sdb is offline already"):
+        prepared(action, here(tmp_path, sys=tmp_path / "sys", user=0))
+    (block / "sdb/device/state").write_text("running\n")
     (block / "sdc/device/state").write_text("offline\n")
     with pytest.raises(ActionError, match="last path"):
         prepared(action, here(tmp_path, sys=tmp_path / "sys", user=0))
@@ -194,6 +222,28 @@ def test_sessions_of_other_targets_and_portals_prove_nothing(tmp_path, tools):
     assert done([*steps.apply, *steps.prove], tmp_path) is None
     # The login brought nothing back, and the other session is no sign of it.
     assert done(steps.undo, tmp_path, 0.2) is not None
+
+
+def test_only_the_sessions_that_there_were_are_logged_in_again(tmp_path, tools):
+    """A target with four portals known and a session with two of them."""
+    sessions = tools / "sessions"
+    lines = [f"tcp: [{n}] 10.0.0.{n}:3260,1 iqn.2001-04.org:disk (non-flash)" for n in (1, 2)]
+    sessions.write_text("\n".join(lines) + "\n")
+    tool(
+        tools,
+        "iscsiadm",
+        f'case "$*" in *session) [ -s {sessions} ] || exit 21; cat {sessions};; '
+        f'*"-p "*--logout) grep -v "$6,1" {sessions} > {sessions}.new; mv {sessions}.new '
+        f'{sessions};; *"-p "*--login) echo "tcp: [9] $6,1 iqn.2001-04.org:disk (non-flash)" '
+        f">> {sessions};; *) exit 7;; esac",
+    )
+    action = ReadyAction(what="iscsi logout", iqn="iqn.2001-04.org:disk")
+    steps = prepared(action, here(tmp_path, user=0))
+    assert done([*steps.apply, *steps.prove], tmp_path, 1) is None
+    assert sessions.read_text() == ""
+    assert done(steps.undo, tmp_path, 1) is None
+    logins = [call for call in calls(tools) if "--login" in call]
+    assert [call.split()[6] for call in logins] == ["10.0.0.1:3260", "10.0.0.2:3260"]
 
 
 def test_what_is_missing_is_named(tmp_path, monkeypatch):
@@ -256,6 +306,10 @@ def test_version_2_of_control_groups_is_told_the_limit_and_left_as_it_was(tmp_pa
     assert undo[0] == f"writes '{shown} rbps=max wbps=max riops=max wiops=max' to {group}/io.max"
     assert undo[1:3] == [f"moves every process of {group} to {own}", f"removes {group}"]
     assert undo[3].startswith("writes '-io'")
+    # The group that it would be moved back to is the one of another event.
+    (proc / str(number) / "cgroup").write_text("0::/plimsoll-7-slow\n")
+    with pytest.raises(ActionError, match=f"process {number} is throttled already"):
+        prepared(ReadyAction(what="throttle", iops=200.0), place)
     (mount / "cgroup.controllers").write_text("cpu memory\n")
     with pytest.raises(ActionError, match="no `io` in cgroup"):
         prepared(ReadyAction(what="throttle", iops=200.0), place)
@@ -588,6 +642,33 @@ def test_a_link_goes_down_and_comes_back_with_addresses_and_routes(tmp_path, nam
     assert "UP" in shown_by_ip(namespace, "link", "show", "dev", "one")
     with pytest.raises(ActionError, match="there is no link three"):
         prepared(action.replace(link="three"), here(tmp_path))
+
+
+def test_a_link_below_the_default_route_is_refused(tmp_path, tools):
+    """A VLAN on a bridge on a bond has the route; the link is a part of the bond."""
+    tool(
+        tools,
+        "ip",
+        'case "$*" in *"link show"*) echo "2: eth0: <BROADCAST,UP> state UP";; '
+        '*"-4 route show dev br0.5"*) echo "default via 10.0.0.1";; esac',
+    )
+    net = tmp_path / "sys/class/net"
+    for name, upper in (("eth0", "bond0"), ("bond0", "br0"), ("br0", "br0.5"), ("br0.5", "")):
+        (net / name).mkdir(parents=True)
+        if upper:
+            (net / name / f"upper_{upper}").symlink_to(net / upper)
+    (net / "br0.5/upper_eth0").symlink_to(net / "eth0")
+    action = ReadyAction(what="link down", link="eth0")
+    place = here(tmp_path, user=0, sys=tmp_path / "sys")
+    with pytest.raises(
+        ActionError, match=r"br0\.5, which lies on link eth0, has the default route"
+    ):
+        prepared(action, place)
+    (net / "br0/upper_br0.5").unlink()
+    assert prepared(action, place).apply
+    # In a namespace nobody is cut off.
+    (net / "br0/upper_br0.5").symlink_to(net / "br0.5")
+    assert prepared(action.replace(namespace="peer"), place).apply
 
 
 # Plans.

@@ -91,6 +91,7 @@ class Step(Document):
         began_ticks: when that process began, because numbers are given out again.
         port: a TCP port of this machine.
         pid_file: the file that names a server; one that is up is not started again.
+        none_code: the exit code with which a command says that there is nothing to be shown.
         inherits: whether a started program sees our whole environment, being one of ours.
     """
 
@@ -103,4 +104,5 @@ class Step(Document):
     began_ticks: int | None = None
     port: int | None = None
     pid_file: str | None = None
+    none_code: int | None = None
     inherits: bool = False

@@ -15,7 +15,7 @@ from typing import Literal
 
 from plimsoll.documents.document import ABSENT, Document
 from plimsoll.documents.ready_actions import Step
-from plimsoll.files import folder
+from plimsoll.files import claims, folder
 from plimsoll.files.paths import StrPath
 from plimsoll.host.boot import boot_id
 from plimsoll.run.event_command import carry_out, shown
@@ -128,16 +128,24 @@ def undo_pending(run_folder: StrPath, *, done_by_hand: bool = False) -> list[str
         A sentence for each event that is not undone.
 
     Raises:
-        FolderError: the run still goes on, or the file is damaged.
+        FolderError: the run still goes on, another process undoes the same, or the file is damaged.
     """
     run_folder = Path(run_folder)
-    if folder.goes_on(run_folder):
-        raise folder.FolderError(
-            f"{run_folder} belongs to a run that goes on; stop that run, which undoes its events"
-        )
     # Two at once would undo everything twice.
-    with folder.kept([run_folder]):
-        return _undo_all(run_folder, done_by_hand=done_by_hand)
+    alone = claims.claim(run_folder / folder.UNDO_PENDING)
+    if alone is None:
+        raise folder.FolderError(
+            f"another `plimsoll clean` is undoing what {run_folder} left degraded; wait until it "
+            f"has ended"
+        )
+    with alone:
+        if folder.goes_on(run_folder):
+            raise folder.FolderError(
+                f"{run_folder} belongs to a run that goes on; stop that run, which undoes its "
+                f"events"
+            )
+        with folder.kept([run_folder]):
+            return _undo_all(run_folder, done_by_hand=done_by_hand)
 
 
 def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:

@@ -263,17 +263,26 @@ def _hides(step: Step, timeout_s: float, own: Mapping[str, str], cwd: Path) -> s
 def _printed(
     step: Step, timeout_s: float, own: Mapping[str, str], cwd: Path, *, wanted: bool
 ) -> str | None:
+    failed: str | None = None
+
     def is_so() -> bool:
-        output = carry_out(step.argv, timeout_s, own, cwd).output
-        return (_plain(step.text or "") in _plain(output)) == wanted
+        nonlocal failed
+        ended = carry_out(step.argv, timeout_s, own, cwd)
+        if _words(step.text or "") in _words(ended.output):
+            failed = None
+            return wanted
+        # A tool that failed says nothing of what there is.
+        failed = None if ended.exit_code == step.none_code else ended.error
+        return not wanted and failed is None
 
     if _holds(is_so, timeout_s):
         return None
-    return f"`{shown(step.argv)}` {'does not show' if wanted else 'shows'} {step.text!r}"
+    return failed or f"`{shown(step.argv)}` {'does not show' if wanted else 'shows'} {step.text!r}"
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split())
+def _words(text: str) -> str:
+    """A text to look for whole words in: /dev/sda is not in what speaks of /dev/sdaa."""
+    return f" {' '.join(text.split())} "
 
 
 _DOES: Mapping[str, Does] = {

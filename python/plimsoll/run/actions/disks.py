@@ -132,17 +132,23 @@ def path_fails(action: ReadyAction, here: Surroundings) -> Prepared:
     state = here.sys / "block" / disk / "device/state"
     if not state.exists():
         raise ActionError(f"{action.device} is no SCSI disk that can be taken offline")
+    if (word := _word(state)) != "running":
+        raise ActionError(f"{action.device} is {word or 'in no known state'} already")
     maps = list((here.sys / "block" / disk / "holders").glob("dm-*"))
     if not maps:
         raise ActionError(f"{action.device} is no path of a multipath disk")
     paths = [path.name for path in (here.sys / "block" / maps[0].name / "slaves").iterdir()]
     # A path that multipath holds for failed carries nothing, also where SCSI says that it runs.
-    told = printed([multipathd, "show", "paths", "raw", "format", "%d %t"])
-    failed = [line.split()[0] for line in told if line.split()[1:] == ["failed"]]
+    told = printed(
+        [multipathd, "show", "paths", "raw", "format", "%d %t"],
+        "multipathd does not say which paths are active",
+    )
+    active = [line.split()[0] for line in told if line.split()[1:] == ["active"]]
     others = [
         name
         for name in paths
-        if name not in (disk, *failed)
+        if name != disk
+        and name in active
         and _word(here.sys / "block" / name / "device/state") == "running"
     ]
     if not others:

@@ -9,6 +9,9 @@ from plimsoll.documents.ready_actions import ReadyAction, Step
 from plimsoll.run.actions.disks import printed
 from plimsoll.run.actions.surroundings import ActionError, Prepared, Surroundings
 
+#: How iscsiadm ends where there is none at all: ISCSI_ERR_NO_OBJS_FOUND of iscsiadm(8).
+_NO_SESSION = 21
+
 
 def iscsi_logout(action: ReadyAction, here: Surroundings) -> Prepared:
     """The steps that end a session and begin it again.
@@ -23,14 +26,18 @@ def iscsi_logout(action: ReadyAction, here: Surroundings) -> Prepared:
     own = [shown for line in sessions if (shown := _shown(line, iqn, portal))]
     if not own:
         raise ActionError(f"there is no session with {iqn}{' at ' + portal if portal else ''}")
-    node = [iscsiadm, "-m", "node", "-T", iqn, *(["-p", portal] if portal else [])]
+    # Portals of the target that had no session before get none.
+    nodes = [
+        [iscsiadm, "-m", "node", "-T", iqn, "-p", address]
+        for address in dict.fromkeys(text.partition(",")[0] for text in own)
+    ]
     listed = [iscsiadm, "-m", "session"]
     return Prepared(
-        apply=[Step(kind="run", argv=[*node, "--logout"])],
-        prove=[Step(kind="hides", argv=listed, text=text) for text in own],
+        apply=[Step(kind="run", argv=[*node, "--logout"]) for node in nodes],
+        prove=[Step(kind="hides", argv=listed, text=text, none_code=_NO_SESSION) for text in own],
         # A session that is there already makes the login fail; what counts is that it is there.
         undo=[
-            Step(kind="run", argv=[*node, "--login"], otherwise=["true"]),
+            *(Step(kind="run", argv=[*node, "--login"], otherwise=["true"]) for node in nodes),
             *(Step(kind="shows", argv=listed, text=text) for text in own),
         ],
     )

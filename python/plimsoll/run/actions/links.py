@@ -2,8 +2,8 @@
 
 Taking it down makes the kernel forget routes that somebody added and IPv6 addresses (kernel
 documentation, ip-sysctl, keep_addr_on_down); both are read before and set again. The interface of
-the default route is refused on the machine itself, because whoever controls the run would be cut
-off.
+the default route is refused on the machine itself, also below the bridge, bond or VLAN that has
+that route, because whoever controls the run would be cut off.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def link_down(action: ReadyAction, here: Surroundings) -> Prepared:
     """The steps that take an interface down and up again.
 
     Raises:
-        ActionError: there is no such interface, or it is that of the default route.
+        ActionError: there is no such interface, or the default route goes over it.
     """
     here.need_root()
     ip = [here.tool("ip", "iproute2")]
@@ -33,10 +33,13 @@ def link_down(action: ReadyAction, here: Surroundings) -> Prepared:
     if "UP" not in line.partition("<")[2].partition(">")[0].split(","):
         raise ActionError(f"link {link} is down already")
     routes = _routes(ip, link)
-    if action.namespace is None and any(words[0] == "default" for _, words in routes):
-        raise ActionError(
-            f"link {link} has the default route; it is taken down only in a namespace"
-        )
+    for device in [] if action.namespace else [link, *_uppers(link, here)]:
+        if any(words[0] == "default" for _, words in _routes(ip, device)):
+            above = "" if device == link else f"{device}, which lies on "
+            raise ActionError(
+                f"{above}link {link}{',' * bool(above)} has the default route; it is taken down "
+                f"only in a namespace"
+            )
     addresses = [
         found.split()[3]
         for found in printed([*ip, "-o", "-6", "address", "show", "dev", link, "scope", "global"])
@@ -57,6 +60,18 @@ def link_down(action: ReadyAction, here: Surroundings) -> Prepared:
             ),
         ],
     )
+
+
+def _uppers(link: str, here: Surroundings) -> list[str]:
+    """The bridges, bonds and VLANs above an interface, and those above them."""
+    found, waiting = list[str](), [link]
+    while waiting:
+        place = here.sys / "class/net" / waiting.pop()
+        names = (path.name.removeprefix("upper_") for path in sorted(place.glob("upper_*")))
+        new = [name for name in names if name not in (link, *found)]
+        found += new
+        waiting += new
+    return found
 
 
 def _routes(ip: Sequence[str], link: str) -> list[tuple[str, list[str]]]:

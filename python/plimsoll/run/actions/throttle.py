@@ -19,6 +19,8 @@ from plimsoll.host import processes
 from plimsoll.run.actions.surroundings import ActionError, Prepared, Surroundings
 
 _MIB = 1 << 20
+#: How the groups of throttles begin.
+_OURS = "plimsoll-"
 _V1 = {
     "iops": ("blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"),
     "bytes": ("blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"),
@@ -38,7 +40,7 @@ def throttle(action: ReadyAction, here: Surroundings) -> Prepared:
         "iops": None if action.iops is None else max(int(action.iops), 1),
         "bytes": None if action.mib_per_s is None else max(int(action.mib_per_s * _MIB), 1),
     }
-    name = f"plimsoll-{os.getpid()}-{here.slug}"
+    name = f"{_OURS}{os.getpid()}-{here.slug}"
     mount = _mounted("cgroup", "blkio", here)
     if mount is not None:
         former = mount / _group_of(leader, "blkio", here)
@@ -155,6 +157,12 @@ def _group_of(number: int, controller: str, here: Surroundings) -> str:
     for line in (here.proc / str(number) / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
+            if Path(path).name.startswith(_OURS):
+                # What the undo would bring back is what another event has made.
+                raise ActionError(
+                    f"process {number} is throttled already, by {path}; let the event before be "
+                    f"undone first, or clean the run that was killed"
+                )
             return path.strip("/")
     raise ActionError(f"process {number} is in no control group for I/O")
 
