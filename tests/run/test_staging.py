@@ -315,6 +315,35 @@ def test_an_undo_that_fails_is_an_error_and_stays_to_be_done(tmp_path):
     assert "`false" in failed.stderr
 
 
+def test_programs_that_are_not_there_are_refused_before_the_run(tmp_path):
+    """What undoes an event above all: it would be missed when something is degraded."""
+    no_program = tmp_path / "no-program"
+    no_program.write_text("#!/bin/sh\n")
+    relative = 'name = "two"\nafter_s = 1\ncommand = ["./here"]'
+    plan = plimsoll.parse_plan(
+        plan_text(
+            tmp_path / "data",
+            'name = "flag"\nafter_s = 0.5\ncommand = ["no-such-program", "x"]\n'
+            f'undo = ["{no_program}"]\nprove = ["true"]',
+            relative,
+            'name = "dies"\nafter_s = 1\naction = "server killed"\npid_file = "/no/pid"\n'
+            'start = ["no-server"]',
+        )
+    )
+    with pytest.raises(plimsoll.PreflightError) as refused:
+        plimsoll.check(plan, create=True, allow_system_disk=True, allow_commands=True)
+    told = "\n".join(refused.value.problems)
+    for part in (
+        f'event "flag" is undone with `{no_program}`, but {no_program} is not executable',
+        'event "flag" runs `no-such-program x`, but no-such-program is not on the PATH',
+        'event "two" runs `./here`, but ./here is looked for in the run folder',
+        'event "dies" is undone with `no-server`, but no-server is not on the PATH',
+    ):
+        assert part in told, (part, told)
+    assert "`true`" not in told
+    assert told.index("is undone with") < told.index("runs `no-such-program")
+
+
 def test_without_consent_nothing_is_started(tmp_path):
     flag = tmp_path / "flag"
     (tmp_path / "data").mkdir()

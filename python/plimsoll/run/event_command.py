@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import threading
@@ -49,6 +50,18 @@ def shown(argv: Sequence[str]) -> str:
     import shlex
 
     return shlex.join(argv)
+
+
+def why_not_started(argv: Sequence[str]) -> str | None:
+    """Why a command that is not due yet could not be started; None where its program is there."""
+    program = Path(argv[0])
+    if len(program.parts) == 1 and "/" not in argv[0]:
+        return None if shutil.which(argv[0]) else f"{argv[0]} is not on the PATH; install it"
+    if not program.is_absolute():
+        return f"{argv[0]} is looked for in the run folder, which is empty; write its whole path"
+    if program.is_file() and os.access(program, os.X_OK):
+        return None
+    return f"{argv[0]} is {'not executable' if program.exists() else 'not there'}"
 
 
 def environment_of(own: Mapping[str, str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from plimsoll.documents.event import Event
@@ -18,7 +18,7 @@ from plimsoll.documents.staged_events import EventPlan, StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.plan.actions import in_words
 from plimsoll.run.actions import ActionError, Surroundings, prepared
-from plimsoll.run.event_command import shown
+from plimsoll.run.event_command import shown, why_not_started
 from plimsoll.run.pending_undo import PendingUndo, PendingUndos
 from plimsoll.run.staged_act import Act, HoldableWrites
 from plimsoll.run.steps import step_in_words
@@ -237,9 +237,26 @@ def _steps_in_words(event: EventPlan, targets: Mapping[str, str]) -> list[str]:
     ]
 
 
+#: The programs of an event, that which undoes it first.
+_PROGRAMS: Sequence[tuple[str, Callable[[EventPlan], Sequence[str]]]] = (
+    ("is undone with", lambda event: event.undo),
+    ("is undone with", lambda event: (event.action and event.action.start) or ()),
+    ("runs", lambda event: event.command),
+    ("is proved with", lambda event: event.prove),
+)
+
+
 def obstacles(events: Sequence[EventPlan], targets: Mapping[str, str]) -> list[str]:
-    """Why ready actions cannot be carried out on this machine, a sentence for each."""
-    found = []
+    """Why events cannot be carried out on this machine, a sentence for each.
+
+    What could not be undone comes first.
+    """
+    found = [
+        f'event "{event.name}" {verb} `{shown(argv)}`, but {why}'
+        for verb, argv_of in _PROGRAMS
+        for event in events
+        if (argv := argv_of(event)) and (why := why_not_started(argv)) is not None
+    ]
     for event in events:
         if event.action is None:
             continue
