@@ -517,11 +517,16 @@ def test_a_server_by_its_pid_file_is_undone_only_when_it_is_up(tmp_path, by_file
     undo = [step.replace(argv=start) if step.kind == "start" else step for step in steps.undo]
     assert done(undo, tmp_path) is None
     again = int(file.read_text())
+    wanted = start[-1].split()[-2:]
+
+    def copies() -> int:
+        return len(processes.with_arguments(lambda words: list(words)[-2:] == wanted))
+
+    # The server and its child.
+    wait_until(lambda: copies() == 2)
     assert done(undo, tmp_path) is None
-    assert int(file.read_text()) == again != killed
-    arguments = [str(word) for word in start[-1].split()]
-    copies = processes.with_arguments(lambda words: arguments[-2:] == list(words)[-2:])
-    assert len(copies) == 2, "the server and its child"
+    time.sleep(0.5)
+    assert copies() == 2 and int(file.read_text()) == again != killed
 
 
 def test_a_server_comes_back_where_the_run_folder_was_moved(tmp_path, server):
