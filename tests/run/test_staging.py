@@ -188,6 +188,9 @@ def test_what_a_killed_run_left_degraded_is_undone_by_clean(tmp_path):
     process.kill()
     process.communicate(timeout=60)
     clean = [sys.executable, "-m", "plimsoll.cli", "clean", str(run)]
+    again = [sys.executable, "-m", "plimsoll.cli", "resume", str(run)]
+    told = subprocess.run(again, capture_output=True, text=True, timeout=60, check=False)
+    assert told.returncode == 2 and "undo what is left of them with" in told.stderr
     refused = subprocess.run(clean, capture_output=True, text=True, timeout=60, check=False)
     assert refused.returncode == 2
     assert "--allow-commands" in refused.stderr
@@ -198,9 +201,15 @@ def test_what_a_killed_run_left_degraded_is_undone_by_clean(tmp_path):
     assert done.returncode == 0, done.stderr
     assert not flag.exists()
     assert plimsoll.pending_undos(run) == ()
-    again = [sys.executable, "-m", "plimsoll.cli", "resume", str(run)]
-    resumed = subprocess.run(again, capture_output=True, text=True, timeout=60, check=False)
-    assert resumed.returncode == 2 and "begin a new run" in resumed.stderr
+    for verb in ("resume", "report"):
+        words = [sys.executable, "-m", "plimsoll.cli", verb, str(run)]
+        resumed = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert resumed.returncode == 2 and "begin a new run" in resumed.stderr, resumed.stderr
+        assert "nothing of them is left to undo" in resumed.stderr
+        assert "plimsoll clean" not in resumed.stderr
+    second = subprocess.run(clean, capture_output=True, text=True, timeout=60, check=False)
+    assert second.returncode == 0, second.stderr
+    assert f"{run}: nothing is left to undo" in second.stdout
 
 
 def test_an_undo_is_told_a_run_folder_that_it_finds_from_where_it_runs(tmp_path, monkeypatch):

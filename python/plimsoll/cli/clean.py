@@ -41,6 +41,10 @@ def clean(
             say("no databases were deleted; say the same once more to delete them")
         return
     found = [marker for path in paths for marker in plimsoll.find_databases(path)]
+    if not found and all(_is_run(path) for path in paths):
+        for path in paths:
+            typer.echo(f"{path}: nothing is left to undo, and there are no databases in it")
+        return
     if not found:
         empty = ", ".join(
             f"{path} holds no databases of Plimsoll" if path.exists() else f"{path} does not exist"
@@ -92,6 +96,14 @@ def _undone(run_folders: list[Path], *, allowed: bool, by_hand: bool) -> bool:
             stop_with(exit_codes.FAIL, *failed)
         typer.echo(f"{run_folder}: everything is undone")
     return bool(run_folders)
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        plimsoll.require_single(path, "clean")
+    except plimsoll.FolderError:
+        return False
+    return True
 
 
 def _names_in(place: Path) -> str:

@@ -397,11 +397,13 @@ def why_not_resumed(home: Path) -> str | None:
     if plan["run"].get("modelled"):
         return "; a modelled run takes no time of a storage: start it again"
     if any(event.get("kind") != "modelled" for event in plan.get("events", ())):
-        return (
-            f" while events were staged, whose moments lie in the time that was cut off; undo "
-            f"what is left of them with `plimsoll clean {home} --allow-commands`, then begin a new "
-            f"run"
-        )
+        left = "nothing of them is left to undo: begin a new run"
+        if (home / UNDO_PENDING).exists():
+            left = (
+                f"undo what is left of them with `plimsoll clean {home} --allow-commands`, then "
+                f"begin a new run"
+            )
+        return f" while events were staged, whose moments lie in the time that was cut off; {left}"
     return None
 
 
