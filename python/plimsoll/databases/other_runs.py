@@ -36,7 +36,7 @@ class OtherRuns:
         proc: Path = PROC,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._storage = {name for path in paths for name in _storage_under(path)}
+        self._storage = {name for path in paths for name in storage_under(path)}
         self._proc, self._clock = proc, clock
         self._next_s = clock()
         self._found: dict[Path, int] = {}
@@ -51,7 +51,7 @@ class OtherRuns:
             if pid == os.getpid() or _is_child(self._proc, pid):
                 continue
             for directory in _databases_of(self._proc, pid):
-                if directory not in self._found and self._storage & _storage_under(directory):
+                if directory not in self._found and self._storage & storage_under(directory):
                     self._found[directory] = pid
 
     @property
@@ -103,7 +103,7 @@ def _databases_of(proc: Path, pid: int) -> Iterator[Path]:
                 yield directory
 
 
-def _storage_under(path: Path) -> set[str]:
+def storage_under(path: Path) -> set[str]:
     """What two paths share that lie on the same storage: disks, or the file system."""
     try:
         place = nearest_existing(path)

@@ -41,6 +41,7 @@ from plimsoll.plan import stop_conditions
 from plimsoll.results import counters, events, files, homes, load, mail, store
 from plimsoll.results import summary as measurements
 from plimsoll.results.answers import answers
+from plimsoll.run.left_degraded import require_nothing_degraded
 from plimsoll.verdict.brief import brief_of
 from plimsoll.verdict.text import lines_of
 
@@ -223,9 +224,11 @@ def make_run_folder(plan: Plan, wanted: StrPath | None = None) -> Path:
         wanted: which folder; a new one below `runs/` if left out.
 
     Raises:
-        FolderError: it holds something else, belongs to a run that goes on, or cannot be made.
+        FolderError: it holds something else, belongs to a run that goes on, or cannot be made; or a
+            run next to it left something degraded that this one would measure.
     """
     wanted = None if wanted is None else Path(wanted)
+    require_nothing_degraded(plan, wanted or folder.DEFAULT_PARENT / plan.name)
     try:
         return folder.new_folder(plan.name, wanted)
     except OSError as error:
@@ -290,6 +293,8 @@ def _measure(
     if begin is None:
         # Since the folder was made, another run may have begun there, and ended.
         folder.require_no_run(run_folder)
+        # Of a series an earlier run may have left it so.
+        require_nothing_degraded(plan, run_folder)
     forecast.require_commands_allowed(plan, allowed=found.commands_allowed)
     hears = listener or Listener()
     ready = plan.replace(run=found.run)
