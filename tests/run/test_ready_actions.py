@@ -679,6 +679,25 @@ def test_a_link_below_the_default_route_is_refused(tmp_path, tools):
 # Plans.
 
 
+def test_the_plan_of_a_neighbour_is_looked_for_next_to_the_plan(tmp_path, monkeypatch):
+    """Wherever the program was started."""
+    (tmp_path / "plans").mkdir()
+    monkeypatch.chdir(tmp_path)
+    plan = tmp_path / "plans/plan.toml"
+    for written, whole in (
+        ("other.toml", tmp_path / "plans/other.toml"),
+        ("../other.toml", tmp_path / "plans/../other.toml"),
+        ("/x/other.toml", Path("/x/other.toml")),
+        ("~/other.toml", Path("~/other.toml").expanduser()),
+    ):
+        plan.write_text(plan_with(f'action = "neighbour"\nplan = "{written}"'))
+        for path in (plan, Path("plans/plan.toml")):
+            (event,) = plimsoll.read_plan(path).events
+            assert event.action is not None and event.action.plan == str(whole)
+    with pytest.raises(ActionError, match=r"/x/other\.toml: cannot be read: no such file"):
+        prepared(ReadyAction(what="neighbour", plan="/x/other.toml"), here(tmp_path))
+
+
 def plan_with(event: str) -> str:
     return PLAN.format(path="/data", event=event, seconds=9, after=1, undo=2)
 

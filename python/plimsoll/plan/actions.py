@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.ready_actions import ReadyAction
@@ -94,15 +95,13 @@ ACTION_FIELDS = {
     "portal": Field(
         Text(), meaning="iscsi logout: the address of one portal; all of the target if left out"
     ),
-    "plan": Field(Text(), meaning="neighbour: a plan file"),
+    "plan": Field(Text(), meaning="neighbour: a plan file, from the directory of this one"),
     "options": Field(
         ListOf(Text(), 1), meaning='neighbour: options of its run, such as ["--allow-system-disk"]'
     ),
 }
 #: What a neighbour may not be told: it has a folder of its own, and nobody asks it.
 _REFUSED_OPTIONS = ("--out", "--detach", "--repeat", "--allow-commands", "--dry-run")
-#: Files that a plan names are looked for beside where the program was started.
-_PATHS = ("pid_file", "plan")
 
 
 def action_of(
@@ -147,16 +146,20 @@ def action_of(
     for option in given["options"] or ():
         if option.partition("=")[0] in _REFUSED_OPTIONS:
             collector.add((*path, "options"), f"has {option}", "leave it out")
+    here = Path(collector.document.name).parent
     stated_values: Given = {
-        key: ABSENT if given[key] is None else _settled(key, given[key])
+        key: ABSENT if given[key] is None else _settled(key, given[key], here)
         for key in ACTION_FIELDS
         if key != "action"
     }
     return ReadyAction(what=what, **stated_values)
 
 
-def _settled(key: str, value: object) -> object:
-    return whole_path(str(value)) if key in _PATHS else value
+def _settled(key: str, value: object, plan_directory: Path) -> object:
+    """A value as it is kept: other plans are looked for next to this one, as by studies."""
+    if key == "plan":
+        return whole_path(plan_directory / Path(str(value)).expanduser())
+    return whole_path(str(value)) if key == "pid_file" else value
 
 
 def in_words(action: ReadyAction) -> str:
