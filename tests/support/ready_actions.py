@@ -1,4 +1,4 @@
-"""What tests of ready actions share: steps, tools of our own, and a machine as an action sees it."""
+"""What tests of ready actions share: steps, tools of our own, a machine as an action sees it."""
 
 from __future__ import annotations
 
