@@ -76,6 +76,10 @@ def test_version_2_of_control_groups_is_told_the_limit_and_left_as_it_was(tmp_pa
     assert undo[0] == f"writes '{shown} rbps=max wbps=max riops=max wiops=max' to {group}/io.max"
     assert undo[1:3] == [f"moves every process of {group} to {own}", f"removes {group}"]
     assert undo[3].startswith("writes '-io'")
+    # Whoever is undone first would take the controller from the other, and its limit with it.
+    with pytest.raises(ActionError, match=f"{group.name} is there"):
+        prepared(ReadyAction(what="throttle", iops=200.0), place)
+    shutil.rmtree(group)
     # The group that it would be moved back to is the one of another event.
     (proc / str(number) / "cgroup").write_text("0::/plimsoll-7-slow\n")
     with pytest.raises(ActionError, match=f"process {number} is throttled already"):

@@ -55,6 +55,12 @@ def throttle(action: ReadyAction, here: Surroundings) -> Prepared:
             "the kernel's control groups do not limit I/O: no `io` in cgroup.controllers"
         )
     former = mount / _group_of(leader, "", here)
+    for other in mount.glob(f"{_OURS}*/"):
+        # Whichever is undone first would take the controller from both.
+        raise ActionError(
+            f"the group {other.name} is there, of another throttle or of a run that was killed; "
+            f"let that be undone first"
+        )
     return _version_2(mount, former, name, device, limits, members)
 
 
