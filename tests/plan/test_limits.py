@@ -3,6 +3,7 @@
 On any field of the summary, refused with a hint when there is no such field.
 """
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from plimsoll.verdict.explain import UnknownNameError, explain, explained_names
 from plimsoll.workloads.families import OPERATIONS
 from tests.support.plain_stages import every_field, summarize
 from tests.support.planted_run import MS, judged, run_folder
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_catalogue_lists_what_a_summary_holds(tmp_path: Path) -> None:
@@ -113,8 +116,32 @@ def test_units_come_from_names() -> None:
     assert units["database_read_count"] == "count"
 
 
+def test_every_check_that_a_verdict_makes_can_be_explained() -> None:
+    """The name of a check that failed is typed next."""
+    named = {
+        argument.value
+        for path in sorted((ROOT / "python/plimsoll/verdict").glob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute)
+        if ast.unparse(call.func).rsplit(".")[-1] in ("Check", "_check", "single_rule")
+        for argument in [
+            *call.args[:1],
+            *(word.value for word in call.keywords if word.arg == "name"),
+        ]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    }
+    assert {"event_degraded", "load_overlap"} <= named
+    assert named <= set(explained_names())
+
+
 def test_everything_that_is_judged_can_be_explained() -> None:
     """A check without an explanation leaves its reader with a number."""
+    texts = {
+        name
+        for name, row in settings.limits().items()
+        if isinstance(row, dict) and "explanation" in row
+    }
+    assert texts <= set(explained_names())
     for name in explained_names():
         text = explain(name)
         assert "Source:" in text

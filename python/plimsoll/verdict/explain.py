@@ -26,6 +26,7 @@ FAMILY_FACTS = {
     "event_pause": "For every event that states `pause_s_max`, and every load.",
     "event_recovery": "For every event that states `recover_s_max`, and every load.",
     "event_dip": "For every event that states `dip_max`, and every load.",
+    "event_degraded": "For every event that states `degraded_limits`, and every database and log.",
     "event_errors": "For every event that states `errors_max`.",
     "event_failover": "For every event that states `failover_s_max`, and every instance of its "
     "node.",
@@ -36,8 +37,10 @@ FAMILY_FACTS = {
     "homes_achieved": "For every workload on home folders that plans a rate.",
     "mail_audit": "After the load, for every instance that is a mail server: phase audit.",
     "backup_restored": "For every instance whose backup a plan keeps, or whose clone it opens.",
+    "log_space": "For every instance that keeps log, where `log_room_gib` or free space is known.",
     "stage_carried": "For every load whose rate goes through stages.",
     "store_audit": "After the load, for every instance that is a store: phase audit.",
+    "store_refused": "Over the measured time, for every workload on the server of a store.",
     "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or "
     "more.",
 }
