@@ -175,6 +175,7 @@ def checked(
     allow_system_disk: bool,
     allow_commands: bool = False,
     shows_forecast: bool = False,
+    times: int | None = None,
 ) -> plimsoll.Preflight:
     """What preflight finds, or leave.
 
@@ -191,16 +192,18 @@ def checked(
         )
     except plimsoll.PreflightError as error:
         if shows_forecast and error.forecast is not None:
-            print("\n".join(plimsoll.forecast(plan, error.forecast).lines()), flush=True)
+            print("\n".join(plimsoll.forecast(plan, error.forecast).lines(times)), flush=True)
         stop_with(exit_codes.USAGE, *error.problems)
 
 
-def show_forecast(plan: plimsoll.Plan, found: plimsoll.Preflight, *, as_json: bool) -> None:
+def show_forecast(
+    plan: plimsoll.Plan, found: plimsoll.Preflight, *, as_json: bool, times: int | None = None
+) -> None:
     """What a dry run prints: the plan as it would be carried out, or files, space and time."""
     if as_json:
         typer.echo(json.dumps(plan.replace(run=found.run).plain(), indent=2))
     else:
-        typer.echo("\n".join(plimsoll.forecast(plan, found).lines()))
+        typer.echo("\n".join(plimsoll.forecast(plan, found).lines(times)))
 
 
 def ask_before_much(
@@ -276,6 +279,9 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
             stop_if=choices.stop_if or [],
             threads=choices.threads,
         )
+    times = choices.repeat
+    if times == 1 and plan.repeat is not None:
+        times = plan.repeat.runs
     found = checked(
         plan,
         choices.destroy,
@@ -285,17 +291,15 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
         # A dry run shows the commands and starts none.
         allow_commands=choices.allow_commands or choices.dry_run,
         shows_forecast=choices.dry_run and not choices.as_json,
+        times=times,
     )
     if choices.dry_run:
-        show_forecast(plan, found, as_json=choices.as_json)
+        show_forecast(plan, found, as_json=choices.as_json, times=times)
         return
     by_hand = [event for event in plan.events if event.manual and not event.confirm_file]
     if choices.detach and by_hand:
         text = f'--detach leaves no one who could confirm event "{by_hand[0].name}"'
         stop_with(exit_codes.USAGE, f"{text}; write its confirm_file, or leave out --detach")
-    times = choices.repeat
-    if times == 1 and plan.repeat is not None:
-        times = plan.repeat.runs
     # What is done before a run is done before a single one as well.
     is_series = times > 1 or plan.repeat is not None
     ask_before_much(plan, found, agreed=choices.yes, times=times)

@@ -43,9 +43,8 @@ ASSUMED_MIB_PER_S = 150
 #: Mails that a small server takes in from several sessions.
 ASSUMED_MAILS_PER_S = 200
 STOP_S = 5.0
-#: A target of database I/O is aimed at in windows: until two that follow each other agree, and no
-#: more than so many.
-CALIBRATION_WINDOWS_MIN, CALIBRATION_WINDOWS_MAX = 2, 10
+#: A target of database I/O is aimed at in windows, until two that follow each other agree.
+CALIBRATION_WINDOWS = 2
 TB = 1000**4
 
 
@@ -58,12 +57,27 @@ class PhaseForecast:
         seconds: how long it takes, or at most takes.
         how: "exactly", "about" or "at most".
         bytes_written: what is written for certain; load writes what the storage lets it.
+        calibrating_s: how long, behind these seconds, the I/O of a transaction is likely measured.
     """
 
     name: str
     seconds: float
     how: str
     bytes_written: int | None
+    calibrating_s: float = 0.0
+
+    @property
+    def likely_s(self) -> float:
+        """What it is likely to take; a phase that waits usually need not wait."""
+        return self.calibrating_s + (self.seconds if self.how != "at most" else 0.0)
+
+    def in_words(self) -> str:
+        """Its time for people."""
+        told = f"{self.how} {duration_in_words(self.seconds)}"
+        if not self.calibrating_s:
+            return told
+        calibrating = duration_in_words(self.calibrating_s)
+        return f"{told}, then about {calibrating} to measure the I/O of a transaction"
 
 
 def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
@@ -71,8 +85,10 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
     run = plan.run
     mib_per_s = min(ASSUMED_MIB_PER_S, run.max_mib_per_s or ASSUMED_MIB_PER_S)
     found = []
+    to_calibrate = calibrated_s(run)
     for phase in run.phases:
         action = phase.action
+        calibrating_s = 0.0
         seconds: float
         written: int | None = None
         match action:
@@ -81,10 +97,9 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
                 filled = sum(messages_filled(server) for server in run.mail_instances)
                 seconds, how = written / 2**20 / mib_per_s + filled / ASSUMED_MAILS_PER_S, "about"
             case phase_actions.WarmUp():
-                seconds, how = (
-                    action.timeout_s + CALIBRATION_WINDOWS_MAX * calibrate_s(run),
-                    "at most",
-                )
+                seconds, how = action.timeout_s, "at most"
+                # Once measured, it stays.
+                calibrating_s = sum(to_calibrate.pop(name, 0.0) for name in phase.workloads)
             case phase_actions.Precondition():
                 seconds, how = action.round_s * action.rounds_max, "at most"
             case phase_actions.GenerateLogs():
@@ -103,18 +118,20 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
                 seconds, how = max(0.0, action.until_utc_s - time.time()), "at most"
             case phase_actions.Soak() | phase_actions.Measure() | phase_actions.Search():
                 seconds, how = action.duration_s, "exactly"
-        found.append(PhaseForecast(phase.name, float(seconds), how, written))
+        found.append(PhaseForecast(phase.name, float(seconds), how, written, calibrating_s))
     return found
 
 
-def calibrate_s(run: spec.RunSpec) -> float:
-    """How long one window is in which the I/O of a transaction is measured, where a load aims at
-    database I/O.
+def calibrated_s(run: spec.RunSpec) -> dict[str, float]:
+    """How long the I/O of a transaction is likely measured for each load that aims at database
+    I/O, one load after the other, by their names.
     """
-    loads = (workload.load for workload in run.workloads)
-    return max(
-        (load.calibrate_s for load in loads if isinstance(load, spec.TargetIopsLoad)), default=0.0
-    )
+    aiming = {
+        workload.name: workload.load.calibrate_s
+        for workload in run.workloads
+        if isinstance(workload.load, spec.TargetIopsLoad)
+    }
+    return dict.fromkeys(aiming, CALIBRATION_WINDOWS * max(aiming.values(), default=0.0))
 
 
 def total_s(plan: Plan, expected: preflight.Preflight) -> float:
@@ -122,17 +139,33 @@ def total_s(plan: Plan, expected: preflight.Preflight) -> float:
 
     Waiting for a warm cache is left out, because it usually takes seconds.
     """
-    found = phases(plan, expected)
-    warm = any(phase.action.kind == "warm_up" for phase in plan.run.phases)
-    calibrating = CALIBRATION_WINDOWS_MIN * calibrate_s(plan.run) if warm else 0.0
-    return calibrating + sum(phase.seconds for phase in found if phase.how != "at most")
+    return sum(phase.likely_s for phase in phases(plan, expected))
 
 
-def total_in_words(plan: Plan, expected: preflight.Preflight) -> str:
-    """What the run is likely to take, and what is not counted in it."""
+def series_s(plan: Plan, expected: preflight.Preflight, times: int) -> float:
+    """What so many runs are likely to take, with the rest before each of them.
+
+    Databases are prepared for the first, and for all where the plan wants new ones.
+    """
+    once = total_s(plan, expected)
+    again = (
+        0.0
+        if (plan.source or Source(kind="any", from_=None)).kind == "new"
+        else sum(
+            forecast.likely_s
+            for forecast, phase in zip(phases(plan, expected), plan.run.phases, strict=True)
+            if phase.action.kind == "prepare"
+        )
+    )
+    settle_s = 0.0 if plan.repeat is None else plan.repeat.settle_s
+    return times * (once + settle_s) - (times - 1) * again
+
+
+def total_in_words(plan: Plan, expected: preflight.Preflight, times: int = 1) -> str:
+    """What so many runs are likely to take, and what is not counted in it."""
     warm = any(phase.action.kind == "warm_up" for phase in plan.run.phases)
     more = ", waiting for warm caches not counted" if warm else " in all"
-    return f"about {duration_in_words(total_s(plan, expected))}{more}"
+    return f"about {duration_in_words(series_s(plan, expected, times))}{more}"
 
 
 def never_warm(run: spec.RunSpec) -> list[str]:
@@ -167,7 +200,7 @@ def later_s(plan: Plan, expected: preflight.Preflight) -> dict[str, float]:
     found, total = {}, 0.0
     for phase in reversed(phases(plan, expected)):
         found[phase.name] = total
-        total += phase.seconds if phase.how != "at most" else 0.0
+        total += phase.likely_s
     return found
 
 
@@ -264,8 +297,8 @@ def _instances_in_words(count: int) -> str:
     return "1 instance" if count == 1 else f"{count} instances"
 
 
-def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
-    """The whole forecast for people."""
+def as_lines(plan: Plan, expected: preflight.Preflight, times: int = 1) -> list[str]:
+    """The whole forecast of so many runs for people."""
     lines = [f"plan {plan.name}", "", "files"]
     for instance in plan.run.instances:
         if isinstance(instance, MailInstance):
@@ -313,7 +346,7 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
     if plan.repeat is not None:
         settles = plan.repeat.settle_s
         rest = f"; before each it settles for {settles:g} s" if settles else ""
-        lines += ["", f"repeated {plan.repeat.runs} times{rest}", *commands_of(plan.repeat)]
+        lines += ["", f"repeated {times} times{rest}", *commands_of(plan.repeat)]
     lines += [
         "",
         "share of the rated endurance",
@@ -321,11 +354,10 @@ def as_lines(plan: Plan, expected: preflight.Preflight) -> list[str]:
         "",
         "time",
     ]
-    lines += [
-        f"  {phase.name:<12}{phase.how} {duration_in_words(phase.seconds)}"
-        for phase in phases(plan, expected)
-    ]
+    lines += [f"  {phase.name:<12}{phase.in_words()}" for phase in phases(plan, expected)]
     lines.append(f"  {'total':<12}{total_in_words(plan, expected)}")
+    if times > 1:
+        lines.append(f"  {f'{times} runs':<12}{total_in_words(plan, expected, times)}")
     return lines
 
 
@@ -354,7 +386,7 @@ def reasons_to_ask(
     if plan.run.modelled:
         return []
     reasons = []
-    seconds = total_s(plan, expected) * times
+    seconds = series_s(plan, expected, times)
     if seconds > LARGE_S and not time_agreed:
         reasons.append(
             f"it takes about {duration_in_words(seconds)}"
@@ -399,9 +431,21 @@ class Forecast:
         """Every phase with its time and what it writes."""
         return phases(self.plan, self.found)
 
-    def lines(self) -> list[str]:
-        """Files, space, bytes written, endurance and time, for people."""
-        return as_lines(self.plan, self.found)
+    def lines(self, times: int | None = None) -> list[str]:
+        """Files, space, bytes written, endurance and time, for people.
+
+        Args:
+            times: how often the plan is carried out; as it says itself if left out.
+        """
+        return as_lines(self.plan, self.found, times or _times_of(self.plan))
+
+    def series_s(self, times: int | None = None) -> float:
+        """How long so many runs are likely to take, with the rest before each of them.
+
+        Args:
+            times: how often the plan is carried out; as it says itself if left out.
+        """
+        return series_s(self.plan, self.found, times or _times_of(self.plan))
 
     def reasons_to_ask(self, times: int = 1, *, time_agreed: bool = False) -> list[str]:
         """Why the user should agree before it starts.
@@ -413,6 +457,11 @@ class Forecast:
             time_agreed: whether the time it takes is agreed to already.
         """
         return reasons_to_ask(self.plan, self.found, times, time_agreed=time_agreed)
+
+
+def _times_of(plan: Plan) -> int:
+    """How often a plan wants to be carried out."""
+    return 1 if plan.repeat is None else plan.repeat.runs
 
 
 def check(

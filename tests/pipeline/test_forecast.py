@@ -1,0 +1,74 @@
+"""What a dry run says of time is what a run takes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll import check
+from plimsoll.pipeline.forecast import Forecast
+from plimsoll.plan.complete import plan_of_options
+
+USERS = {"users": 500, "iops_per_user": 0.18}
+
+
+def told(tmp_path: Path, *loads: dict[str, Any], **plan: Any) -> Forecast:
+    """The forecast of one instance for each load, with 600 s to warm up and 1800 s measured."""
+    names = [f"load {number}" for number, _ in enumerate(loads)]
+    found = plan_of_options(
+        {
+            "target": [{"name": "disk", "path": str(tmp_path / "disk")}],
+            "instance": [{"name": name, "database_size_mib": 150} for name in names],
+            "workload": [
+                {"name": name, "instances": [name], "load": load}
+                for name, load in zip(names, loads, strict=True)
+            ],
+            "phase": [
+                {"kind": "prepare"},
+                {"kind": "warm_up", "timeout_s": 600},
+                {"kind": "measure", "duration_s": 1800},
+                {"kind": "stop"},
+            ],
+            **plan,
+        }
+    )
+    return Forecast(found, check(found, create=True, allow_system_disk=True, allow_commands=True))
+
+
+@pytest.mark.parametrize(
+    ("loads", "line", "seconds"),
+    [
+        ([{"transactions_per_s": 5}], "at most 10 min 0 s", 1 + 1800 + 5),
+        (
+            [USERS],
+            "at most 10 min 0 s, then about 40 s to measure the I/O of a transaction",
+            1 + 40 + 1800 + 5,
+        ),
+        # One after the other.
+        (
+            [USERS, {"target_iops": 50}, {"sessions": 1}],
+            "at most 10 min 0 s, then about 1 min 20 s to measure the I/O of a transaction",
+            3 + 80 + 1800 + 5,
+        ),
+    ],
+)
+def test_a_warm_up_takes_what_the_plan_allows_it_and_the_windows_of_loads_that_aim(
+    tmp_path: Path, loads: list[dict[str, Any]], line: str, seconds: float
+) -> None:
+    """It was told as 800 s where the plan says 600, and windows of one load for all of them."""
+    found = told(tmp_path, *loads)
+    (warm_up,) = (text for text in found.lines() if text.startswith("  warm_up"))
+    assert warm_up.split(maxsplit=1)[1] == line
+    assert found.seconds == pytest.approx(seconds)
+
+
+def test_a_series_takes_the_time_of_its_runs_and_of_what_comes_before_each(tmp_path: Path) -> None:
+    """Three runs of half an hour were told as half an hour."""
+    once = told(tmp_path, {"transactions_per_s": 5})
+    series = told(tmp_path, {"transactions_per_s": 5}, repeat={"runs": 3, "settle_s": 600})
+    last = series.lines()[-1].split(maxsplit=2)
+    assert last == ["3", "runs", "about 2 h 0 min, waiting for warm caches not counted"]
+    assert series.series_s() == pytest.approx(3 * (600 + 1800 + 5) + 1)
+    assert "it takes about 2 h 0 min in 3 runs" in series.reasons_to_ask(3)
+    assert once.series_s(2) == pytest.approx(2 * (1800 + 5) + 1)
+    assert once.lines(2)[-1].split(maxsplit=2)[2].startswith("about 1 h 0 min")
