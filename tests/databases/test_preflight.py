@@ -278,3 +278,26 @@ def test_every_place_that_may_not_be_looked_into_is_told(
         preflight.inspect(run_of(locked))
     assert "may not be looked into by this user" in str(raised.value)
     assert "does not exist" not in str(raised.value)
+
+
+def test_files_that_were_made_without_verification_are_used_by_leaving_it_out(
+    tmp_path: Path,
+) -> None:
+    """A user adds `verify` for a checksum phase, and must not be sent to delete a terabyte."""
+    for there, wanted, way in (
+        (False, True, "remove verify"),
+        (True, False, "write verify = true"),
+    ):
+        place = tmp_path / str(there)
+        files = [
+            plan_of_options(
+                {
+                    "target": [{"name": "disk", "path": str(place)}],
+                    "instance": [{"name": "share", "backend": "files", "verify": verify}],
+                }
+            ).run
+            for verify in (there, wanted)
+        ]
+        closed(files[0], 1)
+        found = problems(files[1])
+        assert f"files are verified from when they are made: {way} to use these" in found

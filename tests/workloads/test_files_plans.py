@@ -145,3 +145,36 @@ def test_both_families_can_stand_in_one_plan():
     ).plain()
     assert [workload.get("family") for workload in found["run"]["workloads"]] == [None, "files"]
     assert found["judgement"]["limits"] == "strict" and found["judgement"]["editions"] == ["2010"]
+
+
+@pytest.mark.parametrize(
+    ("instances", "hint"),
+    [
+        ([{"name": "share", "backend": "files"}], "write verify = true in instance share, or"),
+        ([{"name": "share", "backend": "files", "verify": True}], None),
+        ([{"name": "share", "backend": "files"}, {"name": "mail"}], None),
+        (
+            [{"name": "share", "backend": "files"}, {"name": "homes", "backend": "home_folders"}],
+            "write verify = true in instance share",
+        ),
+        ([{"name": "shop", "store_address": "sqlite:/nowhere/shop.db"}], "leave the phase out"),
+        ([{"name": "shop", "store_address": "sqlite:/nowhere/shop.db"}, {"name": "mail"}], None),
+    ],
+)
+def test_a_checksum_pass_wants_something_that_it_can_judge(
+    instances: list[dict[str, object]], hint: str | None
+) -> None:
+    """It used to end the run after all was measured; now it leaves out what it cannot judge."""
+    options = {
+        "target": [{"name": f"of {item['name']}", "path": "/nowhere"} for item in instances],
+        "instance": [{**item, "target": f"of {item['name']}"} for item in instances],
+        "workload": [{"name": item["name"], "instances": [item["name"]]} for item in instances],
+        "phase": [{"kind": "prepare"}, {"kind": "stop"}, {"kind": "checksum"}],
+    }
+    if hint is None:
+        plan_of_options(options)
+        return
+    with pytest.raises(InputError) as found:
+        plan_of_options(options)
+    (mistake,) = found.value.mistakes
+    assert (mistake.where, hint in mistake.hint) == ("phase[3].kind", True), mistake

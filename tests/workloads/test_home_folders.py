@@ -133,7 +133,7 @@ def test_mistakes_are_told_at_once() -> None:
         "`workload[1].load.target_iops` means nothing for home folders",
         "`workload[1].load.step_s` means nothing without a search",
         "`instance[1].file_mib` means nothing for home folders",
-        "`phase[2].kind` checksum means nothing for home folders",
+        "`phase[2].kind` is checksum, but no instance can be judged by reading it",
     ):
         assert part in text, text
 

@@ -123,7 +123,7 @@ def test_every_mistake_is_reported_at_once(tmp_path):
         "workload[1].on_read": "would grow without end",
         "workload[1].think_s": "means nothing for mail",
         "workload[1].day_h": "must lie between",
-        "phase[5].kind": "an instance is a mail server",
+        "phase[5].kind": "no instance can be judged by reading it",
     }.items():
         assert words in found[place], (place, found.get(place))
     assert not any("secret" in text for text in found.values()), "a password is never shown"

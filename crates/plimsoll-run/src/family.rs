@@ -85,7 +85,8 @@ pub trait Family {
         vec![BackendSchemas::new(self.backends(), nothing(), nothing())]
     }
 
-    /// Bytes of what a checksum pass counts as one page.
+    /// Bytes of what a checksum pass counts as one page; 0 where nothing of an instance can be
+    /// judged by reading it.
     fn checksum_unit_bytes(&self, _instance: &InstanceSpec) -> u32 {
         0
     }

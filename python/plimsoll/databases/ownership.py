@@ -248,3 +248,12 @@ def differences(there: Identity, wanted: Identity) -> list[str]:
             for key in keys
         ]
     return different
+
+
+def way_out(there: Identity, wanted: Identity) -> str:
+    """What lets an instance on disk be used as it is, where a plan wants another."""
+    verified = there.instance.get("verify")
+    if wanted.instance.get("verify") == verified:
+        return "change the plan"
+    as_there = "write verify = true" if verified else "remove verify"
+    return f"files are verified from when they are made: {as_there} to use these"

@@ -679,7 +679,8 @@ def _existing(instance: InstanceSpec) -> Marker | None:
     if different:
         raise FolderError(
             f"the databases in {directory} differ from the plan in {', '.join(different)}; "
-            f"change the plan, name another path, or delete them with `plimsoll clean {directory}`"
+            f"{ownership.way_out(marker.identity, identity_of(instance))}, name another path, or "
+            f"delete them with `plimsoll clean {directory}`"
         )
     if marker.is_closed:
         lost = [

@@ -113,6 +113,8 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
         usual = _of_kinds(
             ("prepare", "measure", "audit", "stop"), {"measure": settings.QUALIFYING_S["mail"]}
         )
+    if not any(map(_tells_what_it_holds, plan["instance"] or [])):
+        usual = [phase for phase in usual if phase["kind"] != "checksum"]
     for index, given in enumerate(plan["phase"] or usual):
         kind = given["kind"]
         if kind is None:
@@ -152,7 +154,7 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
             collector.add(
                 ("phase", index, "kind"), f"{kind} needs the engine, but an instance is files"
             )
-        if kind in (*_ENGINE_KINDS, "checksum") and any(
+        if kind in _ENGINE_KINDS and any(
             item["backend"] == "home_folders" for item in plan["instance"] or []
         ):
             collector.add(
@@ -160,7 +162,7 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
                 f"{kind} means nothing for home folders, which an instance is",
                 "write a phase of kind audit, which reads every file",
             )
-        if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(
+        if kind in (*_ENGINE_KINDS, "warm_up") and any(
             item["backend"] == "imap" for item in plan["instance"] or []
         ):
             collector.add(
@@ -182,13 +184,15 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
                 "dies",
                 hint,
             )
-        if kind in (*_ENGINE_KINDS, "checksum", "warm_up") and any(
+        if kind in (*_ENGINE_KINDS, "warm_up") and any(
             item["backend"] in CLIENT_BACKENDS for item in plan["instance"] or []
         ):
             collector.add(
                 ("phase", index, "kind"),
                 f"{kind} needs files of ours, but an instance is a database of others",
             )
+        if kind == "checksum":
+            _check_readable(index, plan["instance"] or [], collector)
         _check_kept(index, given, plan, collector)
         usual_loads = names if kind in _LOADED_KINDS else []
         workloads = given["workloads"] if given["workloads"] is not None else usual_loads
@@ -200,6 +204,29 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
             )
         )
     return found
+
+
+def _check_readable(index: int, instances: Sequence[Given], collector: Collector) -> None:
+    """A checksum pass leaves out what it cannot judge, but something must be left to read."""
+    if not instances or any(map(_tells_what_it_holds, instances)):
+        return
+    files = [item["name"] for item in instances if item["backend"] == "files"]
+    hint = "leave the phase out"
+    if files:
+        hint = f"write verify = true in instance {' and '.join(files)}, or {hint}"
+    elif any(item["backend"] == "home_folders" for item in instances):
+        hint = "write a phase of kind audit, which reads every file"
+    collector.add(
+        ("phase", index, "kind"), "is checksum, but no instance can be judged by reading it", hint
+    )
+
+
+def _tells_what_it_holds(instance: Given) -> bool:
+    """Whether what is read from the storage of an instance says what should be there."""
+    backend = instance["backend"]
+    if backend == "files":
+        return bool(instance["verify"])
+    return backend not in ("home_folders", "imap", *CLIENT_BACKENDS)
 
 
 def _check_kept(index: int, given: Given, plan: Given, collector: Collector) -> None:

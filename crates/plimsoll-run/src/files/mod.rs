@@ -92,8 +92,9 @@ impl Family for Files {
         vec![BackendSchemas::new(self.backends(), instance, database)]
     }
 
-    fn checksum_unit_bytes(&self, _: &InstanceSpec) -> u32 {
-        SECTOR_BYTES as u32
+    fn checksum_unit_bytes(&self, instance: &InstanceSpec) -> u32 {
+        let verified = instance.options_as().is_ok_and(|settings: FilesInstance| settings.verify);
+        if verified { SECTOR_BYTES as u32 } else { 0 }
     }
 
     fn waits_for_writes(&self, _: &InstanceSpec) -> bool {

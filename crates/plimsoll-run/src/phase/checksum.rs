@@ -1,4 +1,5 @@
-//! Reads every page of every database and verifies it, all databases at once.
+//! Reads every page of every database and verifies it, all databases at once. What cannot be
+//! judged by reading it is left out, and said: files that are not verified, databases of others.
 
 use plimsoll_io::NANOS_PER_SECOND;
 
@@ -16,6 +17,14 @@ pub async fn act(
     let reads = ChecksumReads { read_bytes, in_flight: reads_in_flight };
     let mut tasks = Vec::new();
     for (number, instance) in state.run.shard.own(&state.spec.instances) {
+        let of_family = state.families.of_instance(instance).map_err(RunError::Spec)?;
+        let unit_bytes = of_family.checksum_unit_bytes(instance);
+        if unit_bytes == 0 {
+            let text =
+                format!("{}: left out, nothing in it tells what should be there", instance.name);
+            state.run.report(Level::Info, "checksummed", text);
+            continue;
+        }
         for position in 0..instance.databases.len() {
             let (run, instance) = (state.run.clone(), instance.clone());
             let families = state.families.clone();
@@ -25,9 +34,7 @@ pub async fn act(
                 let family = families.of_instance(&instance).map_err(RunError::Spec)?;
                 let report = family.checksum(&run, number, position, &instance, reads).await?;
                 let seconds = (run.handle.now() - started) as f64 / NANOS_PER_SECOND as f64;
-                let mib = report.pages_seen as f64
-                    * f64::from(family.checksum_unit_bytes(&instance))
-                    / f64::from(1 << 20);
+                let mib = report.pages_seen as f64 * f64::from(unit_bytes) / f64::from(1 << 20);
                 run.report(
                     Level::Info,
                     "checksummed",
