@@ -5,8 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plimsoll.results.events import LoadRates, response
+from plimsoll.documents.staged_events import EventLimits
+from plimsoll.results.events import response
 from plimsoll.results.generator_delays import GeneratorDelays
+from plimsoll.results.load_rates import LoadRates
+from plimsoll.verdict.events import checks_of
+from tests.support.event_answers import event
 from tests.support.starved_load import arrivals, busy_host, quiet_host
 
 SEEDS = range(20)
@@ -209,3 +213,75 @@ def test_a_pause_of_the_generator_is_no_pause_of_the_storage() -> None:
     assert own.detected_s is None and own.pause_s == 0
     assert own.seen is not None and own.seen.pause_s == 3 and own.generator_late_s == 3
     assert answer(series).pause_s == 3
+
+
+def few(seed: int, per_s: float, *, held_s: float = 0.0, to_per_s: float = 0.0) -> LoadRates:
+    """A load of few operations, which come as chance has it; from the event on held for a time."""
+    random = np.random.default_rng(seed)
+    rates = np.full(int(END_S), per_s)
+    rates[int(EVENT_S) : int(EVENT_S + held_s)] = to_per_s
+    ends = np.arange(1.0, END_S + 1.0)
+    counts = random.poisson(rates).astype(float)
+    return LoadRates("orders", ends, np.ones(len(ends)), counts, 5 * counts)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_outage_of_few_operations_is_seen(seed: int) -> None:
+    """Eight orders a second are within chance of none; eighty in ten seconds are not."""
+    found = answer(few(seed, 8.0, held_s=10), undone_s=130.0)
+    assert found.detected_s is not None and found.detected_s <= 3
+    assert found.pause_s >= 10 and found.dip_percent == 100
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_throttle_of_few_operations_is_seen_while_it_lasts(seed: int) -> None:
+    """From 14 a second to 6, for 15 s: no sample is out, and all of them together are."""
+    found = answer(few(seed, 14.0, held_s=15, to_per_s=6), undone_s=135.0)
+    assert found.detected_s is not None and found.detected_s <= 8
+    assert found.recovered_s is not None and found.recovered_s >= 10
+
+
+@pytest.mark.parametrize("per_s", [2.0, 8.0, 14.0, 40.0])
+def test_few_operations_that_come_as_chance_has_it_are_no_finding(per_s: float) -> None:
+    found = [answer(few(seed, per_s)).detected_s for seed in range(50)]
+    assert found == [None] * 50
+
+
+def within(series: LoadRates, pause_s_max: float) -> str:
+    """What becomes of a limit for the pause."""
+    staged = event(EVENT_S, UNDO_S, answer(series)).replace(
+        judge=EventLimits(pause_s_max=pause_s_max)
+    )
+    return checks_of(staged)[1].status
+
+
+def test_a_pause_shorter_than_a_sample_is_told_by_the_longest_response_time() -> None:
+    """Samples of a second hide two seconds at most; who waited for a pause shows how long."""
+    quiet = load(3)
+    assert answer(quiet).pause_s_most == 2
+    assert [within(quiet, limit_s) for limit_s in (0.5, 1.5, 2.0, 5.0)] == [
+        "not_evaluated",
+        "not_evaluated",
+        "pass",
+        "pass",
+    ]
+    longest_s = np.full(len(quiet.ends_s), 0.02)
+    assert within(replace(quiet, longest_s=longest_s), 0.5) == "pass"
+    longest_s[150] = 0.9
+    assert within(replace(quiet, longest_s=longest_s), 0.5) == "not_evaluated"
+    # What came to nothing at once has waited for nothing.
+    longest_s[150] = 0.02
+    failed = np.zeros(len(longest_s))
+    failed[150] = 40
+    assert within(replace(quiet, longest_s=longest_s, failed=failed), 0.5) == "not_evaluated"
+
+
+def test_a_pause_is_judged_by_what_it_lasted_at_least_and_at_most() -> None:
+    series = load(3, pause_s=4)
+    found = answer(series)
+    assert found.pause_s == 4 and found.pause_s_most == 5
+    assert [within(series, limit_s) for limit_s in (3.9, 4.5, 5.0)] == [
+        "fail",
+        "not_evaluated",
+        "pass",
+    ]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plimsoll.plan.complete import plan_of_options
-from plimsoll.results.events import LoadRates
+from plimsoll.results.load_rates import LoadRates
 from plimsoll.results.overlap import overlaps, rests
 from tests.support.event_answers import event, response
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plimsoll.results.events import LoadRates
 from plimsoll.results.generator_delays import GeneratorDelays
+from plimsoll.results.load_rates import LoadRates
 
 RATE_PER_S, FREE_PER_S, POOL = 400.0, 4000.0, 64
 #: Seconds of the thread's own time for one operation.

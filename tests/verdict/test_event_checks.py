@@ -93,3 +93,34 @@ def test_where_nobody_would_see_that_a_load_stopped_nothing_is_concluded() -> No
     often = load.replace(unseen_percent=20.0)
     checks = checks_of(event(often, pause_s_max=5, dip_max=0.2, recover_s_max=10))
     assert [check.status for check in checks[1:]] == ["pass"] * 3
+
+
+def test_a_dip_that_no_one_would_see_is_no_pass() -> None:
+    """A fall by 30 % is chance for this load, and 20 % are allowed: nothing seen says nothing."""
+    load = answer(0.0, 0.0).replace(detected_s=None, recovered_s=None, unseen_percent=30.0)
+    _, dip = checks_of(event(load, dip_max=0.2))
+    assert (dip.status, dip.measured) == ("not_evaluated", None)
+    assert "a fall by less than 30 % of one sample is not told from chance" in dip.reason
+    _, dip = checks_of(event(load, dip_max=0.3))
+    assert dip.status == "pass"
+
+
+def test_limits_that_no_load_answers_are_not_evaluated() -> None:
+    """No load runs in the phase of the event: each limit says so, and none is left out."""
+    alone = event(answer(0, 0), pause_s_max=2, dip_max=0.5, recover_s_max=60).replace(loads=())
+    _, *judged = checks_of(alone)
+    assert [(check.name, check.status) for check in judged] == [
+        ("event_pause", "not_evaluated"),
+        ("event_dip", "not_evaluated"),
+        ("event_recovery", "not_evaluated"),
+    ]
+    assert {check.limit for check in judged} == {2, 50, 60}
+    assert all("no load runs in the phase measure" in check.reason for check in judged)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(40, "pass"), (39, "fail")])
+def test_orders_that_came_to_nothing_are_operations_that_failed(most: int, expected: str) -> None:
+    load = answer(0, 0).replace(failed_count=38)
+    _, errors = checks_of(event(load, errors_max=most).replace(io_errors=2))
+    assert (errors.status, errors.measured) == (expected, 40)
+    assert "2 I/O errors and 38 failed operations of mix" in errors.reason

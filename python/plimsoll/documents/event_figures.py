@@ -29,6 +29,13 @@ class LoadResponse(Document):
     What the load generator's own delays can have made is taken out of when it was seen, pause, dip
     and recovery; `seen` has them with it, and `generator_late_s` is by how much the generator was
     late at most. A fall by less than `unseen_percent` of the rate before is not told from chance.
+
+    `pause_s` is what the longest pause lasted at least, `pause_s_most` what it lasted at most;
+    `pause_goes_on_s` is how long one had lasted when the time of the event ended. From `unproved_s`
+    on the load may have been back, but too little time was left to tell. The time of the event
+    ended after `judged_s`, with its phase or when the event `cut_by` changed something. The event
+    `disturbed_by` is too near for a rate before. `failed_count` operations came to nothing, in
+    `samples_count` samples.
     """
 
     workload: str
@@ -47,6 +54,14 @@ class LoadResponse(Document):
     generator_late_s: float | None = None
     seen: SeenResponse | None = None
     unseen_percent: float | None = None
+    pause_s_most: float | None = None
+    pause_goes_on_s: float | None = None
+    unproved_s: float | None = None
+    judged_s: float | None = None
+    cut_by: str | None = None
+    disturbed_by: str | None = None
+    failed_count: int | None = None
+    samples_count: int | None = None
 
 
 class DegradedFigures(Document):

@@ -18,7 +18,7 @@ from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table, shortened
 from plimsoll.pages.vega import COLOURS, DASHES, STEPS, Spec, finished, layer, nominal, quantitative
 from plimsoll.report.charts import POINTS_MAX
-from plimsoll.results.events import LoadRates
+from plimsoll.results.load_rates import LoadRates
 
 EVENT_COLOUR, BAR_COLOUR = "#4a4a4a", "#d9dde1"
 #: A span is shorter than the usual one by no more than rounding.

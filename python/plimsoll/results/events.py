@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.event import read_events
@@ -37,63 +35,28 @@ from plimsoll.documents.staged_events import (
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
 from plimsoll.results.degraded import degraded_figures, degraded_span
-from plimsoll.results.generator_delays import Floats, GeneratorDelays, delays_of
+from plimsoll.results.event_pauses import Pause, longest_pause
+from plimsoll.results.event_spans import (
+    BASELINE_S,
+    BASELINE_SAMPLES_MIN,
+    ROUNDING_S,
+    Disturbance,
+    baseline_of,
+    disturbances,
+    end_of,
+    in_order,
+)
+from plimsoll.results.generator_delays import Floats, GeneratorDelays
+from plimsoll.results.load_rates import Chosen, LoadRates, rates_of
 from plimsoll.results.places import names_of_databases
-from plimsoll.units import BYTES_PER_MB, NS_PER_MS, NS_PER_S
-from plimsoll.workloads.families import OPERATIONS
+from plimsoll.results.rate_changes import BAND_SD, Band, first_change
+from plimsoll.units import BYTES_PER_MB, NS_PER_S
 
-BASELINE_S = 60.0
-#: Fewer samples before the event are no baseline.
-BASELINE_SAMPLES_MIN = 5
-#: Standard deviations of the baseline: one sample so far out has changed, or two samples running
-#: that are out on the same side.
-BAND_ALONE_SD, BAND_SD = 8.0, 4.0
-#: So many samples are looked at together: what a late generator moves from one to the next weighs
-#: the less the more they are.
-ROW_MAX = 10
 #: A load is back once its rate over so long is so much of what it was.
 RECOVERED_S, RECOVERED_SHARE = 10.0, 0.95
 
 #: A generator that was less late than this is not worth a word.
 TOLD_S = 0.1
-
-#: Times are nanoseconds as fractions of seconds.
-ROUNDING_S = 1e-6
-
-Chosen = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class LoadRates:
-    """What one load completed in every sample of the run.
-
-    Attributes:
-        workload: its name.
-        ends_s: when each sample ended, in seconds on the clock of the run, ascending; shape (n,).
-        lengths_s: how long each lasted, in seconds; shape (n,).
-        counts: operations that completed in each; shape (n,).
-        response_ms: the sum of their response times in ms; shape (n,).
-        delays: how late the load generator was; never, if left out.
-    """
-
-    workload: str
-    ends_s: Floats
-    lengths_s: Floats
-    counts: Floats
-    response_ms: Floats
-    delays: GeneratorDelays | None = None
-
-    def of(self, chosen: Chosen) -> LoadRates:
-        """Some of the samples."""
-        delays = self.delays or GeneratorDelays.none(len(self.ends_s))
-        return LoadRates(
-            self.workload,
-            self.ends_s[chosen],
-            self.lengths_s[chosen],
-            self.counts[chosen],
-            self.response_ms[chosen],
-            delays.of(chosen),
-        )
 
 
 def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) -> list[EventFigures]:
@@ -108,46 +71,38 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     Raises:
         FolderError: a note of the run folder is damaged.
     """
-    staged = {event.name: event for event in _staged(run_folder, plan)}
-    planned = {event.name: event for event in plan.events}
-    events = [
-        _of_node(_figures(event), planned[event.name], plan, outcome) for event in staged.values()
-    ]
-    if not events:
+    staged = in_order(_staged(run_folder, plan))
+    if not staged:
         return []
+    planned = {event.name: event for event in plan.events}
     rates = [rates_of(load.name, ask) for load in plan.run.workloads]
     running = {phase.name: phase.workloads for phase in plan.run.phases}
-    errors_ns = [
-        event.time_ns
+    errors_s = [
+        event.time_ns / NS_PER_S
         for event in read_events(run_folder)
         if event.kind in ("io_error", "io_refused")
     ]
-    found = []
-    for event in sorted(
-        events, key=lambda event: math.inf if event.begun_s is None else event.begun_s
-    ):
+    found: list[EventFigures] = []
+    for event in staged:
+        figures = _of_node(_figures(event), planned[event.name], plan, outcome)
         phase = next((phase for phase in outcome.phases if phase.name == event.phase), None)
         if phase is None or event.begun_s is None:
-            found.append(event)
+            found.append(figures)
             continue
+        ends = end_of(event, staged, phase.end_ns / NS_PER_S)
+        earlier = [other for other in found if other.phase == event.phase]
         span = (phase.start_ns / NS_PER_S, phase.end_ns / NS_PER_S)
-        # Another event ends what can be said of this one.
-        later = [
-            other.begun_s
-            for other in events
-            if other.begun_s is not None and other.begun_s > event.begun_s
-        ]
-        ends_s = min([*later, span[1]]) if event.undone_s is None else span[1]
         loads = [
-            response(load, event=(event.begun_s, event.undone_s), span=(span[0], ends_s))
+            answer(load, event, staged, earlier, span)
             for load in rates
             # A load that does not run in the phase answers nothing.
             if load.workload in running[phase.name]
         ]
-        errors = sum(event.begun_s <= time_ns / NS_PER_S <= span[1] for time_ns in errors_ns)
-        answered = [load for load in loads if load is not None]
-        judged = event.replace(loads=answered, io_errors=errors)
-        lasted = degraded_span(staged[event.name], answered, ends_s)
+        judged = figures.replace(
+            loads=loads,
+            io_errors=sum(event.begun_s <= moment_s <= ends.moment_s for moment_s in errors_s),
+        )
+        lasted = degraded_span(event, loads, ends.moment_s)
         if event.judge.degraded_limits is not None and lasted is not None:
             judged = judged.replace(
                 degraded_from_s=lasted[0],
@@ -158,24 +113,63 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     return found
 
 
+def answer(
+    load: LoadRates,
+    event: StagedEvent,
+    staged: Sequence[StagedEvent],
+    earlier: Sequence[EventFigures],
+    phase_s: tuple[float, float],
+) -> LoadResponse:
+    """How one load answered one of several events.
+
+    Args:
+        load: what it completed over the run.
+        event: one that has begun.
+        staged: all events of the run.
+        earlier: how loads answered those before it in its phase.
+        phase_s: begin and end of its phase, in seconds.
+    """
+    assert event.begun_s is not None
+    ends = end_of(event, staged, phase_s[1])
+    found = response(
+        load,
+        event=(event.begun_s, event.undone_s),
+        span=(phase_s[0], ends.moment_s),
+        disturbed=disturbances(load.workload, earlier),
+        cut_by=ends.event,
+    )
+    return unseen(load.workload) if found is None else found
+
+
 def response(
-    load: LoadRates, *, event: tuple[float, float | None], span: tuple[float, float]
+    load: LoadRates,
+    *,
+    event: tuple[float, float | None],
+    span: tuple[float, float],
+    disturbed: Sequence[Disturbance] = (),
+    cut_by: str | None = None,
 ) -> LoadResponse | None:
     """How one load answered one event.
 
     Args:
         load: what it completed over the run.
         event: when the event began and when it was undone (None if it was not), in seconds.
-        span: first and last moment that belong to the phase of the event, in seconds.
+        span: the begin of the phase of the event, and the last moment that belongs to the event,
+            in seconds.
+        disturbed: when earlier events of the phase changed the load.
+        cut_by: the event that ends the span; none if the phase does.
 
     Returns:
         None where no sample lies in the phase.
     """
-    found = _answered(load, event, span)
+    found = _answered(load, event, span, disturbed)
+    if found is None:
+        return None
+    found = found.replace(judged_s=span[1] - event[0], cut_by=ABSENT if cut_by is None else cut_by)
     late_s = _late_s(load, event[0], span)
-    if found is None or not late_s:
+    if not late_s:
         return found
-    seen = _answered(replace(load, delays=None), event, span)
+    seen = _answered(replace(load, delays=None), event, span, disturbed)
     if seen is None or seen.baseline_per_s is None:
         return found
     return found.replace(
@@ -187,44 +181,47 @@ def response(
 
 
 def _answered(
-    load: LoadRates, event: tuple[float, float | None], span: tuple[float, float]
+    load: LoadRates,
+    event: tuple[float, float | None],
+    span: tuple[float, float],
+    disturbed: Sequence[Disturbance],
 ) -> LoadResponse | None:
     begun_s, undone_s = event
     workload = load.workload
     load = load.of(
-        (load.ends_s - load.lengths_s >= span[0] - ROUNDING_S)
+        (load.starts_s >= span[0] - ROUNDING_S)
         & (load.ends_s <= span[1] + ROUNDING_S)
         & (load.lengths_s > 0)
     )
-    ends_s, lengths_s, counts = load.ends_s, load.lengths_s, load.counts
+    ends_s, lengths_s, counts, starts_s = load.ends_s, load.lengths_s, load.counts, load.starts_s
     if not len(ends_s):
         return None
     assert load.delays is not None
     rates = counts / lengths_s
-    starts_s = ends_s - lengths_s
-    before = (ends_s <= begun_s) & (starts_s >= begun_s - BASELINE_S)
+    before, near = baseline_of(load, begun_s, disturbed)
     after = starts_s >= begun_s - lengths_s / 2
+    failed = None if load.failed is None else int(load.failed[after].sum())
+    if before.sum() < BASELINE_SAMPLES_MIN or not after.any():
+        pause = longest_pause(load.of(after), begun_s, None) if after.any() else Pause(0, 0, 0)
+        return unseen(workload, float(lengths_s[before].sum()), pause.least_s).replace(
+            disturbed_by=ABSENT if near is None else near,
+            failed_count=ABSENT if failed is None else failed,
+            samples_count=int(after.sum()),
+        )
     delays = load.delays.beyond(before)
-    has_baseline = int(before.sum()) >= BASELINE_SAMPLES_MIN
-    pause_s = _longest_pause(load.of(after))
-    if not has_baseline or not after.any():
-        return _unseen(workload, float(lengths_s[before].sum()), pause_s)
     first, last = np.flatnonzero(before)[[0, -1]]
     # What was late at its end belongs to it, and what was late at its begin does not.
     asked_s = float(lengths_s[before].sum())
     asked_s -= min(delays.carried_s(last) - delays.carried_s(first - 1), asked_s / 2)
     baseline = float(counts[before].sum() / asked_s)
-    # Counts of independent events scatter by their root; a baseline that happens to be flatter
-    # proves no narrower band.
-    chance = math.sqrt(max(baseline * float(lengths_s.mean()), 1.0)) / float(lengths_s.mean())
-    settled = _settled(load, delays, baseline)[before]
-    scatter = max(float(np.std(settled, ddof=1)), chance)
-    # What most samples scatter by: one stall before the event must not hide the event.
-    usual = max(min(scatter, _usual_scatter(settled)), chance)
-    band = _Band(baseline, usual, scatter)
-    samples = (int(number) for number in np.flatnonzero(after))
-    detected = next((first for first in samples if _changed(load, delays, band, first)), None)
-    recovered_s = _recovered_s(load, delays, band, detected)
+    band = Band.of(
+        _settled(load, delays, baseline)[before], baseline, float(lengths_s[before].mean())
+    )
+    detected = first_change(load, delays, band, int(np.flatnonzero(after)[0]))
+    recovered_s, unproved_s = _recovered_s(load, delays, band, detected)
+    pause = longest_pause(load.of(after), begun_s, baseline)
+    # A sliver of a sample at a boundary holds too few operations for a rate.
+    whole = after & (2 * lengths_s >= lengths_s[after].max())
     degraded = _mean(rates, lengths_s, starts_s, detected, undone_s or span[1])
     back_s = undone_s if undone_s is not None else recovered_s
     later = (
@@ -238,14 +235,14 @@ def _answered(
         baseline_per_s=baseline,
         baseline_s=float(lengths_s[before].sum()),
         detected_s=None if detected is None else max(float(starts_s[detected]) - begun_s, 0.0),
-        pause_s=pause_s,
-        least_per_s=float(rates[after].min()),
+        pause_s=pause.least_s,
+        least_per_s=float(rates[whole].min()),
         # Where nothing changed, the lowest of many samples is chance.
         dip_percent=None
         if not baseline
         else 0.0
         if detected is None
-        else _dip_percent(load.of(after), delays.of(after), baseline, change),
+        else _dip_percent(load.of(whole), delays.of(whole), baseline, change),
         recovered_s=None if recovered_s is None else max(recovered_s - begun_s, 0.0),
         degraded_per_s=degraded,
         degraded_change_percent=change,
@@ -254,25 +251,13 @@ def _answered(
         lasting_ms_mean=_mean_ms(
             load.response_ms, counts, after & (ends_s <= (undone_s or span[1]) + ROUNDING_S)
         ),
-        unseen_percent=100.0 * min(BAND_ALONE_SD * scatter, BAND_SD * usual) / baseline
-        if baseline
-        else None,
+        unseen_percent=100.0 * band.unseen / baseline if baseline else None,
+        pause_s_most=pause.most_s,
+        pause_goes_on_s=pause.goes_on_s or ABSENT,
+        unproved_s=ABSENT if unproved_s is None else max(unproved_s - begun_s, 0.0),
+        failed_count=ABSENT if failed is None else failed,
+        samples_count=int(after.sum()),
     )
-
-
-@dataclass(frozen=True)
-class _Band:
-    """What a load did before an event, in operations per second.
-
-    Attributes:
-        baseline: the mean rate.
-        usual: the standard deviation of the middle half of the samples.
-        scatter: that of all samples.
-    """
-
-    baseline: float
-    usual: float
-    scatter: float
 
 
 def _settled(load: LoadRates, delays: GeneratorDelays, baseline: float) -> Floats:
@@ -287,32 +272,6 @@ def _settled(load: LoadRates, delays: GeneratorDelays, baseline: float) -> Float
     )
     left = np.maximum(np.abs(distance) - baseline * made_s / load.lengths_s, 0.0)
     return baseline + np.sign(distance) * left
-
-
-def _changed(load: LoadRates, delays: GeneratorDelays, band: _Band, first: int) -> bool:
-    """Whether the rate has changed in a sample.
-
-    It is far out alone, or it begins a row of samples that are out on the same side. Either by more
-    than the generator's own delays can have made of it.
-    """
-    lengths_s, beyond = load.lengths_s, load.counts / load.lengths_s - band.baseline
-    side = math.copysign(1.0, beyond[first])
-    out_ops = side * beyond * lengths_s
-    made_s = delays.ahead_s if side > 0 else delays.lacking_s
-    alone = out_ops[first] - band.baseline * made_s(first, first)
-    if alone > BAND_ALONE_SD * band.scatter * lengths_s[first]:
-        return True
-    is_out = side * beyond > BAND_SD * band.usual
-    if not is_out[first]:
-        return False
-    for last in range(first + 1, min(first + ROW_MAX, len(lengths_s))):
-        if not is_out[last]:
-            return False
-        row = slice(first, last + 1)
-        left = out_ops[row].sum() - band.baseline * made_s(first, last)
-        if left > BAND_SD * band.usual * lengths_s[row].sum():
-            return True
-    return False
 
 
 def _dip_percent(
@@ -338,7 +297,8 @@ def _late_s(load: LoadRates, begun_s: float, span: tuple[float, float]) -> float
     return float(late.max()) if len(late) else 0.0
 
 
-def _unseen(workload: str, baseline_s: float, pause_s: float) -> LoadResponse:
+def unseen(workload: str, baseline_s: float = 0.0, pause_s: float = 0.0) -> LoadResponse:
+    """The answer of a load of which too little is known to tell one."""
     return LoadResponse(
         workload=workload,
         baseline_per_s=None,
@@ -356,52 +316,29 @@ def _unseen(workload: str, baseline_s: float, pause_s: float) -> LoadResponse:
     )
 
 
-def _usual_scatter(rates: Floats) -> float:
-    """The standard deviation that the middle half of the samples stands for.
-
-    Source: of a normal distribution the median distance from the median is 0.6745 of it.
-    """
-    return float(np.median(np.abs(rates - np.median(rates)))) / 0.6745
-
-
-def _longest_pause(load: LoadRates) -> float:
-    """The longest time without a completed operation, less what the generator was late.
-
-    Samples shorter pauses hide in are the least that can be told.
-    """
-    assert load.delays is not None
-    starts_s = load.ends_s - load.lengths_s
-    longest, position = 0.0, 0
-    for idle, group in groupby(load.counts == 0):
-        last = position + len(list(group)) - 1
-        if idle:
-            pause_s = float(load.ends_s[last] - starts_s[position])
-            longest = max(longest, pause_s - load.delays.lacking_s(position, last))
-        position = last + 1
-    return longest
-
-
 def _recovered_s(
-    load: LoadRates, delays: GeneratorDelays, band: _Band, detected: int | None
-) -> float | None:
+    load: LoadRates, delays: GeneratorDelays, band: Band, detected: int | None
+) -> tuple[float | None, float | None]:
     """When the rate of the next ten seconds is back at what it was, beginning with a sample that is
-    within the band or above.
+    within the band or above; and from when on it may be back, with too little time left to tell.
     """
-    lengths_s, counts = load.lengths_s, load.counts
-    starts_s = load.ends_s - lengths_s
+    if detected is None:
+        return None, None
+    lengths_s, counts, starts_s = load.lengths_s, load.counts, load.starts_s
     # What had waited comes at once: it makes up for nothing that was lacking before.
     made = np.minimum(counts, (band.baseline + band.usual) * lengths_s)
-    for first in range(len(counts) if detected is None else detected, len(counts)):
+    for first in range(detected, len(counts)):
         behind = load.ends_s >= starts_s[first] + RECOVERED_S - ROUNDING_S
-        if not behind.any():
-            return None
-        last = int(np.argmax(behind))
-        lacking_s = (1.0 - RECOVERED_SHARE) * (load.ends_s[last] - starts_s[first])
+        is_whole = bool(behind.any())
+        last = int(np.argmax(behind)) if is_whole else len(counts) - 1
+        seconds = load.ends_s[last] - starts_s[first] if is_whole else RECOVERED_S
+        lacking_s = (1.0 - RECOVERED_SHARE) * seconds
         is_up = counts[first] / lengths_s[first] >= band.baseline - BAND_SD * band.usual
         lacked_s = lengths_s[first : last + 1].sum() - made[first : last + 1].sum() / band.baseline
         if is_up and lacked_s - delays.lacking_s(first, last) <= lacking_s + ROUNDING_S:
-            return float(starts_s[first])
-    return None
+            moment_s = float(starts_s[first])
+            return (moment_s, None) if is_whole else (None, moment_s)
+    return None, None
 
 
 def _mean_ms(response_ms: Floats, counts: Floats, chosen: Chosen) -> float | None:
@@ -417,31 +354,6 @@ def _mean(
     chosen = (starts_s >= starts_s[detected]) & (starts_s + lengths_s <= until_s + ROUNDING_S)
     return (
         float((rates * lengths_s)[chosen].sum() / lengths_s[chosen].sum()) if chosen.any() else None
-    )
-
-
-def rates_of(workload: str, ask: Query) -> LoadRates:
-    """What one load completed in every sample, also in those in which it completed nothing."""
-    rows = ask(
-        "SELECT end_ns::BIGINT AS end_ns, max(interval_ns)::BIGINT AS length_ns,"
-        " coalesce(sum(count) FILTER (WHERE workload = $workload AND list_contains($metrics, "
-        "metric)), 0)::BIGINT AS count,"
-        " coalesce(sum(latency_ns_sum) FILTER (WHERE workload = $workload AND "
-        "list_contains($metrics, metric)), 0)::DOUBLE AS ns"
-        " FROM sample GROUP BY end_ns ORDER BY end_ns",
-        {"workload": workload, "metrics": list(OPERATIONS)},
-    )
-    ends, lengths, counts, total_ns = (
-        np.array([row[name] for row in rows], dtype=np.float64)
-        for name in ("end_ns", "length_ns", "count", "ns")
-    )
-    return LoadRates(
-        workload,
-        ends / NS_PER_S,
-        lengths / NS_PER_S,
-        counts,
-        total_ns / NS_PER_MS,
-        delays_of(workload, ask),
     )
 
 
@@ -572,6 +484,8 @@ def in_words(figures: Sequence[EventFigures]) -> list[str]:
 
 def response_in_words(load: LoadResponse) -> str:
     """One answer in a sentence."""
+    if load.baseline_per_s is None and load.disturbed_by is not None:
+        return f"event {load.disturbed_by} is too near to tell what it changed"
     if load.baseline_per_s is None:
         return f"{load.baseline_s:.3g} s before it are too short to tell what it changed"
     if load.detected_s is None:

@@ -51,12 +51,13 @@ from plimsoll.results.backup_recovery import backups, recoveries
 from plimsoll.results.device_crosscheck import device_view
 from plimsoll.results.distributions import QUANTILES, quantile_ms, quantiles_ms
 from plimsoll.results.dvdstore import DvdStoreTable, dvdstore_tables
-from plimsoll.results.events import LoadRates, event_figures, rates_of
+from plimsoll.results.events import event_figures
 from plimsoll.results.files import files_figures
 from plimsoll.results.homes import homes_figures
 from plimsoll.results.host_usage import device_rates, levels, machine_levels
 from plimsoll.results.iometer import IometerRow, iometer_rows
 from plimsoll.results.latency_breakdown import Splitter
+from plimsoll.results.load_rates import LoadRates, rates_of
 from plimsoll.results.load_stages import stage_figures
 from plimsoll.results.mail import mail_figures
 from plimsoll.results.overlap import overlaps, rests

@@ -17,12 +17,13 @@ from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.outcome import PhaseOutcome
 from plimsoll.documents.run_spec import FilesWorkload, WorkloadSpec
 from plimsoll.plan.load import has_stages
-from plimsoll.results.events import ROUNDING_S, LoadRates, answered_span
+from plimsoll.results.event_pauses import GAPS_MIN
+from plimsoll.results.event_spans import ROUNDING_S
+from plimsoll.results.events import answered_span
 from plimsoll.results.generator_delays import Floats
+from plimsoll.results.load_rates import LoadRates
 from plimsoll.units import NS_PER_S
 
-#: Nothing for so many times the mean time between two operations is no chance.
-GAPS_MIN = 10
 #: From so many gaps on a load works in groups of operations.
 GROUPS_MIN = 5
 

@@ -15,7 +15,8 @@ from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.results.digits import apart
-from plimsoll.results.events import BASELINE_SAMPLES_MIN, response_in_words
+from plimsoll.results.event_spans import BASELINE_SAMPLES_MIN
+from plimsoll.results.events import RECOVERED_S, response_in_words
 
 
 def event_checks(summary: Summary) -> list[Check]:
@@ -33,12 +34,14 @@ def _checks(event: EventFigures) -> Iterator[Check]:
     if event.problem is not None:
         return
     limits = event.judge
+    if not event.loads:
+        yield from _unanswered(event)
     for load in event.loads:
         if limits.pause_s_max is not None:
-            found = _held(event, load, "event_pause", load.pause_s, limits.pause_s_max, "s")
+            found = _pause(event, load, limits.pause_s_max)
             yield _doubted(found, load, load.seen.pause_s if load.seen else None)
         if limits.dip_max is not None:
-            found = _held(event, load, "event_dip", load.dip_percent, 100 * limits.dip_max, "%")
+            found = _dip(event, load, 100 * limits.dip_max)
             yield _doubted(found, load, load.seen.dip_percent if load.seen else None)
         if limits.recover_s_max is not None:
             found = _recovery(event, load, limits.recover_s_max)
@@ -46,15 +49,32 @@ def _checks(event: EventFigures) -> Iterator[Check]:
     if limits.degraded_limits is not None:
         yield from _degraded(event, limits.degraded_limits)
     if limits.errors_max is not None:
-        is_more = event.io_errors > limits.errors_max
-        reason = f"{event.io_errors} I/O errors; at most {limits.errors_max} are allowed"
-        yield _check(
-            "event_errors",
-            event.name,
-            float(event.io_errors),
-            float(limits.errors_max),
-            ("", "fail" if is_more else "pass", reason),
-        )
+        yield _errors(event, limits.errors_max)
+
+
+def _unanswered(event: EventFigures) -> Iterator[Check]:
+    """Limits of loads where none runs: nothing answers, so nothing is known."""
+    limits = event.judge
+    reason = f"no load runs in the phase {event.phase}; stage the event in one with a load"
+    percent = None if limits.dip_max is None else 100 * limits.dip_max
+    for name, limit, unit in (
+        ("event_pause", limits.pause_s_max, "s"),
+        ("event_dip", percent, "%"),
+        ("event_recovery", limits.recover_s_max, "s"),
+    ):
+        if limit is not None:
+            yield _check(name, event.name, None, limit, (unit, "not_evaluated", reason))
+
+
+def _errors(event: EventFigures, most: int) -> Check:
+    """I/O errors, and what of each load came to nothing."""
+    failed = {load.workload: load.failed_count or 0 for load in event.loads}
+    count = event.io_errors + sum(failed.values())
+    words = [f"{event.io_errors} I/O errors"]
+    words += [f"{number} failed operations of {load}" for load, number in failed.items() if number]
+    reason = f"{' and '.join(words)}; at most {most} are allowed"
+    status: Status = "fail" if count > most else "pass"
+    return _check("event_errors", event.name, float(count), float(most), ("", status, reason))
 
 
 def _degraded(event: EventFigures, limit_set: str) -> Iterator[Check]:
@@ -119,12 +139,66 @@ def _doubted(found: Check, load: LoadResponse, seen: float | None) -> Check:
     return found.replace(status="not_evaluated", reason=reason)
 
 
+def _pause(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
+    """The longest pause, by its bounds: what it lasted at least, and at most."""
+    found = _held(event, load, "event_pause", load.pause_s, limit_s, "s")
+    if found.status != "pass":
+        return found
+    if load.pause_goes_on_s is not None:
+        reason = (
+            f"it had completed nothing for {load.pause_goes_on_s:.4g} s when {_ending(load)}, and "
+            f"no one knows for how long it went on; {_let_apart(load)}"
+        )
+        return found.replace(status="not_evaluated", reason=reason)
+    if load.pause_s_most is not None and load.pause_s_most > limit_s:
+        reason = (
+            f"the longest pause lasted {load.pause_s:.4g} to {load.pause_s_most:.4g} s, and its "
+            f"samples cannot tell whether that is within {limit_s:.4g} s; ask for shorter samples "
+            "(`sample_interval_ms`)"
+        )
+        return found.replace(status="not_evaluated", reason=reason)
+    return found
+
+
+def _dip(event: EventFigures, load: LoadResponse, limit_percent: float) -> Check:
+    """The dip; where nothing was seen, only if what the limit forbids could have been seen."""
+    found = _held(event, load, "event_dip", load.dip_percent, limit_percent, "%")
+    unseen = load.unseen_percent or 0.0
+    if found.status != "pass" or load.detected_s is not None or unseen <= limit_percent:
+        return found
+    reason = (
+        f"nothing was seen, but a fall by less than {unseen:.3g} % of one sample is not told from "
+        f"chance, and {limit_percent:.3g} % are allowed; ask for more load or for longer samples"
+    )
+    return found.replace(measured=None, status="not_evaluated", reason=reason)
+
+
+def _ending(load: LoadResponse) -> str:
+    return "its phase ended" if load.cut_by is None else f"event {load.cut_by} changed something"
+
+
+def _let_apart(load: LoadResponse) -> str:
+    if load.cut_by is None:
+        return "let the phase last longer"
+    return f"let {load.cut_by} lie farther away"
+
+
 def _recovery(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
     if load.baseline_per_s and load.detected_s is not None and load.recovered_s is None:
-        reason = f"{response_in_words(load)} within its phase; at most {limit_s:g} s are allowed"
-        return _check(
-            "event_recovery", f"{event.name}, {load.workload}", None, limit_s, ("s", "fail", reason)
-        )
+        scope = f"{event.name}, {load.workload}"
+        judged_s = load.judged_s
+        unproved = load.unproved_s is not None and load.unproved_s <= limit_s
+        if unproved or (judged_s is not None and judged_s < limit_s):
+            reason = (
+                f"{response_in_words(load)} {judged_s or 0.0:.4g} s after it, when {_ending(load)};"
+                f" {limit_s:g} s are allowed, and {RECOVERED_S:g} s more prove it; "
+                f"{_let_apart(load)}"
+            )
+            outcome: tuple[str, Status, str] = ("s", "not_evaluated", reason)
+            return _check("event_recovery", scope, None, limit_s, outcome)
+        within = "its phase" if load.cut_by is None else f"its time, which {load.cut_by} ended"
+        reason = f"{response_in_words(load)} within {within}; at most {limit_s:g} s are allowed"
+        return _check("event_recovery", scope, None, limit_s, ("s", "fail", reason))
     measured = (
         0.0 if load.baseline_per_s is not None and load.detected_s is None else load.recovered_s
     )
@@ -147,13 +221,7 @@ def _held(
         )
         return _check(name, scope, None, limit, (unit, "not_evaluated", reason))
     if not load.baseline_per_s or measured is None:
-        reason = (
-            "it did nothing before the event, which its rate could be held against"
-            if load.baseline_per_s == 0
-            else f"less than {BASELINE_SAMPLES_MIN} samples were taken before the event; let it "
-            "begin later"
-        )
-        return _check(name, scope, None, limit, (unit, "not_evaluated", reason))
+        return _check(name, scope, None, limit, (unit, "not_evaluated", _why_unknown(load)))
     status: Status = "fail" if measured > limit else "pass"
     word = "above" if status == "fail" else "within"
     told, bound = apart(measured, limit, lambda value, digits: f"{value:.{digits}g}", 4)
@@ -163,6 +231,23 @@ def _held(
         measured,
         limit,
         (unit, status, f"{told} {unit} is {word} {bound} {unit}"),
+    )
+
+
+def _why_unknown(load: LoadResponse) -> str:
+    """Why no answer of a load is known."""
+    if load.baseline_per_s == 0:
+        return "it did nothing before the event, which its rate could be held against"
+    if load.samples_count == 0:
+        return f"no sample lies between the event and the moment when {_ending(load)}"
+    if load.disturbed_by is not None:
+        return (
+            f"event {load.disturbed_by} is too near: the load was not back from it, or less than "
+            f"{BASELINE_SAMPLES_MIN} samples tell what it did without an event; let them lie "
+            "farther apart"
+        )
+    return (
+        f"less than {BASELINE_SAMPLES_MIN} samples were taken before the event; let it begin later"
     )
 
 

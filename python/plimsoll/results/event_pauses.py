@@ -1,0 +1,89 @@
+"""How long a load completed nothing after an event, as exactly as its samples tell.
+
+Samples without an operation are the least that a pause lasted. It may have begun with the sample
+before them and ended with the sample after them. An operation that waited for it shows it as well:
+no pause was longer than the longest response time, and the time until something was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from plimsoll.results.load_rates import LoadRates
+
+#: Nothing for so many times the mean time between two operations is no chance.
+GAPS_MIN = 10
+
+
+@dataclass(frozen=True)
+class Pause:
+    """The longest time without a completed operation, in seconds.
+
+    Attributes:
+        least_s: what it lasted at least, less what the generator was late.
+        most_s: what it lasted at most.
+        goes_on_s: how long it has gone on where the time ended in one that is no chance; else 0.
+    """
+
+    least_s: float
+    most_s: float
+    goes_on_s: float
+
+
+def longest_pause(load: LoadRates, begun_s: float, per_s: float | None) -> Pause:
+    """The longest pause of a load.
+
+    Args:
+        load: the samples from an event on, at least one.
+        begun_s: when the event began; what lasts from before counts from then on.
+        per_s: the rate before the event, if it is known.
+    """
+    assert load.delays is not None
+    gaps = list(_gaps(load, begun_s))
+    leasts = [
+        gap.least_s - (load.delays.lacking_s(gap.first, gap.last) if gap.first <= gap.last else 0)
+        for gap in gaps
+    ]
+    least_s = max(*leasts, 0.0)
+    most_s = max(gap.most_s for gap in gaps)
+    none_failed = load.failed is None or not load.failed.any()
+    if load.longest_s is not None and none_failed and per_s:
+        most_s = min(most_s, max(float(load.longest_s.max()) + GAPS_MIN / per_s, least_s))
+    is_chance = per_s is not None and leasts[-1] * per_s <= GAPS_MIN
+    return Pause(least_s, max(most_s, least_s), 0.0 if is_chance else max(leasts[-1], 0.0))
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """A time between two operations: its idle samples, and its bounds in seconds."""
+
+    first: int
+    last: int
+    least_s: float
+    most_s: float
+
+
+def _gaps(load: LoadRates, begun_s: float) -> Iterator[_Gap]:
+    """Between the begin and the first operation, between operations, and behind the last one."""
+    starts_s, ends_s = np.maximum(load.starts_s, begun_s), load.ends_s
+    busy = [int(at) for at in np.flatnonzero(load.counts > 0)]
+    begin_s, end_s = float(starts_s[0]), float(ends_s[-1])
+    if not busy:
+        yield _Gap(0, len(ends_s) - 1, end_s - begin_s, end_s - begun_s)
+        return
+    first, last = busy[0], busy[-1]
+    yield _Gap(0, first - 1, float(starts_s[first]) - begin_s, float(ends_s[first]) - begun_s)
+    for before, after in pairwise(busy):
+        yield _Gap(
+            before + 1,
+            after - 1,
+            float(starts_s[after] - ends_s[before]),
+            float(ends_s[after] - starts_s[before]),
+        )
+    yield _Gap(
+        last + 1, len(ends_s) - 1, end_s - float(ends_s[last]), end_s - float(starts_s[last])
+    )

@@ -1,0 +1,231 @@
+"""Several events in one phase: none is judged by what another has done.
+
+The series hold what was planted, so that what is true is known.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.documents.event_figures import EventFigures
+from plimsoll.documents.staged_events import EventLimits, StagedEvent
+from plimsoll.documents.verdict import Check
+from plimsoll.results.events import answer
+from plimsoll.results.load_rates import LoadRates
+from plimsoll.verdict.events import checks_of
+
+RATE = 400.0
+NO_LIMITS = EventLimits()
+
+
+@dataclass(frozen=True)
+class Planted:
+    """An event that stops the load for a while, holds it down, and is undone."""
+
+    begun_s: float
+    lasts_s: float
+    pause_s: float = 0.0
+    dip: float = 0.0
+    is_undone: bool = True
+
+    @property
+    def hurts(self) -> bool:
+        return self.pause_s > 0 or self.dip > 0
+
+
+def series(planted: list[Planted], end_s: float, seed: int = 1, length_s: float = 1.0) -> LoadRates:
+    """Operations that come one by one, at the rate of each moment."""
+    random = np.random.default_rng(seed)
+    moments = np.sort(random.uniform(0.0, end_s, random.poisson(RATE * end_s)))
+    keep = np.ones(len(moments), bool)
+    for event in planted:
+        since_s = moments - event.begun_s
+        keep &= ~((since_s >= 0) & (since_s < event.pause_s))
+        is_held = (since_s >= 0) & (since_s < event.lasts_s)
+        keep &= ~(is_held & (random.uniform(size=len(moments)) < event.dip))
+    ends = length_s * np.arange(1.0, int(end_s / length_s) + 1)
+    counts = np.histogram(moments[keep], [0.0, *ends])[0].astype(float)
+    return LoadRates("mix", ends, np.full(len(ends), length_s), counts, counts * 5)
+
+
+def staged(number: int, event: Planted, judge: EventLimits) -> StagedEvent:
+    undone_s = event.begun_s + event.lasts_s if event.is_undone else None
+    return StagedEvent(
+        name=f"event {number}",
+        phase="measure",
+        kind="command",
+        planned_s=event.begun_s,
+        begun_s=event.begun_s,
+        applied_s=event.begun_s,
+        undo_begun_s=undone_s,
+        undone_s=undone_s,
+        proved=True,
+        exit_code=0,
+        output="",
+        undo_exit_code=0,
+        undo_output="",
+        error=None,
+        judge=judge,
+    )
+
+
+def figures(
+    load: LoadRates, planted: list[Planted], judges: list[EventLimits], end_s: float
+) -> list[EventFigures]:
+    """How a load answered what was planted in a phase."""
+    pairs = zip(planted, judges, strict=True)
+    events = [staged(number, event, judge) for number, (event, judge) in enumerate(pairs, 1)]
+    found: list[EventFigures] = []
+    for event in events:
+        response = answer(load, event, events, found, (0.0, end_s))
+        found.append(
+            EventFigures(
+                name=event.name,
+                kind=event.kind,
+                phase=event.phase,
+                begun_s=event.begun_s,
+                applied_s=event.applied_s,
+                undone_s=event.undone_s,
+                is_proved=True,
+                problem=None,
+                io_errors=0,
+                judge=event.judge,
+                loads=[response],
+            )
+        )
+    return found
+
+
+def judged(
+    planted: list[Planted], judges: list[EventLimits], end_s: float, seed: int = 1
+) -> list[list[Check]]:
+    load = series(planted, end_s, seed)
+    return [checks_of(event)[1:] for event in figures(load, planted, judges, end_s)]
+
+
+def test_an_event_that_was_undone_is_not_judged_by_the_next_one() -> None:
+    """The first does nothing; the second, 20 s after its undo, stops the load for 12 s."""
+    planted = [Planted(70, 10), Planted(100, 20, pause_s=12)]
+    limits = EventLimits(pause_s_max=5, dip_max=0.6, recover_s_max=15)
+    first, second = judged(planted, [limits, limits], 200)
+    assert [check.status for check in first] == ["pass", "pass", "pass"]
+    assert [check.status for check in second] == ["fail", "fail", "pass"]
+
+
+def test_what_an_earlier_event_changed_is_no_rate_before_a_later_one() -> None:
+    """Held to a tenth from 70 to 100 s; the next, at 115 s, stops it at two tenths of its rate."""
+    planted = [Planted(70, 30, dip=0.9), Planted(115, 30, dip=0.6)]
+    (_, second) = figures(series(planted, 220), planted, [NO_LIMITS] * 2, 220)
+    (load,) = second.loads
+    assert load.baseline_per_s == pytest.approx(RATE, rel=0.05)
+    assert load.degraded_change_percent == pytest.approx(-60, abs=5)
+
+
+def test_a_baseline_is_looked_for_before_an_earlier_event_that_leaves_too_few_samples() -> None:
+    """The load was back while the first lasted; three seconds after its undo comes the second."""
+    planted = [Planted(70, 40, pause_s=4), Planted(113, 30, dip=0.5)]
+    (_, second) = figures(series(planted, 220), planted, [NO_LIMITS] * 2, 220)
+    (load,) = second.loads
+    assert load.baseline_per_s == pytest.approx(RATE, rel=0.05) and load.disturbed_by is None
+
+
+def test_an_event_from_which_the_load_was_not_back_leaves_no_rate_before_the_next() -> None:
+    """A drive that stays away costs half of the rate; what a path costs then, no one can tell."""
+    planted = [Planted(70, 999, dip=0.5, is_undone=False), Planted(120, 999, dip=0.5)]
+    limits = EventLimits(pause_s_max=5, dip_max=0.2, recover_s_max=15)
+    first, second = judged(planted, [limits, limits], 200)
+    assert [check.status for check in first] == ["pass", "fail", "fail"]
+    assert {check.status for check in second} == {"not_evaluated"}
+    assert all("event 1 is too near" in check.reason for check in second)
+
+
+def test_the_undo_of_an_earlier_event_ends_the_time_of_a_later_one() -> None:
+    """What was put back stops the load for 6 s: the path, staged meanwhile, has not."""
+    planted = [Planted(70, 50), Planted(90, 999, is_undone=False)]
+    load = series([Planted(120, 6, pause_s=6)], 200)
+    _, second = figures(load, planted, [NO_LIMITS, EventLimits(pause_s_max=2)], 200)
+    assert [check.status for check in checks_of(second)[1:]] == ["pass"]
+    assert second.loads[0].cut_by == "event 1"
+
+
+@pytest.mark.parametrize("by_event", [True, False])
+def test_what_the_end_cuts_off_is_neither_passed_nor_failed(*, by_event: bool) -> None:
+    """The load stops 4 s before the end, and is held down until 8 s before another."""
+    end_s = 200.0
+    stops = [Planted(110, 999, pause_s=999)]
+    limits = EventLimits(pause_s_max=5, recover_s_max=60)
+    later = [Planted(114, 5)] if by_event else []
+    found = judged(
+        [*stops, *later], [limits, *([NO_LIMITS] if later else [])], 200 if by_event else 114
+    )
+    assert [check.status for check in found[0]] == ["not_evaluated"] * 2
+    words = "event 2 changed something" if by_event else "when its phase ended"
+    assert all(words in check.reason for check in found[0])
+    # Where it had all the time that it is allowed, it failed.
+    (known,) = judged(stops, [limits], end_s)
+    assert [check.status for check in known] == ["fail"] * 2
+
+
+def test_a_recovery_without_the_time_to_prove_it_is_unknown() -> None:
+    """Back 8 s before the end: ten seconds prove it. Half down at the end is not back."""
+    limits = EventLimits(recover_s_max=30)
+    (found,) = judged([Planted(70, 22, dip=0.5)], [limits], 100)
+    assert [check.status for check in found] == ["not_evaluated"]
+    assert "10 s more prove it" in found[0].reason
+    (down,) = judged([Planted(70, 99, dip=0.5)], [limits], 101)
+    assert [check.status for check in down] == ["fail"]
+    (proved,) = judged([Planted(70, 22, dip=0.5)], [limits], 110)
+    assert [check.status for check in proved] == ["pass"]
+
+
+@st.composite
+def sequences(draw: st.DrawFn) -> tuple[list[Planted], float]:
+    planted, at_s = [], draw(st.floats(65, 80))
+    for _ in range(draw(st.integers(2, 3))):
+        lasts_s = draw(st.floats(4, 30))
+        pause_s = draw(st.sampled_from([0.0, 0.0, 1.5, 3.0, 6.0]))
+        dip = draw(st.sampled_from([0.0, 0.0, 0.4, 0.7]))
+        planted.append(Planted(at_s, lasts_s, min(pause_s, lasts_s), dip))
+        at_s += lasts_s + draw(st.floats(0.5, 80))
+    return planted, at_s + draw(st.floats(0, 30))
+
+
+@given(sequences(), st.integers(0, 10_000), st.sampled_from([0.5, 1.0]))
+def test_no_event_is_charged_with_what_another_did(
+    sequence: tuple[list[Planted], float], seed: int, length_s: float
+) -> None:
+    """Limits that the truth keeps never fail, and limits that it breaks never pass."""
+    planted, end_s = sequence
+    load = series(planted, end_s, seed, length_s)
+    wide = [
+        EventLimits(
+            pause_s_max=event.pause_s + 0.1,
+            dip_max=min((1.0 if event.pause_s else event.dip) + 0.25, 1.0),
+            recover_s_max=event.lasts_s + 2,
+        )
+        for event in planted
+    ]
+    for event, found in zip(planted, figures(load, planted, wide, end_s), strict=True):
+        told = [(check.name, check.status, check.reason) for check in checks_of(found)[1:]]
+        assert all(status != "fail" for _, status, _ in told), (event, told)
+        (response,) = found.loads
+        if response.baseline_per_s is not None and response.pause_goes_on_s is None:
+            assert response.pause_s <= event.pause_s + 0.1, event
+            assert response.pause_s_most is not None
+            assert response.pause_s_most >= event.pause_s - 0.1, event
+        if not event.hurts:
+            assert response.detected_s is None, event
+    narrow = [
+        EventLimits(
+            pause_s_max=max(event.pause_s - 0.2, 0.0) if event.pause_s else None,
+            dip_max=event.dip - 0.1 if event.dip else None,
+            recover_s_max=event.lasts_s - 2 if event.dip else None,
+        )
+        for event in planted
+    ]
+    for event, found in zip(planted, figures(load, planted, narrow, end_s), strict=True):
+        told = [(check.name, check.status, check.reason) for check in checks_of(found)[1:]]
+        assert all(status != "pass" for _, status, _ in told), (event, told)
