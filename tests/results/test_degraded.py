@@ -85,6 +85,25 @@ def test_the_latency_while_it_lasts_is_judged_by_its_own_limits(
     assert logs and all(check.status == "pass" for check in logs)
 
 
+def test_a_database_that_answered_nothing_while_it_lasted_is_named(tmp_path: Path) -> None:
+    """Its log goes on; that no read is slow where none came back says nothing."""
+    path = tmp_path / "run"
+    degraded_run(path, 19.0)
+    samples = path / folder.SAMPLES
+    silent = f"metric = 'database_read' AND end_ns > {3 * SECOND} AND end_ns <= {9 * SECOND}"
+    duckdb.sql(
+        f"COPY (SELECT * REPLACE (CASE WHEN {silent} THEN 0 ELSE count END::UBIGINT AS count) "
+        f"FROM '{samples}') TO '{path / 'changed'}' (FORMAT parquet)"
+    )
+    (path / "changed").rename(samples)
+    summary = Summary.from_plain(summarize(path))
+    checks = [check for check in event_checks(summary) if check.name == "event_degraded"]
+    reads = [check for check in checks if check.metric == "database_read"]
+    assert reads and {check.status for check in reads} == {"not_evaluated"}
+    assert all("nothing was answered by" in check.reason for check in reads)
+    assert all(check.status == "pass" for check in checks if check.metric == "log_write")
+
+
 def answer(detected_s: float | None, recovered_s: float | None) -> LoadResponse:
     names = LoadResponse.__annotations__
     known = dict.fromkeys(names) | {"workload": "mix", "baseline_s": 60.0, "pause_s": 0.0}

@@ -73,3 +73,10 @@ def test_a_shortage_that_the_plan_allows_is_named_and_stands_next_to_the_verdict
     assert reason == f"the plan lets it be short: {SUMS[0]}"
     summary = SimpleNamespace(events=[short])
     assert fit_in_words(summary) == [f"after event left dies the survivor was short: {SUMS[0]}"]
+
+
+def test_a_failover_of_servers_alone_is_not_evaluated():
+    """Nothing of ours died, so no time is known; the limit is not left out for that."""
+    servers = event(2.5, 3.0).replace(failovers=())
+    status, reason = statuses(servers)["event_failover"]
+    assert status == "not_evaluated" and "no instance of this run died with it" in reason

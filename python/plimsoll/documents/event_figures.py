@@ -67,14 +67,15 @@ class LoadResponse(Document):
 class DegradedFigures(Document):
     """Latencies of a database, or of the log of an instance, while an event lasted, in ms.
 
-    The last one is the largest mean of the published sample interval.
+    The last one is the largest mean of the published sample interval. What was read or written
+    before the event, and not once while it lasted, has a count of 0 and no latencies.
     """
 
     scope: str
     metric: str
     count: int
-    latency_ms_mean: float
-    latency_ms_sample_mean_max: float
+    latency_ms_mean: float | None
+    latency_ms_sample_mean_max: float | None
 
 
 class FailoverFigures(Document):

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from plimsoll import settings
 from plimsoll.documents.event_figures import DegradedFigures, LoadResponse
 from plimsoll.documents.staged_events import StagedEvent
-from plimsoll.files.parquet import Query
+from plimsoll.files.parquet import Query, Row
+from plimsoll.results.event_pauses import GAPS_MIN
 from plimsoll.units import NS_PER_MS, NS_PER_S
 
 #: What limits name of a storage; log writes are counted beside all databases of an instance.
@@ -41,12 +42,17 @@ def degraded_span(
 
 
 def degraded_figures(
-    span: tuple[float, float], ask: Query, names: Mapping[tuple[str, int], str]
+    span: tuple[float, float],
+    before: tuple[float, float],
+    ask: Query,
+    names: Mapping[tuple[str, int], str],
 ) -> list[DegradedFigures]:
     """The latencies of every database and log within a time, from samples that lie in it whole.
 
     Args:
         span: from when to when, in seconds on the run's clock.
+        before: the time before the event, likewise: what answered then is missed where it does
+            not answer within the span.
         ask: asks the table `sample`.
         names: what databases are called, by instance and number; 0 stands for its log.
     """
@@ -72,9 +78,9 @@ def degraded_figures(
             "last": last,
         },
     )
-    return [
+    answered = [
         DegradedFigures(
-            scope=names.get((row["instance"], row["database"]), row["instance"]),
+            scope=_name(row, names),
             metric=row["metric"],
             count=row["count"],
             latency_ms_mean=row["mean_ns"] / NS_PER_MS,
@@ -82,3 +88,32 @@ def degraded_figures(
         )
         for row in rows
     ]
+    known = {(row["instance"], row["database"], row["metric"]) for row in rows}
+    missing = [
+        DegradedFigures(
+            scope=_name(row, names),
+            metric=row["metric"],
+            count=0,
+            latency_ms_mean=None,
+            latency_ms_sample_mean_max=None,
+        )
+        for row in ask(
+            "SELECT instance, database, metric FROM sample"
+            " WHERE list_contains($metrics, metric) AND end_ns > $begin AND end_ns <= $end"
+            " GROUP BY instance, database, metric HAVING sum(count) * $lasts > $chance"
+            " ORDER BY instance, database, metric",
+            {
+                "metrics": list(METRICS),
+                "begin": round(before[0] * NS_PER_S),
+                "end": round(before[1] * NS_PER_S),
+                "lasts": (span[1] - span[0]) / max(before[1] - before[0], span[1] - span[0]),
+                "chance": GAPS_MIN,
+            },
+        )
+        if (row["instance"], row["database"], row["metric"]) not in known
+    ]
+    return [*answered, *missing]
+
+
+def _name(row: Row, names: Mapping[tuple[str, int], str]) -> str:
+    return names.get((row["instance"], row["database"]), row["instance"])

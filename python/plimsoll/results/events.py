@@ -107,7 +107,9 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
             judged = judged.replace(
                 degraded_from_s=lasted[0],
                 degraded_until_s=lasted[1],
-                degraded=degraded_figures(lasted, ask, names_of_databases(plan)),
+                degraded=degraded_figures(
+                    lasted, (span[0], event.begun_s), ask, names_of_databases(plan)
+                ),
             )
         found.append(judged)
     return found

@@ -100,6 +100,17 @@ def _degraded(event: EventFigures, limit_set: str) -> Iterator[Check]:
                 else figures.latency_ms_sample_mean_max
             )
             limit = rule["limit"][limit_set]
+            if measured is None:
+                reason = (
+                    f"nothing was answered by {figures.scope} while it lasted, which had answered "
+                    "before: look at its errors, and at the pause of its loads"
+                )
+                scope = f"{event.name}, {figures.scope}"
+                outcome: tuple[str, Status, str] = ("ms", "not_evaluated", reason)
+                yield _check("event_degraded", scope, None, limit, outcome).replace(
+                    metric=figures.metric, statistic=rule["statistic"]
+                )
+                continue
             status: Status = "fail" if measured > limit else "pass"
             told, bound = apart(measured, limit, lambda value, digits: f"{value:.{digits}g}", 4)
             word = "above" if status == "fail" else "within"

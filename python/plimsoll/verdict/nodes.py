@@ -50,7 +50,12 @@ def _checks(event: EventFigures) -> Iterator[Check]:
     limit_s = event.judge.failover_s_max
     if limit_s is None:
         return
-    rule = settings.single_rule("event_failover")
+    if not event.failovers and event.problem is None:
+        reason = (
+            "no instance of this run died with it, so no failover is known; judge a server by the "
+            "pause and the recovery of its loads: pause_s_max, recover_s_max"
+        )
+        yield _failover(event.name, None, limit_s, ("not_evaluated", reason))
     for item in event.failovers:
         status: Status = "fail" if item.served_s is None or item.served_s > limit_s else "pass"
         reason = failover_in_words(item)
@@ -58,16 +63,25 @@ def _checks(event: EventFigures) -> Iterator[Check]:
             told, bound = apart(item.served_s, limit_s, _digits, 4)
             word = "above" if status == "fail" else "within"
             reason = f"{told} s is {word} {bound} s"
-        yield Check(
-            name="event_failover",
-            title=rule["title"],
-            scope=f"{event.name}, {item.instance}",
-            metric="operations",
-            statistic="failover",
-            measured=item.served_s,
-            limit=limit_s,
-            unit="s",
-            status=status,
-            reason=reason,
-            source=rule["source"],
-        )
+        scope = f"{event.name}, {item.instance}"
+        yield _failover(scope, item.served_s, limit_s, (status, reason))
+
+
+def _failover(
+    scope: str, measured: float | None, limit_s: float, outcome: tuple[Status, str]
+) -> Check:
+    rule = settings.single_rule("event_failover")
+    status, reason = outcome
+    return Check(
+        name="event_failover",
+        title=rule["title"],
+        scope=scope,
+        metric="operations",
+        statistic="failover",
+        measured=measured,
+        limit=limit_s,
+        unit="s",
+        status=status,
+        reason=reason,
+        source=rule["source"],
+    )
