@@ -51,6 +51,15 @@ def test_a_load_that_stops_in_between_was_no_neighbour_meanwhile() -> None:
     assert share((10, 60), (100, 150)) == pytest.approx(0.5, abs=0.01)
 
 
+def test_samples_that_a_phase_cuts_are_counted() -> None:
+    """A phase of 15 s whose begin and end lie within samples: both loads worked all of it."""
+    cut: Any = SimpleNamespace(name="measure", start_ns=10_400_000_000, end_ns=25_400_000_000)
+    rates = [load("load", 100), load("other", 100)]
+    assert overlaps(rates, [cut], BOTH) == {"load": pytest.approx(1), "other": pytest.approx(1)}
+    rates[0].counts[10:13] = 0
+    assert overlaps(rates, [cut], BOTH)["load"] == pytest.approx(1 - 2.6 / 15)
+
+
 def test_a_load_of_few_operations_has_gaps() -> None:
     rates = [load("load", 0), load("other", 10)]
     rates[0].counts[::20] = 1

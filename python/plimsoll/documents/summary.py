@@ -245,7 +245,12 @@ class StoreWindows(Document):
 
 
 class StoreFigures(Document):
-    """What a workload on a store did."""
+    """What a workload on a store did.
+
+    Of the connections lost, and of the orders that came to nothing for want of one or were given
+    up, `answers_lost_count` and `answers_refused_count` fell into the time from an event until the
+    load was back.
+    """
 
     workload: str
     orders_count: int
@@ -255,6 +260,8 @@ class StoreFigures(Document):
     connections_lost_count: int = 0
     connections_refused_count: int = 0
     no_space_count: int = 0
+    answers_lost_count: int = 0
+    answers_refused_count: int = 0
     opm: int
     opm_clean: float
     rollback_percent: float | None

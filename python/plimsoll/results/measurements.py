@@ -446,9 +446,9 @@ class Measurements:
         seconds = self.seconds_of(plan)
         return mail_figures(plan, self.ask, seconds, self._names, self._outcome.devices)
 
-    def store(self, plan: Plan) -> list[StoreFigures]:
+    def store(self, plan: Plan, events: Sequence[EventFigures]) -> list[StoreFigures]:
         """Figures of the workloads on stores."""
-        return store_figures(plan, self.ask, self.seconds_of(plan), self._names)
+        return store_figures(plan, self.ask, self.seconds_of(plan), self._names, events)
 
     def whole_ns(self) -> tuple[int, int]:
         """From the first to the last moment that was measured."""

@@ -70,21 +70,22 @@ def _share(
     others: Floats,
     answers: Sequence[tuple[float, float]],
 ) -> float:
-    begins = load.ends_s - load.lengths_s
-    inside = (begins >= span[0] - ROUNDING_S) & (load.ends_s <= span[1] + ROUNDING_S)
+    # A sample that a phase only touches at an end counts with what of it lies in the phase.
+    begins, ends = np.maximum(load.starts_s, span[0]), np.minimum(load.ends_s, span[1])
+    inside = ends - begins > ROUNDING_S
     busy = np.flatnonzero(inside & (load.counts > 0))
     if not len(busy):
         return 0.0
     first, last = int(busy[0]), int(busy[-1])
     gaps = [(before + 1, after) for before, after in pairwise(busy) if after - before > 1]
     length = span[1] - span[0]
-    lengths = [float(load.ends_s[end - 1] - begins[start]) for start, end in gaps]
+    lengths = [float(ends[end - 1] - begins[start]) for start, end in gaps]
     count = float(load.counts[inside].sum())
     longest_s = GAPS_MIN * _mean_gap_s(length / count, lengths)
     samples = np.flatnonzero(inside)
     edges = (
         (float(begins[first]) - span[0], others[samples[0] : first]),
-        (span[1] - float(load.ends_s[last]), others[last + 1 : samples[-1] + 1]),
+        (span[1] - float(ends[last]), others[last + 1 : samples[-1] + 1]),
     )
     idle_s = 0.0
     for edge_s, meanwhile in edges:
@@ -93,7 +94,7 @@ def _share(
         if edge_s > longest_s or is_most:
             idle_s += edge_s
     for (start, end), lasts_s in zip(gaps, lengths, strict=True):
-        gap = float(begins[start]), float(load.ends_s[end - 1])
+        gap = float(begins[start]), float(ends[end - 1])
         answering = any(begun < gap[1] and gap[0] < back for begun, back in answers)
         alone = others[start:end].sum() > 0
         if alone and not answering and lasts_s > longest_s:

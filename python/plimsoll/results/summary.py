@@ -125,7 +125,7 @@ def summarize(run_folder: Path) -> Summary:
             load_windows=load_windows(plan, measured.ask, events) or ABSENT,
             servers=server_usage(run_folder, outcome) or ABSENT,
             endpoints=endpoint_figures(plan, measured.ask) or ABSENT,
-            store=measured.store(plan) or ABSENT,
+            store=measured.store(plan, events) or ABSENT,
             store_audits=store_audits(plan, outcome) or ABSENT,
             mail=measured.mail(plan) or ABSENT,
             mail_audits=mail_audits(plan, outcome) or ABSENT,

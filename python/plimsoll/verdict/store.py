@@ -70,12 +70,15 @@ def _rollbacks(figures: StoreFigures) -> Check:
 def _refused(figures: StoreFigures) -> Check:
     """Orders that came to nothing.
 
-    Room that is lacking is the storage's; a server that was gone is another load than planned.
+    Room that is lacking is the storage's; a server that was gone is another load than planned,
+    where no event of the plan took it away.
     """
     rule = settings.single_rule(REFUSED)
-    lost, refused = figures.connections_lost_count, figures.connections_refused_count
-    given_up, no_space = figures.given_up_count, figures.no_space_count
-    nothing = lost + refused + given_up + no_space
+    no_space = figures.no_space_count
+    lost = figures.connections_lost_count - figures.answers_lost_count
+    all_refused = figures.connections_refused_count + figures.given_up_count
+    in_answers = figures.answers_lost_count + figures.answers_refused_count
+    nothing = lost + all_refused - figures.answers_refused_count + no_space
     tried = figures.orders_count + nothing
     share = 100 * nothing / tried if tried else 0.0
     # Sessions wait for a server that is gone, so an outage loses few orders: as many connections as
@@ -87,13 +90,18 @@ def _refused(figures: StoreFigures) -> Check:
     counted = [
         f"{count} {what}"
         for count, what in (
-            (lost, "connections lost"),
-            (refused, "orders without a connection"),
-            (given_up, "purchases given up"),
+            (figures.connections_lost_count, "connections lost"),
+            (figures.connections_refused_count, "orders without a connection"),
+            (figures.given_up_count, "purchases given up"),
             (no_space, "orders without room for their rows"),
         )
         if count
     ]
+    if in_answers:
+        counted.append(
+            f"{in_answers} of them from an event until the load was back, which the event is "
+            "judged by (`errors_max`, `pause_s_max`)"
+        )
     if was_gone:
         counted.append(
             "the server was gone for a time, and what is measured is another load than planned"
