@@ -78,3 +78,27 @@ def test_LG_13_all_clients_of_one_address_are_at_one_endpoint_and_it_is_said(tmp
     # The same without an address to explain it.
     _, check = check_of(tmp_path / "other", run)
     assert check.status == "not_evaluated" and "127.0.0.2:10143 takes nobody" in check.reason
+
+
+def test_one_refusal_explains_no_uneven_spread(tmp_path):
+    """One of 25 clients met a refusal once; half of what its endpoint was to do is missing."""
+    at = {
+        1: {"endpoint_sessions": 25.0},
+        2: {"endpoint_sessions": 25.0, "endpoint_refused": 1},
+    }
+    _, check = check_of(tmp_path, uneven(at), instance={"distribution": "round robin"})
+    assert check.status == "not_evaluated"
+    assert "round robin does not explain the spread" in check.reason
+    assert "1 attempts at connecting came to nothing (127.0.0.2:10143 1)" in check.reason
+
+
+def test_so_few_operations_that_chance_moves_a_share_are_not_judged(tmp_path):
+    """Of 200 operations a half is known to 14 points, which is more than a fifth of it."""
+    run = MailRun(
+        tasks={READ: [20.0] * 200},
+        levels={"mail_waiting": [0.0]},
+        endpoints={1: {"endpoint_sessions": 25.0}, 2: {"endpoint_sessions": 25.0}},
+    )
+    _, check = check_of(tmp_path, run)
+    assert (check.status, check.measured) == ("not_evaluated", None)
+    assert "200 operations are too few" in check.reason

@@ -1,8 +1,9 @@
 """The check that clients were spread over endpoints as the plan says.
 
 What the policy explains is said and is no fault: all clients of one address at one endpoint, or
-those of a dead endpoint at the others. A spread that it does not explain is another load than
-planned: nothing is concluded from it.
+those of a dead endpoint at the others, as many as were refused or moved. A spread that it does not
+explain is another load than planned: nothing is concluded from it. Nor is it from operations so few
+that chance alone moves a share by more than the limit.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from plimsoll.documents.verdict import Check, Status
 from plimsoll.workloads.distribution import SINGLE_AFFINITY
 
 SPREAD = "endpoint_spread"
-#: So few operations for each endpoint say nothing of their shares.
-OPERATIONS_MIN = 100
 
 
 def endpoint_checks(summary: Summary) -> list[Check]:
@@ -53,35 +52,52 @@ def _judged(figures: DistributionFigures, limit: float) -> tuple[Status, str, fl
     """Status, reason, and the greatest distance of a share from what the policy gives it."""
     each = figures.endpoints
     total = sum(item.operations for item in each)
-    refused, moved = sum(item.refused for item in each), sum(item.moved for item in each)
-    if refused or moved:
-        where = ", ".join(f"{item.endpoint} {item.refused}" for item in each if item.refused)
-        went = "its clients stayed there" if figures.policy == SINGLE_AFFINITY else "others took on"
-        text = (
-            f"{refused} attempts at connecting came to nothing ({where}), {went}; {moved} "
-            f"connections were of clients from another endpoint"
-            if refused
-            else f"{moved} connections were of clients from another endpoint"
-        )
-        return "pass", text, None
+    clients = sum(item.clients or 0 for item in each)
+    went = _in_words(figures)
     if any(item.clients is None for item in each):
         text = "loads that arrive at a rate have as many clients as they need connections"
-        return "pass", text, None
-    if total < OPERATIONS_MIN * len(each):
-        return "pass", f"{total} operations are too few to judge how they are spread", None
-    clients = sum(item.clients or 0 for item in each)
-    distances = {}
+        return "pass", went or text, None
+    if went and _explains(figures, total, clients):
+        return "pass", went, None
+    also = f"; {went}" if went else ""
+    distances, noises = {}, {}
     for item in each:
         planned = (item.clients or 0) / clients
-        noise = 4 * math.sqrt(planned * (1 - planned) / total)
-        distances[item.endpoint] = max(abs(item.operations / total - planned) - noise, 0.0) / (
-            planned or 1.0
-        )
+        noise = 4 * math.sqrt(planned * (1 - planned) / total) if total else math.inf
+        noises[item.endpoint] = noise / (planned or 1.0)
+        away = abs(item.operations / total - planned) if total else 0.0
+        distances[item.endpoint] = max(away - noise, 0.0) / (planned or 1.0)
     worst = max(distances, key=lambda name: distances[name])
     found = distances[worst]
+    if found <= limit < max(noises.values()):
+        few = f"{total} operations are too few to judge how they are spread; measure longer"
+        return "not_evaluated", few + also, None
     of = next(item for item in each if item.endpoint == worst)
     shares = f"{worst} did {of.operations / total:.1%} of the operations with {of.clients} of "
-    shares += f"{clients} clients"
+    shares += f"{clients} clients{also}"
     if found <= limit:
         return "pass", f"spread as {figures.policy} has it: {shares}", found
     return "not_evaluated", f"{figures.policy} does not explain the spread: {shares}", found
+
+
+def _in_words(figures: DistributionFigures) -> str:
+    """What became of clients that were refused, or that moved; empty where none did."""
+    each = figures.endpoints
+    refused, moved = sum(item.refused for item in each), sum(item.moved for item in each)
+    came = f"{moved} connections were of clients from another endpoint"
+    if not refused:
+        return came if moved else ""
+    where = ", ".join(f"{item.endpoint} {item.refused}" for item in each if item.refused)
+    went = "its clients stayed there" if figures.policy == SINGLE_AFFINITY else "others took on"
+    return f"{refused} attempts at connecting came to nothing ({where}), {went}; {came}"
+
+
+def _explains(figures: DistributionFigures, total: int, clients: int) -> bool:
+    """Whether as many clients were refused, or moved away, as each endpoint lacks by its share."""
+    moved = sum(item.moved for item in figures.endpoints)
+    for item in figures.endpoints:
+        share = item.operations / total if total else 0.0
+        lacking = (item.clients or 0) - clients * share
+        if lacking > max(item.refused, moved - item.moved):
+            return False
+    return True
