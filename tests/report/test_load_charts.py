@@ -18,7 +18,7 @@ from plimsoll.report.load_charts import (
     placed_events,
     spans_of,
 )
-from plimsoll.results.events import LoadRates
+from plimsoll.results.load_rates import LoadRates
 from tests.support.event_answers import event, response
 
 ALWAYS = [(0.0, 1e9)]
