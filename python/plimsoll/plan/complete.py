@@ -55,6 +55,7 @@ from plimsoll.plan import (
 from plimsoll.plan import hosts as planned_hosts
 from plimsoll.plan import load as loads
 from plimsoll.plan.fields import PLAN_FIELDS, WORKLOAD_FIELDS
+from plimsoll.plan.follow_ons import without_follow_ons
 from plimsoll.plan.limits import LimitError, parse_limit
 from plimsoll.plan.places import NEEDS_DIRECTORY, check_devices, path_of
 from plimsoll.plan.threads import mistakes_of_threads, thread_count
@@ -110,6 +111,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
     collector = Collector(document)
     content = {key: value for key, value in document.data.items() if key != "kind"}
     plan = collector.table(content, PLAN_FIELDS, ())
+    of_values = len(collector.mistakes)
     plan["instance"] = [
         store.take_address(given, index, collector)
         for index, given in enumerate(plan["instance"] or [])
@@ -168,6 +170,7 @@ def complete_plan(document: LocatedFile, host: str | None = None) -> Plan:
     intervals = phases.counter_intervals(plan, collector)
     source = _source(plan, collector)
     watched = watch.completed(plan, collector)
+    collector.mistakes = without_follow_ons(collector.mistakes, of_values)
     collector.raise_if_any()
     if array is not None:
         run = run.replace(modelled=modelled_storage(array, run.instances))

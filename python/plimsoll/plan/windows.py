@@ -86,7 +86,9 @@ def completed(
             (
                 phase.action.duration_s
                 for phase in run.phases
-                if isinstance(phase.action, Measure) and load.name in phase.workloads
+                if isinstance(phase.action, Measure)
+                and phase.action.duration_s
+                and load.name in phase.workloads
             ),
             default=None,
         )

@@ -1,0 +1,121 @@
+"""One value of a plan that is wrong is told as that, and not as what it makes of the others."""
+
+import copy
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.inputs.mistakes import InputError
+from plimsoll.inputs.toml_lines import LocatedFile
+from plimsoll.plan.complete import complete_plan
+
+PAGE = Path(__file__).parents[2] / "docs" / "combined.md"
+Place = tuple[str | int, ...]
+
+
+def plan_of_page() -> dict[str, Any]:
+    """The first plan of the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    begin = text.index('    kind = "plan"')
+    shown = text[begin : text.index("    plimsoll run three.toml")]
+    return tomllib.loads(re.sub("^    ", "", shown, flags=re.MULTILINE))
+
+
+def values(of: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Every value of a plan and every table in it, with its place."""
+    if place:
+        yield place, of
+    for key, item in of.items() if isinstance(of, dict) else ():
+        yield from values(item, (*place, key))
+    for number, item in enumerate(of if isinstance(of, list) else ()):
+        yield from values(item, (*place, number))
+
+
+def other_values(value: Any) -> Iterator[Any]:
+    """What a slip of one letter, or of one type, makes of a value."""
+    yield from (True, [value], {}, 7)
+    if isinstance(value, str):
+        yield from (value[:-1], f"{value}x", f"{value[:-1]}x", value.swapcase())
+    elif isinstance(value, int | float):
+        yield from (str(value), -1, 0.5, 1e12)
+
+
+def mistakes_of(plan: dict[str, Any], place: Place, value: Any) -> list[tuple[str, str]]:
+    """What is said of a plan with another value at a place."""
+    changed = copy.deepcopy(plan)
+    within: Any = changed
+    for key in place[:-1]:
+        within = within[key]
+    within[place[-1]] = value
+    try:
+        complete_plan(LocatedFile("plan.toml", changed, {}))
+    except InputError as error:
+        return [(mistake.where, mistake.message) for mistake in error.mistakes]
+    return []
+
+
+def shown(place: Place) -> str:
+    """A place as mistakes name it."""
+    text = ""
+    for key in place:
+        text += f"[{key + 1}]" if isinstance(key, int) else f".{key}" if text else key
+    return text
+
+
+PLAN = plan_of_page()
+PLACES = [(place, value) for place, value in values(PLAN) if place[0] != "kind"]
+
+
+@pytest.mark.parametrize(("place", "value"), PLACES, ids=[shown(place) for place, _ in PLACES])
+def test_a_wrong_value_is_told_at_its_place_and_nothing_else_is(place: Place, value: Any) -> None:
+    """Whoever reads that `iops_per_user` needs users, and has written them, mends the wrong key."""
+    entry, is_one_value = shown(place[:2]), not isinstance(value, dict | list)
+    for other in other_values(value):
+        found = mistakes_of(PLAN, place, other)
+        # A name that nothing has is told where it is used.
+        renamed = [where for where, message in found if message.startswith("names ")]
+        if place[-1] == "name" and renamed:
+            assert len(found) == len(renamed), (other, found)
+            continue
+        assert all(
+            where.startswith(entry) or entry.startswith(f"{where}[") for where, _ in found
+        ), (other, found)
+        assert len(found) <= 1 or not is_one_value, (other, found)
+
+
+@pytest.mark.parametrize(
+    ("place", "other", "where"),
+    [
+        (("workload", 1, "load", "users"), "200", "workload[2].load.users"),
+        (("workload", 2, "load", "users"), "200", "workload[3].load.users"),
+        (("workload", 2, "load", "iops_per_user"), True, "workload[3].load.iops_per_user"),
+        (("workload", 1, "instances", 0), "shpo", "workload[2].instances"),
+        (("instance", 1, "name"), "shpo", "workload[2].instances"),
+        (("instance", 1, "backend"), "stroe", "instance[2].backend"),
+        (("instance", 0, "name"), 7, "instance[1].name"),
+        (("phase", 1, "duration_s"), "1800", "phase[2].duration_s"),
+        (("workload", 0, "load"), "200", "workload[1].load"),
+    ],
+)
+def test_one_slip_is_one_mistake(place: Place, other: Any, where: str) -> None:
+    """Each of these was told together with others that are none."""
+    assert [told for told, _ in mistakes_of(PLAN, place, other)] == [where]
+
+
+def test_mistakes_that_are_there_by_themselves_are_all_told() -> None:
+    """A mistyped load of one workload hides nothing of another one."""
+    plan = copy.deepcopy(PLAN)
+    plan["workload"][1]["load"]["users"] = "200"
+    plan["workload"][2]["think_s"] = 1
+    plan["instance"][0]["files"] = 2
+    with pytest.raises(InputError) as found:
+        complete_plan(LocatedFile("plan.toml", plan, {}))
+    assert {mistake.where for mistake in found.value.mistakes} == {
+        "workload[2].load.users",
+        "workload[3].think_s",
+        "instance[1].files",
+    }
