@@ -14,6 +14,7 @@ from plimsoll.files.parquet import Query, database
 from plimsoll.pipeline.forecast import forecast, windows
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.report.load import windows_table
+from plimsoll.results.distributions import window_counts
 from plimsoll.results.windows import load_windows
 from plimsoll.verdict.windows import window_checks
 from plimsoll.workloads.mail.fields import OPERATIONS
@@ -307,3 +308,27 @@ def test_the_forecast_says_what_each_load_must_make() -> None:
     assert windows(plan_of("files", {"load": {"target_iops": 140}})) == []
     listed = plan_of("files", FILES, target=[{"name": "disk", "modelled": "dell-md3000i"}])
     assert set(windows(plan)) <= set(forecast(listed).lines())
+
+
+def test_every_whole_window_counts_where_a_phase_begins_within_a_sample() -> None:
+    """25.3 s in samples of a second, of which the first is the rest of one: two windows of 10 s."""
+    connection = database()
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE measured AS SELECT 'measure' AS phase,"
+        " (700000000 + second * 1000000000)::UBIGINT AS end_ns,"
+        " (CASE WHEN second = 0 THEN 300000000 ELSE 1000000000 END)::UBIGINT AS interval_ns,"
+        " 'load' AS workload, 'it' AS instance, 'order' AS metric,"
+        " (CASE WHEN second = 0 THEN 3 ELSE 10 END)::UBIGINT AS count"
+        " FROM range(26) AS each(second)"
+    )
+
+    def ask(query: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+        cursor = connection.execute(query, values)
+        names = [column[0] for column in cursor.description or []]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    found = window_counts(ask, ["order"], 10, workload="load")
+    assert [(window.count, round(window.seconds, 1)) for window in found] == [
+        (103, 10.3),
+        (100, 10),
+    ]

@@ -16,6 +16,7 @@ from plimsoll.documents.summary import StoreFigures, Summary
 from plimsoll.pages.tables import Table
 from plimsoll.workloads.store.rate import USERS_PER_SESSION
 
+ORDERS = "orders per minute"
 #: Figures of the paper, and what they are called; the peak stands with the threads of its shop.
 _ROWS = (
     ("orders_per_min", "Orders per minute"),
@@ -37,7 +38,7 @@ def per_user_table(plan: Plan, summary: Summary) -> Table | None:
         peak = None if bound is None else bound / users
         share = None if bound is None else 100 * store.opm / bound
         each = store.opm / users
-        rows.append([store.workload, users, "orders per minute", each, peak, share])
+        rows.append([store.workload, users, ORDERS, each, peak, share])
     for files in summary.files:
         if files.users:
             target = files.target_iops / files.users if files.target_iops else None
@@ -47,7 +48,7 @@ def per_user_table(plan: Plan, summary: Summary) -> Table | None:
             )
     if not rows:
         return None
-    has_store = any(row[2] == "orders per minute" for row in rows)
+    has_store = any(row[2] == ORDERS for row in rows)
     most = "Asked for, or most that think time allows" if has_store else "Asked for"
     headings = ["Load", "Users", "Unit", "Each user", most, "% of that"]
     note = (
@@ -154,10 +155,11 @@ def own_figures(plan: Plan, summary: Summary) -> dict[str, float]:
     users = [users_of_store(plan, store) or 0 for store in summary.store]
     if summary.store and all(users):
         orders = sum(store.opm for store in summary.store)
-        peak = settings.published_results()["shop_threads"]["orders_per_user_per_min_max"]
+        possible = [store.think_bound_opm for store in summary.store]
         found["orders_per_min"] = float(orders)
         found["orders_per_user_per_min"] = orders / sum(users)
-        found["percent_of_peak"] = 100 * orders / (peak * sum(users))
+        if all(possible):
+            found["percent_of_peak"] = 100 * orders / sum(most or 0.0 for most in possible)
     each = [files.iops_per_user for files in summary.files]
     found |= _mean_of("file_iops_per_user", each)
     return found | _mean_of("mail_p95_weighted_ms", [mail.score.ms for mail in summary.mail])

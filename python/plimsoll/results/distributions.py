@@ -126,6 +126,8 @@ def window_counts(
 ) -> list[WindowCount]:
     """Events of some metrics in each whole window of the measured phases, one after the other.
 
+    A sample belongs to the window that its middle lies in: a phase may begin within one.
+
     Args:
         ask: asks the samples.
         metrics: whose events are counted together.
@@ -134,7 +136,11 @@ def window_counts(
         instances: on which instances, where no workload is named.
     """
     width_ns = int(width_s * NS_PER_S)
-    values: dict[str, object] = {"metrics": list(metrics), "width": width_ns}
+    values: dict[str, object] = {
+        "metrics": list(metrics),
+        "width": width_ns,
+        "share": WINDOW_SHARE_MIN,
+    }
     if workload is None:
         whose, values["instances"] = "list_contains($instances, instance)", list(instances or ())
     else:
@@ -146,11 +152,12 @@ def window_counts(
         "count"
         " FROM measured GROUP BY phase, end_ns),"
         " numbered AS (SELECT phase, count, interval_ns, end_ns,"
-        " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - 1) // $width AS "
-        "window_number FROM each)"
+        " (sum(interval_ns) OVER (PARTITION BY phase ORDER BY end_ns) - interval_ns // 2 - 1)"
+        " // $width AS window_number,"
+        " sum(interval_ns) OVER (PARTITION BY phase) / $width AS windows FROM each)"
         " SELECT phase, coalesce(sum(count), 0)::BIGINT AS count, sum(interval_ns)::BIGINT AS ns,"
         " min(end_ns - interval_ns)::BIGINT AS start_ns, max(end_ns)::BIGINT AS end_ns FROM "
-        "numbered"
+        "numbered WHERE window_number + $share <= windows"
         " GROUP BY phase, window_number ORDER BY phase, window_number",
         values,
     )
@@ -163,7 +170,6 @@ def window_counts(
             count=row["count"],
         )
         for row in rows
-        if row["ns"] >= WINDOW_SHARE_MIN * width_ns
     ]
 
 
