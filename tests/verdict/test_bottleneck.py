@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.plain_stages import summarize
-from tests.support.planted_run import MS, judged, run_folder, stall
+from plimsoll.files import folder
+from tests.support.plain_stages import judge, summarize
+from tests.support.planted_run import ENVIRONMENT, MS, judged, run_folder, stall
 
 Planted = dict[tuple[str, int], dict[str, float]]
 
@@ -142,6 +143,36 @@ def test_a_planted_bottleneck_is_named(
     """Money is spent on what this names."""
     found = judged(tmp_path / "run", planted, **plan)
     assert accused(found) == (layer, cause), title
+
+
+def test_a_server_of_the_plan_is_no_neighbour(tmp_path: Path) -> None:
+    """A database server works on the disk too, because the plan wants it to."""
+    planted = reads(15, 14.5) | NEIGHBOUR | {("device_read_time", 1): {"value": 200 * 14.5 * MS}}
+    path = run_folder(
+        tmp_path / "run",
+        planted,
+        target=[{"name": "disk", "path": "/data"}, {"name": "server"}],
+        instance=[
+            {"name": "one", "database_size_mib": 64 * 1024, "target": "disk"},
+            {
+                "name": "shop",
+                "backend": "postgresql",
+                "store_address": "postgresql://shop@127.0.0.1:5432/shop",
+                "target": "server",
+            },
+        ],
+        workload=[{"name": "mix", "instances": ["one"]}],
+        **READS_BROKEN,
+    )
+    outcome = folder.read_json(path / folder.OUTCOME)
+    outcome["devices"].append({"instance": "shop", "databases": "vda", "log": None})
+    folder.write_json(path / folder.OUTCOME, outcome)
+    found = judge(folder.read_json(path / folder.PLAN), summarize(path), ENVIRONMENT)
+    assert accused(found) == ("device", "device")
+    (entry,) = [entry for entry in found["bottlenecks"] if entry["what"] == "check"]
+    told = " ".join(entry["evidence"])
+    assert "servers of the plan work on it" in told and "shop" in told
+    assert "not asked for by this run" not in told
 
 
 def test_stalled_faults_are_the_caches_fault_or_the_devices(tmp_path: Path) -> None:

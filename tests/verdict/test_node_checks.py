@@ -6,8 +6,11 @@ import pytest
 
 from plimsoll.documents.event_figures import EventFigures, FailoverFigures
 from plimsoll.documents.staged_events import EventLimits
+from plimsoll.report.together import together_tables
 from plimsoll.verdict.nodes import fit_in_words, node_checks
+from tests.support.event_answers import response
 
+PLAN = SimpleNamespace(run=SimpleNamespace(workloads=()), judgement=SimpleNamespace(published=None))
 SUMS = ("right needs 48 (a 16, b 32) of 40 MiB of memory",)
 
 
@@ -39,6 +42,10 @@ def event(served_s, limit_s=None, lacking=()):
         fit=SUMS,
         fit_lacking=lacking,
     )
+
+
+def summary_of(found):
+    return SimpleNamespace(events=[found], servers=(), endpoints=())
 
 
 def statuses(found):
@@ -80,3 +87,14 @@ def test_a_failover_of_servers_alone_is_not_evaluated():
     servers = event(2.5, 3.0).replace(failovers=())
     status, reason = statuses(servers)["event_failover"]
     assert status == "not_evaluated" and "no instance of this run died with it" in reason
+
+
+def test_the_table_of_answers_says_why_failover_and_back_differ():
+    """The first operation comes before the rate is back; samples know the latter to a sample."""
+    died = event(2.5, 3.0).replace(loads=[response(2.0)])
+    notes = [table.note for table in together_tables(PLAN, summary_of(died))]
+    assert any("Failover ends with the first operation that is served again" in it for it in notes)
+    other = died.replace(failovers=())
+    assert not any(
+        "Failover ends" in table.note for table in together_tables(PLAN, summary_of(other))
+    )

@@ -4,13 +4,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from plimsoll.documents.document import Document
 
 
 class DeviceUse(Document):
-    """What a disk did while an instance was measured."""
+    """What a disk did while an instance was measured.
+
+    `servers` are those of the plan that work on it: what they did of their own is no one else's,
+    though this run did not ask for it.
+    """
 
     instance: str | None = None
     role: str | None = None
@@ -21,6 +26,7 @@ class DeviceUse(Document):
     write_latency_ms_mean: float | None
     flush_latency_ms_mean: float | None
     others_share: float
+    servers: Sequence[str] = ()
 
 
 class LogSplitMs(Document):

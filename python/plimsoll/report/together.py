@@ -271,7 +271,14 @@ def _responses(event: EventFigures, number: int, *, folded: bool) -> Table:
         if load.detected_s is None and load.unseen_percent is not None
     )
     chance = f"Not told from chance: a fall by less than {unseen}. " if unseen else ""
+    came = (
+        "Failover ends with the first operation that is served again, and back is when the rate "
+        "is, known to a sample. "
+        if event.failovers
+        else ""
+    )
     note = (
+        f"{came}"
         "Not seen: the rate stayed within what it does by chance, so that the lowest rate is no "
         f"dip. {chance}"
         f"Back: from then on the rate over {RECOVERED_S:g} s is at least {100 * RECOVERED_SHARE:g} "

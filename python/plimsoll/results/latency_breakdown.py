@@ -156,16 +156,21 @@ class Splitter:
     """Splits latencies of one run, given its samples and the devices under its instances."""
 
     def __init__(
-        self, query: Query, devices: Sequence[InstanceDevices], waiting_for_writes: frozenset[str]
+        self,
+        query: Query,
+        devices: Sequence[InstanceDevices],
+        waiting_for_writes: frozenset[str],
+        servers: frozenset[str] = frozenset(),
     ) -> None:
         """Args: the samples, the devices of the outcome, the instances whose transactions wait for
-        page writes.
+        page writes, the instances whose I/O a server of their own does.
         """
         self._query = query
         #: Everything sampled between two moments. In a short run the worst moments are all of it.
         self.window = lru_cache(maxsize=8)(partial(Window, query))
         self._devices = {device.instance: device for device in devices}
         self._waiting_for_writes = waiting_for_writes
+        self._servers = servers
 
     def sample_window(self, start_ns: int, end_ns: int) -> Window:
         """The samples that lie in a stretch of time, those at its ends with all of their length."""
@@ -226,7 +231,15 @@ class Splitter:
             write_latency_ms_mean=_ratio(value["write_time"], value["writes"]),
             flush_latency_ms_mean=_ratio(value["flush_time"], value["flushes"]),
             others_share=_others_share(reads.value, value, ours),
+            servers=self._servers_on(name) or ABSENT,
         )
+
+    def _servers_on(self, name: str) -> list[str]:
+        return [
+            instance
+            for instance, device in self._devices.items()
+            if instance in self._servers and name in (device.databases, device.log)
+        ]
 
     def io(self, window: Window, instance: str, database: int, metric: str) -> Split | None:
         """The mean latency of one kind of I/O of one place, split; None when there was none."""

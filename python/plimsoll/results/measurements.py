@@ -180,12 +180,7 @@ class Measurements:
 
     def device_view(self, plan: Plan) -> list[DeviceView]:
         """What the engine and the disks below it counted of the same I/O while it was measured."""
-        servers = [
-            instance.name
-            for instance in plan.run.instances
-            if isinstance(instance, MailInstance | StoreClientInstance)
-        ]
-        return device_view(self.ask, self._outcome.devices, self._names, servers)
+        return device_view(self.ask, self._outcome.devices, self._names, _servers(plan))
 
     def hot_operations(self) -> dict[str, dict[str, int]]:
         """For each workload, its operations on records and how many of them met the hot set."""
@@ -462,7 +457,7 @@ class Measurements:
         """What splits the latencies of this run."""
         instances = plan.run.instances
         raw = frozenset(instance.name for instance in instances if instance.backend == "raw_files")
-        return Splitter(self.ask, self._outcome.devices, raw)
+        return Splitter(self.ask, self._outcome.devices, raw, _servers(plan))
 
     def counted(self, metric: str, instance: str | None = None, *, whole_run: bool = False) -> int:
         """Events of a metric."""
@@ -582,6 +577,15 @@ class Measurements:
             threads=threads or ABSENT,
             threads_enough=threads_enough(means) or ABSENT,
         )
+
+
+def _servers(plan: Plan) -> frozenset[str]:
+    """The instances whose I/O their own server does, which nobody here counts."""
+    return frozenset(
+        instance.name
+        for instance in plan.run.instances
+        if isinstance(instance, MailInstance | StoreClientInstance)
+    )
 
 
 def threads_enough(busy: Sequence[float]) -> int | None:

@@ -142,10 +142,8 @@ def limiting_layer(split: Split) -> tuple[str, str, list[str]]:
             [*evidence, *starved, *_of_device(device)],
         )
     evidence += _of_device(device)
-    if device and _works_for_others(device):
-        evidence.append(
-            f"{device.others_share:.0%} of what {device.name} did was not asked for by this run"
-        )
+    evidence += _of_others(device)
+    if device and _works_for_others(device) and not device.servers:
         return layer, "neighbour", evidence
     return layer, "queue" if layer == "kernel_queue" else "device", evidence
 
@@ -161,6 +159,19 @@ def _explains(withheld: float, share: float) -> bool:
 def _works_for_others(device: DeviceUse) -> bool:
     """Whether others keep the device from the run: an idle device has time for both."""
     return bool(device.others_share >= OTHERS_SHARE and device.busy >= IDLE_BUSY)
+
+
+def _of_others(device: DeviceUse | None) -> list[str]:
+    """What a disk did for others; servers of the plan that work on it are among them."""
+    if not device or not _works_for_others(device):
+        return []
+    share = f"{device.others_share:.0%} of what {device.name} did"
+    if not device.servers:
+        return [f"{share} was not asked for by this run"]
+    return [
+        f"{share} was not counted here; servers of the plan work on it, whose I/O is their own: "
+        f"{', '.join(device.servers)}"
+    ]
 
 
 def _title(layer: str, parts: SplitMs | LogSplitMs) -> str:
@@ -223,11 +234,8 @@ def _stalls(check: Check, summary: Summary) -> CheckBottleneck | None:
     evidence = [check.reason, *_of_device(device)]
     if device.busy < IDLE_BUSY:
         return _entry(check, "engine", "cache", split, evidence)
-    neighbour = _works_for_others(device)
-    if neighbour:
-        evidence.append(
-            f"{device.others_share:.0%} of what {device.name} did was not asked for by this run"
-        )
+    evidence += _of_others(device)
+    neighbour = _works_for_others(device) and not device.servers
     return _entry(check, "device", "neighbour" if neighbour else "device", split, evidence)
 
 
