@@ -13,6 +13,7 @@ from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.results.degraded import degraded_span
+from plimsoll.verdict.checks import all_checks
 from plimsoll.verdict.events import event_checks
 from tests.support.plain_stages import summarize
 from tests.support.planted_run import SECOND, run_folder
@@ -48,10 +49,11 @@ def staged(judge: EventLimits) -> StagedEvent:
     )
 
 
-def degraded_run(path: Path, slow_ms: float) -> Summary:
-    """The planted run, whose reads take 5 ms and `slow_ms` while the event lasts."""
+def degraded_run(path: Path, slow_ms: float, usual_ms: float = 5.0) -> Summary:
+    """The planted run, whose reads take 5 ms, or `usual_ms`, and `slow_ms` while it lasts."""
     judge = {"degraded_limits": "strict"}
-    run = run_folder(path, {}, event=[{**EVENT, "judge": judge}])
+    usual = {("database_read", 1): {"each_ns": usual_ms * 1e6}}
+    run = run_folder(path, usual, event=[{**EVENT, "judge": judge}])
     samples = run / folder.SAMPLES
     slow = f"metric = 'database_read' AND end_ns > {3 * SECOND} AND end_ns <= {9 * SECOND}"
     changed = f"CASE WHEN {slow} THEN count * {int(slow_ms * 1e6)} ELSE latency_ns_sum END::UBIGINT"
@@ -83,6 +85,35 @@ def test_the_latency_while_it_lasts_is_judged_by_its_own_limits(
     assert mean.status == expected and mean.measured == pytest.approx(slow_ms)
     logs = [check for check in checks if check.metric == "log_write"]
     assert logs and all(check.status == "pass" for check in logs)
+
+
+@pytest.mark.parametrize(
+    ("slow_ms", "usual_ms", "expected"), [(60.0, 5.0, "pass"), (60.0, 45.0, "fail")]
+)
+def test_the_limits_of_the_run_leave_out_the_time_of_an_event(
+    tmp_path: Path, slow_ms: float, usual_ms: float, expected: str
+) -> None:
+    """60 ms for six of ten seconds fail the run's own limits, which the event has its own for."""
+    summary = degraded_run(tmp_path / "run", slow_ms, usual_ms)
+    quiet = summary.undisturbed
+    assert quiet is not None
+    assert (quiet.events, quiet.left_out_s, quiet.seconds) == (("path",), 6.0, 4.0)
+    plan = Plan.read(tmp_path / "run" / folder.PLAN)
+    checks = [
+        check
+        for check in all_checks(plan, summary)
+        if (check.name, check.metric) == ("database_read_latency_mean", "database_read")
+    ]
+    assert checks and {check.status for check in checks} == {expected}
+    assert all("6 s in which event path lasted are left out" in check.reason for check in checks)
+    # Where it lasted all of the time nothing is left to judge.
+    alone = summary.replace(undisturbed=quiet.replace(figures=(), seconds=0.0))
+    statuses = {
+        check.status
+        for check in all_checks(plan, alone)
+        if (check.name, check.metric) == ("database_read_latency_mean", "database_read")
+    }
+    assert statuses == {"not_evaluated"}
 
 
 def test_a_database_that_answered_nothing_while_it_lasted_is_named(tmp_path: Path) -> None:

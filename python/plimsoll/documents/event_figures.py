@@ -127,3 +127,25 @@ class EventFigures(Document):
     failovers: Sequence[FailoverFigures] = ()
     fit: Sequence[str] = ()
     fit_lacking: Sequence[str] = ()
+
+
+class QuietFigures(Document):
+    """Latencies of a database, or of the log of an instance, while no event lasted, in ms.
+
+    The mean is the highest of three: by operations, by samples, and by time. The last one is the
+    largest mean of the published sample interval.
+    """
+
+    scope: str
+    metric: str
+    latency_ms_mean: float
+    latency_ms_sample_mean_max: float
+
+
+class Undisturbed(Document):
+    """The measured time without that in which events lasted: their names, and seconds."""
+
+    events: Sequence[str]
+    left_out_s: float
+    seconds: float
+    figures: Sequence[QuietFigures]

@@ -33,7 +33,7 @@ from plimsoll.documents.evenness import (
     SustainedRate,
     UnfinishedIo,
 )
-from plimsoll.documents.event_figures import EventFigures
+from plimsoll.documents.event_figures import EventFigures, Undisturbed
 from plimsoll.documents.figures import (
     DatabaseFigures,
     InstanceFigures,
@@ -551,6 +551,7 @@ class AnySummary(Document):
     homes: Sequence[HomesFigures] = ()
     homes_audits: Sequence[HomesAudit] = ()
     events: Sequence[EventFigures] = ()
+    undisturbed: Undisturbed | None = None
     records_audits: Sequence[StoreAudit] = ()
     overlaps: Mapping[str, float] = {}
     load_windows: Sequence[LoadWindowFigures] = ()

@@ -16,7 +16,7 @@ from plimsoll import settings
 from plimsoll.documents.backup_figures import BackupFigures, RecoveryFigures
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.evenness import RisingLatency, UnfinishedIo
-from plimsoll.documents.event_figures import EventFigures
+from plimsoll.documents.event_figures import EventFigures, Undisturbed
 from plimsoll.documents.figures import (
     DatabasePurposes,
     Level,
@@ -61,10 +61,12 @@ from plimsoll.results.load_rates import LoadRates, rates_of
 from plimsoll.results.load_stages import stage_figures
 from plimsoll.results.mail import mail_figures
 from plimsoll.results.overlap import overlaps, rests
+from plimsoll.results.places import names_of_databases
 from plimsoll.results.rising import rising
 from plimsoll.results.store import store_figures
 from plimsoll.results.sustained import Beat, beats
 from plimsoll.results.transfers import AllTransfers
+from plimsoll.results.undisturbed import undisturbed
 from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
@@ -399,6 +401,10 @@ class Measurements:
     def events(self, run_folder: Path, plan: Plan) -> list[EventFigures]:
         """How the loads answered the events of the run."""
         return event_figures(run_folder, plan, self._outcome, self.ask)
+
+    def undisturbed(self, plan: Plan, events: Sequence[EventFigures]) -> Undisturbed | None:
+        """What was measured while no event lasted."""
+        return undisturbed(events, self._phases, self.ask, names_of_databases(plan))
 
     def stages(self, workload: WorkloadSpec) -> list[StageFigures]:
         """What came of the stages of a load."""

@@ -120,6 +120,7 @@ def summarize(run_folder: Path) -> Summary:
             homes=measured.homes(plan) or ABSENT,
             homes_audits=homes_audits(plan, outcome) or ABSENT,
             events=events or ABSENT,
+            undisturbed=measured.undisturbed(plan, events) or ABSENT,
             records_audits=audits_of(plan, outcome, (RecordsInstance,), StoreAudit) or ABSENT,
             overlaps=measured.overlaps(plan, events) or ABSENT,
             load_windows=load_windows(plan, measured.ask, events) or ABSENT,

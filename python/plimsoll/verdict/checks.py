@@ -30,6 +30,7 @@ from plimsoll.verdict import (
     stages,
     store,
     together,
+    undisturbed,
     windows,
 )
 from plimsoll.verdict import log_space as log_rooms
@@ -55,9 +56,13 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
         for rule in rules
         for check in _checks_of_rule(rule, rule["limit"][limit_set], plan, summary)
     ]
+    checks = [undisturbed.without_events(check, summary.undisturbed) for check in checks]
     if plan.judgement.required_iops is not None:
         checks.append(
-            required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent)
+            undisturbed.with_events_said(
+                required_iops(plan.judgement.required_iops, summary, plan.judgement.margin_percent),
+                summary.undisturbed,
+            )
         )
     checks += stages.stage_checks(plan, summary)
     checks += restored.restored_checks(plan, summary)
