@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from plimsoll.plan.complete import plan_of_options
+from plimsoll.results import events
 from plimsoll.results.load_rates import LoadRates
 from plimsoll.results.overlap import overlaps, rests
 from tests.support.event_answers import event, response
@@ -29,10 +30,10 @@ def load(name: str, per_s: float, *idle: tuple[int, int]) -> LoadRates:
     return LoadRates(name, ends, np.ones(SECONDS), counts, counts * 5)
 
 
-def share(*idle: tuple[int, int], events: tuple[Any, ...] = (), per_s: float = 10) -> float:
+def share(*idle: tuple[int, int], staged: tuple[Any, ...] = (), per_s: float = 10) -> float:
     """How much of the time one of two loads worked."""
     rates = [load("load", per_s, *idle), load("other", 10)]
-    found = overlaps(rates, [phase("measure", 0, SECONDS)], BOTH, events)
+    found = overlaps(rates, [phase("measure", 0, SECONDS)], BOTH, staged)
     assert found["other"] == pytest.approx(1)
     return found["load"]
 
@@ -127,9 +128,19 @@ def test_where_nobody_works_nobody_had_the_storage_alone() -> None:
 def test_a_load_that_answers_an_event_is_judged_by_its_answer() -> None:
     """A node that dies takes its load along for a while, which the event has limits for."""
     staged = event(50.0, None, response(40.0))
-    assert share((50, 90), events=(staged,)) == pytest.approx(1)
+    assert share((50, 90), staged=(staged,)) == pytest.approx(1)
     unseen = event(50.0, None, response(None, seen=False))
-    assert share((50, 90), events=(unseen,)) == pytest.approx(0.8, abs=0.01)
+    assert share((50, 90), staged=(unseen,)) == pytest.approx(0.8, abs=0.01)
+
+
+def test_an_outage_of_few_operations_is_an_answer_and_no_missing_neighbour() -> None:
+    """Eight orders a second, none for ten seconds while another works: the event has stopped it."""
+    orders = load("load", 8, (100, 110))
+    answered = events.response(orders, event=(100.0, 110.0), span=(0.0, SECONDS))
+    assert answered is not None and answered.detected_s is not None
+    staged = event(100.0, 110.0, answered)
+    found = overlaps([orders, load("other", 10)], [phase("measure", 0, SECONDS)], BOTH, [staged])
+    assert found["load"] == 1
 
 
 def test_loads_that_are_measured_one_after_the_other_are_no_neighbours() -> None:
