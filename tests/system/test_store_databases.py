@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -227,7 +228,8 @@ def test_a_database_that_a_run_works_with_is_refused_until_that_run_has_ended(
             running.kill()
         third = store_test(tmp_path, address, *named, "--minutes", "0.03", out="third")
     assert second.returncode == 2, second.stdout + second.stderr
-    assert f"{address} is in use; stop the run that works with it first" in second.stderr
+    assert f"{address} is in use by " in second.stderr
+    assert "; stop the run that works with it first" in second.stderr
     assert third.returncode in ENDED, third.stderr
     assert summary_of(tmp_path / "third")["store_audits"][0]["findings"] == []
 
@@ -341,3 +343,89 @@ def test_a_dvd_store_that_is_there_is_driven_as_it_is(tmp_path: Path) -> None:
         assert done.returncode in ENDED, done.stderr
         check_counted(tmp_path / "run")
         assert "as it was found" in page_of(tmp_path / "run")
+
+
+WITH_MAIL = """kind = "plan"
+schema_version = 1
+[[target]]
+name = "array"
+path = "{place}/array"
+[[target]]
+name = "server"
+[[instance]]
+name = "mail"
+target = "array"
+database_size_mib = 64
+cache_mib_min = 4
+cache_mib_max = 8
+[[instance]]
+name = "shop"
+target = "server"
+store_address = "{address}"
+password_file = "{password}"
+store_size = "1MB"
+[[workload]]
+name = "mail"
+instances = ["mail"]
+load = {{ transactions_per_s = 5 }}
+[[workload]]
+name = "orders"
+instances = ["shop"]
+load = {{ sessions = 2 }}
+think_s = 0.05
+[[phase]]
+kind = "prepare"
+[[phase]]
+kind = "measure"
+duration_s = {seconds}
+[[phase]]
+kind = "audit"
+[[phase]]
+kind = "stop"
+[[phase]]
+kind = "checksum"
+"""
+
+
+@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+def test_a_database_in_use_is_refused_before_anything_is_prepared_for_it(
+    tmp_path: Path, kind: type[PostgreSQL | MariaDB]
+) -> None:
+    """A terabyte of other instances was prepared first, and then the run was "described wrongly".
+
+    Next to a server, databases of ours are read back.
+    """
+
+    def plan(name: str, seconds: float) -> list[str]:
+        place = tmp_path / name
+        place.mkdir()
+        text = WITH_MAIL.format(
+            place=place, address=address, password=password_file(tmp_path), seconds=seconds
+        )
+        (place / "plan.toml").write_text(text)
+        agreed = ("--yes", "--create", "--allow-system-disk", "--quiet")
+        return ["run", str(place / "plan.toml"), *agreed, "--out", str(place / "run")]
+
+    with at_hand(kind) as server:
+        address = address_of(server)
+        first = [*PLIMSOLL, *plan("first", 300)]
+        with subprocess.Popen(first, cwd=tmp_path, stderr=subprocess.DEVNULL) as running:
+            wait_for(tmp_path / "first" / "run" / folder.EVENTS, "measure started")
+            second = plimsoll(*plan("second", 5), cwd=tmp_path)
+            assert running.poll() is None
+            running.kill()
+        third = plimsoll(*plan("third", 5), cwd=tmp_path)
+    said = second.stdout + second.stderr
+    assert second.returncode == 2, said
+    assert "described wrongly" not in said
+    holder = f"plimsoll, process {running.pid} at 127.0.0.1"
+    if kind is MariaDB:
+        holder = r"connection \d+ of the server, from (localhost|127\.0\.0\.1:\d+)"
+    assert re.search(f"{re.escape(address)} is in use by {holder}; stop the run", said), said
+    assert [path for path in (tmp_path / "second").rglob("*") if path.suffix == ".edb"] == []
+    assert third.returncode in ENDED, third.stderr
+    outcome = json.loads((tmp_path / "third" / "run" / folder.OUTCOME).read_text())
+    read_back = [
+        item["instance"] for phase in outcome["phases"] for item in phase.get("checksums", [])
+    ]
+    assert (outcome["ending"], read_back) == ("complete", [0])

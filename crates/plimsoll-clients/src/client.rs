@@ -36,6 +36,9 @@ pub enum ClientError {
     /// The database holds something else than what is asked for.
     #[error("{0}")]
     NotOurs(String),
+    /// Another run works with the database.
+    #[error("{0}")]
+    InUse(String),
     /// The database lets nobody in as the plan describes it.
     #[error("{0}")]
     Unusable(String),
@@ -518,7 +521,7 @@ pub(crate) fn own_lock(handle: &Handle) -> i64 {
     (now ^ (u64::from(std::process::id()) << 40)).cast_signed()
 }
 
-/// Claims a database for a run, so that no other drives it meanwhile.
+/// Claims a database for a run, so that no other drives it meanwhile. `holder` says who has it.
 ///
 /// # Errors
 /// Another run that has it, or what the database said.
@@ -526,12 +529,14 @@ pub(crate) async fn claimed(
     handle: &Handle,
     place: &str,
     claim: impl AsyncFn() -> Result<Claim>,
+    holder: impl AsyncFn() -> Option<String>,
 ) -> Result<()> {
     let begun = handle.now();
     while claim().await? != Claim::Granted {
         if handle.now() - begun >= CLAIM_NS_MAX {
-            return Err(ClientError::NotOurs(format!(
-                "{place} is in use; stop the run that works with it first"
+            let by = holder().await.map_or(String::new(), |who| format!(" by {who}"));
+            return Err(ClientError::InUse(format!(
+                "{place} is in use{by}; stop the run that works with it first, nothing was changed"
             )));
         }
         handle.sleep(CLAIM_PAUSE_NS).await;

@@ -10,6 +10,9 @@ pub enum RunError {
     /// The spec is wrong.
     #[error("the run was described wrongly: {0}")]
     Spec(String),
+    /// Another run works with a database.
+    #[error("{0}")]
+    InUse(String),
     /// Files that do not belong together, or are not all there.
     #[error("the databases and the log beside them do not fit: {0}")]
     Mixed(String),
@@ -134,6 +137,7 @@ impl RunError {
     pub fn family(&self) -> &'static str {
         match self {
             RunError::Spec(_)
+            | RunError::InUse(_)
             | RunError::Mixed(_)
             | RunError::NotOpen { .. }
             | RunError::NotCalibrated { .. }

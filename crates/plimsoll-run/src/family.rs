@@ -91,6 +91,12 @@ pub trait Family {
         0
     }
 
+    /// Whether opening an instance claims it from other runs at its server. Such are opened before
+    /// anything is written elsewhere.
+    fn is_claimed_by_opening(&self, _instance: &InstanceSpec) -> bool {
+        false
+    }
+
     /// The instance as it is found after a crash, without knowledge of what ran before.
     fn as_crashed(&self, instance: &InstanceSpec) -> InstanceSpec {
         instance.as_crashed()

@@ -350,9 +350,10 @@ fn hung_metric() -> u32 {
 fn sentence_on(io: &PendingIo, hung_after_ms: u64) -> String {
     let path = io.path.as_ref().map_or(String::new(), |path| format!(" of {}", path.display()));
     format!(
-        "a {}{path} at offset {} ({}) has not completed for more than {hung_after_ms} ms",
+        "a {}{path} at offset {} ({}) has not completed for more than {} s",
         io.key.kind.name(),
         io.offset,
         io.key.purpose.name(),
+        hung_after_ms as f64 / 1000.0,
     )
 }

@@ -250,7 +250,8 @@ impl MysqlStore {
         let (companion, own_lock) = (self.companion()?, self.own_lock);
         let claim =
             async || self.ask_on(&companion, move |open| statements::claim(open, own_lock)).await;
-        claimed(&self.handle, &self.place(), claim).await?;
+        let holder = async || self.ask_on(&companion, statements::holder).await.ok().flatten();
+        claimed(&self.handle, &self.place(), claim, holder).await?;
         self.claim.replace(Some(Rc::new(companion)));
         Ok(())
     }

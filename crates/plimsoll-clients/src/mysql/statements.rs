@@ -23,6 +23,8 @@ const LASTING: &str = "SET SESSION wait_timeout = 31536000";
 /// of locks are short, those of databases need not be.
 const CLAIM: &str = "SELECT GET_LOCK(CONCAT('plimsoll own ', ?), 0), \
  GET_LOCK(CONCAT('plimsoll run ', SHA1(DATABASE())), 0)";
+const HOLDER: &str = "SELECT ID, HOST FROM information_schema.PROCESSLIST WHERE ID = \
+ IS_USED_LOCK(CONCAT('plimsoll run ', SHA1(DATABASE())))";
 const MARKER: &str = "SELECT seed, megabytes, runs FROM plimsoll_marker WHERE id = 1";
 
 /// A product that was found: number, title, actor, price in cents.
@@ -42,6 +44,12 @@ pub fn claim(connection: &mut Conn, own: i64) -> Result<Claim, Error> {
     let answer: Option<(Option<i64>, Option<i64>)> = connection.exec_first(CLAIM, (own,))?;
     let (has_own, has_database) = answer.unwrap_or_default();
     Ok(Claim::of(has_database == Some(1), has_own == Some(1)))
+}
+
+/// Who has claimed the database, as far as the server tells.
+pub fn holder(connection: &mut Conn) -> Result<Option<String>, Error> {
+    let found: Option<(u64, String)> = connection.query_first(HOLDER)?;
+    Ok(found.map(|(number, host)| format!("connection {number} of the server, from {host}")))
 }
 
 /// The marker of the store; nothing where there is none.

@@ -56,6 +56,11 @@ const LASTING: &str = "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval
  'idle_session_timeout'";
 /// Of all runs on a database, one; by the second lock a run knows its own connection again.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(5064277810247), pg_try_advisory_lock($1)";
+const NAMED: &str = "SELECT set_config('application_name', $1, false)";
+const HOLDER: &str = "SELECT concat_ws(' at ', nullif(application_name, ''), host(client_addr)) \
+ FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted AND \
+ (classid::bigint << 32 | objid::bigint) = 5064277810247 AND pg_locks.database = \
+    (SELECT oid FROM pg_database WHERE datname = current_database())";
 const MARKER: &str = "SELECT seed, megabytes, runs FROM plimsoll_marker WHERE id = 1";
 
 const LOG_IN: &str = "SELECT who.customerid, one.prod_id, one.title, other.prod_id, other.title \
@@ -113,8 +118,16 @@ impl Plain {
     /// What the database says.
     pub async fn claim(&self, own: i64) -> Result<Claim, Error> {
         self.client.batch_execute(LASTING).await?;
+        let name = format!("plimsoll, process {}", std::process::id());
+        self.client.query_one(NAMED, &[&name]).await?;
         let row = self.client.query_one(CLAIM, &[&own]).await?;
         Ok(Claim::of(row.get(0), row.get(1)))
+    }
+
+    /// Who has claimed the database, as far as the server tells.
+    pub async fn holder(&self) -> Option<String> {
+        let row = self.client.query_opt(HOLDER, &[]).await.ok()??;
+        row.try_get(0).ok().filter(|who: &String| !who.is_empty())
     }
 
     /// The marker of the store; nothing where there is none.

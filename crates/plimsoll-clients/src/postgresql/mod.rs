@@ -105,7 +105,8 @@ impl PostgresStore {
         let access = &accesses[at];
         let failed = |error: Error| access.failure(&error).into_error(&place);
         let own_lock = own_lock(handle);
-        claimed(handle, &place, async || plain.claim(own_lock).await.map_err(failed)).await?;
+        let claim = async || plain.claim(own_lock).await.map_err(failed);
+        claimed(handle, &place, claim, async || plain.holder().await).await?;
         let opened = match source {
             Source::Made(catalogue) => {
                 let begun =

@@ -40,6 +40,7 @@ impl From<ClientError> for RunError {
         match error {
             ClientError::Database { .. } => RunError::Service(error.to_string()),
             ClientError::WrongContent(text) => RunError::Corruption(text),
+            ClientError::InUse(text) => RunError::InUse(text),
             ClientError::NotOurs(text) | ClientError::Unusable(text) => RunError::Spec(text),
             ClientError::Companion(error) => RunError::Spec(error.to_string()),
         }

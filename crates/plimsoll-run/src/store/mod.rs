@@ -156,6 +156,10 @@ impl Family for Store {
         page_bytes(instance)
     }
 
+    fn is_claimed_by_opening(&self, instance: &InstanceSpec) -> bool {
+        is_client(instance)
+    }
+
     fn as_crashed(&self, instance: &InstanceSpec) -> InstanceSpec {
         match is_client(instance) {
             true => instance.as_crashed(),

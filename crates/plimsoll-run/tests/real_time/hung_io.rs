@@ -90,7 +90,7 @@ fn a_run_with_a_hung_write_is_reported_and_can_be_stopped() {
     assert_eq!(outcome.ending, Ending::Interrupted, "{:?}", outcome.error);
     assert!(took < Duration::from_secs(20), "it took {took:?}");
     let told = events.iter().find(|event| event.kind == "hung_io").expect("it is told");
-    assert!(told.text.contains("has not completed for more than 300 ms"), "{}", told.text);
+    assert!(told.text.contains("has not completed for more than 0.3 s"), "{}", told.text);
     assert!(kinds(&events).contains(&"left_open"), "{:?}", kinds(&events));
     let measured = outcome.phases.iter().find(|phase| phase.kind == "measure");
     assert!(!measured.expect("its phase is there").complete);
