@@ -57,7 +57,7 @@ from plimsoll.plan import load as loads
 from plimsoll.plan.fields import PLAN_FIELDS, WORKLOAD_FIELDS
 from plimsoll.plan.follow_ons import without_follow_ons
 from plimsoll.plan.limits import LimitError, parse_limit
-from plimsoll.plan.places import NEEDS_DIRECTORY, check_devices, path_of
+from plimsoll.plan.places import NEEDS_DIRECTORY, check_devices, note_servers, path_of
 from plimsoll.plan.threads import mistakes_of_threads, thread_count
 from plimsoll.workloads import distribution, records
 from plimsoll.workloads.families import check_workload_keys, family_of, foreign_keys
@@ -317,46 +317,8 @@ def _edition_name(instance: Given) -> str:
     return str(instance.get("edition") or settings.INSTANCE_DEFAULTS["edition"])
 
 
-#: Backends of which nothing lies in a directory of ours.
-SERVERS = (*mail.SERVER_BACKENDS, *store.SERVER_BACKENDS)
-
-
-def _note_servers(plan: Given, collector: Collector) -> None:
-    """Targets that hold nothing but servers have no directory of ours."""
-    first = next((target["name"] for target in plan["target"] or []), None)
-    for number, target in enumerate(plan["target"] or []):
-        on_it = [
-            item for item in plan["instance"] or [] if (item["target"] or first) == target["name"]
-        ]
-        kinds = {item["backend"] in SERVERS for item in on_it}
-        target["is_server"] = kinds == {True}
-        what = (
-            "a mail server"
-            if any(item["backend"] in mail.SERVER_BACKENDS for item in on_it)
-            else "the server of a store"
-        )
-        if len(kinds) > 1:
-            collector.add(
-                ("target", number), f"holds {what} and databases", "write a target for each"
-            )
-        if target["is_server"]:
-            for key in ("path", "log_path", "modelled"):
-                if target[key] is not None:
-                    collector.add(
-                        ("target", number, key),
-                        f"means nothing for {what}",
-                        "remove it, or write data_path",
-                    )
-        elif target["data_path"] is not None:
-            collector.add(
-                ("target", number, "data_path"),
-                "means something only for a mail server or the server of a store",
-                "write path",
-            )
-
-
 def _targets(plan: Given, collector: Collector) -> list[spec.TargetSpec]:
-    _note_servers(plan, collector)
+    note_servers(plan, collector)
     hosts = [host["name"] for host in plan["host"]]
     for index, target in enumerate(plan["target"] or []):
         for key in ("path", "log_path"):

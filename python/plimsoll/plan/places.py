@@ -7,6 +7,7 @@ from pathlib import Path
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Given
 from plimsoll.workloads.mail import fields as mail
+from plimsoll.workloads.store import fields as store
 
 #: Where modelled storage seems to lie; nothing is ever written there.
 MODELLED_ROOT = Path("/modelled")
@@ -19,6 +20,42 @@ def path_of(target: Given) -> Path:
     if target.get("is_server"):
         return Path(target.get("data_path") or mail.NO_STORAGE).expanduser().absolute()
     return Path(target.get("path") or ".").expanduser().absolute()
+
+
+#: Backends of which nothing lies in a directory of ours.
+SERVERS = (*mail.SERVER_BACKENDS, *store.SERVER_BACKENDS)
+
+
+def note_servers(plan: Given, collector: Collector) -> None:
+    """Targets that hold nothing but servers have no directory of ours."""
+    first = next((target["name"] for target in plan["target"] or []), None)
+    for number, target in enumerate(plan["target"] or []):
+        on_it = [
+            item for item in plan["instance"] or [] if (item["target"] or first) == target["name"]
+        ]
+        servers = [item for item in on_it if item["backend"] in SERVERS]
+        target["is_server"] = bool(servers) and len(servers) == len(on_it)
+        is_mail = any(item["backend"] in mail.SERVER_BACKENDS for item in servers)
+        what = "a mail server" if is_mail else "the server of a store"
+        if target["is_server"]:
+            for key in ("path", "log_path", "modelled"):
+                if target[key] is not None:
+                    collector.add(
+                        ("target", number, key),
+                        f"means nothing for {what}",
+                        "remove it, or write data_path",
+                    )
+        elif servers:
+            hint = f'add [[target]] name = "server", and target = "server" in {servers[0]["name"]}'
+            collector.add(("target", number), f"holds {what} and databases", hint)
+        elif target["data_path"] is not None:
+            message, hint = (
+                "means something only for a mail server or a store on a server",
+                "write path",
+            )
+            if not on_it:
+                hint = f'write target = "{target["name"]}" in the instance of the server'
+            collector.add(("target", number, "data_path"), message, hint)
 
 
 #: What is said of a backend that makes several files, where the target has room for one.
