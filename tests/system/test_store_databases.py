@@ -352,6 +352,7 @@ name = "array"
 path = "{place}/array"
 [[target]]
 name = "server"
+data_path = "{data}"
 [[instance]]
 name = "mail"
 target = "array"
@@ -400,7 +401,11 @@ def test_a_database_in_use_is_refused_before_anything_is_prepared_for_it(
         place = tmp_path / name
         place.mkdir()
         text = WITH_MAIL.format(
-            place=place, address=address, password=password_file(tmp_path), seconds=seconds
+            place=place,
+            data=server.folder,
+            address=address,
+            password=password_file(tmp_path),
+            seconds=seconds,
         )
         (place / "plan.toml").write_text(text)
         agreed = ("--yes", "--create", "--allow-system-disk", "--quiet")
