@@ -25,6 +25,7 @@ from plimsoll import (
     figures_line,
     metric_title,
 )
+from plimsoll.cli.hung_lines import HUNG, HungLines
 from plimsoll.cli.terminal import say, warn
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class PlainListener(Listener):
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._figures: Figures | None = None
+        self._hung = HungLines((), 0.0)
         self._said, self._said_ns = 0.0, 0
         #: What was warned of, once each.
         self.warnings: list[str] = []
@@ -57,9 +59,19 @@ class PlainListener(Listener):
 
     def begins(self, figures: Figures) -> None:
         self._figures, self._said, self._said_ns = figures, time.monotonic(), 0
+        self._hung = HungLines(figures.places, figures.hung_after_s)
+
+    def ends(self) -> None:
+        now_ns = 0 if self._figures is None else self._figures.now_ns
+        for line in self._hung.rest(now_ns):
+            self._print(line)
 
     def event(self, event: plimsoll.Event) -> None:
-        if not self._quiet or event.level != "info":
+        if event.kind == HUNG:
+            line = self._hung.line(event)
+            if line is not None:
+                self._print(line)
+        elif not self._quiet or event.level != "info":
             self._print(event_line(event))
 
     def sample(self, table: plimsoll.Columns) -> None:
@@ -142,6 +154,7 @@ class TerminalListener(PlainListener):
         self._live.start()
 
     def ends(self) -> None:
+        super().ends()
         self._live.stop()
 
     def _print(self, line: str) -> None:

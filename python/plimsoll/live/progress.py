@@ -88,6 +88,16 @@ class Figures:
         """What writes the samples of this run as lines of JSON."""
         return JsonLines(self._plan, self._metrics)
 
+    @property
+    def places(self) -> list[str]:
+        """The paths of the targets."""
+        return [target.path for target in self._plan.run.targets]
+
+    @property
+    def hung_after_s(self) -> float:
+        """After how many seconds an I/O counts as hung."""
+        return self._plan.run.hung_after_ms / 1000
+
     def event(self, event: Event) -> None:
         """Take an event."""
         self.now_ns = max(self.now_ns, event.time_ns)
