@@ -9,6 +9,7 @@ import pytest
 
 from plimsoll.cli import run_program
 from plimsoll.cli.live import PlainListener
+from plimsoll.databases.other_runs import OtherRuns
 from plimsoll.documents.verdict import Verdict, read_verdict
 from plimsoll.files import folder
 from plimsoll.verdict.brief import brief_of, rows_of
@@ -116,3 +117,16 @@ def test_each_warning_is_said_once(slow: Path, capsys: pytest.CaptureFixture[str
     assert "60 s were measured" in text
     assert "2 that were warned of above" in text
     assert "torn block" in "\n".join(brief_of(found))
+
+
+def test_another_run_on_the_same_storage_stands_below_the_headline(slow: Path) -> None:
+    """Its work is in every figure, and it was the last of a list that ends after two."""
+    others = OtherRuns([])
+    others._found = {Path("/mnt/array/mail"): 4242}
+    (sentence,) = others.sentences
+    found = read_verdict(slow / folder.VERDICT)
+    crowd = [*(f"warning {number}" for number in range(9)), sentence]
+    lines = brief_of(found.replace(warnings=crowd), told=[sentence])
+    place = next(number for number, line in enumerate(lines) if sentence in line)
+    assert place <= 1 + len(found.reasons) + 1
+    assert rows_of(lines, WIDTH) <= ROWS

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from plimsoll.documents.verdict import Check, CheckBottleneck, Verdict
 from plimsoll.verdict.text import WORDS
 
+#: Begins what is said of another run, whose work is in every figure.
+ANOTHER_RUN = "another run works on the same storage"
 #: Rows of the terminal for the verdict; the command adds where its files are, and its headline once
 #: more.
 ROWS_MAX = 17
@@ -57,15 +59,15 @@ def brief_of(
         told: warnings that the terminal showed before; they are not said again.
         width: characters in a row of the terminal.
     """
+    others = [text for text in found.warnings if text.startswith(ANOTHER_RUN)]
+    warnings = [text for text in found.warnings if text not in told and text not in others]
     parts = [
         Part("", list(before), 3, "answers"),
-        Part("", _head(found), 6, "reasons"),
+        Part("", [*_head(found), *(f"  warning: {text}" for text in others[:1])], 7, "reasons"),
         Part("", _checks(found), 7, "checks that do not pass"),
         Part("", _causes(found), 2, "causes"),
         Part("", [f"  caution: {text}" for text in found.cautions], 2, "cautions"),
-        Part(
-            "", [f"  warning: {text}" for text in found.warnings if text not in told], 2, "warnings"
-        ),
+        Part("", [f"  warning: {text}" for text in warnings], 2, "warnings"),
         Part("not a qualification, because", _obstacles(found, told), 3, "reasons in verdict.json"),
         Part("", [f"note: {text.partition(':')[0]}" for text in found.not_tested], 1, "notes"),
         Part("", list(after), 5, "lines with --verbose"),
