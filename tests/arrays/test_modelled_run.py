@@ -16,6 +16,7 @@ from plimsoll.documents.verdict import Check, Doubt
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options, read_plan
 from plimsoll.verdict.prediction import (
+    NOTHING_PREDICTED,
     PREDICTED_FAIL,
     PREDICTED_PASS,
     TOO_CLOSE,
@@ -197,8 +198,12 @@ def test_what_was_not_evaluated_predicts_no_pass() -> None:
         source="",
     )
     found = predict(plan, predicted_checks(plan, [check]))
-    assert found.result == TOO_CLOSE
+    assert found.result == NOTHING_PREDICTED
     assert list(found.reasons) == [f"{check.title} (db): {check.reason}"]
+    # Next to a figure that is known, what is not known leaves it open.
+    known = check.replace(measured=5.0, status="pass", reason="5 ms is within the limit")
+    both = predict(plan, predicted_checks(plan, [check, known]))
+    assert both.result == TOO_CLOSE
 
 
 def test_stalls_of_a_small_cache_predict_no_failure_of_the_array() -> None:

@@ -67,6 +67,8 @@ class RunFolderLostError(folder.FolderError):
 
 
 Listener = Callable[[Event], None]
+#: An event, and its line in the log.
+Told = tuple[Event, str]
 #: Told of each batch of samples; answers why the run should stop, or None.
 Watcher = Callable[[Columns], str | None]
 
@@ -263,21 +265,30 @@ def _follow(
     with watch, (run_folder / folder.EVENTS).open("w", encoding="utf-8") as log:
         for event in first_events:
             log.write(json.dumps(event.plain()) + "\n")
+        last: list[Told] = []
         try:
             with stage:
                 try:
-                    _write_down(run, log, samples, on_event, on_sample, stop, stage, is_confirmed)
+                    last = _write_down(
+                        run, log, samples, on_event, on_sample, stop, stage, is_confirmed
+                    )
                 finally:
                     stage.end()
                     while stage.is_undoing():
-                        _tell_news(stage, log, on_event)
+                        _tell([*last, *_news(stage)], log, on_event)
+                        last = []
         finally:
-            _tell_news(stage, log, on_event)
+            _tell([*last, *_news(stage)], log, on_event)
 
 
-def _tell_news(stage: Stage, log: TextIO, on_event: Listener) -> None:
-    for event in stage.news():
-        log.write(json.dumps(event.plain()) + "\n")
+def _news(stage: Stage) -> list[Told]:
+    return [(event, json.dumps(event.plain())) for event in stage.news()]
+
+
+def _tell(events: Sequence[Told], log: TextIO, on_event: Listener) -> None:
+    """Write down and tell what was heard at one time, in the order in which it happened."""
+    for event, line in sorted(events, key=lambda told: told[0].time_ns):
+        log.write(line + "\n")
         on_event(event)
 
 
@@ -290,7 +301,8 @@ def _write_down(
     stop: threading.Event,
     stage: Stage,
     is_confirmed: Callable[[], bool],
-) -> None:
+) -> list[Told]:
+    """Until the run is over; answers its last events, which belong among those of the stage."""
     stopped = False
     while True:
         if stop.is_set():
@@ -298,19 +310,17 @@ def _write_down(
         if stage.is_hurried:
             stage.end()
         buffers = run.next_samples(POLL_S)
-        for line in run.next_events():
-            log.write(line + "\n")
-            event = Event.from_plain(json.loads(line))
+        heard = [(Event.from_plain(json.loads(line)), line) for line in run.next_events()]
+        for event, _ in heard:
             stage.hear(event)
-            on_event(event)
-        _tell_news(stage, log, on_event)
+        if buffers is None:
+            return heard
+        _tell([*heard, *_news(stage)], log, on_event)
         if stage.waits_for_person and is_confirmed():
             stage.confirm()
         log.flush()
         # A sign of life: should the process die, its time tells how far the run had come.
         os.utime(log.fileno())
-        if buffers is None:
-            break
         if buffers:
             table = samples.add(buffers)
             reason = on_sample(table)

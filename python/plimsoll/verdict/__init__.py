@@ -41,6 +41,7 @@ from plimsoll.verdict.confounders import (
     more_than_planned,
 )
 from plimsoll.verdict.prediction import (
+    NOTHING_PREDICTED,
     PREDICTED_FAIL,
     PREDICTED_PASS,
     TOO_CLOSE,
@@ -58,6 +59,7 @@ RESULTS_BY_PREDICTION: dict[str, Result] = {
     PREDICTED_PASS: PASS,
     PREDICTED_FAIL: FAIL,
     TOO_CLOSE: INCONCLUSIVE,
+    NOTHING_PREDICTED: INCONCLUSIVE,
 }
 
 

@@ -19,6 +19,8 @@ from plimsoll.plan.limits import parse_limit
 from plimsoll.verdict.checks import NOT_EVALUATED, PASS, least_iops
 
 PREDICTED_PASS, PREDICTED_FAIL, TOO_CLOSE = "predicted pass", "predicted fail", "too close to call"
+#: Of a run that came to no figure of the model.
+NOTHING_PREDICTED = "nothing predicted"
 
 
 def predicted_checks(plan: Plan, checks: Sequence[Check]) -> list[Check]:
@@ -56,6 +58,8 @@ def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None)
     borrowed = lived_on_credits(report)
     open_ = close or unknown or borrowed
     result = PREDICTED_FAIL if worst else TOO_CLOSE if open_ else PREDICTED_PASS
+    if unknown and not worst and all(check.band_percent is None for check in checks):
+        result = NOTHING_PREDICTED
     return Prediction(
         result=result,
         reasons=[
