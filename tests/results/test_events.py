@@ -285,3 +285,11 @@ def test_a_pause_is_judged_by_what_it_lasted_at_least_and_at_most() -> None:
         "not_evaluated",
         "pass",
     ]
+
+
+def test_samples_that_all_hold_operations_have_no_pause() -> None:
+    """Ends of samples are fractions of seconds, and what lies between them is rounding."""
+    series = load(3)
+    ends_s = series.ends_s * 1.0003456789
+    jittered = replace(series, ends_s=ends_s, lengths_s=np.diff([0.0, *ends_s]))
+    assert answer(jittered).pause_s == 0

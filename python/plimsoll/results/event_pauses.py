@@ -45,7 +45,7 @@ def longest_pause(load: LoadRates, begun_s: float, per_s: float | None) -> Pause
     assert load.delays is not None
     gaps = list(_gaps(load, begun_s))
     leasts = [
-        gap.least_s - (load.delays.lacking_s(gap.first, gap.last) if gap.first <= gap.last else 0)
+        gap.least_s - load.delays.lacking_s(gap.first, gap.last) if gap.first <= gap.last else 0.0
         for gap in gaps
     ]
     least_s = max(*leasts, 0.0)
