@@ -290,6 +290,8 @@ def test_a_pause_is_judged_by_what_it_lasted_at_least_and_at_most() -> None:
 def test_samples_that_all_hold_operations_have_no_pause() -> None:
     """Ends of samples are fractions of seconds, and what lies between them is rounding."""
     series = load(3)
-    ends_s = series.ends_s * 1.0003456789
-    jittered = replace(series, ends_s=ends_s, lengths_s=np.diff([0.0, *ends_s]))
+    lengths_ns = np.random.default_rng(1).integers(999_900_000, 1_000_100_000, len(series.ends_s))
+    lengths_s, ends_s = lengths_ns / 1e9, np.cumsum(lengths_ns) / 1e9
+    assert (np.diff(ends_s) - lengths_s[1:] > 0).any()
+    jittered = replace(series, ends_s=ends_s, lengths_s=lengths_s)
     assert answer(jittered).pause_s == 0
