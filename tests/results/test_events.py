@@ -295,3 +295,13 @@ def test_samples_that_all_hold_operations_have_no_pause() -> None:
     assert (np.diff(ends_s) - lengths_s[1:] > 0).any()
     jittered = replace(series, ends_s=ends_s, lengths_s=lengths_s)
     assert answer(jittered).pause_s == 0
+
+
+def test_a_sliver_of_a_sample_at_the_end_is_no_finding() -> None:
+    """A phase ends 20 ms into a sample, in which eight operations are expected, or fifteen come."""
+    for seed in range(40):
+        series = load(seed)
+        lengths_s, ends_s = series.lengths_s.copy(), series.ends_s.copy()
+        lengths_s[-1], ends_s[-1] = 0.02, ends_s[-2] + 0.02
+        series.counts[-1] = [0.0, 8.0, 15.0][seed % 3]
+        assert answer(replace(series, ends_s=ends_s, lengths_s=lengths_s)).detected_s is None

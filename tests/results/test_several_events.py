@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.documents.event_figures import EventFigures
@@ -193,6 +193,7 @@ def sequences(draw: st.DrawFn) -> tuple[list[Planted], float]:
     return planted, at_s + draw(st.floats(0, 30))
 
 
+@settings(deadline=None)
 @given(sequences(), st.integers(0, 10_000), st.sampled_from([0.5, 1.0]))
 def test_no_event_is_charged_with_what_another_did(
     sequence: tuple[list[Planted], float], seed: int, length_s: float

@@ -98,14 +98,16 @@ def _changed(load: LoadRates, delays: GeneratorDelays, band: Band, first: int) -
     It is far out alone, or it begins a row of samples that are out on the same side. Either by more
     than the generator's own delays can have made of it.
     """
-    lengths_s, beyond = load.lengths_s, load.counts / load.lengths_s - band.baseline
+    lengths_s, beyond = load.lengths_s, load.counts - band.baseline * load.lengths_s
     side = math.copysign(1.0, beyond[first])
-    out_ops = side * beyond * lengths_s
+    out_ops = side * beyond
+    # The shorter a sample, the more of its rate is chance.
+    chance = np.sqrt(np.maximum(band.baseline * lengths_s, 1.0))
     made_s = delays.ahead_s if side > 0 else delays.lacking_s
     alone = out_ops[first] - band.baseline * made_s(first, first)
-    if alone > BAND_ALONE_SD * band.scatter * lengths_s[first]:
+    if alone > BAND_ALONE_SD * max(band.scatter * lengths_s[first], chance[first]):
         return True
-    is_out = side * beyond > BAND_SD * band.usual
+    is_out = out_ops > BAND_SD * np.maximum(band.usual * lengths_s, chance)
     if not is_out[first]:
         return False
     for last in range(first + 1, min(first + ROW_MAX, len(lengths_s))):
