@@ -536,7 +536,7 @@ pub(crate) async fn claimed(
         if handle.now() - begun >= CLAIM_NS_MAX {
             let by = holder().await.map_or(String::new(), |who| format!(" by {who}"));
             return Err(ClientError::InUse(format!(
-                "{place} is in use{by}; stop the run that works with it first, nothing was changed"
+                "{place} is in use{by}; stop the run that works with it first"
             )));
         }
         handle.sleep(CLAIM_PAUSE_NS).await;

@@ -175,7 +175,8 @@ fn a_database_that_a_run_works_with_is_refused_to_another() {
             {
                 let text = refused.err().expect("the first one has it").to_string();
                 assert!(
-                    text.ends_with("is in use; stop the run that works with it first"),
+                    text.contains(" is in use by ")
+                        && text.ends_with("; stop the run that works with it first"),
                     "{name}: {text}"
                 );
             }
