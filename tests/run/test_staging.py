@@ -146,6 +146,33 @@ def test_ctrl_c_while_degraded_undoes(tmp_path):
 SLOWLY = '["sh", "-c", "touch {{flag}}.undoing; sleep {seconds}; rm {{flag}}"]'
 
 
+def test_a_proof_that_hangs_keeps_nothing_degraded_beyond_its_time(tmp_path):
+    """It may take a minute, but what the plan undoes after 1 s is undone then, and not proved."""
+    flag = tmp_path / "degraded"
+    event = f'name = "flag"\nafter_s = 0.5\nundo_after_s = 1\ncommand = ["touch", "{flag}"]\n'
+    process = started(tmp_path, event + f'undo = ["rm", "{flag}"]\nprove = ["sleep", "60"]')
+    text, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, text
+    assert not flag.exists()
+    found = event_of(tmp_path)
+    assert found.undone_s - found.begun_s < 1.5
+    assert found.proved is False
+    assert "`sleep 60` had not ended" in found.error
+
+
+def test_ctrl_c_ends_a_command_that_hangs_and_undoes(tmp_path):
+    """A run that is to stop waits for no event that is still being applied."""
+    flag, begun = tmp_path / "degraded", tmp_path / "begun"
+    event = f'name = "flag"\nafter_s = 0.5\nundo = ["rm", "-f", "{flag}"]\n'
+    slow = f'command = ["sh", "-c", "touch {flag} {begun}; sleep 60"]'
+    process = started(tmp_path, event + slow, seconds=60)
+    wait_for(begun)
+    process.send_signal(signal.SIGINT)
+    text, _ = process.communicate(timeout=30)
+    assert not flag.exists(), text
+    assert "was not applied" in event_of(tmp_path).error
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
 def test_a_second_signal_is_answered_and_undoing_goes_on(tmp_path, number):
     flag = tmp_path / "flag"

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,18 @@ def environment_of(own: Mapping[str, str]) -> dict[str, str]:
     return {key: os.environ[key] for key in ("PATH",) if key in os.environ} | dict(own)
 
 
-def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd: Path) -> Ended:
+def never() -> bool:
+    """Nothing cuts a command short."""
+    return False
+
+
+def carry_out(
+    argv: Sequence[str],
+    timeout_s: float,
+    own: Mapping[str, str],
+    cwd: Path,
+    is_cut: Callable[[], bool] = never,
+) -> Ended:
     """Run a command to its end, at most `timeout_s` seconds; nothing of its process group is left.
 
     It is killed as well where Ctrl-C or a signal ends the wait for it.
@@ -79,7 +90,9 @@ def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd
         timeout_s: seconds until its process group is killed.
         own: variables beside PATH.
         cwd: where it runs.
+        is_cut: whether it is to be killed before.
     """
+    begun_s = time.monotonic()
     try:
         process = subprocess.Popen(
             list(argv),
@@ -94,37 +107,45 @@ def carry_out(argv: Sequence[str], timeout_s: float, own: Mapping[str, str], cwd
         return Ended(None, "", f"`{shown(argv)}` cannot be started: {system_reason(error)}")
     output = bytearray()
     try:
-        over, code = _followed(process, timeout_s, output)
+        over, code = _followed(process, timeout_s, output, is_cut)
     except BaseException:
         # Whoever stops us would leave it running.
         _killed(process)
         raise
     text = output.decode("utf-8", "replace")
+    late = f"`{shown(argv)}` did not end within {timeout_s:g} s"
+    if (lasted_s := time.monotonic() - begun_s) < timeout_s:
+        late = f"`{shown(argv)}` had not ended after {lasted_s:.1f} s"
     if code is None:
-        late = f"`{shown(argv)}` did not end within {timeout_s:g} s and could not be killed"
-        return Ended(-signal.SIGKILL, text, f"{late}: end process {process.pid} by hand")
+        problem = f"{late} and could not be killed: end process {process.pid} by hand"
+        return Ended(-signal.SIGKILL, text, problem)
     if not over:
-        return Ended(
-            code, text, f"`{shown(argv)}` did not end within {timeout_s:g} s and was killed"
-        )
+        return Ended(code, text, f"{late} and was killed")
     return Ended(code, text, None if code == 0 else f"`{shown(argv)}` ended with exit code {code}")
 
 
 def _followed(
-    process: subprocess.Popen[bytes], timeout_s: float, output: bytearray
+    process: subprocess.Popen[bytes],
+    timeout_s: float,
+    output: bytearray,
+    is_cut: Callable[[], bool],
 ) -> tuple[bool, int | None]:
     """Take what a command writes; whether it ended by itself, and its exit code."""
     assert process.stdout is not None
     until = time.monotonic() + timeout_s
+
+    def is_late() -> bool:
+        return time.monotonic() >= until or is_cut()
+
     with process.stdout as pipe, selectors.DefaultSelector() as ready:
         os.set_blocking(pipe.fileno(), False)
         ready.register(pipe, selectors.EVENT_READ)
-        while not (over := _has_ended(process.pid)) and time.monotonic() < until:
+        while not (over := _has_ended(process.pid)) and not is_late():
             if not ready.select(_LOOK_EVERY_S):
                 continue
             if not _take(pipe.fileno(), output):
                 ready.unregister(pipe)
-                _wait_until(process.pid, until)
+                _wait_until(process.pid, is_late)
         code = _killed(process)
         _take(pipe.fileno(), output)
     return over, code
@@ -146,8 +167,8 @@ def _has_ended(process_id: int) -> bool:
     return os.waitid(os.P_PID, process_id, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _wait_until(process_id: int, until: float) -> None:
-    while not _has_ended(process_id) and time.monotonic() < until:
+def _wait_until(process_id: int, is_late: Callable[[], bool]) -> None:
+    while not _has_ended(process_id) and not is_late():
         time.sleep(_LOOK_EVERY_S)
 
 

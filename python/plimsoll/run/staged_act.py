@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from plimsoll.documents.staged_events import (
 )
 from plimsoll.files import folder
 from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
-from plimsoll.run.event_command import Ended, carry_out
+from plimsoll.run.event_command import Ended, carry_out, never
 from plimsoll.run.pending_undo import PendingUndo, pending_of
 from plimsoll.run.steps import carry_out_steps
 
@@ -201,12 +201,12 @@ class Act:
             # Nothing ran, so there is nothing to undo.
             self._forgets()
             return
+        at_s = None if plan.undo_after_s is None else self._began_s + plan.undo_after_s
         if took:
-            self._prove(steps)
+            self._prove(steps, at_s)
         if not plan.is_undone:
             return
         # What took only in part is undone at once.
-        at_s = None if plan.undo_after_s is None else self._began_s + plan.undo_after_s
         if took:
             self._waits_until(at_s)
         self._found["undo_begun_s"] = stage.now_s()
@@ -250,8 +250,8 @@ class Act:
         if self.plan.hold_s_max is not None:
             return self._applies_with_writes_held(self.plan.hold_s_max)
         if steps is None:
-            return self._noted(self._carry_out(self.plan.command), "")
-        return self._noted(self._step_by_step(steps.apply), "")
+            return self._noted(self._carry_out(self.plan.command, self._over.is_set), "")
+        return self._noted(self._step_by_step(steps.apply, self._over.is_set), "")
 
     def _applies_with_writes_held(self, longest_s: float) -> bool:
         """Carry out the command while nothing is written: what it copies is of one moment."""
@@ -271,7 +271,7 @@ class Act:
                 time.sleep(_HOLD_LOOK_EVERY_S)
             begun = time.monotonic()
             self._stage.say("info", "writes_held", plan.phase, f"event {plan.name}: writes held")
-            took = self._noted(self._carry_out(plan.command), "")
+            took = self._noted(self._carry_out(plan.command, self._over.is_set), "")
             held_s = time.monotonic() - begun
         finally:
             was_held = writes.release_writes()
@@ -289,16 +289,22 @@ class Act:
             self._found["proved"] = True
         return took and was_held
 
-    def _prove(self, steps: Prepared | None) -> None:
-        proofs = [] if steps is None else [self._step_by_step(steps.prove)]
+    def _prove(self, steps: Prepared | None, until_s: float | None) -> None:
+        """Look whether it took, until it is undone at most: no proof keeps anything degraded."""
+
+        def is_cut() -> bool:
+            return self._over.is_set() or (until_s is not None and self._stage.now_s() >= until_s)
+
+        proofs = [] if steps is None else [self._step_by_step(steps.prove, is_cut)]
         if self.plan.prove:
-            proofs.append(self._carry_out(self.plan.prove))
+            proofs.append(self._carry_out(self.plan.prove, is_cut))
         if not proofs:
             return
         wrong = [proof.error for proof in proofs if proof.error is not None]
         self._found["proved"] = not wrong
         if wrong:
-            self._fails("event_not_proved", f"did not take: {'; '.join(wrong)}")
+            what = "was not proved before its end" if is_cut() else "did not take"
+            self._fails("event_not_proved", f"{what}: {'; '.join(wrong)}")
 
     def _undoes(self, steps: Prepared | None) -> bool:
         if self.plan.manual_undo is not None:
@@ -346,16 +352,23 @@ class Act:
     def _variables(self) -> dict[str, str]:
         return {"PLIMSOLL_EVENT": self.plan.name, "PLIMSOLL_RUN_FOLDER": str(self._stage.place)}
 
-    def _carry_out(self, argv: Sequence[str]) -> Ended:
-        return carry_out(argv, self.plan.timeout_s, self._variables(), self._stage.place)
+    def _carry_out(self, argv: Sequence[str], is_cut: Callable[[], bool] = never) -> Ended:
+        return carry_out(argv, self.plan.timeout_s, self._variables(), self._stage.place, is_cut)
 
-    def _step_by_step(self, steps: Sequence[Step], *, to_the_end: bool = False) -> Ended:
+    def _step_by_step(
+        self,
+        steps: Sequence[Step],
+        is_cut: Callable[[], bool] = never,
+        *,
+        to_the_end: bool = False,
+    ) -> Ended:
         return carry_out_steps(
             steps,
             self.plan.timeout_s,
             self._variables(),
             self._stage.place,
             to_the_end=to_the_end,
+            is_cut=is_cut,
         )
 
     def _noted(self, ended: Ended, prefix: str) -> bool:

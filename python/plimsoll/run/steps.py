@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -23,12 +24,20 @@ from typing import BinaryIO
 from plimsoll.documents.ready_actions import Step
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.host import processes
-from plimsoll.run.event_command import Ended, carry_out, environment_of, shown
+from plimsoll.run.event_command import Ended, carry_out, environment_of, never, shown
 
 _LOOK_EVERY_S = 0.05
 #: How long a process that is asked to stop gets before it is killed, as a share of the time of its
 #: step.
 _GENTLE_SHARE = 0.7
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How long a step may take: seconds, and what cuts it short."""
+
+    seconds: float
+    is_cut: Callable[[], bool] = never
 
 
 def carry_out_steps(
@@ -38,6 +47,7 @@ def carry_out_steps(
     cwd: Path,
     *,
     to_the_end: bool = False,
+    is_cut: Callable[[], bool] = never,
 ) -> Ended:
     """Carry out steps in their order.
 
@@ -47,6 +57,7 @@ def carry_out_steps(
         own: as in `carry_out`.
         cwd: where commands run.
         to_the_end: go on where one fails, as for an undo.
+        is_cut: whether no step is waited for any longer.
 
     Returns:
         The exit code of the last command (0 where none ran), what all commands wrote, and
@@ -54,8 +65,9 @@ def carry_out_steps(
     """
     code: int | None = 0
     output, wrong = "", list[str]()
+    limit = Limit(timeout_s, is_cut)
     for step in steps:
-        ended = _one(step, timeout_s, own, cwd)
+        ended = _one(step, limit, own, cwd)
         output += ended.output
         if step.kind == "run":
             code = ended.exit_code
@@ -66,25 +78,25 @@ def carry_out_steps(
     return Ended(code, output, "; ".join(wrong) or None)
 
 
-def _one(step: Step, timeout_s: float, own: Mapping[str, str], cwd: Path) -> Ended:
+def _one(step: Step, limit: Limit, own: Mapping[str, str], cwd: Path) -> Ended:
     if step.kind == "run":
-        ended = carry_out(step.argv, timeout_s, own, cwd)
+        ended = carry_out(step.argv, limit.seconds, own, cwd, limit.is_cut)
         if ended.error is None or not step.otherwise:
             return ended
-        other = carry_out(step.otherwise, timeout_s, own, cwd)
+        other = carry_out(step.otherwise, limit.seconds, own, cwd, limit.is_cut)
         error = None if other.error is None else f"{ended.error}; {other.error}"
         return Ended(other.exit_code, ended.output + other.output, error)
     try:
-        error = _DOES[step.kind](step, timeout_s, own, cwd)
+        error = _DOES[step.kind](step, limit, own, cwd)
     except OSError as found:
         error = f"{step_in_words(step)}: {system_reason(found)}"
     return Ended(0, "", error)
 
 
-Does = Callable[[Step, float, Mapping[str, str], Path], str | None]
+Does = Callable[[Step, Limit, Mapping[str, str], Path], str | None]
 
 
-def _write(step: Step, _timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> None:
+def _write(step: Step, _limit: Limit, _own: Mapping[str, str], _cwd: Path) -> None:
     # The kernel takes a setting as one write, and makes no file where there is none.
     descriptor = os.open(_path(step), os.O_WRONLY | os.O_CLOEXEC)
     try:
@@ -93,16 +105,16 @@ def _write(step: Step, _timeout_s: float, _own: Mapping[str, str], _cwd: Path) -
         os.close(descriptor)
 
 
-def _release(step: Step, timeout_s: float, own: Mapping[str, str], cwd: Path) -> None:
+def _release(step: Step, limit: Limit, own: Mapping[str, str], cwd: Path) -> None:
     with suppress(FileNotFoundError):
-        _write(step, timeout_s, own, cwd)
+        _write(step, limit, own, cwd)
 
 
-def _make(step: Step, _timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> None:
+def _make(step: Step, _limit: Limit, _own: Mapping[str, str], _cwd: Path) -> None:
     _path(step).mkdir()
 
 
-def _remove(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _remove(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
     def is_gone() -> bool:
         # A control group is busy for a moment after its last process has left.
         try:
@@ -113,13 +125,13 @@ def _remove(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -
             return False
         return True
 
-    if _holds(is_gone, timeout_s):
+    if _holds(is_gone, limit):
         return None
     _path(step).rmdir()
     return None
 
 
-def _empty(step: Step, _timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _empty(step: Step, _limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
     members = _path(step) / "cgroup.procs"
     for _ in range(100):
         try:
@@ -138,7 +150,7 @@ def _empty(step: Step, _timeout_s: float, _own: Mapping[str, str], _cwd: Path) -
     return f"{step.path} does not get empty"
 
 
-def _kill(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _kill(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
     assert step.process is not None and step.began_ticks is not None
     if not processes.lives(step.process, step.began_ticks):
         return None
@@ -146,20 +158,21 @@ def _kill(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> 
     for member in members:
         with suppress(ProcessLookupError):
             os.kill(member.number, signal.SIGKILL)
-    if _holds(lambda: not _alive(members), timeout_s):
+    if _holds(lambda: not _alive(members), limit):
         return None
-    return f"process {step.process} was killed and still lives after {timeout_s:g} s"
+    return f"process {step.process} was killed and still lives after {limit.seconds:g} s"
 
 
-def _stop(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _stop(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
     for number, share in ((signal.SIGTERM, _GENTLE_SHARE), (signal.SIGKILL, 1 - _GENTLE_SHARE)):
         members = processes.with_arguments(partial(_is_run_into, step.text or ""))
         for member in members:
             with suppress(ProcessLookupError):
                 os.kill(member.number, number)
-        if _holds(lambda found=members: not _alive(found), share * timeout_s):  # type: ignore[misc]
+        share_of = replace(limit, seconds=share * limit.seconds)
+        if _holds(lambda found=members: not _alive(found), share_of):  # type: ignore[misc]
             return None
-    return f"the run into {step.text} still lives after {timeout_s:g} s"
+    return f"the run into {step.text} still lives after {limit.seconds:g} s"
 
 
 def _is_run_into(run_folder: str, arguments: Sequence[str]) -> bool:
@@ -171,7 +184,7 @@ def _is_run_into(run_folder: str, arguments: Sequence[str]) -> bool:
     return False
 
 
-def _start(step: Step, _timeout_s: float, own: Mapping[str, str], cwd: Path) -> str | None:
+def _start(step: Step, _limit: Limit, own: Mapping[str, str], cwd: Path) -> str | None:
     if _is_up(step):
         return None
     environment = environment_of(own) if not step.inherits else {**os.environ, **own}
@@ -204,10 +217,10 @@ def _is_up(step: Step) -> bool:
     return number != step.process or processes.lives(number, step.began_ticks or 0)
 
 
-def _runs(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
-    if _holds(lambda: _is_up(step), timeout_s):
+def _runs(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
+    if _holds(lambda: _is_up(step), limit):
         return None
-    return f"{step.pid_file} names no process that lives after {timeout_s:g} s"
+    return f"{step.pid_file} names no process that lives after {limit.seconds:g} s"
 
 
 def _output_of(step: Step, run_folder: Path) -> BinaryIO:
@@ -218,56 +231,56 @@ def _output_of(step: Step, run_folder: Path) -> BinaryIO:
         return Path(os.devnull).open("ab")
 
 
-def _contains(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
-    if _holds(lambda: (step.text or "") in _content(step), timeout_s):
+def _contains(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
+    if _holds(lambda: (step.text or "") in _content(step), limit):
         return None
     return f"{step.path} does not contain {step.text!r}"
 
 
-def _lacks(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
-    if _holds(lambda: (step.text or "") not in _content(step), timeout_s):
+def _lacks(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
+    if _holds(lambda: (step.text or "") not in _content(step), limit):
         return None
     return f"{step.path} contains {step.text!r}"
 
 
-def _gone(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _gone(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
     assert step.process is not None and step.began_ticks is not None
     number, began_ticks = step.process, step.began_ticks
-    if _holds(lambda: not processes.lives(number, began_ticks), timeout_s):
+    if _holds(lambda: not processes.lives(number, began_ticks), limit):
         return None
     return f"process {number} lives"
 
 
-def _answers(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _answers(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
     assert step.port is not None
     port = step.port
-    if _holds(lambda: _is_open(port), timeout_s):
+    if _holds(lambda: _is_open(port), limit):
         return None
-    return f"no process answers on port {port} after {timeout_s:g} s"
+    return f"no process answers on port {port} after {limit.seconds:g} s"
 
 
-def _silent(step: Step, timeout_s: float, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _silent(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
     assert step.port is not None
     port = step.port
-    return None if _holds(lambda: not _is_open(port), timeout_s) else f"port {port} answers"
+    return None if _holds(lambda: not _is_open(port), limit) else f"port {port} answers"
 
 
-def _shows(step: Step, timeout_s: float, own: Mapping[str, str], cwd: Path) -> str | None:
-    return _printed(step, timeout_s, own, cwd, wanted=True)
+def _shows(step: Step, limit: Limit, own: Mapping[str, str], cwd: Path) -> str | None:
+    return _printed(step, limit, own, cwd, wanted=True)
 
 
-def _hides(step: Step, timeout_s: float, own: Mapping[str, str], cwd: Path) -> str | None:
-    return _printed(step, timeout_s, own, cwd, wanted=False)
+def _hides(step: Step, limit: Limit, own: Mapping[str, str], cwd: Path) -> str | None:
+    return _printed(step, limit, own, cwd, wanted=False)
 
 
 def _printed(
-    step: Step, timeout_s: float, own: Mapping[str, str], cwd: Path, *, wanted: bool
+    step: Step, limit: Limit, own: Mapping[str, str], cwd: Path, *, wanted: bool
 ) -> str | None:
     failed: str | None = None
 
     def is_so() -> bool:
         nonlocal failed
-        ended = carry_out(step.argv, timeout_s, own, cwd)
+        ended = carry_out(step.argv, limit.seconds, own, cwd, limit.is_cut)
         if _words(step.text or "") in _words(ended.output):
             failed = None
             return wanted
@@ -275,7 +288,7 @@ def _printed(
         failed = None if ended.exit_code == step.none_code else ended.error
         return not wanted and failed is None
 
-    if _holds(is_so, timeout_s):
+    if _holds(is_so, limit):
         return None
     return failed or f"`{shown(step.argv)}` {'does not show' if wanted else 'shows'} {step.text!r}"
 
@@ -317,10 +330,10 @@ def _content(step: Step) -> str:
         return ""
 
 
-def _holds(condition: Callable[[], bool], timeout_s: float) -> bool:
-    until = time.monotonic() + timeout_s
+def _holds(condition: Callable[[], bool], limit: Limit) -> bool:
+    until = time.monotonic() + limit.seconds
     while not condition():
-        if time.monotonic() >= until:
+        if time.monotonic() >= until or limit.is_cut():
             return False
         time.sleep(_LOOK_EVERY_S)
     return True
