@@ -3,7 +3,7 @@
 The series hold what was planted, so that what is true is known.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -142,6 +142,17 @@ def test_an_event_from_which_the_load_was_not_back_leaves_no_rate_before_the_nex
     assert all("event 1 is too near" in check.reason for check in second)
 
 
+def test_what_comes_to_nothing_of_a_load_that_is_not_back_is_no_fault_of_the_next_event() -> None:
+    """A killed server refuses ten orders a second, also after a path was taken away."""
+    planted = [Planted(70, 999, dip=0.5, is_undone=False), Planted(120, 9)]
+    load = series(planted, 200)
+    load = replace(load, failed=np.where(load.starts_s >= 70, 10.0, 0.0))
+    limits = EventLimits(errors_max=0)
+    first, second = (checks_of(event)[1] for event in figures(load, planted, [limits, limits], 200))
+    assert (first.status, first.measured) == ("fail", 500)
+    assert second.status == "not_evaluated" and "event 1 is too near" in second.reason
+
+
 def test_the_undo_of_an_earlier_event_ends_the_time_of_a_later_one() -> None:
     """What was put back stops the load for 6 s: the path, staged meanwhile, has not."""
     planted = [Planted(70, 50), Planted(90, 999, is_undone=False)]
@@ -179,6 +190,15 @@ def test_a_recovery_without_the_time_to_prove_it_is_unknown() -> None:
     assert [check.status for check in down] == ["fail"]
     (proved,) = judged([Planted(70, 22, dip=0.5)], [limits], 110)
     assert [check.status for check in proved] == ["pass"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_load_that_did_nothing_before_an_event_lacks_nothing_behind_it() -> None:
+    """A server that answers nothing until the event starts it; no sum is divided by nothing."""
+    load = series([Planted(0, 80, pause_s=80)], 200)
+    (found,) = figures(load, [Planted(80, 20)], [EventLimits(recover_s_max=15)], 200)
+    assert found.loads[0].baseline_per_s == 0 and found.loads[0].recovered_s == 0
+    assert [check.status for check in checks_of(found)[1:]] == ["not_evaluated"]
 
 
 @st.composite

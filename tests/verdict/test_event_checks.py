@@ -124,3 +124,35 @@ def test_orders_that_came_to_nothing_are_operations_that_failed(most: int, expec
     _, errors = checks_of(event(load, errors_max=most).replace(io_errors=2))
     assert (errors.status, errors.measured) == (expected, 40)
     assert "2 I/O errors and 38 failed operations of mix" in errors.reason
+
+
+def test_errors_while_an_earlier_event_goes_on_accuse_no_later_one() -> None:
+    """A server that the first event killed is not back: what it refuses is not the second's."""
+    near = answer(0, 0).replace(baseline_per_s=None, disturbed_by="server killed", failed_count=40)
+    _, errors = checks_of(event(near, errors_max=0))
+    assert (errors.status, errors.measured) == ("not_evaluated", 40)
+    assert "event server killed is too near" in errors.reason
+    _, errors = checks_of(event(near, errors_max=40))
+    assert errors.status == "pass"
+
+
+def test_an_event_without_a_sample_is_known_to_have_cost_nothing_by_no_one() -> None:
+    """The next event begins in the same moment: no time is its own, in which it did no harm."""
+    cut = answer(0, 0).replace(
+        baseline_per_s=None, detected_s=None, failed_count=0, samples_count=0, cut_by="path 3"
+    )
+    _, errors = checks_of(event(cut, errors_max=0))
+    assert errors.status == "not_evaluated"
+    assert "no sample lies between the event and the moment when event path 3" in errors.reason
+    _, errors = checks_of(event(cut, errors_max=0).replace(io_errors=1))
+    assert errors.status == "fail"
+
+
+@pytest.mark.parametrize(("per_s", "expected"), [(0.5, "not_evaluated"), (2.0, "fail")])
+def test_a_pause_that_few_operations_leave_by_chance_is_no_fault(per_s: float, expected: str):
+    """One operation every two seconds leaves nine seconds without one now and then."""
+    load = answer(9.0, 0.0).replace(baseline_per_s=per_s, detected_s=None, recovered_s=None)
+    _, pause = checks_of(event(load, pause_s_max=5))
+    assert (pause.status, pause.measured) == (expected, 9.0)
+    if expected == "not_evaluated":
+        assert "0.5 operations a second leave as long a gap by chance" in pause.reason

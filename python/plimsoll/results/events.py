@@ -140,7 +140,7 @@ def answer(
         disturbed=disturbances(load.workload, earlier),
         cut_by=ends.event,
     )
-    return unseen(load.workload) if found is None else found
+    return unseen(load.workload).replace(samples_count=0) if found is None else found
 
 
 def response(
@@ -327,6 +327,8 @@ def _recovered_s(
     if detected is None:
         return None, None
     lengths_s, counts, starts_s = load.lengths_s, load.counts, load.starts_s
+    if not band.baseline:
+        return float(starts_s[detected]), None
     # What had waited comes at once: it makes up for nothing that was lacking before.
     made = np.minimum(counts, (band.baseline + band.usual) * lengths_s)
     for first in range(detected, len(counts)):
