@@ -84,19 +84,23 @@ def _share(
     longest_s = GAPS_MIN * _mean_gap_s(length / count, lengths)
     samples = np.flatnonzero(inside)
     edges = (
-        (float(begins[first]) - span[0], others[samples[0] : first]),
-        (span[1] - float(ends[last]), others[last + 1 : samples[-1] + 1]),
+        (span[0], float(begins[first]), others[samples[0] : first]),
+        (float(ends[last]), span[1], others[last + 1 : samples[-1] + 1]),
     )
+
+    def is_answer(from_s: float, to_s: float) -> bool:
+        return any(begun < to_s and from_s < back for begun, back in answers)
+
     idle_s = 0.0
-    for edge_s, meanwhile in edges:
+    for from_s, to_s, meanwhile in edges:
         # So few operations have no gap that is too long, but they cannot stand for all of the time.
+        edge_s = to_s - from_s
         is_most = count <= GAPS_MIN and edge_s > length / 2 and meanwhile.sum() > 0
-        if edge_s > longest_s or is_most:
+        if (edge_s > longest_s or is_most) and not is_answer(from_s, to_s):
             idle_s += edge_s
     for (start, end), lasts_s in zip(gaps, lengths, strict=True):
-        gap = float(begins[start]), float(ends[end - 1])
-        answering = any(begun < gap[1] and gap[0] < back for begun, back in answers)
         alone = others[start:end].sum() > 0
+        answering = is_answer(float(begins[start]), float(ends[end - 1]))
         if alone and not answering and lasts_s > longest_s:
             idle_s += lasts_s
     return max(1 - idle_s / length, 0.0)
