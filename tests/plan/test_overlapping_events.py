@@ -40,6 +40,7 @@ BY_FILE = 'action = "server killed"\npid_file = "/run/pg.pid"\nstart = ["true"]'
 LINK = 'action = "link down"\nlink = "eth1"'
 MD = 'action = "md drive fails"\ndevice = "/dev/md0"\nmember = "/dev/sd{}"'
 ISCSI = 'action = "iscsi logout"\niqn = "iqn.2001-04.org:disk"'
+AT = f'{ISCSI}\nportal = "{{}}"'
 PATH = 'action = "path fails"\ndevice = "{}"'
 
 
@@ -56,6 +57,8 @@ PATH = 'action = "path fails"\ndevice = "{}"'
         (PATH.format("sdb"), PATH.format("/dev/sdb"), "device sdb"),
         (LINK, LINK, "link eth1"),
         (ISCSI, ISCSI, "iSCSI target iqn.2001-04.org:disk"),
+        (ISCSI, AT.format("10.0.0.1"), "iSCSI target iqn.2001-04.org:disk"),
+        (AT.format("10.0.0.1"), AT.format("10.0.0.1:3260"), "iSCSI target iqn.2001-04.org:disk"),
     ],
 )
 def test_two_events_on_one_thing_at_one_time_are_refused(first, second, thing):
@@ -83,6 +86,7 @@ def test_every_pair_is_reported_and_an_open_end_is_that_of_the_phase():
         (event("A", 5, None, DM), event("B", 5, None, 'action = "disk fails"\ndevice = "b"')),
         (event("A", 5, None, LINK), event("B", 5, None, f'{LINK}\nnamespace = "peer"')),
         (event("A", 5, None, PATH.format("sdb")), event("B", 5, None, PATH.format("sdc"))),
+        (event("A", 5, None, AT.format("10.0.0.1")), event("B", 9, None, AT.format("10.0.0.10"))),
         (event("A", 5, None, SERVER), event("B", 5, None, THROTTLE)),
     ],
 )

@@ -89,3 +89,21 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path):
     (before / folder.PLAN).write_text("{")
     with pytest.raises(folder.FolderError, match="one left something degraded"):
         require_nothing_degraded(plimsoll.parse_plan(text), tmp_path / "two")
+
+
+def test_targets_of_one_name_on_two_disks_are_two(tmp_path, elsewhere):
+    """Plans call their targets as they like: what counts is the disk."""
+    throttle = (
+        '[[event]]\nname = "slow"\nafter_s = 0.2\naction = "throttle"\ntarget = "disk"\niops = 9\n'
+    )
+    left(tmp_path / "one", PLAN.format(path=tmp_path / "data") + throttle)
+    require_nothing_degraded(plimsoll.parse_plan(elsewhere + throttle), tmp_path / "two")
+
+
+def test_a_modelled_run_measures_nothing_that_is_degraded(tmp_path):
+    """Nor does it need files that say what is."""
+    before = left(tmp_path / "one", PLAN.format(path=tmp_path / "data"))
+    modelled = PLAN.replace('path = "{path}"', 'modelled = "dell-md3000i"').format()
+    for damaged in (folder.PLAN, folder.UNDO_PENDING):
+        (before / damaged).write_text("{")
+        require_nothing_degraded(plimsoll.parse_plan(modelled), tmp_path / "two")

@@ -39,6 +39,8 @@ def mistakes(placed: Sequence[Placed], targets: Sequence[str], collector: Collec
             )
         (_, earlier), (later_index, later) = sorted(pair, key=lambda item: item[1].after_s)
         shared = things_of(earlier.action, targets) & things_of(later.action, targets)
+        if _are_two_sessions(earlier.action, later.action):
+            continue
         if not shared or later.phase != earlier.phase or later.after_s > _undone_at_s(earlier):
             continue
         until = (
@@ -53,6 +55,14 @@ def mistakes(placed: Sequence[Placed], targets: Sequence[str], collector: Collec
             f"made",
             f'let "{later.name}" begin after "{earlier.name}" is undone',
         )
+
+
+def _are_two_sessions(first: ReadyAction | None, second: ReadyAction | None) -> bool:
+    """Whether both end sessions with a target, each at a portal of its own."""
+    portals = [action.portal for action in (first, second) if action and action.portal]
+    one, other = sorted(portals, key=len) if len(portals) == 2 else ("", "")
+    # A portal without a port stands for all of its ports.
+    return one != other and not other.startswith(f"{one}:")
 
 
 def _undone_at_s(event: EventPlan) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plimsoll.databases.other_runs import storage_under
-from plimsoll.documents.document import DocumentError
+from plimsoll.documents.document import ABSENT, DocumentError
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import StoreClientInstance
 from plimsoll.files import folder
@@ -27,6 +27,8 @@ def require_nothing_degraded(plan: Plan, run_folder: Path) -> None:
     Raises:
         FolderError: something is degraded, or the files that say so are damaged.
     """
+    if plan.run.modelled is not None:
+        return
     parent = run_folder.absolute().parent
     places = [*parent.glob(f"*/{folder.UNDO_PENDING}")]
     places += parent.glob(f"*/run-*/{folder.UNDO_PENDING}")
@@ -62,5 +64,6 @@ def _things_of(plan: Plan) -> set[str]:
             found.add(instance.place)
     for event in plan.events:
         # What an event does to a target is known by the disk of the target.
-        found |= {thing for thing in things_of(event.action, ()) if "this run" not in thing}
+        action = event.action and event.action.replace(target=ABSENT)
+        found |= {thing for thing in things_of(action, ()) if "this run" not in thing}
     return found
