@@ -192,6 +192,32 @@ def test_a_recovery_without_the_time_to_prove_it_is_unknown() -> None:
     assert [check.status for check in proved] == ["pass"]
 
 
+def in_groups(end_s: float, between_s: float, stops: tuple[float, float], seed: int) -> LoadRates:
+    """Users of mail: eight operations at once, and then nothing for a while."""
+    random = np.random.default_rng(seed)
+    moments = np.cumsum(random.exponential(between_s, int(4 * end_s / between_s)))
+    moments = moments[~((moments >= stops[0]) & (moments < stops[1]))]
+    ends = np.arange(1.0, end_s + 1)
+    counts = 8.0 * np.histogram(moments, [0.0, *ends])[0]
+    return LoadRates("mix", ends, np.ones(len(ends)), counts, counts * 5)
+
+
+@pytest.mark.parametrize("between_s", [1.0, 4.0, 12.0])
+def test_users_that_ask_in_groups_leave_gaps_that_no_event_made(between_s: float) -> None:
+    """Quiet runs do not fail; where the server is away for long enough, they do."""
+    event = Planted(150, 30)
+    limits = [EventLimits(pause_s_max=5)]
+    failed = 0
+    for seed in range(100):
+        quiet = in_groups(400, between_s, (0, 0), seed)
+        (found,) = figures(quiet, [event], limits, 400)
+        failed += checks_of(found)[1].status == "fail"
+    assert failed <= 1
+    away = in_groups(900, between_s, (150, 600), 1)
+    (found,) = figures(away, [event], limits, 900)
+    assert [check.status for check in checks_of(found)[1:]] == ["fail"]
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_load_that_did_nothing_before_an_event_lacks_nothing_behind_it() -> None:
     """A server that answers nothing until the event starts it; no sum is divided by nothing."""

@@ -151,8 +151,10 @@ def test_an_event_without_a_sample_is_known_to_have_cost_nothing_by_no_one() -> 
 @pytest.mark.parametrize(("per_s", "expected"), [(0.5, "not_evaluated"), (2.0, "fail")])
 def test_a_pause_that_few_operations_leave_by_chance_is_no_fault(per_s: float, expected: str):
     """One operation every two seconds leaves nine seconds without one now and then."""
-    load = answer(9.0, 0.0).replace(baseline_per_s=per_s, detected_s=None, recovered_s=None)
+    load = answer(9.0, 0.0).replace(
+        baseline_per_s=per_s, detected_s=None, recovered_s=None, pause_chance_s=10 / per_s
+    )
     _, pause = checks_of(event(load, pause_s_max=5))
     assert (pause.status, pause.measured) == (expected, 9.0)
     if expected == "not_evaluated":
-        assert "0.5 operations a second leave as long a gap by chance" in pause.reason
+        assert "leave gaps of up to 20 s by chance" in pause.reason

@@ -7,6 +7,7 @@ no pause was longer than the longest response time, and the time until something
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,13 +35,37 @@ class Pause:
     goes_on_s: float
 
 
-def longest_pause(load: LoadRates, begun_s: float, per_s: float | None) -> Pause:
+def chance_of(before: LoadRates, per_s: float) -> float:
+    """How long a load completes nothing by chance, in seconds, by what it did before an event.
+
+    Users ask for several things at once, and then for nothing: between such groups lies more than
+    between operations. Of groups that begin at random, a share exp(-length / mean gap) of all
+    samples holds none.
+
+    Args:
+        before: at least one sample.
+        per_s: its rate.
+    """
+    is_idle = before.counts == 0
+    if not per_s or is_idle.all():
+        return math.inf
+    gap_s = 1 / per_s
+    if is_idle.any():
+        gap_s = max(gap_s, float(before.lengths_s.mean() / -np.log(is_idle.mean())))
+    if 2 * is_idle.sum() > len(is_idle):
+        # Groups that last for several samples lie farther apart.
+        begins = np.count_nonzero(np.diff(np.concatenate(([False], is_idle)).astype(int)) > 0)
+        gap_s = max(gap_s, float(before.lengths_s[is_idle].sum()) / begins)
+    return GAPS_MIN * gap_s
+
+
+def longest_pause(load: LoadRates, begun_s: float, chance_s: float | None) -> Pause:
     """The longest pause of a load.
 
     Args:
         load: the samples from an event on, at least one.
         begun_s: when the event began; what lasts from before counts from then on.
-        per_s: the rate before the event, if it is known.
+        chance_s: how long it completes nothing by chance, if that is known.
     """
     assert load.delays is not None
     gaps = list(_gaps(load, begun_s))
@@ -51,9 +76,9 @@ def longest_pause(load: LoadRates, begun_s: float, per_s: float | None) -> Pause
     least_s = max(*leasts, 0.0)
     most_s = max(gap.most_s for gap in gaps)
     none_failed = load.failed is None or not load.failed.any()
-    if load.longest_s is not None and none_failed and per_s:
-        most_s = min(most_s, max(float(load.longest_s.max()) + GAPS_MIN / per_s, least_s))
-    is_chance = per_s is not None and leasts[-1] * per_s <= GAPS_MIN
+    if load.longest_s is not None and none_failed and chance_s:
+        most_s = min(most_s, max(float(load.longest_s.max()) + chance_s, least_s))
+    is_chance = chance_s is not None and leasts[-1] <= chance_s
     return Pause(least_s, max(most_s, least_s), 0.0 if is_chance else max(leasts[-1], 0.0))
 
 

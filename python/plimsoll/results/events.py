@@ -35,7 +35,7 @@ from plimsoll.documents.staged_events import (
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
 from plimsoll.results.degraded import degraded_figures, degraded_span
-from plimsoll.results.event_pauses import Pause, longest_pause
+from plimsoll.results.event_pauses import Pause, chance_of, longest_pause
 from plimsoll.results.event_spans import (
     BASELINE_S,
     BASELINE_SAMPLES_MIN,
@@ -221,7 +221,8 @@ def _answered(
     )
     detected = first_change(load, delays, band, int(np.flatnonzero(after)[0]))
     recovered_s, unproved_s = _recovered_s(load, delays, band, detected)
-    pause = longest_pause(load.of(after), begun_s, baseline)
+    chance_s = chance_of(load.of(before), baseline)
+    pause = longest_pause(load.of(after), begun_s, chance_s)
     # A sliver of a sample at a boundary holds too few operations for a rate.
     whole = after & (2 * lengths_s >= lengths_s[after].max())
     degraded = _mean(rates, lengths_s, starts_s, detected, undone_s or span[1])
@@ -256,6 +257,7 @@ def _answered(
         unseen_percent=100.0 * band.unseen / baseline if baseline else None,
         pause_s_most=pause.most_s,
         pause_goes_on_s=pause.goes_on_s or ABSENT,
+        pause_chance_s=chance_s if baseline else ABSENT,
         unproved_s=ABSENT if unproved_s is None else max(unproved_s - begun_s, 0.0),
         failed_count=ABSENT if failed is None else failed,
         samples_count=int(after.sum()),

@@ -15,7 +15,6 @@ from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.results.digits import apart
-from plimsoll.results.event_pauses import GAPS_MIN
 from plimsoll.results.event_spans import BASELINE_SAMPLES_MIN
 from plimsoll.results.events import RECOVERED_S, response_in_words
 
@@ -163,10 +162,10 @@ def _doubted(found: Check, load: LoadResponse, seen: float | None) -> Check:
 def _pause(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
     """The longest pause, by its bounds: what it lasted at least, and at most."""
     found = _held(event, load, "event_pause", load.pause_s, limit_s, "s")
-    if found.status == "fail" and load.pause_s * (load.baseline_per_s or 0.0) <= GAPS_MIN:
+    if found.status == "fail" and load.pause_s <= (load.pause_chance_s or 0.0):
         reason = (
-            f"{found.reason}, but {load.baseline_per_s:.3g} operations a second leave as long a "
-            "gap by chance; ask for more load"
+            f"{found.reason}, but {load.baseline_per_s:.3g} operations a second, as they came "
+            f"before, leave gaps of up to {load.pause_chance_s:.3g} s by chance; ask for more load"
         )
         return found.replace(status="not_evaluated", reason=reason)
     if found.status != "pass":
