@@ -41,6 +41,7 @@ LINK = 'action = "link down"\nlink = "eth1"'
 MD = 'action = "md drive fails"\ndevice = "/dev/md0"\nmember = "/dev/sd{}"'
 ISCSI = 'action = "iscsi logout"\niqn = "iqn.2001-04.org:disk"'
 AT = f'{ISCSI}\nportal = "{{}}"'
+NEIGHBOUR = 'action = "neighbour"\nplan = "/plans/{}.toml"'
 PATH = 'action = "path fails"\ndevice = "{}"'
 
 
@@ -57,6 +58,7 @@ PATH = 'action = "path fails"\ndevice = "{}"'
         (PATH.format("sdb"), PATH.format("/dev/sdb"), "device sdb"),
         (LINK, LINK, "link eth1"),
         (ISCSI, ISCSI, "iSCSI target iqn.2001-04.org:disk"),
+        (NEIGHBOUR.format("a"), NEIGHBOUR.format("a"), "the databases of /plans/a.toml"),
         (ISCSI, AT.format("10.0.0.1"), "iSCSI target iqn.2001-04.org:disk"),
         (AT.format("10.0.0.1"), AT.format("10.0.0.1:3260"), "iSCSI target iqn.2001-04.org:disk"),
     ],
@@ -87,6 +89,7 @@ def test_every_pair_is_reported_and_an_open_end_is_that_of_the_phase():
         (event("A", 5, None, LINK), event("B", 5, None, f'{LINK}\nnamespace = "peer"')),
         (event("A", 5, None, PATH.format("sdb")), event("B", 5, None, PATH.format("sdc"))),
         (event("A", 5, None, AT.format("10.0.0.1")), event("B", 9, None, AT.format("10.0.0.10"))),
+        (event("A", 5, None, NEIGHBOUR.format("a")), event("B", 5, None, NEIGHBOUR.format("b"))),
         (event("A", 5, None, SERVER), event("B", 5, None, THROTTLE)),
     ],
 )

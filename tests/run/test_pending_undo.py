@@ -77,3 +77,20 @@ def test_what_a_restart_has_undone_wants_no_consent(tmp_path):
     done = program("clean", tmp_path, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert plimsoll.pending_undos(tmp_path) == ()
+
+
+def test_clean_of_a_series_undoes_all_of_its_runs_and_names_what_fails(tmp_path):
+    """One undo fails: those of the other runs are carried out, and it is said how to go on."""
+    runs = [tmp_path / f"series/run-{number}" for number in (1, 2)]
+    for home, undo in zip(runs, (["false"], ["touch", str(tmp_path / "done")]), strict=True):
+        home.mkdir(parents=True)
+        PendingUndos(home).add(pending_of("path", undo, 9, (), None))
+    asked = program("clean", tmp_path / "series", cwd=tmp_path)
+    assert asked.returncode == 2 and "give --allow-commands" in asked.stderr
+    assert not (tmp_path / "done").exists()
+    done = program("clean", tmp_path / "series", "--allow-commands", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert (tmp_path / "done").exists()
+    assert [len(plimsoll.pending_undos(home)) for home in runs] == [1, 0]
+    assert 'event "path" is not undone' in done.stderr
+    assert f"delete {runs[0] / folder.UNDO_PENDING}" in " ".join(done.stderr.split())

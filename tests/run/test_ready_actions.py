@@ -498,6 +498,15 @@ def test_consent_shows_what_an_action_would_do(tmp_path):
         plimsoll.check(plan, allow_system_disk=True, allow_commands=True)
 
 
+def test_what_cannot_be_read_of_the_machine_is_said(tmp_path):
+    """A server that ends while it is looked at; trees that are not there stand for it."""
+    nowhere = here(
+        tmp_path, sys=tmp_path / "sys", proc=tmp_path / "proc", targets={"disk": str(tmp_path)}
+    )
+    with pytest.raises(ActionError, match="proc/self/mountinfo: no such file or directory"):
+        prepared(ReadyAction(what="throttle", iops=9.0), nowhere)
+
+
 def test_a_setting_that_is_not_there_is_not_made(tmp_path):
     """A step that writes makes no file: a setting that is not there is said to be missing."""
     step = Step(kind="write", path=str(tmp_path / "absent"), text="1")

@@ -34,7 +34,8 @@ def clean(
 
     In the folder of a run that was killed while something was degraded, undo that.
     """
-    degraded = [path for path in paths if plimsoll.pending_undos(path)]
+    homes = [home for path in paths for home in (path, *sorted(path.glob("run-*")))]
+    degraded = [home for home in homes if plimsoll.pending_undos(home)]
     if _undone(degraded, allowed=allow_commands, by_hand=yes):
         if any(plimsoll.find_databases(path) for path in paths):
             # Who said that something is put back has not said that databases may go.
@@ -81,20 +82,23 @@ def clean(
 
 def _undone(run_folders: list[Path], *, allowed: bool, by_hand: bool) -> bool:
     """Undo what killed runs left degraded; whether there was anything."""
+    pending = [item for home in run_folders for item in plimsoll.pending_undos(home)]
+    for item in pending:
+        say(f"  {plimsoll.pending_undo_in_words(item)}")
+    if not allowed and any(item.manual is None and not item.has_ended for item in pending):
+        stop_with(
+            exit_codes.USAGE,
+            "nothing was undone; look at the commands, then give --allow-commands",
+        )
+    left: list[str] = []
     for run_folder in run_folders:
-        pending = plimsoll.pending_undos(run_folder)
-        for item in pending:
-            say(f"  {plimsoll.pending_undo_in_words(item)}")
-        if not allowed and any(item.manual is None and not item.has_ended for item in pending):
-            stop_with(
-                exit_codes.USAGE,
-                "nothing was undone; look at the commands, then give --allow-commands",
-            )
         with refusing():
             failed = plimsoll.undo_pending(run_folder, done_by_hand=by_hand)
-        if failed:
-            stop_with(exit_codes.FAIL, *failed)
-        typer.echo(f"{run_folder}: everything is undone")
+        if not failed:
+            typer.echo(f"{run_folder}: everything is undone")
+        left += failed
+    if left:
+        stop_with(exit_codes.FAIL, *left)
     return bool(run_folders)
 
 

@@ -93,6 +93,8 @@ def things_of(action: ReadyAction | None, targets: Sequence[str]) -> frozenset[s
         found.add(f"link {action.link}{place}")
     if action.iqn is not None:
         found.add(f"iSCSI target {action.iqn}")
+    if action.plan is not None:
+        found.add(f"the databases of {action.plan}")
     return frozenset(found)
 
 

@@ -175,7 +175,8 @@ def _undone(item: PendingUndo, run_folder: Path, *, done_by_hand: bool) -> str |
     if ended.error is None:
         return None
     told = f"; it wrote: {ended.output.strip()[:500]}" if ended.output.strip() else ""
-    return f"{ended.error}{told}"
+    hint = f"once all is put back by hand, delete {run_folder / folder.UNDO_PENDING}"
+    return f"{ended.error}{told}; {hint}"
 
 
 def pending_of(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from plimsoll.documents.ready_actions import ReadyAction
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.run.actions.disks import disk_fails, disk_slow, md_drive_fails, path_fails
 from plimsoll.run.actions.iscsi import iscsi_logout
 from plimsoll.run.actions.links import link_down
@@ -43,4 +44,7 @@ def prepared(action: ReadyAction, here: Surroundings) -> Prepared:
     Raises:
         ActionError: it cannot be carried out here; with what is missing.
     """
-    return _ACTIONS[action.what](action, here)
+    try:
+        return _ACTIONS[action.what](action, here)
+    except OSError as error:
+        raise ActionError(f"{error.filename}: {system_reason(error)}") from error
