@@ -1,5 +1,6 @@
 """Steps that a person takes: asked for, waited for, and never waited for in vain."""
 
+import json
 import os
 import pty
 import signal
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 
 import plimsoll
+from plimsoll.documents.event import Event
 from plimsoll.documents.staged_events import StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
+from plimsoll.run.staging import Stage
 
 PLAN = """kind = "plan"
 schema_version = 1
@@ -198,3 +201,31 @@ manual_undo = "x"
         "`event[2].manual_undo` means nothing without `manual`",
     ):
         assert part in text, (part, text)
+
+
+def test_Enter_answers_the_question_that_was_asked_first(tmp_path):
+    """The plan states first what is asked for last: who presses Enter has done the other one."""
+    step = {"phase": "measure", "timeout_s": 30}
+    late = {**step, "name": "late", "after_s": 1, "manual": "pull drive 4"}
+    early = {**step, "name": "early", "after_s": 0, "manual": "pull drive 3"}
+    text = PLAN.format(path=tmp_path / "data", seconds=9, more="").split("[[event]]")[0]
+    for event in (late, early):
+        lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in event.items())
+        text += f"[[event]]\n{lines}\n"
+    begins = Event(
+        time_ns=0,
+        utc_ns=time.time_ns(),
+        level="info",
+        kind="phase_started",
+        phase="measure",
+        text="",
+    )
+    with Stage(plimsoll.parse_plan(text).events, tmp_path) as stage:
+        stage.hear(begins)
+        asked = []
+        while len(asked) < 2:
+            asked += [event.text for event in stage.news() if event.kind == "event_by_hand"]
+        assert "pull drive 3" in asked[0]
+        stage.confirm()
+        time.sleep(0.5)
+        assert [event.text for event in stage.news()] == ["event early applied"]

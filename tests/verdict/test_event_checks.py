@@ -2,7 +2,12 @@
 
 import pytest
 
-from plimsoll.documents.event_figures import EventFigures, LoadResponse, SeenResponse
+from plimsoll.documents.event_figures import (
+    DegradedFigures,
+    EventFigures,
+    LoadResponse,
+    SeenResponse,
+)
 from plimsoll.documents.staged_events import EventLimits
 from plimsoll.verdict.events import checks_of
 
@@ -134,6 +139,23 @@ def test_errors_while_an_earlier_event_goes_on_accuse_no_later_one() -> None:
     assert "event server killed is too near" in errors.reason
     _, errors = checks_of(event(near, errors_max=40))
     assert errors.status == "pass"
+
+
+def test_latencies_while_an_earlier_event_goes_on_accuse_no_later_one() -> None:
+    """A controller is away, and a path as well: what the path costs alone, no one can tell."""
+    slow = DegradedFigures(
+        scope="mail/1",
+        metric="database_read",
+        count=900,
+        latency_ms_mean=90.0,
+        latency_ms_sample_mean_max=150.0,
+    )
+    near = answer(0, 0).replace(baseline_per_s=None, disturbed_by="controller")
+    for load, expected in ((near, "not_evaluated"), (answer(0, 0), "fail")):
+        figures = event(load).replace(judge=EventLimits(degraded_limits="strict"), degraded=[slow])
+        _, *found = checks_of(figures)
+        assert {check.status for check in found} == {expected}
+    assert "90 ms is above" in found[0].reason
 
 
 def test_an_event_without_a_sample_is_known_to_have_cost_nothing_by_no_one() -> None:

@@ -6,6 +6,7 @@ array takes place in the model, and only its times are noted here.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -90,6 +91,8 @@ class Act:
         self._began_s: float | None = None
         self._found: dict[str, object] = {}
         self._wrong: list[str] = []
+        #: Since when a person is asked, by a clock of its own.
+        self.asked_s = math.inf
         self._asked, self._confirmed, self._left = (threading.Event() for _ in range(3))
 
     def begin(self, at_s: float) -> None:
@@ -319,6 +322,7 @@ class Act:
         file = Path(plan.confirm_file or stage.place / f"confirm-{file_name_of(plan.name)}")
         before = _touched_ns(file)
         self._confirmed.clear()
+        self.asked_s = time.monotonic()
         self._asked.set()
         how = f"press Enter, or touch {file}"
         text = f"event {plan.name}: {what}; then {how}, within {plan.timeout_s:g} s"

@@ -177,10 +177,9 @@ class Stage:
 
     def confirm(self) -> None:
         """Somebody says that he has done what he was asked first."""
-        for act in self._acts:
-            if act.waits_for_person:
-                act.confirm()
-                return
+        waiting = [act for act in self._acts if act.waits_for_person]
+        if waiting:
+            min(waiting, key=lambda act: act.asked_s).confirm()
 
 
 def targets_of(plan: Plan) -> dict[str, str]:

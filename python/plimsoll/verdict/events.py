@@ -75,7 +75,7 @@ def _errors(event: EventFigures, most: int) -> Check:
     reason = f"{' and '.join(words)}; at most {most} are allowed"
     status: Status = "fail" if count > most else "pass"
     # While an earlier event goes on no one knows whose they are.
-    near = [load for load in event.loads if load.disturbed_by is not None]
+    near = _disturbed(event)
     others = sum(failed[load.workload] for load in near) + (event.io_errors if near else 0)
     if status == "pass":
         unknown = [load for load in event.loads if load.samples_count == 0]
@@ -84,6 +84,11 @@ def _errors(event: EventFigures, most: int) -> Check:
     if unknown:
         status, reason = "not_evaluated", f"{reason}; {_why_unknown(unknown[0])}"
     return _check("event_errors", event.name, float(count), float(most), ("", status, reason))
+
+
+def _disturbed(event: EventFigures) -> list[LoadResponse]:
+    """The loads that were not back from an earlier event."""
+    return [load for load in event.loads if load.disturbed_by is not None]
 
 
 def _degraded(event: EventFigures, limit_set: str) -> Iterator[Check]:
@@ -96,6 +101,7 @@ def _degraded(event: EventFigures, limit_set: str) -> Iterator[Check]:
         for rule in settings.limits()["check"]
         if limit_set in rule["limit"] and rule["statistic"] in ("mean", "sample_mean_max")
     ]
+    near = _disturbed(event)
     if not event.degraded:
         reason = "there was no time between recovery and undo in which anything was read or written"
         yield _check("event_degraded", event.name, None, 0.0, ("ms", "not_evaluated", reason))
@@ -124,6 +130,8 @@ def _degraded(event: EventFigures, limit_set: str) -> Iterator[Check]:
             told, bound = apart(measured, limit, lambda value, digits: f"{value:.{digits}g}", 4)
             word = "above" if status == "fail" else "within"
             reason = f"{rule['title']}, while it lasted: {told} ms is {word} {bound} ms"
+            if near and status == "fail":
+                status, reason = "not_evaluated", f"{reason}; {_why_unknown(near[0])}"
             scope = f"{event.name}, {figures.scope}"
             yield _check("event_degraded", scope, measured, limit, ("ms", status, reason)).replace(
                 metric=figures.metric, statistic=rule["statistic"]
