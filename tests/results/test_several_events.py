@@ -247,13 +247,22 @@ def test_no_event_is_charged_with_what_another_did(
     """Limits that the truth keeps never fail, and limits that it breaks never pass."""
     planted, end_s = sequence
     load = series(planted, end_s, seed, length_s)
+    lasting = [
+        (load.starts_s >= event.begun_s) & (load.starts_s < event.begun_s + event.lasts_s)
+        if event.hurts
+        else load.starts_s < 0
+        for event in planted
+    ]
+    load = replace(load, failed=10.0 * np.any(lasting, axis=0))
+    failed = [10 * int(own.sum()) for own in lasting]
     wide = [
         EventLimits(
             pause_s_max=event.pause_s + 0.1,
             dip_max=min((1.0 if event.pause_s else event.dip) + 0.25, 1.0),
             recover_s_max=event.lasts_s + 2,
+            errors_max=count,
         )
-        for event in planted
+        for event, count in zip(planted, failed, strict=True)
     ]
     for event, found in zip(planted, figures(load, planted, wide, end_s), strict=True):
         told = [(check.name, check.status, check.reason) for check in checks_of(found)[1:]]
@@ -270,8 +279,10 @@ def test_no_event_is_charged_with_what_another_did(
             pause_s_max=max(event.pause_s - 0.2, 0.0) if event.pause_s else None,
             dip_max=event.dip - 0.1 if event.dip else None,
             recover_s_max=event.lasts_s - 2 if event.dip else None,
+            # A sample in which the next event begins is of neither.
+            errors_max=count - 11 if count > 10 else None,
         )
-        for event in planted
+        for event, count in zip(planted, failed, strict=True)
     ]
     for event, found in zip(planted, figures(load, planted, narrow, end_s), strict=True):
         told = [(check.name, check.status, check.reason) for check in checks_of(found)[1:]]
