@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.staged_events import EventLimits, StagedEvent
 from plimsoll.documents.verdict import Check
+from plimsoll.results.event_spans import undone_in
 from plimsoll.results.events import answer
 from plimsoll.results.load_rates import LoadRates
 from plimsoll.verdict.events import checks_of
@@ -190,6 +191,20 @@ def test_a_recovery_without_the_time_to_prove_it_is_unknown() -> None:
     assert [check.status for check in down] == ["fail"]
     (proved,) = judged([Planted(70, 22, dip=0.5)], [limits], 110)
     assert [check.status for check in proved] == ["pass"]
+
+
+@pytest.mark.parametrize(
+    ("undone_s", "expected"), [(104.0, None), (106.0, "late"), (230.0, "late")]
+)
+def test_an_undo_that_reaches_into_a_later_phase_is_said(undone_s: float, expected: str | None):
+    """Five in a hundred of what is measured then may be degraded, and no more."""
+    event = staged(1, Planted(70, undone_s - 70), NO_LIMITS)
+    phases = {"measure": (0.0, 99.0), "stop": (99.0, 100.0), "late": (100.0, 200.0)}
+    assert undone_in(event, {name: phases[name] for name in ("measure", "late")}) == expected
+    (found,) = figures(series([], 200), [Planted(70, 9)], [NO_LIMITS], 99)
+    (check,) = checks_of(found.replace(undone_in=expected))
+    assert check.status == ("not_evaluated" if expected else "pass")
+    assert ("undone only when late was measured" in check.reason) == bool(expected)
 
 
 def in_groups(end_s: float, between_s: float, stops: tuple[float, float], seed: int) -> LoadRates:

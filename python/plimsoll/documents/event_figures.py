@@ -107,7 +107,8 @@ class EventFigures(Document):
     """An event of a run as it was judged; seconds on the axis of the run's samples.
 
     `degraded` holds the latencies from `degraded_from_s` to `degraded_until_s`, where the plan
-    states limits for that time; `held_s` is how long all writes were held for it.
+    states limits for that time; `held_s` is how long all writes were held for it. `undone_in` is a
+    later measured phase that it degraded, because undoing it took so long.
     """
 
     name: str
@@ -125,6 +126,7 @@ class EventFigures(Document):
     degraded_until_s: float | None = None
     degraded: Sequence[DegradedFigures] = ()
     held_s: float | None = None
+    undone_in: str | None = None
     failovers: Sequence[FailoverFigures] = ()
     fit: Sequence[str] = ()
     fit_lacking: Sequence[str] = ()

@@ -7,7 +7,7 @@ rate that a later one is held against.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from plimsoll.results.load_rates import Chosen, LoadRates
 BASELINE_S = 60.0
 #: Fewer samples before the event are no baseline.
 BASELINE_SAMPLES_MIN = 5
+#: So much of a phase may be degraded by an event of an earlier one, whose undo takes its time.
+UNDONE_LATE_SHARE = 0.05
 #: Times are nanoseconds as fractions of seconds.
 ROUNDING_S = 1e-6
 
@@ -61,6 +63,22 @@ def end_of(event: StagedEvent, events: Sequence[StagedEvent], phase_end_s: float
         elif not before and other.begun_s is not None:
             ends.append(End(other.begun_s, other.name))
     return min(ends, key=lambda end: end.moment_s)
+
+
+def undone_in(event: StagedEvent, measured_s: Mapping[str, tuple[float, float]]) -> str | None:
+    """The later phase that an event degraded for too much of its time, before it was undone.
+
+    Args:
+        event: of a phase that may be one of them.
+        measured_s: begin and end of every measured phase by its name, in their order.
+    """
+    if event.begun_s is None or event.undone_s is None:
+        return None
+    for name, (begin_s, end_s) in measured_s.items():
+        shared_s = min(event.undone_s, end_s) - begin_s
+        if event.begun_s < begin_s and shared_s > UNDONE_LATE_SHARE * (end_s - begin_s):
+            return name
+    return None
 
 
 def in_order(events: Sequence[StagedEvent]) -> list[StagedEvent]:

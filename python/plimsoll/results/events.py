@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from plimsoll import settings
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.event import read_events
 from plimsoll.documents.event_figures import (
@@ -45,6 +46,7 @@ from plimsoll.results.event_spans import (
     disturbances,
     end_of,
     in_order,
+    undone_in,
 )
 from plimsoll.results.generator_delays import Floats, GeneratorDelays
 from plimsoll.results.load_rates import Chosen, LoadRates, rates_of
@@ -82,6 +84,12 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
         for event in read_events(run_folder)
         if event.kind in ("io_error", "io_refused")
     ]
+    kinds = {phase.name: phase.action.kind for phase in plan.run.phases}
+    measured_s = {
+        phase.name: (phase.start_ns / NS_PER_S, phase.end_ns / NS_PER_S)
+        for phase in outcome.phases
+        if kinds.get(phase.name) in settings.MEASURED_KINDS
+    }
     found: list[EventFigures] = []
     for event in staged:
         figures = _of_node(_figures(event), planned[event.name], plan, outcome)
@@ -98,8 +106,10 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
             # A load that does not run in the phase answers nothing.
             if load.workload in running[phase.name]
         ]
+        late = None if planned[event.name].undo_in else undone_in(event, measured_s)
         judged = figures.replace(
             loads=loads,
+            undone_in=late or ABSENT,
             io_errors=sum(event.begun_s <= moment_s <= ends.moment_s for moment_s in errors_s),
         )
         lasted = degraded_span(event, loads, ends.moment_s)

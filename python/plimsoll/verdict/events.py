@@ -145,6 +145,11 @@ def _staged(event: EventFigures) -> Check:
         problem = (
             "nothing changed, and no command proves that it took effect; add `prove` to the event"
         )
+    if problem is None and event.undone_in is not None:
+        problem = (
+            f"it was undone only when {event.undone_in} was measured, which was degraded until "
+            "then; state undo_after_s, or let a phase of kind soak lie between"
+        )
     reason = problem or "it took place"
     return _check(
         "event_staged", event.name, None, 0.0, ("", "not_evaluated" if problem else "pass", reason)
