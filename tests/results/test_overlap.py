@@ -149,9 +149,9 @@ def test_a_load_that_an_event_stops_at_an_end_of_the_time_answers_as_well(
 ) -> None:
     """Its server is killed for the rest of the phase, or in its first second for half a minute."""
     begun_s, back_s = idle[0] + 0.5, idle[1] - idle[0] if idle[1] < SECONDS else None
-    assert share(idle, events=(event(begun_s, None, response(back_s)),)) == pytest.approx(1)
+    assert share(idle, staged=(event(begun_s, None, response(back_s)),)) == pytest.approx(1)
     elsewhen = event(100.0, 101.0, response(1.0))
-    assert share(idle, events=(elsewhen,)) < 0.9
+    assert share(idle, staged=(elsewhen,)) < 0.9
 
 
 def test_loads_that_are_measured_one_after_the_other_are_no_neighbours() -> None:
