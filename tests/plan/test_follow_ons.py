@@ -119,3 +119,34 @@ def test_mistakes_that_are_there_by_themselves_are_all_told() -> None:
         "workload[3].think_s",
         "instance[1].files",
     }
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("target", 0, "modelled"), "dell-md3001", 'is "dell-md3001", no preset'),
+        (("event", 0, "do"), "path fail", 'is "path fail", which is not one of the known values'),
+        (("workload", 1, "window"), {"orders_per_min": 700}, "is 700, but must be a list"),
+    ],
+)
+def test_a_mistake_of_an_array_an_event_or_a_window_is_told_once(
+    place: Place, value: Any, message: str
+) -> None:
+    """An array that is mistyped is no real storage, on which events would want commands."""
+    plan = plan_of_page()
+    plan["target"] = [{"name": "array", "modelled": "dell-md3000i"}]
+    plan["event"] = [
+        {"name": "path", "after_s": 5, "undo_after_s": 9, "do": "path fails", "number": 2}
+    ]
+    plan["workload"][1]["window"] = {"orders_per_min": [700, 800]}
+    found = mistakes_of(plan, place, value)
+    assert [text for _, text in found] == [message]
+
+
+def test_an_action_that_is_mistyped_is_told_alone() -> None:
+    plan = plan_of_page()
+    throttle = {"action": "throttle", "target": "array", "iops": 200}
+    plan["event"] = [{"name": "slow", "after_s": 5, "undo_after_s": 9, **throttle}]
+    assert [where for where, _ in mistakes_of(plan, ("event", 0, "action"), "throtle")] == [
+        "event[1].action"
+    ]

@@ -19,6 +19,8 @@ _DECIDING = (
 )
 #: Keys that decide what is meant in their own workload, and in the phases it runs in.
 _OF_WORKLOAD = ("instances", "load")
+#: Keys that say what an event does, and so which other keys it wants.
+_OF_EVENT = ("action", "do", "command", "manual")
 _INDEX = re.compile(r"\[\d+\]$")
 
 
@@ -38,7 +40,27 @@ def without_follow_ons(mistakes: Sequence[Mistake], of_values: int) -> list[Mist
         for item in (*first, *rest)
         if (workload := _workload_that_it_decides(item, is_of_value=item in first))
     }
-    return [*first, *(item for item in rest if not _follows(item, unclear))]
+    told = {item.where for item in first}
+    told |= {item.where.split(".")[0] for item in first if _is_of_event(item)}
+    is_storage_unclear = any(_key(item.where) == "modelled" for item in rest)
+    return [
+        *first,
+        *(
+            item
+            for item in rest
+            if not _follows(item, unclear)
+            and told.isdisjoint((item.where, item.where.split(".")[0]))
+            and not (is_storage_unclear and item.where.startswith("event["))
+        ),
+    ]
+
+
+def _is_of_event(mistake: Mistake) -> bool:
+    """Whether nothing is known of what an event does, because of a mistake."""
+    parts = mistake.where.split(".")
+    return (
+        len(parts) == 2 and parts[0].startswith("event[") and _INDEX.sub("", parts[1]) in _OF_EVENT
+    )
 
 
 def _workload_that_it_decides(mistake: Mistake, *, is_of_value: bool) -> str | None:
