@@ -247,6 +247,35 @@ def test_few_operations_that_come_as_chance_has_it_are_no_finding(per_s: float) 
     assert found == [None] * 50
 
 
+def back_within(series: LoadRates, limit_s: float, undone_s: float) -> str:
+    """What becomes of a limit for being back, of an event half a minute behind the begin."""
+    found = answer(series, undone_s=undone_s, first_s=90.0)
+    staged = event(EVENT_S, undone_s, found).replace(judge=EventLimits(recover_s_max=limit_s))
+    return checks_of(staged)[1].status
+
+
+@pytest.mark.parametrize("per_s", [14.0, 40.0, 140.0])
+def test_a_load_that_is_back_as_chance_has_it_does_not_fail(per_s: float) -> None:
+    """Ten seconds of 40 a second hold 380 operations less often than one thinks."""
+    found = [
+        back_within(few(seed, per_s, held_s=10, to_per_s=0.3 * per_s), 12, 130.0)
+        for seed in range(100)
+    ]
+    assert found.count("fail") <= 1
+    assert found.count("pass") >= 50
+
+
+@pytest.mark.parametrize(("per_s", "left"), [(14.0, 0.4), (40.0, 0.7), (140.0, 0.7)])
+def test_a_load_that_is_not_back_fails_however_few_its_operations(
+    per_s: float, left: float
+) -> None:
+    found = [
+        back_within(few(seed, per_s, held_s=180, to_per_s=left * per_s), 60, 130.0)
+        for seed in range(50)
+    ]
+    assert found.count("pass") == 0 and found.count("fail") >= 45, found
+
+
 def within(series: LoadRates, pause_s_max: float) -> str:
     """What becomes of a limit for the pause."""
     staged = event(EVENT_S, UNDO_S, answer(series)).replace(

@@ -33,9 +33,10 @@ class LoadResponse(Document):
     `pause_s` is what the longest pause lasted at least, `pause_s_most` what it lasted at most;
     `pause_goes_on_s` is how long one had lasted when the time of the event ended. Pauses of up to
     `pause_chance_s` are chance, by what the load did before. From `unproved_s` on the load may have
-    been back, but too little time was left to tell. The time of the event ended after `judged_s`,
-    with its phase or when the event `cut_by` changed something. The event `disturbed_by` is too
-    near for a rate before. `failed_count` operations came to nothing, in `samples_count` samples.
+    been back, but too little time was left to tell; from `perhaps_s` on it lacked no more than
+    chance makes of a load that is back. The time of the event ended after `judged_s`, with its
+    phase or when the event `cut_by` changed something. The event `disturbed_by` is too near for a
+    rate before. `failed_count` operations came to nothing, in `samples_count` samples.
     """
 
     workload: str
@@ -58,6 +59,7 @@ class LoadResponse(Document):
     pause_goes_on_s: float | None = None
     pause_chance_s: float | None = None
     unproved_s: float | None = None
+    perhaps_s: float | None = None
     judged_s: float | None = None
     cut_by: str | None = None
     disturbed_by: str | None = None

@@ -231,6 +231,7 @@ def _answered(
     )
     detected = first_change(load, delays, band, int(np.flatnonzero(after)[0]))
     recovered_s, unproved_s = _recovered_s(load, delays, band, detected)
+    perhaps_s = _perhaps_s(load, delays, band, detected)
     chance_s = chance_of(load.of(before), baseline)
     pause = longest_pause(load.of(after), begun_s, chance_s)
     # A sliver of a sample at a boundary holds too few operations for a rate.
@@ -269,6 +270,7 @@ def _answered(
         pause_goes_on_s=pause.goes_on_s or ABSENT,
         pause_chance_s=chance_s if baseline else ABSENT,
         unproved_s=ABSENT if unproved_s is None else max(unproved_s - begun_s, 0.0),
+        perhaps_s=ABSENT if perhaps_s is None else max(perhaps_s - begun_s, 0.0),
         failed_count=ABSENT if failed is None else failed,
         samples_count=int(after.sum()),
     )
@@ -341,8 +343,7 @@ def _recovered_s(
     lengths_s, counts, starts_s = load.lengths_s, load.counts, load.starts_s
     if not band.baseline:
         return float(starts_s[detected]), None
-    # What had waited comes at once: it makes up for nothing that was lacking before.
-    made = np.minimum(counts, (band.baseline + band.usual) * lengths_s)
+    made = _made(load, band)
     for first in range(detected, len(counts)):
         behind = load.ends_s >= starts_s[first] + RECOVERED_S - ROUNDING_S
         is_whole = bool(behind.any())
@@ -355,6 +356,39 @@ def _recovered_s(
             moment_s = float(starts_s[first])
             return (moment_s, None) if is_whole else (None, moment_s)
     return None, None
+
+
+def _made(load: LoadRates, band: Band) -> Floats:
+    """What each sample made of the rate before.
+
+    What had waited comes at once: it makes up for nothing that was lacking before.
+    """
+    made: Floats = np.minimum(load.counts, (band.baseline + band.usual) * load.lengths_s)
+    return made
+
+
+def _perhaps_s(
+    load: LoadRates, delays: GeneratorDelays, band: Band, detected: int | None
+) -> float | None:
+    """From when on the rate lacked no more than chance makes a load lack that is back, in the next
+    ten seconds and in all that follows; None where it always lacked more.
+    """
+    if detected is None or not band.baseline:
+        return None
+    made = _made(load, band)
+    for first in range(detected, len(made)):
+        behind = np.flatnonzero(load.ends_s >= load.starts_s[first] + RECOVERED_S - ROUNDING_S)
+        if not len(behind):
+            return None
+        for last in (int(behind[0]), len(made) - 1):
+            seconds = float(load.lengths_s[first : last + 1].sum())
+            lacked_s = seconds - float(made[first : last + 1].sum()) / band.baseline
+            share = 1.0 - RECOVERED_SHARE + band.lacking_by_chance(last + 1 - first)
+            if lacked_s - delays.lacking_s(first, last) > share * seconds + ROUNDING_S:
+                break
+        else:
+            return float(load.starts_s[first])
+    return None
 
 
 def _mean_ms(response_ms: Floats, counts: Floats, chosen: Chosen) -> float | None:

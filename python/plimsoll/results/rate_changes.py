@@ -24,6 +24,11 @@ ROW_MAX = 10
 #: rate before that it lacks or has too much: storages drift by less.
 SUM_SD, SUM_SHARE = 5.0, 0.25
 SUM_ROW_MIN, SUM_ROW_MAX = 3, 30
+#: Standard deviations by which a load that is back may lack of its rate by chance.
+CHANCE_SD = 3.0
+#: What a normal distribution loses in the mean where it is cut off at one standard deviation above
+#: its own, in standard deviations: the density there less the share beyond.
+CUT_AT_USUAL_SD = 0.0833
 #: Neighbours that are added up to see whether they scatter together.
 TOGETHER = 5
 
@@ -61,6 +66,15 @@ class Band:
     def unseen(self) -> float:
         """The fall in the rate that is not told from chance, in operations per second."""
         return min(BAND_ALONE_SD * self.scatter, BAND_SD * self.usual)
+
+    def lacking_by_chance(self, samples: int) -> float:
+        """The share of the baseline that samples in a row may lack by chance, one time in 700.
+
+        What chance makes more in some samples counts up to `usual`, as where a load is back; the
+        baseline is itself a mean of samples.
+        """
+        deviation = math.sqrt(1 / samples + 1 / self.count) * self.together
+        return self.usual / self.baseline * (CHANCE_SD * deviation + CUT_AT_USUAL_SD)
 
 
 def usual_scatter(rates: Floats) -> float:

@@ -223,6 +223,18 @@ def _let_apart(load: LoadResponse) -> str:
 
 
 def _recovery(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
+    """When the load was back; what chance alone can have made late is no failure."""
+    found = _recovered(event, load, limit_s)
+    if found.status != "fail" or load.perhaps_s is None or load.perhaps_s > limit_s:
+        return found
+    reason = (
+        f"{found.reason}; but from {load.perhaps_s:.4g} s on it lacked no more than chance makes "
+        "so few operations lack; ask for more load, or let the event begin later"
+    )
+    return found.replace(status="not_evaluated", reason=reason)
+
+
+def _recovered(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
     if load.baseline_per_s and load.detected_s is not None and load.recovered_s is None:
         scope = f"{event.name}, {load.workload}"
         judged_s = load.judged_s
