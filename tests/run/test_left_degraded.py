@@ -3,6 +3,7 @@
 Why it matters: a figure of a throttled disk, or of one with a path less, would pass for the disk's.
 """
 
+import fcntl
 import json
 from pathlib import Path
 
@@ -51,6 +52,24 @@ def test_a_run_on_a_device_that_is_still_degraded_is_refused_until_it_is_undone(
     assert program("clean", before, "--allow-commands", cwd=tmp_path).returncode == 0
     done = program(*run, "--allow-system-disk", cwd=tmp_path)
     assert done.returncode in (0, 3), done.stderr
+
+
+def test_it_is_told_before_the_databases_that_a_killed_run_still_holds(tmp_path):
+    """The kernel lets go of them when their throttled requests have come back: no run is there that
+    could be stopped.
+    """
+    text = PLAN.format(path=tmp_path / "data")
+    (tmp_path / "plan.toml").write_text(text)
+    run = ("run", tmp_path / "plan.toml", "--yes", "--create", "--allow-system-disk", "--out")
+    assert program(*run, tmp_path / "runs/zero", cwd=tmp_path).returncode in (0, 3)
+    before = left(tmp_path / "runs/one", text)
+    (database,) = (tmp_path / "data").rglob("*.dat")
+    with database.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        refused = program(*run, tmp_path / "runs/two", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert f"`plimsoll clean {before} --allow-commands`" in refused.stderr
+    assert "is in use" not in refused.stderr
 
 
 @pytest.fixture

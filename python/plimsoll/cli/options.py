@@ -176,6 +176,7 @@ def checked(
     allow_commands: bool = False,
     shows_forecast: bool = False,
     times: int | None = None,
+    out: Path | None = None,
 ) -> plimsoll.Preflight:
     """What preflight finds, or leave.
 
@@ -188,6 +189,7 @@ def checked(
             create=create,
             allow_system_disk=allow_system_disk,
             allow_commands=allow_commands,
+            out=out,
             listener=listener,
         )
     except plimsoll.PreflightError as error:
@@ -292,6 +294,7 @@ def perform(plan: plimsoll.Plan, choices: Choices) -> None:
         allow_commands=choices.allow_commands or choices.dry_run,
         shows_forecast=choices.dry_run and not choices.as_json,
         times=times,
+        out=choices.out,
     )
     if choices.dry_run:
         show_forecast(plan, found, as_json=choices.as_json, times=times)

@@ -23,6 +23,8 @@ from plimsoll.documents import phase_actions
 from plimsoll.documents import run_spec as spec
 from plimsoll.documents.plan import Plan, Source
 from plimsoll.documents.run_spec import EngineInstance, MailInstance
+from plimsoll.files import folder
+from plimsoll.files.paths import StrPath
 from plimsoll.host.probe import describe
 from plimsoll.live.listener import Listener
 from plimsoll.live.progress import duration_in_words
@@ -32,6 +34,7 @@ from plimsoll.plan.fill_level import far_below_design
 from plimsoll.plan.threads import threads_of
 from plimsoll.plan.windows import figure_of
 from plimsoll.run.before_run import commands_of
+from plimsoll.run.left_degraded import require_nothing_degraded
 from plimsoll.run.staging import commands_in_words, obstacles, targets_of
 from plimsoll.workloads.mail.fields import account_names, is_storage, mean_bytes, messages_filled
 from plimsoll.workloads.mail.moves import MovesForecast, forecast_moves
@@ -471,6 +474,7 @@ def check(
     create: bool = False,
     allow_system_disk: bool = False,
     allow_commands: bool = False,
+    out: StrPath | None = None,
     listener: Listener | None = None,
 ) -> preflight.Preflight:
     """Look at the places a plan works in, without writing anything, and tell what the run will do
@@ -482,6 +486,8 @@ def check(
         create: make the directories of targets that do not exist; they are refused otherwise.
         allow_system_disk: let targets lie on the root file system; they are refused otherwise.
         allow_commands: carry out the commands of the plan's events; they are refused otherwise.
+        out: the folder of the run, as in `make_run_folder`: what a run next to it left degraded is
+            refused.
         listener: told what will be prepared, reused, recovered and deleted.
 
     Returns:
@@ -495,6 +501,12 @@ def check(
     hears = listener or Listener()
     require_commands_allowed(plan, allowed=allow_commands)
     _require_possible(plan, hears)
+    try:
+        require_nothing_degraded(
+            plan, folder.DEFAULT_PARENT / plan.name if out is None else Path(out)
+        )
+    except folder.FolderError as error:
+        raise preflight.PreflightError([str(error)]) from error
     found = preflight.inspect(
         plan.run, plan.source, Consent(tuple(destroy), create, allow_system_disk)
     )
