@@ -305,6 +305,13 @@ def test_a_pause_shorter_than_a_sample_is_told_by_the_longest_response_time() ->
     assert within(replace(quiet, longest_s=longest_s, failed=failed), 0.5) == "not_evaluated"
 
 
+def test_samples_that_meet_leave_no_pause_of_a_billionth_between_them() -> None:
+    """Ends and lengths are what clocks gave: begins are their difference, and round."""
+    ends_ns = np.arange(0, int(END_S) + 1) * 1_000_675_241
+    series = replace(load(3), ends_s=ends_ns[1:] / 1e9, lengths_s=np.diff(ends_ns) / 1e9)
+    assert answer(series).pause_s == 0
+
+
 def test_a_pause_is_judged_by_what_it_lasted_at_least_and_at_most() -> None:
     series = load(3, pause_s=4)
     found = answer(series)

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from plimsoll.results.event_spans import ROUNDING_S
 from plimsoll.results.load_rates import LoadRates
 
 #: Nothing for so many times the mean time between two operations is no chance.
@@ -73,7 +74,8 @@ def longest_pause(load: LoadRates, begun_s: float, chance_s: float | None) -> Pa
         gap.least_s - load.delays.lacking_s(gap.first, gap.last) if gap.first <= gap.last else 0.0
         for gap in gaps
     ]
-    least_s = max(*leasts, 0.0)
+    # Samples meet at a moment that two sums tell.
+    least_s = max((least for least in leasts if least > ROUNDING_S), default=0.0)
     most_s = max(gap.most_s for gap in gaps)
     none_failed = load.failed is None or not load.failed.any()
     if load.longest_s is not None and none_failed and chance_s:
