@@ -142,3 +142,11 @@ def test_HA_01_a_lost_quorum_stops_the_run_and_the_verdict_says_so(tmp_path: Pat
     assert outcome["ending"] == "failed"
     verdict = json.dumps(read(tmp_path / "run", folder.VERDICT))
     assert "1 of 2 votes is left" in verdict
+    # What stopped needs no command that proves it, and its instances did die.
+    reasons = [
+        check["reason"]
+        for check in read(tmp_path / "run", folder.VERDICT)["checks"]
+        if check["name"] in ("event_staged", "event_failover")
+    ]
+    assert [reason for reason in reasons if "so nothing came back" not in reason] == []
+    assert reasons

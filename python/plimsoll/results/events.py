@@ -495,8 +495,12 @@ def _of_node(event: EventFigures, planned: EventPlan, plan: Plan, outcome: Outco
         if item.event == event.name
     ]
     proved = bool(found) if event.kind in KINDS_OF_RUN else event.is_proved
+    problem = event.problem
+    if problem is None and not found and outcome.error and outcome.error.family == "cluster":
+        problem = f"{outcome.error.text}, so nothing came back"
     return event.replace(
         is_proved=proved,
+        problem=problem,
         failovers=found or ABSENT,
         fit=planned.fit or ABSENT,
         fit_lacking=planned.fit_lacking or ABSENT,
