@@ -103,6 +103,12 @@ def test_a_failover_that_nobody_can_see_is_not_judged():
     assert "waits for mail" not in text
 
 
+def test_a_failover_of_an_event_that_kills_no_node_is_refused_before_anything_is_measured():
+    """It is not known then, and a run of hours would end inconclusive for it."""
+    killed = {"name": "dies", "after_s": 20, "command": ["true"], "judge": {"failover_s_max": 9}}
+    assert "`event[1].judge.failover_s_max` means nothing without node killed" in mistakes(killed)
+
+
 @pytest.mark.parametrize(
     ("event", "said"),
     [

@@ -422,3 +422,7 @@ def meaningless(given: Given, path: tuple[str, int], collector: Collector) -> No
         if given[key] is not None:
             hint = f'write do = "{NODE_KILLED}"'
             collector.add((*path, key), f"means nothing without {NODE_KILLED}", hint)
+    if (given["judge"] or {}).get("failover_s_max") is not None:
+        hint = "write pause_s_max and recover_s_max, which judge every load"
+        place = (*path, "judge", "failover_s_max")
+        collector.add(place, f"means nothing without {NODE_KILLED}", hint)
