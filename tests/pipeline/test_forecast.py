@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import plimsoll
 from plimsoll import check
 from plimsoll.pipeline.forecast import Forecast
 from plimsoll.plan.complete import plan_of_options
@@ -72,3 +73,24 @@ def test_a_series_takes_the_time_of_its_runs_and_of_what_comes_before_each(tmp_p
     assert "it takes about 2 h 0 min in 3 runs" in series.reasons_to_ask(3)
     assert once.series_s(2) == pytest.approx(2 * (1800 + 5) + 1)
     assert once.lines(2)[-1].split(maxsplit=2)[2].startswith("about 1 h 0 min")
+
+
+def test_what_a_plan_starts_is_one_reason_to_refuse_and_its_steps_are_no_errors():
+    plan = plimsoll.parse_plan(
+        """kind = "plan"
+schema_version = 1
+target = [{ name = "disk", path = "/srv" }]
+instance = [{ name = "one", backend = "files", files = 1, file_mib = 8 }]
+workload = [{ name = "load", pattern = "file-server", outstanding = 1 }]
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 9 }]
+event = [{ name = "path", after_s = 2, command = ["true"], undo = ["false"] }]
+"""
+    )
+    with pytest.raises(plimsoll.PreflightError) as refused:
+        plimsoll.check(plan)
+    (problem,) = refused.value.problems
+    assert problem.splitlines() == [
+        "the plan starts commands; look at them, then give --allow-commands",
+        '  event "path", 2 s into measure: runs `true`, at most 60 s',
+        '  event "path", 2 s into measure: undoes with `false`, at most 60 s',
+    ]

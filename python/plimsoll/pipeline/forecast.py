@@ -524,15 +524,14 @@ def require_commands_allowed(plan: Plan, *, allowed: bool) -> None:
         PreflightError: it does; with each command.
     """
     repeated = [] if plan.repeat is None else commands_of(plan.repeat)
-    commands = repeated + [
-        line.strip()
-        for line in commands_in_words(
-            [event for event in plan.events if event.starts_commands], targets_of(plan)
-        )
-    ]
+    commands = [f"  {line}" for line in repeated] + commands_in_words(
+        [event for event in plan.events if event.starts_commands], targets_of(plan)
+    )
     if commands and not allowed:
         hint = "look at them, then give --allow-commands"
-        raise preflight.PreflightError([f"the plan starts commands; {hint}", *commands])
+        raise preflight.PreflightError(
+            ["\n".join([f"the plan starts commands; {hint}", *commands])]
+        )
 
 
 def _require_possible(plan: Plan, listener: Listener) -> None:
