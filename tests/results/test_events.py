@@ -129,6 +129,14 @@ def test_what_waited_comes_as_a_surge() -> None:
     assert found is not None and found.surge_per_s == pytest.approx(800, rel=0.2)
 
 
+def test_a_surge_within_the_sample_of_the_undo_is_seen() -> None:
+    """Undone within a sample, everything that had waited comes in the rest of it."""
+    series = load(3, dip=1.0)
+    series.counts[int(UNDO_S)] = 5000.0
+    found = answer(series, undone_s=UNDO_S + 0.2)
+    assert found.surge_per_s == 5000.0
+
+
 def test_without_a_baseline_nothing_is_concluded() -> None:
     found = answer(load(1, dip=0.5), first_s=EVENT_S - 3)
     assert found.baseline_per_s is None and found.detected_s is None and found.baseline_s == 3

@@ -238,8 +238,9 @@ def _answered(
     whole = after & (2 * lengths_s >= lengths_s[after].max())
     degraded = _mean(rates, lengths_s, starts_s, detected, undone_s or span[1])
     back_s = undone_s if undone_s is not None else recovered_s
+    # What had waited often comes in the very sample in which the event is undone.
     later = (
-        starts_s >= back_s
+        whole & (ends_s > back_s + ROUNDING_S)
         if back_s is not None and detected is not None
         else np.zeros(len(rates), bool)
     )
