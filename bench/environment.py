@@ -9,6 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def _link_time() -> str:
+    """How the programs are linked: as Cargo.toml says, unless this environment says otherwise."""
+    lto = os.environ.get("CARGO_PROFILE_RELEASE_LTO", "thin")
+    return "no LTO" if lto == "off" else f"{lto} LTO"
+
+
 def _told(*command: str) -> str:
     try:
         return subprocess.run(
@@ -62,7 +68,7 @@ def record(directory: Path) -> dict[str, object]:
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
-        "build": "cargo release: optimised, thin LTO, no debug assertions",
+        "build": f"cargo release: optimised, {_link_time()}, no debug assertions",
         "rustc": _told("rustc", "--version"),
         "processor": _processor(),
         "processors": os.cpu_count(),
