@@ -33,7 +33,7 @@ def without_follow_ons(mistakes: Sequence[Mistake], of_values: int) -> list[Mist
             mean together.
     """
     first, rest = mistakes[:of_values], mistakes[of_values:]
-    if any(_key(item.where) in _DECIDING and item.where.count(".") < 2 for item in first):
+    if any(_decides(item) for item in first):
         return list(first)
     unclear = {
         workload
@@ -53,6 +53,16 @@ def without_follow_ons(mistakes: Sequence[Mistake], of_values: int) -> list[Mist
             and not (is_storage_unclear and item.where.startswith("event["))
         ),
     ]
+
+
+def _decides(mistake: Mistake) -> bool:
+    """Whether a mistake leaves open what much of the plan means; the name of a workload does
+    not.
+    """
+    key = _key(mistake.where)
+    if key == "name" and mistake.where.startswith("workload["):
+        return False
+    return key in _DECIDING and mistake.where.count(".") < 2
 
 
 def _is_of_event(mistake: Mistake) -> bool:
