@@ -130,15 +130,17 @@ impl Endpoints {
         each[at].open += 1;
         each[at].connections += 1;
         each[at].moved += u64::from(before.is_some_and(|before| before != at));
-        if self.distribution == Distribution::RoundRobin {
-            self.turn.set((at + 1) % each.len());
-        }
         Open { endpoints: self.clone(), at }
     }
 
-    /// Nobody answered there.
+    /// Nobody answered there. Who was refused goes on to the next one and takes its turn, unless
+    /// others have taken it meanwhile.
     pub fn refused(&self, at: usize) {
+        let count = self.count();
         self.each.borrow_mut()[at].refused += 1;
+        if self.turn.get() == (at + 1) % count {
+            self.turn.set((at + 2) % count);
+        }
     }
 
     /// What is new since it was asked last: counts since then, and what is open now. Nothing of
@@ -221,6 +223,18 @@ mod tests {
         drop(each.opened(Some(0), 2));
         let news: BTreeMap<usize, Reached> = each.news().into_iter().collect();
         assert_eq!((news[&0].open, news[&2].moved, news[&2].open), (14, 1, 15));
+    }
+
+    /// Clients that connect at the same time take turns as well, whoever is through first.
+    #[test]
+    fn round_robin_takes_turns_while_connections_are_under_way() {
+        let each = Endpoints::new(Distribution::RoundRobin, 2);
+        let first = |client| each.tries(client).next().expect("an endpoint");
+        let (one, other) = (first(0), first(1));
+        let _open = each.opened(Some(0), one);
+        let third = first(2);
+        let _also = each.opened(Some(1), other);
+        assert_eq!([one, other, third, first(3)], [0, 1, 0, 1]);
     }
 
     /// Of one endpoint there is nothing to tell.
