@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from plimsoll import settings
 from plimsoll.documents.event_figures import DegradedFigures, LoadResponse
 from plimsoll.documents.staged_events import StagedEvent
-from plimsoll.files.parquet import Query, Row
+from plimsoll.files.parquet import Query
 from plimsoll.results.event_pauses import GAPS_MIN
+from plimsoll.results.places import name_of
 from plimsoll.units import NS_PER_MS, NS_PER_S
 
 #: What limits name of a storage; log writes are counted beside all databases of an instance.
@@ -80,7 +81,7 @@ def degraded_figures(
     )
     answered = [
         DegradedFigures(
-            scope=_name(row, names),
+            scope=name_of(row, names),
             metric=row["metric"],
             count=row["count"],
             latency_ms_mean=row["mean_ns"] / NS_PER_MS,
@@ -91,7 +92,7 @@ def degraded_figures(
     known = {(row["instance"], row["database"], row["metric"]) for row in rows}
     missing = [
         DegradedFigures(
-            scope=_name(row, names),
+            scope=name_of(row, names),
             metric=row["metric"],
             count=0,
             latency_ms_mean=None,
@@ -113,7 +114,3 @@ def degraded_figures(
         if (row["instance"], row["database"], row["metric"]) not in known
     ]
     return [*answered, *missing]
-
-
-def _name(row: Row, names: Mapping[tuple[str, int], str]) -> str:
-    return names.get((row["instance"], row["database"]), row["instance"])

@@ -14,6 +14,7 @@ from plimsoll.documents.outcome import PhaseOutcome
 from plimsoll.files.parquet import Query
 from plimsoll.results.degraded import METRICS
 from plimsoll.results.events import answered_span
+from plimsoll.results.places import name_of
 from plimsoll.units import NS_PER_MS, NS_PER_S
 
 
@@ -73,7 +74,7 @@ def undisturbed(
         seconds=(times["whole"] - times["lasted"]) / NS_PER_S,
         figures=[
             QuietFigures(
-                scope=names.get((row["instance"], row["database"]), row["instance"]),
+                scope=name_of(row, names),
                 metric=row["metric"],
                 latency_ms_mean=row["mean_ns"] / NS_PER_MS,
                 latency_ms_sample_mean_max=row["most_ns"] / NS_PER_MS,
