@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +19,7 @@ from plimsoll.databases import preflight
 from plimsoll.files import folder
 from plimsoll.run.execute import _write_down
 from tests.api.test_qualify import plan_of
+from tests.support.harm import wait_until
 
 #: Carries out a plan of 64 MiB under a name that says nothing of Plimsoll, until it is stopped.
 PROGRAM = """
@@ -48,13 +48,6 @@ def modelled(array: str = "emc-vnxe3300") -> plimsoll.Plan:
     return plimsoll.build_plan(modelled_tables(array))
 
 
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.05)
-
-
 def test_a_run_of_any_program_goes_on_for_everybody(tmp_path: Path) -> None:
     """Whoever is told that it was killed, and resumes it, destroys what it measures."""
     disk, run = tmp_path / "disk", tmp_path / "run"
@@ -62,7 +55,7 @@ def test_a_run_of_any_program_goes_on_for_everybody(tmp_path: Path) -> None:
     command = [sys.executable, tmp_path / "mine.py", disk, run]
     mine = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path)
     try:
-        until(lambda: (run / folder.PROGRESS).exists() and len(folder.read_events(run)) > 3)
+        wait_until(lambda: (run / folder.PROGRESS).exists() and len(folder.read_events(run)) > 3)
         assert plimsoll.state_of(run)["state"] == "running"
         for refused in (plimsoll.resume, plimsoll.judge):
             with pytest.raises(plimsoll.FolderError, match="goes on"):

@@ -26,6 +26,7 @@ from plimsoll.inputs.mistakes import InputError
 from plimsoll.run.actions import ActionError, prepared
 from plimsoll.run.steps import step_in_words
 from tests.support import loop_disk as loop_disks
+from tests.support.harm import wait_until
 from tests.support.loop_disk import BLKIO, skip_without_throttle
 from tests.support.ready_actions import done, here
 
@@ -134,13 +135,6 @@ def event_of(tmp_path: Path):
 def groups(process: subprocess.Popen[str]) -> set[Path]:
     """Those of a run; other tests have theirs at the same time."""
     return set(BLKIO.glob(f"**/plimsoll-{process.pid}-*"))
-
-
-def wait_until(condition, seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it never came"
-        time.sleep(0.05)
 
 
 def test_a_throttle_of_the_target_s_disk_is_found_at_its_depth(tmp_path, loop_disk):

@@ -13,7 +13,7 @@ import signal
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -118,6 +118,18 @@ def frozen(point: Path) -> Iterator[None]:
         subprocess.run(["fsfreeze", "--unfreeze", point], check=False, timeout=30)
         os.killpg(watchdog.pid, signal.SIGKILL)
         watchdog.wait()
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds.
+
+    Raises:
+        AssertionError: it never did.
+    """
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.05)
 
 
 def wait_for(path: Path, words: str, seconds: float = 120) -> None:

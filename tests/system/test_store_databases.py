@@ -20,7 +20,7 @@ from plimsoll.files import folder
 from tests.servers.at_hand import at_hand
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PASSWORD, PostgreSQL
-from tests.support.harm import wait_for
+from tests.support.harm import wait_for, wait_until
 from tests.support.places import PLIMSOLL, file_system, plimsoll
 
 SHORT = ["--scale", "1MB", "--yes", "--quiet"]
@@ -235,7 +235,11 @@ def test_a_database_that_a_run_works_with_is_refused_until_that_run_has_ended(
 
 
 #: The connection that has claimed a database for a run.
-CLAIMING = "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
+CLAIMING = "SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
+#: Takes the same claim as soon as it is free: asked for before the connection that has it ends, it
+#: comes before any that asks later.
+OTHER_CLAIM = "SELECT pg_advisory_lock(5064277810247); SELECT pg_sleep(4)"
+WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
 def test_a_claim_that_the_server_ended_is_taken_again_or_ends_the_run(tmp_path: Path) -> None:
@@ -253,10 +257,11 @@ def test_a_claim_that_the_server_ended_is_taken_again_or_ends_the_run(tmp_path: 
             second = store_test(tmp_path, address, *named, "--minutes", "0.03", out="second")
             assert second.returncode == 2 and "is in use" in second.stderr, second.stderr
             assert running.poll() is None
-            server.sql(
-                f"SELECT pg_terminate_backend(pid, 5000) FROM ({CLAIMING}) AS claiming;"
-                " SELECT pg_advisory_lock(5064277810247); SELECT pg_sleep(4)"
-            )
+            with ThreadPoolExecutor(1) as other:
+                taken = other.submit(server.sql, OTHER_CLAIM)
+                wait_until(lambda: server.sql(WAITING) == "1")
+                server.sql(f"SELECT pg_terminate_backend(pid) FROM ({CLAIMING}) AS claiming")
+                taken.result()
             assert running.wait(30) == 3
     error = json.loads((tmp_path / "first" / folder.OUTCOME).read_text())["error"]
     assert error["family"] == "service" and "another run works with it since" in error["text"]

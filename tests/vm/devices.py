@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.harm import wait_until
 
 IN_VM = Path("/run/plimsoll-vm").exists()
 ROOT = Path(__file__).parents[2]
@@ -43,18 +44,6 @@ def run(*command: str | Path) -> str:
     if done.returncode:
         raise RuntimeError(f"{words}: {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something holds.
-
-    Raises:
-        AssertionError: it never did.
-    """
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it never came"
-        time.sleep(0.2)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pytest
 from plimsoll.documents.ready_actions import ReadyAction, Step
 from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
 from plimsoll.run.steps import carry_out_steps
+from tests.support.harm import wait_until
 from tests.vm.devices import (
     DEVICES,
     IN_VM,
@@ -22,7 +23,6 @@ from tests.vm.devices import (
     path_names,
     run,
     sessions,
-    wait_until,
 )
 
 pytestmark = pytest.mark.skipif(not IN_VM, reason="wants devices of another kernel: make vmlab")
