@@ -41,6 +41,22 @@ def closed(run: RunSpec, records: int) -> None:
     preflight.give_back(run, outcome_of({"phases": [stop]}))
 
 
+def test_storage_that_is_read_only_at_the_end_costs_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that failed is what the run was made for; what was measured is judged."""
+    run = run_of(tmp_path / "new")
+    preflight.take(run)
+    stop = {"kind": "stop", "complete": True, "databases": [[{"records_ever": 7}]]}
+
+    def refuse(_marker: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(preflight.Marker, "write", refuse)
+    (told,) = preflight.give_back(run, outcome_of({"phases": [stop]}))
+    assert told.startswith(run.instances[0].directory) and "read-only file system" in told.lower()
+
+
 def problems(run: RunSpec) -> str:
     with pytest.raises(PreflightError) as caught:
         preflight.inspect(run)

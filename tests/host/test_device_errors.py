@@ -6,7 +6,7 @@ One that grows fails the run, one that cannot be read is no absence of errors.
 from pathlib import Path
 
 from plimsoll.files import folder
-from plimsoll.host.error_counters import compared, read_counters
+from plimsoll.host.error_counters import ErrorCounts, read_counters
 from tests.support.plain_stages import judge, summarize
 from tests.support.planted_run import ENVIRONMENT, run_folder
 
@@ -48,10 +48,9 @@ def test_JST_02_a_counter_that_grew_fails_the_run(tmp_path: Path) -> None:
     run = run_folder(tmp_path / "run", {}, test="stress", limits="lenient")
     found = {}
     for name, after in (("same", 2), ("grown", 3)):
-        counters = compared(
-            {"block/sda/device/ioerr_cnt": 2}, {"block/sda/device/ioerr_cnt": after}
-        )
-        counters.write(run / folder.DEVICE_ERRORS)
+        counts = ErrorCounts({"block/sda/device/ioerr_cnt": 2})
+        counts.look({"block/sda/device/ioerr_cnt": after})
+        counts.found().write(run / folder.DEVICE_ERRORS)
         found[name] = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
     assert found["same"]["result"] == "pass", found["same"]["reasons"]
     assert found["grown"]["result"] == "fail"
@@ -60,13 +59,34 @@ def test_JST_02_a_counter_that_grew_fails_the_run(tmp_path: Path) -> None:
     assert "block/sda/device/ioerr_cnt: 1 more error (2 before, 3 after)" in check["reason"]
 
 
+def test_what_an_event_of_the_plan_did_is_no_fault_of_the_storage(tmp_path: Path) -> None:
+    """It is told all the same, and what came before and after it counts."""
+    run = run_folder(tmp_path / "run", {}, test="stress", limits="lenient")
+    counts = ErrorCounts({"a": 2, "b": 0, "c": 0, "d": 0})
+    counts.look({"a": 5, "b": 0}, is_harmed=True)
+    counts.look({"a": 5, "b": 0, "d": 1}, is_harmed=True)
+    counts.look({"a": 5, "b": 0, "d": 1})
+    counts.found().write(run / folder.DEVICE_ERRORS)
+    found = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
+    (check,) = [check for check in found["checks"] if check["name"] == "device_errors"]
+    assert check["status"] == "pass", check
+    assert "events of the plan harmed the storage: a: 3 more errors (2 before" in check["reason"]
+    assert "c: could be read before" in check["reason"] and "d: 1 more error (" in check["reason"]
+    assert "d: could be" not in check["reason"]
+    counts.look({"a": 5, "b": 1, "d": 1})
+    counts.found().write(run / folder.DEVICE_ERRORS)
+    found = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
+    (check,) = [check for check in found["checks"] if check["name"] == "device_errors"]
+    assert check["status"] == "fail" and check["measured"] == 1, check
+
+
 def test_JST_02_a_stress_test_says_what_it_could_not_see(tmp_path: Path) -> None:
     """No counters are no pass of the counters.
 
     And a stress test of ten seconds is a rehearsal of one of a day.
     """
     run = run_folder(tmp_path / "run", {}, test="stress")
-    compared({}, {}).write(run / folder.DEVICE_ERRORS)
+    ErrorCounts({}).found().write(run / folder.DEVICE_ERRORS)
     found = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
     assert "device_errors" not in {check["name"] for check in found["checks"]}
     reasons = " ".join(found["not_qualifying_because"])

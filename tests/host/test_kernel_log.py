@@ -5,6 +5,7 @@ Its errors count, its chatter and other people's disks do not.
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,33 @@ def test_an_error_that_happens_during_the_run_is_found() -> None:
         found = log.errors_about([name])
     assert found.readable
     assert found.lines == (f"I/O error, dev {name}, sector 2 (during)",)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not KERNEL_LOG_PATH.exists(), reason="only root writes to the kernel log"
+)
+def test_what_was_said_while_an_event_harmed_the_disk_is_told_apart() -> None:
+    name = f"plimsollharm{os.getpid()}"
+    with KernelLog() as log:
+        write(f"<3>I/O error, dev {name}, sector 1 (before)")
+        log.gather([name])
+        write(f"<3>I/O error, dev {name}, sector 2 (meanwhile)")
+        log.gather([name], is_harmed=True)
+        write(f"<3>I/O error, dev {name}, sector 3 (after)")
+        found = log.errors_about([name])
+    assert [line[-8:] for line in found.lines] == ["(before)", " (after)"]
+    assert [line[-11:] for line in found.of_events] == ["(meanwhile)"]
+    given = summary()
+    given["kernel_log"] = found.figures().plain()
+    check = check_of(given)
+    assert check["status"] == "fail" and "harmed the storage: I/O error" in check["reason"]
+    given["kernel_log"]["lines"] = []
+    assert check_of(given)["status"] == "pass"
+
+
+def check_of(given: dict[str, Any]) -> dict[str, Any]:
+    checks: list[dict[str, Any]] = judge(PLAN, given, ENVIRONMENT)["checks"]
+    return next(check for check in checks if check["name"] == "kernel_log_errors")
 
 
 def write(line: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plimsoll.documents.staged_events import EventLimits
-from plimsoll.results.events import response
+from plimsoll.results.events import response, response_in_words
 from plimsoll.results.generator_delays import GeneratorDelays
 from plimsoll.results.load_rates import LoadRates
 from plimsoll.verdict.events import checks_of
@@ -76,6 +76,15 @@ def test_a_stall_before_the_event_hides_no_event(seed: int) -> None:
     assert found.detected_s is not None and found.detected_s <= 1
     assert found.recovered_s is not None
     assert abs(found.recovered_s - (UNDO_S - EVENT_S)) <= 1
+
+
+def test_a_load_that_is_slower_at_the_same_rate_is_not_said_to_be_as_before() -> None:
+    """A delayed disk lets arrivals through; what changed is how long they took."""
+    found = answer(load(1))
+    assert found.detected_s is None
+    said = response_in_words(found)
+    assert "in 5 ms on average before and 20 ms while it lasted" in said
+    assert "nothing changed" not in said
 
 
 @pytest.mark.parametrize("seed", SEEDS)

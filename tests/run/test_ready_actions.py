@@ -513,3 +513,21 @@ def test_a_folder_that_is_gone_is_removed_at_once(tmp_path):
     began = time.monotonic()
     assert done([Step(kind="remove", path=str(tmp_path / "absent"))], tmp_path, 5) is None
     assert time.monotonic() - began < 4
+
+
+@pytest.mark.skipif(not ROOT, reason="only root writes to the kernel log")
+def test_what_an_event_makes_the_kernel_say_of_the_disk_fails_no_run(tmp_path, loop_disk):
+    """A drive that a plan fails is no fault of the storage, and what the kernel said is told."""
+    disk = Path(os.path.realpath(f"/sys/dev/block/{_numbers(loop_disk)}")).name
+    said = f"echo '<3>I/O error, dev {disk}, sector 8' > /dev/kmsg"
+    event = f'command = ["sh", "-c", "{said}"]\nundo = ["true"]'
+    process = started(tmp_path, loop_disk / "t", event, seconds=6, after=2, undo=4)
+    text, _ = process.communicate(timeout=120)
+    log = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())["kernel_log"]
+    assert [line[-8:] for line in log["of_events"]] == ["sector 8"], text
+    assert log["lines"] == [] and "kernel log" not in text.partition("not a qualification")[0]
+
+
+def _numbers(path: Path) -> str:
+    number = path.stat().st_dev
+    return f"{os.major(number)}:{os.minor(number)}"

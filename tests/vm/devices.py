@@ -117,7 +117,7 @@ def scratch(place: Path) -> Iterator[Degradable]:
     with mounted("/dev/vdd", place) as mount:
         yield Degradable(
             mount,
-            'action = "throttle"\niops = 15',
+            'action = "throttle"\niops = 20',
             limited,
             lambda: not list(groups.glob("plimsoll-*")),
         )

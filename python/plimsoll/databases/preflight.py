@@ -40,6 +40,7 @@ from plimsoll.documents.run_spec import (
     StoreClientInstance,
 )
 from plimsoll.errors import RefusedError
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.folder import FolderError
 from plimsoll.files.paths import StrPath
@@ -580,10 +581,15 @@ def _opens(run: RunSpec) -> bool:
     return any(phase.action.kind == "prepare" for phase in run.phases)
 
 
-def give_back(run: RunSpec, outcome: Outcome) -> None:
-    """Note in the markers what the run left behind, so that a later one can go on with it."""
+def give_back(run: RunSpec, outcome: Outcome) -> list[str]:
+    """Note in the markers what the run left behind, so that a later one can go on with it.
+
+    Returns:
+        Where the storage cannot be written any more, in sentences. What was measured counts.
+    """
+    told: list[str] = []
     if run.modelled:
-        return
+        return told
     stops = [phase for phase in outcome.phases if phase.kind == "stop"]
     closed = bool(stops) and all(phase.complete for phase in stops)
     found = stops[-1].databases if stops else ()
@@ -592,7 +598,15 @@ def give_back(run: RunSpec, outcome: Outcome) -> None:
             [database.records_ever for database in found[index]] if index < len(found) else None
         )
         if closed and records is not None and instance.is_ours:
-            _mark(instance, CLOSED, records)
+            try:
+                _mark(instance, CLOSED, records)
+            except OSError as error:
+                told.append(
+                    f"{instance.directory} cannot say that its databases are closed: "
+                    f"{system_reason(error)}; once it can be written, the next run takes them for "
+                    f"those of a run that was killed"
+                )
+    return told
 
 
 def move_marker(instance: InstanceSpec) -> None:

@@ -25,6 +25,11 @@ ActionName = Literal[
     "neighbour",
 ]
 
+#: What takes away a path, a drive or a disk; what only slows it causes no errors.
+HARMFUL_ACTIONS: frozenset[ActionName] = frozenset(
+    {"disk slow", "disk fails", "md drive fails", "link down", "path fails", "iscsi logout"}
+)
+
 StepKind = Literal[
     "run", "write", "release", "make", "remove", "empty", "kill", "stop", "start",
     "contains", "lacks", "gone", "answers", "silent", "runs", "shows", "hides",

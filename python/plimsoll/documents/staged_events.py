@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from plimsoll.documents.document import Document
-from plimsoll.documents.ready_actions import ReadyAction
+from plimsoll.documents.ready_actions import HARMFUL_ACTIONS, ReadyAction
 
 #: A command, a step of a person, a ready action, a fault of the modelled array, a node of the plan.
 EventKind = Literal["command", "manual", "action", "modelled", "node"]
@@ -104,6 +104,16 @@ class EventPlan(Document):
     def is_undone(self) -> bool:
         """Whether anything undoes it that is not the modelled array itself."""
         return bool(self.undo or self.manual_undo or self.action)
+
+    @property
+    def harms_storage(self) -> bool:
+        """Whether storage may count and log errors because of it.
+
+        Of commands and steps of a person nobody knows; what holds writes makes a copy.
+        """
+        if self.action is not None:
+            return self.action.what in HARMFUL_ACTIONS
+        return bool(self.command or self.manual) and self.hold_s_max is None
 
     @property
     def starts_commands(self) -> bool:

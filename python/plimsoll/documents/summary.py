@@ -389,20 +389,28 @@ class ChecksumReads(Document):
 
 
 class KernelLog(Document):
-    """What the kernel said of the disks under test."""
+    """What the kernel said of the disks under test.
+
+    `of_events` are lines of the time in which events of the plan harmed the storage.
+    """
 
     readable: bool
     reason: str | None
     lines: Sequence[str]
     disks: Sequence[str] = ()
+    of_events: Sequence[str] = ()
 
 
 class DeviceErrors(Document):
-    """What devices and file systems counted as errors."""
+    """What devices and file systems counted as errors.
+
+    `of_events` was counted in the time in which events of the plan harmed the storage.
+    """
 
     readable: bool
     counters: Sequence[str]
     lines: Sequence[str]
+    of_events: Sequence[str] = ()
 
 
 class KernelLogFile(Document):
@@ -413,11 +421,16 @@ class KernelLogFile(Document):
     reason: str | None
     disks: Sequence[str] = ()
     lines: Sequence[str]
+    of_events: Sequence[str] = ()
 
     def figures(self) -> KernelLog:
         """What a summary repeats of it."""
         return KernelLog(
-            readable=self.readable, reason=self.reason, lines=self.lines, disks=self.disks
+            readable=self.readable,
+            reason=self.reason,
+            lines=self.lines,
+            disks=self.disks,
+            of_events=self.of_events,
         )
 
 
@@ -428,10 +441,16 @@ class DeviceErrorsFile(Document):
     readable: bool
     counters: Sequence[str]
     lines: Sequence[str]
+    of_events: Sequence[str] = ()
 
     def figures(self) -> DeviceErrors:
         """What a summary repeats of it."""
-        return DeviceErrors(readable=self.readable, counters=self.counters, lines=self.lines)
+        return DeviceErrors(
+            readable=self.readable,
+            counters=self.counters,
+            lines=self.lines,
+            of_events=self.of_events,
+        )
 
 
 class ClockGaps(Document):

@@ -11,7 +11,8 @@ that is said, and never taken for the absence of errors.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plimsoll.documents.summary import DeviceErrorsFile
@@ -49,6 +50,71 @@ def read_counters(disks: list[str], root: Path = SYS) -> dict[str, int]:
     return found
 
 
+class ErrorCounts:
+    """What was added to counters since the beginning of a run.
+
+    >>> counts = ErrorCounts({"a": 1, "b": 2, "c": 3})
+    >>> counts.look({"a": 1, "b": 5, "c": 1})
+    >>> counts.found().lines
+    ('b: 3 more errors (2 before, 5 after)', 'c: 1 more error (it was reset, 1 after)')
+
+    Args:
+        first: their values then, by name.
+    """
+
+    def __init__(self, first: Mapping[str, int]) -> None:
+        self._first, self._last = first, dict(first)
+        self._added: Counter[str] = Counter()
+        self._of_events: Counter[str] = Counter()
+        self._lost: set[str] = set()
+        self._lost_by_events: set[str] = set()
+        self._reset: set[str] = set()
+
+    def look(self, now: Mapping[str, int], *, is_harmed: bool = False) -> None:
+        """Take what was added since the last look.
+
+        Args:
+            now: values by name; a name that is missing cannot be read any more.
+            is_harmed: whether an event of the plan has harmed the storage since the last look.
+        """
+        added, lost = (
+            (self._of_events, self._lost_by_events) if is_harmed else (self._added, self._lost)
+        )
+        for name, before in self._last.items():
+            if name not in now:
+                lost.add(name)
+                continue
+            self._lost_by_events.discard(name)
+            self._lost.discard(name)
+            if now[name] < before:
+                self._reset.add(name)
+            added[name] += now[name] - before if now[name] >= before else now[name]
+        self._last |= {name: count for name, count in now.items() if name in self._first}
+
+    def found(self) -> DeviceErrorsFile:
+        """The content of `device-errors.json`: what was counted, and what was added."""
+        return DeviceErrorsFile(
+            schema_version=1,
+            readable=bool(self._first),
+            counters=sorted(self._first),
+            lines=self._lines(self._added, self._lost - self._lost_by_events),
+            of_events=self._lines(self._of_events, self._lost_by_events),
+        )
+
+    def _lines(self, added: Counter[str], lost: set[str]) -> list[str]:
+        lines = []
+        for name, count in self._first.items():
+            since = "it was reset" if name in self._reset else f"{count} before"
+            if more := added[name]:
+                lines.append(
+                    f"{name}: {more} more error{'' if more == 1 else 's'} "
+                    f"({since}, {self._last[name]} after)"
+                )
+        return lines + [
+            f"{name}: could be read before the run and not after it" for name in sorted(lost)
+        ]
+
+
 def first_of(readings: Sequence[dict[str, int]]) -> dict[str, int]:
     """What counters are held against, of a run with gaps: their first values.
 
@@ -62,33 +128,6 @@ def first_of(readings: Sequence[dict[str, int]]) -> dict[str, int]:
     for reading in readings:
         found |= {name: min(count, found.get(name, count)) for name, count in reading.items()}
     return found
-
-
-def compared(before: dict[str, int], after: dict[str, int]) -> DeviceErrorsFile:
-    """The content of `device-errors.json`: what was counted, and what was added.
-
-    >>> compared({"a": 1, "b": 2}, {"a": 1, "b": 5}).lines
-    ('b: 3 more errors (2 before, 5 after)',)
-    >>> compared({"a": 3}, {"a": 1}).lines
-    ('a: 1 more error (it was reset, 1 after)',)
-    """
-    lines = []
-    for name, count in before.items():
-        now = after.get(name, count)
-        more = now - count if now >= count else now
-        since = f"{count} before" if now >= count else "it was reset"
-        if more:
-            lines.append(
-                f"{name}: {more} more error{'' if more == 1 else 's'} ({since}, {now} after)"
-            )
-    lines += [
-        f"{name}: could be read before the run and not after it"
-        for name in before
-        if name not in after
-    ]
-    return DeviceErrorsFile(
-        schema_version=1, readable=bool(before), counters=sorted(before), lines=lines
-    )
 
 
 def _names(path: Path, disk: str) -> bool:

@@ -5,6 +5,7 @@ Messages of the severity "error" or worse count when they name one of the disks.
 on and its verdict says that nobody looked. Whoever gathers while the run goes on loses none to the
 kernel's ring buffer; where some were dropped all the same, that is said. A run that goes on after a
 crash of its process reads from where it first began, as long as the machine was not restarted.
+What is said while an event of the plan harms the storage is told apart: it was asked for.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class KernelLog:
         self._reason: str | None = None
         self._lost: str | None = None
         self._records: list[str] = []
+        self._of_events: list[str] = []
         self._next = 0
         self.mark = KernelLogMark(boot_id=boot_id(), next_record=0)
         try:
@@ -71,23 +73,37 @@ class KernelLog:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def gather(self, disks: list[str]) -> None:
-        """Read what was said meanwhile, before the ring buffer drops it."""
+    def gather(self, disks: list[str], *, is_harmed: bool = False) -> None:
+        """Read what was said meanwhile, before the ring buffer drops it.
+
+        Args:
+            disks: by the names the kernel gives them.
+            is_harmed: whether an event of the plan has harmed the storage meanwhile.
+        """
+        known = len(self._records)
         self._read()
-        self._records = [text for text in self._records if error_about(text, disks)][:LINES_MAX]
+        if is_harmed:
+            self._of_events += self._records[known:]
+            del self._records[known:]
+        for records in (self._records, self._of_events):
+            records[:] = [text for text in records if error_about(text, disks)][:LINES_MAX]
 
     def errors_about(self, disks: list[str]) -> KernelLogFile:
         """Everything since the mark that speaks of one of the disks, as the content of
         `kernel-log.json`.
         """
         self.gather(disks)
-        lines = [error_about(text, disks) for text in self._records]
+        lines, of_events = (
+            [line for line in (error_about(text, disks) for text in records) if line]
+            for records in (self._records, self._of_events)
+        )
         return KernelLogFile(
             schema_version=1,
             readable=self._reason is None,
             reason=self._reason or self._lost,
             disks=disks,
-            lines=[line for line in lines if line],
+            lines=lines,
+            of_events=of_events,
         )
 
     def _read(self) -> None:

@@ -351,7 +351,8 @@ def _measure(
         finally:
             progress.remove()
             hears.ends()
-    preflight.give_back(found.run, outcome)
+    for sentence in preflight.give_back(found.run, outcome):
+        hears.warning(sentence)
     kept = kept_backups.end(found.run, outcome)
     if kept is not None:
         hears.say(

@@ -88,6 +88,10 @@ def _system_log(summary: Summary) -> tuple[str, str, str] | None:
     )
     if log.reason and not log.lines:
         return "System log", "not everything was read", f"{evidence}; {log.reason}"
+    if log.of_events and not log.lines:
+        evidence += (
+            f"; while events of the plan harmed the storage it said: {_evidence(log.of_events, '')}"
+        )
     return "System log", _found(log.lines), _evidence(log.lines, evidence)
 
 

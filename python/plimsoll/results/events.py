@@ -36,6 +36,7 @@ from plimsoll.documents.staged_events import (
 from plimsoll.files import folder
 from plimsoll.files.parquet import Query
 from plimsoll.results.degraded import degraded_figures, degraded_span
+from plimsoll.results.digits import shown
 from plimsoll.results.event_pauses import Pause, chance_of, longest_pause
 from plimsoll.results.event_spans import (
     BASELINE_S,
@@ -546,7 +547,13 @@ def response_in_words(load: LoadResponse) -> str:
     if load.detected_s is None:
         late_s = load.generator_late_s or 0.0
         late = f"; the load generator was late by up to {late_s:.2g} s" if late_s >= TOLD_S else ""
-        return f"nothing changed; {load.baseline_per_s:,.1f} operations per second before{late}"
+        took = ""
+        if load.before_ms_mean is not None and load.lasting_ms_mean is not None:
+            took = (
+                f", in {shown(load.before_ms_mean, 'ms')} on average before and "
+                f"{shown(load.lasting_ms_mean, 'ms')} while it lasted"
+            )
+        return f"no change seen in {load.baseline_per_s:,.1f} operations per second{took}{late}"
     parts = [f"seen after {load.detected_s:.1f} s"]
     if load.pause_s:
         parts.append(f"{load.pause_s:.1f} s without any operation")

@@ -25,6 +25,7 @@ import numpy as np
 from plimsoll import _native
 from plimsoll.databases.other_runs import OtherRuns
 from plimsoll.documents.document import ABSENT
+from plimsoll.documents.environment import DiskHealth
 from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome, Points
 from plimsoll.documents.plan import Plan
@@ -133,11 +134,23 @@ def run_plan(
         outcome: Outcome | None = None
         # Also while the folder is written: what was measured is kept whole.
         stage = Stage(plan.events, run_folder, targets_of(plan), run)
+        errors = error_counters.ErrorCounts(error_counters.first_of([*counted_before, counted]))
+        has_harm = any(event.harms_storage for event in plan.events)
+
+        def look_for_errors() -> None:
+            kernel_log.gather(disks, is_harmed=stage.has_harmed())
+            if has_harm:
+                count_errors(health)
+
+        def count_errors(drive_health: list[DiskHealth]) -> None:
+            now = error_counters.read_counters(disks) | smart.counters_of(drive_health)
+            errors.look(now, is_harmed=stage.has_harmed())
+
         with _stopping_on_signals(run.stop, stage):
             try:
 
                 def sampled(table: Columns) -> str | None:
-                    kernel_log.gather(disks)
+                    look_for_errors()
                     drives.look()
                     others.look()
                     return hearing.sample(table)
@@ -161,18 +174,14 @@ def run_plan(
                     and any(phase.checksums for phase in outcome.phases)
                 ):
                     check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
-                kernel_log.errors_about(disks).write(run_folder / folder.KERNEL_LOG)
+                look_for_errors()
                 health_after = smart.read_smart(disks)
-                counted_after = error_counters.read_counters(disks) | smart.counters_of(
-                    health_after
-                )
+                count_errors(health_after)
+                kernel_log.errors_about(disks).write(run_folder / folder.KERNEL_LOG)
                 drive_health = drives.found(health, health_after)
                 if drive_health.drives:
                     drive_health.write(run_folder / folder.DRIVE_HEALTH)
-                first = error_counters.first_of([*counted_before, counted])
-                error_counters.compared(first, counted_after).write(
-                    run_folder / folder.DEVICE_ERRORS
-                )
+                errors.found().write(run_folder / folder.DEVICE_ERRORS)
                 told = [*told_before, *others.sentences]
                 if told != environment["warnings"]:
                     environment["warnings"] = told

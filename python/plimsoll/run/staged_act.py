@@ -27,6 +27,9 @@ from plimsoll.run.pending_undo import PendingUndo, pending_of
 from plimsoll.run.steps import carry_out_steps
 
 _LOOK_EVERY_S = 0.1
+#: How long the storage may still answer what an event did, once that is undone: commands that were
+#: under way come to their time limit, 30 s for disks of Linux.
+AFTERMATH_S = 30.0
 _HOLD_LOOK_EVERY_S = 0.002
 
 
@@ -124,6 +127,13 @@ class Act:
             return True
         self._thread.join(max(within_s, 0.0))
         return not self._thread.is_alive()
+
+    def harms_at(self, now_s: float) -> bool:
+        """Whether errors of the storage at a moment of the run's clock are the event's work."""
+        if "begun_s" not in self._found or not self.plan.harms_storage:
+            return False
+        ended_s = self._found.get("undone_s" if self.plan.is_undone else "applied_s")
+        return ended_s is None or now_s < float(str(ended_s)) + AFTERMATH_S
 
     def result(self) -> StagedEvent:
         """What became of it."""

@@ -120,6 +120,11 @@ class Stage:
                 act.end(at_s)
         self._phase = event.phase
 
+    def has_harmed(self) -> bool:
+        """Whether an event harms the storage, or has until a moment ago: it answers late."""
+        now_s = self.now_s()
+        return any(act.harms_at(now_s) for act in self._acts)
+
     def news(self) -> Iterator[Event]:
         """What there is to be said, for the log of the run."""
         while not self._news.empty():

@@ -16,7 +16,7 @@ from plimsoll.documents.figures import DatabaseFigures, InstanceFigures
 from plimsoll.documents.log_check import LogCheckFigures
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import FilesInstance, HomesInstance
-from plimsoll.documents.summary import Summary
+from plimsoll.documents.summary import DeviceErrors, KernelLog, Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.plan.limits import Limit, parse_limit, unit_of
 from plimsoll.results.digits import rates_apart, shown, shown_apart
@@ -152,10 +152,10 @@ def _checks_of_rule(
             return [_data_loss(rule, limit, summary)]
         case "run", "kernel_log":
             log = summary.kernel_log
-            return [_of_lines(rule, log.lines, limit)] if log and log.readable else []
+            return [_of_lines(rule, log, limit)] if log and log.readable else []
         case "run", "device_errors":
             counted = summary.device_errors
-            return [_of_lines(rule, counted.lines, limit)] if counted and counted.readable else []
+            return [_of_lines(rule, counted, limit)] if counted and counted.readable else []
         case "run", _:
             return [_check(rule, "run", summary.total.hung_in_run, limit, NOTHING)]
         case "instance", "bad_files":
@@ -238,16 +238,27 @@ def _mean(
     return check
 
 
-def _of_lines(rule: settings.LimitRule, lines: Sequence[str], limit: float) -> Check:
+def _of_lines(rule: settings.LimitRule, found: KernelLog | DeviceErrors, limit: float) -> Check:
     """A count of things that were said.
 
-    The reason repeats the first of them, because a count alone sends nobody anywhere.
+    The reason repeats the first of them, because a count alone sends nobody anywhere. What an event
+    of the plan did to the storage is no fault of the storage.
     """
-    check = _check(rule, "run", len(lines), limit, NOTHING)
+    check = _check(rule, "run", len(found.lines), limit, NOTHING)
+    reason = check.reason
     if check.status == FAIL:
-        rest = f"; and {len(lines) - LINES_SHOWN_MAX} more" if len(lines) > LINES_SHOWN_MAX else ""
-        return check.replace(reason=f"{check.reason}: {'; '.join(lines[:LINES_SHOWN_MAX])}{rest}")
-    return check
+        reason += f": {_first_of(found.lines)}"
+    if found.of_events:
+        reason += (
+            f"; left out is what came while events of the plan harmed the storage: "
+            f"{_first_of(found.of_events)}"
+        )
+    return check.replace(reason=reason)
+
+
+def _first_of(lines: Sequence[str]) -> str:
+    rest = f"; and {len(lines) - LINES_SHOWN_MAX} more" if len(lines) > LINES_SHOWN_MAX else ""
+    return f"{'; '.join(lines[:LINES_SHOWN_MAX])}{rest}"
 
 
 def _data_loss(rule: settings.LimitRule, limit: float, summary: Summary) -> Check:

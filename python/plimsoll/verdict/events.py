@@ -143,7 +143,7 @@ def _staged(event: EventFigures) -> Check:
     seen = any(load.detected_s is not None for load in event.loads)
     if problem is None and not seen and not event.is_proved:
         problem = (
-            "nothing changed, and no command proves that it took effect; add `prove` to the event"
+            "no rate changed, and no command proves that it took effect; add `prove` to the event"
         )
     if problem is None and event.undone_in is not None:
         problem = (
