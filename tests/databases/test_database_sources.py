@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.databases import deleting, holds, ownership, preflight, saved_sets
+from plimsoll.databases import deleting, handover, holds, ownership, preflight, saved_sets
 from plimsoll.documents.plan import Source
 from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files import folder
@@ -312,7 +312,7 @@ def test_what_is_half_deleted_is_taken_for_no_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever stops a deletion has databases without their logs."""
-    preflight.take(run_of(tmp_path))
+    handover.take(run_of(tmp_path))
     monkeypatch.setattr(deleting, "delete_ours", lambda place, named: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         deleting.delete_databases(tmp_path / "one")
@@ -360,7 +360,7 @@ def test_JST_08_new_databases_take_only_the_place_of_ours(tmp_path: Path) -> Non
     """
     source = Source(kind="new", from_=None)
     run = run_of(tmp_path)
-    preflight.take(run)
+    handover.take(run)
     found = preflight.inspect(run_of(tmp_path, database_size_mib=128), source)
     assert found.deleted == [str(tmp_path / "one")]
     assert found.bytes_to_prepare == 128 << 20

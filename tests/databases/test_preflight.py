@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.databases import ownership, preflight
+from plimsoll.databases import handover, ownership, preflight
 from plimsoll.databases.deleting import delete_databases
 from plimsoll.databases.preflight import PreflightError
 from plimsoll.documents.run_spec import RunSpec
@@ -34,11 +34,11 @@ def run_of(path: Path, **instance: Any) -> RunSpec:
 
 def closed(run: RunSpec, records: int) -> None:
     """What a run leaves behind."""
-    preflight.take(run)
+    handover.take(run)
     for database in run.instances[0].databases:
         (Path(run.instances[0].directory) / database.file_name).write_bytes(b"content")
     stop = {"kind": "stop", "complete": True, "databases": [[{"records_ever": records}]]}
-    preflight.give_back(run, outcome_of({"phases": [stop]}))
+    handover.give_back(run, outcome_of({"phases": [stop]}))
 
 
 def test_storage_that_is_read_only_at_the_end_costs_no_result(
@@ -46,14 +46,14 @@ def test_storage_that_is_read_only_at_the_end_costs_no_result(
 ) -> None:
     """A disk that failed is what the run was made for; what was measured is judged."""
     run = run_of(tmp_path / "new")
-    preflight.take(run)
+    handover.take(run)
     stop = {"kind": "stop", "complete": True, "databases": [[{"records_ever": 7}]]}
 
     def refuse(_marker: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(preflight.Marker, "write", refuse)
-    (told,) = preflight.give_back(run, outcome_of({"phases": [stop]}))
+    monkeypatch.setattr(handover.Marker, "write", refuse)
+    (told,) = handover.give_back(run, outcome_of({"phases": [stop]}))
     assert told.startswith(run.instances[0].directory) and "read-only file system" in told.lower()
 
 
@@ -164,7 +164,7 @@ def test_raw_files_left_open_are_made_anew(tmp_path: Path) -> None:
 
     They carry our marker, so they are simply made again.
     """
-    preflight.take(run_of(tmp_path))
+    handover.take(run_of(tmp_path))
     (tmp_path / "one" / "database001.dat").write_bytes(b"half")
     run = run_of(tmp_path)
     expected = preflight.inspect(run)
@@ -178,7 +178,7 @@ def test_a_database_left_open_is_recovered(tmp_path: Path) -> None:
 
     Only what has no header yet is made anew.
     """
-    preflight.take(run_of(tmp_path, backend="engine", databases=2))
+    handover.take(run_of(tmp_path, backend="engine", databases=2))
     header = bytes(4) + bytes.fromhex("efcdab89") + bytes(64)
     (tmp_path / "one" / "database001.edb").write_bytes(header)
     (tmp_path / "one" / "database002.edb").write_bytes(bytes(4096))

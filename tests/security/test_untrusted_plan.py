@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.cli import run_program
-from plimsoll.databases import ownership, preflight
+from plimsoll.databases import handover, ownership
 from plimsoll.documents.run_spec import RunSpec
 from plimsoll.files import folder
 from tests.support.harm import ENDED, PLIMSOLL, plimsoll
@@ -232,7 +232,7 @@ def test_logs_go_with_the_databases_they_name(
     logs, mine = tmp_path / "log" / "one", tmp_path / "disk" / "one"
     instance = {**INSTANCE, "directory": str(mine), "log_directory": str(logs)}
     phases = [{"action": {"kind": "prepare"}}]
-    preflight.take(RunSpec.from_plain(filled(RunSpec, {"instances": [instance], "phases": phases})))
+    handover.take(RunSpec.from_plain(filled(RunSpec, {"instances": [instance], "phases": phases})))
     (logs / "E00.log").write_text("a log")
     (logs / "notes.txt").write_text("somebody's")
     assert run_program(["clean", str(mine), "--yes"]) == 0

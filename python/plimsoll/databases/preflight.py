@@ -12,23 +12,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from plimsoll.databases import consent as consents
-from plimsoll.databases import holds, idle, kept_backups, ownership, saved_sets
+from plimsoll.databases import handover, holds, idle, kept_backups, ownership, saved_sets
 from plimsoll.databases.consent import Consent
 from plimsoll.databases.deleting import delete_databases
 from plimsoll.databases.other_runs import OtherRuns
 from plimsoll.databases.ownership import (
     CLOSED,
-    IN_USE,
     PARTIAL,
     Marker,
     differences,
     identity_of,
 )
-from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Source
 from plimsoll.documents.run_spec import (
     EngineInstance,
@@ -40,7 +38,6 @@ from plimsoll.documents.run_spec import (
     StoreClientInstance,
 )
 from plimsoll.errors import RefusedError
-from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import folder
 from plimsoll.files.folder import FolderError
 from plimsoll.files.paths import StrPath
@@ -176,12 +173,12 @@ def inspect(
                 f"{error.filename} may not be read by this user; change its owner or name another "
                 f"path"
             )
-    if forecast.bytes_to_prepare and not _opens(run):
+    if forecast.bytes_to_prepare and not handover.opens(run):
         problems.append(
             "this plan opens no databases and makes none, but some of those it names are missing; "
             "prepare them first"
         )
-    if not _opens(run):
+    if not handover.opens(run):
         forecast.warnings += [
             f"instance {name} was not closed by its last run: pages that its log would repair "
             f"count as damaged"
@@ -449,11 +446,11 @@ def begin_with(expected: Preflight, source: Source | None, say: saved_sets.Say) 
         delete_databases(Path(directory))
     for instance in expected.run.instances:
         if instance.name in expected.restored and source is not None:
-            _make_directories(instance)
+            handover.make_directories(instance)
             # Should the copy break off, the next run finds whose the files are, and what they are.
-            _mark(instance, PARTIAL, None)
+            handover.mark(instance, PARTIAL, None)
             records = saved_sets.restore(instance, Path(str(source.from_)), say)
-            _mark(instance, CLOSED, records)
+            handover.mark(instance, CLOSED, records)
 
 
 def save_set(run: RunSpec, directory: StrPath, say: saved_sets.Say) -> None:
@@ -559,67 +556,6 @@ def _is_whole(instance: InstanceSpec, database: FileSpec) -> bool:
     return has_header and block_devices.holds_database(database_path(instance, database))
 
 
-def take(run: RunSpec) -> None:
-    """Make the directories of a run and mark them as in use."""
-    if run.modelled:
-        return
-    for instance in run.our_instances if _opens(run) else ():
-        _make_directories(instance)
-        _mark(instance, IN_USE, None)
-    kept_backups.make_folders(run)
-
-
-def _make_directories(instance: InstanceSpec) -> None:
-    for directory in {instance.directory, instance.log_directory}:
-        Path(directory).mkdir(parents=True, exist_ok=True)
-    if instance.log_directory != instance.directory:
-        ownership.write_for_logs(Path(instance.log_directory), Path(instance.directory))
-
-
-def _opens(run: RunSpec) -> bool:
-    """Whether a run opens databases; one that only reads their files leaves their markers alone."""
-    return any(phase.action.kind == "prepare" for phase in run.phases)
-
-
-def give_back(run: RunSpec, outcome: Outcome) -> list[str]:
-    """Note in the markers what the run left behind, so that a later one can go on with it.
-
-    Returns:
-        Where the storage cannot be written any more, in sentences. What was measured counts.
-    """
-    told: list[str] = []
-    if run.modelled:
-        return told
-    stops = [phase for phase in outcome.phases if phase.kind == "stop"]
-    closed = bool(stops) and all(phase.complete for phase in stops)
-    found = stops[-1].databases if stops else ()
-    for index, instance in enumerate(run.instances):
-        records = (
-            [database.records_ever for database in found[index]] if index < len(found) else None
-        )
-        if closed and records is not None and instance.is_ours:
-            try:
-                _mark(instance, CLOSED, records)
-            except OSError as error:
-                told.append(
-                    f"{instance.directory} cannot say that its databases are closed: "
-                    f"{system_reason(error)}; once it can be written, the next run takes them for "
-                    f"those of a run that was killed"
-                )
-    return told
-
-
-def move_marker(instance: InstanceSpec) -> None:
-    """Note in a marker of ours that its instance has moved with its storage.
-
-    All else must agree as ever.
-    """
-    marker = ownership.read(Path(instance.directory))
-    if marker is not None:
-        replace(marker, identity=marker.identity.with_logs_in(instance.log_directory)).write()
-        _make_directories(instance)
-
-
 def delete_prepared(found: Preflight) -> None:
     """Delete the databases that a run has made; those that were there before stay.
 
@@ -708,7 +644,3 @@ def _existing(instance: InstanceSpec) -> Marker | None:
                 f"clean {directory}`"
             )
     return marker
-
-
-def _mark(instance: InstanceSpec, state: str, records: Sequence[int] | None) -> None:
-    Marker(Path(instance.directory), state, records, identity_of(instance)).write()

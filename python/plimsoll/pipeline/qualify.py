@@ -17,7 +17,7 @@ from pathlib import Path
 
 from plimsoll import __version__, verdict
 from plimsoll.arrays import text as words
-from plimsoll.databases import kept_backups, mail_accounts, preflight
+from plimsoll.databases import handover, kept_backups, mail_accounts, preflight
 from plimsoll.documents.environment import read_environment
 from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome
@@ -326,7 +326,7 @@ def _measure(
                 with _planned(ready, run_folder) if begin is None else nullcontext():
                     preflight.begin_with(found, plan.source, lambda text: told(hears.say, text))
                 first_events = begin() if begin else ()
-                preflight.take(found.run)
+                handover.take(found.run)
                 outcome = run_plan(
                     ready,
                     run_folder,
@@ -337,11 +337,11 @@ def _measure(
                     lambda: told(hears.confirmed),
                 )
         except RunFolderLostError as error:
-            preflight.give_back(found.run, error.outcome)
+            handover.give_back(found.run, error.outcome)
             raise
         except RaisedError as raised:
             if raised.outcome is not None:
-                preflight.give_back(found.run, raised.outcome)
+                handover.give_back(found.run, raised.outcome)
             raise raised.error from None
         except OSError as error:
             why = system_reason(error)
@@ -351,7 +351,7 @@ def _measure(
         finally:
             progress.remove()
             hears.ends()
-    for sentence in preflight.give_back(found.run, outcome):
+    for sentence in handover.give_back(found.run, outcome):
         hears.warning(sentence)
     kept = kept_backups.end(found.run, outcome)
     if kept is not None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from plimsoll import settings
-from plimsoll.databases import preflight
+from plimsoll.databases import handover
 from plimsoll.documents.environment import Environment, KernelLogMark, read_environment
 from plimsoll.documents.event import Event, read_events
 from plimsoll.documents.phase_actions import Measure, PhaseSpec
@@ -230,7 +230,7 @@ def _moved(run: RunSpec, target: TargetSpec, new: Path) -> RunSpec:
         for instance in run.instances
     ]
     for instance in instances:
-        preflight.move_marker(instance)
+        handover.move_marker(instance)
     targets = [item.replace(path=str(new)) if item == target else item for item in run.targets]
     return run.replace(targets=targets, instances=instances)
 
