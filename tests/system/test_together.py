@@ -41,7 +41,7 @@ name = "a file is pulled"
 target = [{{ name = "disk", path = "{place}/target" }}]
 instance = [{{ name = "share", backend = "files", files = 1, file_mib = 8 }}]
 workload = [{{ name = "files", pattern = "file-server", load = {{ transactions_per_s = 50 }} }}]
-phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 8 }}, {{ kind = "stop" }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 17 }}, {{ kind = "stop" }}]
 [[event]]
 name = "pull"
 after_s = 6

@@ -15,7 +15,7 @@ from plimsoll.documents.event_figures import EventFigures, LoadResponse
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.results.digits import apart
-from plimsoll.results.event_spans import BASELINE_SAMPLES_MIN
+from plimsoll.results.event_spans import BASELINE_SAMPLES_MIN, ROUNDING_S
 from plimsoll.results.events import RECOVERED_S, response_in_words
 
 
@@ -39,13 +39,16 @@ def _checks(event: EventFigures) -> Iterator[Check]:
     for load in event.loads:
         if limits.pause_s_max is not None:
             found = _pause(event, load, limits.pause_s_max)
-            yield _doubted(found, load, load.seen.pause_s if load.seen else None)
+            found = _doubted(found, load, load.seen.pause_s if load.seen else None)
+            yield _early(found, event, load)
         if limits.dip_max is not None:
             found = _dip(event, load, 100 * limits.dip_max)
-            yield _doubted(found, load, load.seen.dip_percent if load.seen else None)
+            found = _doubted(found, load, load.seen.dip_percent if load.seen else None)
+            yield _early(found, event, load)
         if limits.recover_s_max is not None:
             found = _recovery(event, load, limits.recover_s_max)
-            yield _doubted(found, load, load.seen.recovered_s if load.seen else None)
+            found = _doubted(found, load, load.seen.recovered_s if load.seen else None)
+            yield _early(found, event, load)
     if limits.degraded_limits is not None:
         yield from _degraded(event, limits.degraded_limits)
     if limits.errors_max is not None:
@@ -83,7 +86,10 @@ def _errors(event: EventFigures, most: int) -> Check:
         unknown = near if count - others <= most else []
     if unknown:
         status, reason = "not_evaluated", f"{reason}; {_why_unknown(unknown[0])}"
-    return _check("event_errors", event.name, float(count), float(most), ("", status, reason))
+    found = _check("event_errors", event.name, float(count), float(most), ("", status, reason))
+    for load in event.loads:
+        found = _early(found, event, load)
+    return found
 
 
 def _disturbed(event: EventFigures) -> list[LoadResponse]:
@@ -168,6 +174,25 @@ def _doubted(found: Check, load: LoadResponse, seen: float | None) -> Check:
         f"{seen:.4g} {found.unit} were seen, above {found.limit:.4g} {found.unit}, but the load "
         f"generator itself was late by up to {late_s:.2g} s, which can be all that is beyond; run "
         "it on a host with processors to spare"
+    )
+    return found.replace(status="not_evaluated", reason=reason)
+
+
+def _early(found: Check, event: EventFigures, load: LoadResponse) -> Check:
+    """A check that holds only because too little time lies behind the event holds nothing.
+
+    What was seen may have begun before the command was through; nothing seen counts from its end.
+    """
+    if found.status != "pass" or load.judged_s is None:
+        return found
+    behind_s = load.judged_s
+    if load.detected_s is None and event.begun_s is not None and event.applied_s is not None:
+        behind_s = max(behind_s - (event.applied_s - event.begun_s), 0.0)
+    if behind_s >= RECOVERED_S - ROUNDING_S:
+        return found
+    reason = (
+        f"only {behind_s:.3g} s lie between it and the moment when {_ending(load)}, and "
+        f"{RECOVERED_S:g} s are wanted to see what it does; {_let_apart(load)}"
     )
     return found.replace(status="not_evaluated", reason=reason)
 
