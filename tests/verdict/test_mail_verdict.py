@@ -3,12 +3,22 @@
 The published limits at their edges, what was not measured, and how a run may end.
 """
 
+from types import SimpleNamespace
+
 import pytest
 
 from plimsoll.documents.mail import MailMoves
+from plimsoll.documents.outcome import Outcome
+from plimsoll.documents.plan import Plan
 from plimsoll.files import folder
+from plimsoll.results.measurements import Measurements
+from plimsoll.verdict.mail import mail_checks
+from tests.support.event_answers import event, response
 from tests.support.mail_run import SOUND, MailRun, make_mail_folder, usual_run
 from tests.support.plain_stages import filled, judge, summarize
+
+#: Levels of three samples of 20 s.
+THREE = {"mail_waiting": [0.0] * 3, "mail_commands_open": [1.0] * 3, "mail_queued": [1.0] * 3}
 
 
 def verdict_of(path, run=None, **plan):
@@ -83,8 +93,7 @@ def test_too_few_results_are_no_score(tmp_path):
 def test_LG_09_MON_04_limits_at_all_times_hold_at_every_sample(
     tmp_path, level, value, check, status
 ):
-    levels = {"mail_waiting": [0.0] * 3, "mail_commands_open": [1.0] * 3, "mail_queued": [1.0] * 3}
-    run = steady(levels={**levels, level: [1.0, value, 1.0]}, commands={"mail_body": [9.0] * 100})
+    run = steady(levels={**THREE, level: [1.0, value, 1.0]}, commands={"mail_body": [9.0] * 100})
     _, checks = verdict_of(tmp_path, run, limits="s1")
     assert checks[check]["status"] == status, checks[check]["reason"]
 
@@ -126,6 +135,45 @@ def test_delivery_and_errors_of_the_set_like_spec(tmp_path):
     assert checks["mail_errors"]["status"] == "fail", "three of 443 are above one in a thousand"
     _, checks = verdict_of(tmp_path / "d", steady(), limits="vmware")
     assert checks["mail_send_p95"]["status"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("begun_s", "back_s", "status", "words"),
+    [
+        (None, None, "fail", "6.383 % is not below"),
+        (12.0, 8.0, "pass", "0 % is below the limit of 0.1 %; 30 more, from an event until"),
+        (40.0, 8.0, "fail", "% is not below the limit"),
+        (12.0, None, "fail", "6.383 % is not below"),
+        (12.0, 900.0, "not_evaluated", "every task fell into the time from an event until"),
+    ],
+)
+def test_tasks_refused_while_an_event_lasted_are_judged_by_the_event(
+    tmp_path, begun_s, back_s, status, words
+):
+    """A server that a plan takes away refuses 30 mails in the first 20 s; it was back, or not."""
+    made = make_mail_folder(tmp_path / "run", steady(refused={"mail_send_mail": 30}, levels=THREE))
+    plan, outcome = Plan.read(made / folder.PLAN), Outcome.read(made / folder.OUTCOME)
+    answer = response(back_s).replace(workload="mail")
+    events = [] if begun_s is None else [event(begun_s, begun_s + 5, answer)]
+    with Measurements(made, outcome) as measured:
+        (figures,) = measured.mail(plan, events)
+    summary = SimpleNamespace(mail=[figures], mail_audits=[])
+    check = next(item for item in mail_checks(plan, summary) if item.name == "mail_errors")
+    assert check.status == status and words in check.reason, check.reason
+    assert figures.errors_share == pytest.approx(30 / 470)
+
+
+def test_mail_that_came_back_wrong_while_an_event_lasted_is_excused_by_nothing(tmp_path):
+    run = steady(counters={"mail_bodies_wrong": 4}, levels=THREE)
+    made = make_mail_folder(tmp_path / "run", run)
+    plan, outcome = Plan.read(made / folder.PLAN), Outcome.read(made / folder.OUTCOME)
+    for back_s in (8.0, 900.0):
+        staged = event(12.0, 17.0, response(back_s).replace(workload="mail"))
+        with Measurements(made, outcome) as measured:
+            (figures,) = measured.mail(plan, [staged])
+        summary = SimpleNamespace(mail=[figures], mail_audits=[])
+        check = next(item for item in mail_checks(plan, summary) if item.name == "mail_errors")
+        assert check.status == "fail", check.reason
 
 
 def test_tasks_that_pile_up_fail_however_quick_those_that_were_done_are(tmp_path):

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from plimsoll.documents.summary import StoreFigures
-from plimsoll.results.store import counts_in_answers
+from plimsoll.results.answering import counts_while_answering
 from plimsoll.verdict.store import store_checks
 from tests.support.event_answers import event, response
 
@@ -84,4 +84,6 @@ def test_refusals_are_the_event_s_until_the_load_is_back(
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     staged = event(100.0, 106.0, response(recovered_s, seen=seen))
-    assert counts_in_answers("load", ask, [staged]) == expected
+    names = ["store_connection_lost", "store_connection_refused"]
+    counts = counts_while_answering("load", names, ask, [staged])
+    assert tuple(counts[name] for name in names) == expected

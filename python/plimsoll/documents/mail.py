@@ -146,7 +146,12 @@ class MailMoves(Document):
 
 
 class MailFigures(Document):
-    """What mail users did."""
+    """What mail users did.
+
+    Where the load answered events, `errors_share_quiet` is the share of what was refused in the
+    rest of the time, and `answers_refused_count` counts the tasks and recipients that were refused
+    from an event until the load was back.
+    """
 
     workload: str
     profile: str
@@ -163,6 +168,8 @@ class MailFigures(Document):
     done_count: int
     refused_count: int
     errors_share: float | None
+    errors_share_quiet: float | None = None
+    answers_refused_count: int = 0
     commands: Sequence[MailTiming]
     service_ms_mean: float | None
     command_ms_p95: float | None

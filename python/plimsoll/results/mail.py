@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plimsoll import settings
+from plimsoll.documents.document import ABSENT
+from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.mail import (
     MailAudit,
     MailEndpointFigures,
@@ -26,6 +28,7 @@ from plimsoll.documents.outcome import InstanceDevices, Outcome
 from plimsoll.documents.plan import MailAsked, Plan
 from plimsoll.documents.run_spec import MailInstance, MailStoreInstance, MailWorkload
 from plimsoll.files.parquet import Query
+from plimsoll.results.answering import counts_while_answering
 from plimsoll.results.audits import audits_of
 from plimsoll.results.distributions import (
     Counted,
@@ -102,6 +105,8 @@ COUNTERS = (
 )
 #: Of these none is a task that was refused, and each is an error of the server.
 ERRORS = ("mail_bodies_wrong", "mail_unparsed", "mail_recipients_refused")
+#: What an event is judged by where it happens while the load answers it.
+REFUSED = (*(f"{task}_refused" for task in OPERATIONS), "mail_recipients_refused")
 
 
 def mail_figures(
@@ -110,15 +115,16 @@ def mail_figures(
     seconds: Mapping[str, float],
     phases: Sequence[str],
     devices: Sequence[InstanceDevices] = (),
+    events: Sequence[EventFigures] = (),
 ) -> list[MailFigures]:
     """The figures of every workload of mail users.
 
-    The arguments are those of `results.files.files_figures`, and which devices carry the
-    instances.
+    The arguments are those of `results.files.files_figures`, which devices carry the instances, and
+    how the loads answered what was staged.
     """
     loads = [item for item in plan.run.workloads if isinstance(item, MailWorkload)]
     return [
-        _figures(plan, load, ask, seconds[load.name], phases, devices)
+        _figures(plan, load, ask, seconds[load.name], phases, devices, events)
         for load in loads
         if seconds[load.name]
     ]
@@ -131,6 +137,7 @@ def _figures(
     seconds: float,
     phases: Sequence[str],
     devices: Sequence[InstanceDevices],
+    events: Sequence[EventFigures],
 ) -> MailFigures:
     asked = plan.judgement.mail[load.name]
     counted = counted_of(ask, load.name)
@@ -140,6 +147,10 @@ def _figures(
     counters = {name: _count(counted, name) for name in COUNTERS}
     refused = sum(row.refused_count for row in rows)
     errors = refused + sum(counters[name] for name in ERRORS)
+    answering = counts_while_answering(load.name, [*OPERATIONS, *REFUSED], ask, events)
+    answers_refused = sum(answering[name] for name in REFUSED)
+    quiet = done + refused - answering.total() + answering["mail_recipients_refused"]
+    rest = errors - answers_refused
     service = [counted[name] for name in SERVICE if name in counted]
     service_count = sum(item.count for item in service)
     # Buckets of all commands are put together: no percentile is one of percentiles.
@@ -163,6 +174,8 @@ def _figures(
         done_count=done,
         refused_count=refused,
         errors_share=errors / (done + refused) if done + refused else None,
+        errors_share_quiet=rest / max(quiet, 1) if answering and (quiet or rest) else ABSENT,
+        answers_refused_count=answers_refused or ABSENT,
         commands=[
             timing_of(name, title, counted, load.name, ask, phases)
             for name, title in (STEPS if store else COMMANDS).items()

@@ -442,10 +442,10 @@ class Measurements:
         """The results of stores, as the driver of DVD Store has them."""
         return dvdstore_tables(plan, self.ask)
 
-    def mail(self, plan: Plan) -> list[MailFigures]:
+    def mail(self, plan: Plan, events: Sequence[EventFigures]) -> list[MailFigures]:
         """Figures of mail users."""
         seconds = self.seconds_of(plan)
-        return mail_figures(plan, self.ask, seconds, self._names, self._outcome.devices)
+        return mail_figures(plan, self.ask, seconds, self._names, self._outcome.devices, events)
 
     def store(self, plan: Plan, events: Sequence[EventFigures]) -> list[StoreFigures]:
         """Figures of the workloads on stores."""

@@ -9,7 +9,6 @@ come from the distributions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from plimsoll import settings
@@ -25,6 +24,7 @@ from plimsoll.documents.run_spec import (
 )
 from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreStep, StoreWindows
 from plimsoll.files.parquet import Query
+from plimsoll.results.answering import counts_while_answering
 from plimsoll.results.audits import audits_of
 from plimsoll.results.distributions import (
     Counted,
@@ -33,7 +33,6 @@ from plimsoll.results.distributions import (
     quantiles_ms,
     window_rates,
 )
-from plimsoll.results.events import answered_span
 from plimsoll.units import NS_PER_S
 from plimsoll.workloads.store.fields import STEPS
 from plimsoll.workloads.store.rate import HIDDEN_SHARE, ceiling, opm
@@ -84,7 +83,8 @@ def _figures(
     without_storage = ceiling(sessions, load.think_s, 0.0) if sessions else None
     rate = 60 * orders / seconds
     names = {"order": "order", **STEPS}
-    lost, refused = counts_in_answers(load.name, ask, events)
+    gone = counts_while_answering(load.name, _GONE, ask, events)
+    lost = gone["store_connection_lost"]
     return StoreFigures(
         workload=load.name,
         orders_count=orders,
@@ -95,7 +95,7 @@ def _figures(
         connections_refused_count=count("store_connection_refused"),
         no_space_count=count("store_no_space"),
         answers_lost_count=lost or ABSENT,
-        answers_refused_count=refused or ABSENT,
+        answers_refused_count=gone.total() - lost or ABSENT,
         opm=opm(orders, seconds),
         opm_clean=60 * (orders - rolled_back) / seconds,
         rollback_percent=100 * rolled_back / orders if orders else None,
@@ -111,27 +111,6 @@ def _figures(
             if name in counted
         ],
     )
-
-
-def counts_in_answers(workload: str, ask: Query, events: Sequence[EventFigures]) -> tuple[int, int]:
-    """Connections lost, and orders without one or given up, while a load answered events.
-
-    That is until it was back; of a load that did not come back nothing is excused.
-    """
-    answers = [span for event in events if (span := answered_span(workload, event))]
-    spans = [span for span in answers if span[1] < math.inf]
-    rows = ask(
-        "SELECT end_ns::DOUBLE AS end_ns, interval_ns::DOUBLE AS length_ns,"
-        " metric = 'store_connection_lost' AS is_lost, count::BIGINT AS count FROM measured"
-        " WHERE workload = $workload AND list_contains($metrics, metric) AND count > 0",
-        {"workload": workload, "metrics": list(_GONE)},
-    )
-    counts = {True: 0, False: 0}
-    for row in rows:
-        end_s, begin_s = row["end_ns"] / NS_PER_S, (row["end_ns"] - row["length_ns"]) / NS_PER_S
-        if any(end_s > begun_s and begin_s < back_s for begun_s, back_s in spans):
-            counts[row["is_lost"]] += row["count"]
-    return counts[True], counts[False]
 
 
 def _step(

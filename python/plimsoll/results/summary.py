@@ -128,7 +128,7 @@ def summarize(run_folder: Path) -> Summary:
             endpoints=endpoint_figures(plan, measured.ask) or ABSENT,
             store=measured.store(plan, events) or ABSENT,
             store_audits=store_audits(plan, outcome) or ABSENT,
-            mail=measured.mail(plan) or ABSENT,
+            mail=measured.mail(plan, events) or ABSENT,
             mail_audits=mail_audits(plan, outcome) or ABSENT,
             log_space=log_space(run_folder, plan, measured.ask) or ABSENT,
             machine=measured.machine(*settings.MEASURED_KINDS),
