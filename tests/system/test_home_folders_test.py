@@ -102,3 +102,35 @@ def test_options_of_the_two_loads_are_not_mixed(tmp_path: Path):
     assert "needs users" in said(*HOMES, "--users", "3", "--max-users", "3")
     assert "which is not known; write home-folders" in said("--scenario", "office")
     assert "only with --scenario home-folders" in said("--scenarios-per-h", "3")
+
+
+GONE = """
+kind = "plan"
+schema_version = 1
+name = "a home is gone"
+target = [{{ name = "disk", path = "{place}/target" }}]
+instance = [{{ name = "homes", backend = "home_folders", homes = 2 }}]
+workload = [{{ name = "users", scenarios_per_h = 36000, load = {{ users = 2 }} }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 20 }}, {{ kind = "stop" }}]
+[[event]]
+name = "gone"
+after_s = 3
+command = ["rm", "-rf", "{place}/target/homes/homes/u000001"]
+judge = {{ errors_max = 0 }}
+"""
+
+
+def test_an_operation_that_finds_its_file_gone_is_a_failed_one(tmp_path: Path):
+    """No transfer fails, and the run ends by it: neither event nor run is without errors."""
+    (tmp_path / "plan.toml").write_text(GONE.format(place=tmp_path))
+    (tmp_path / "target").mkdir()
+    consent = ("--yes", "--allow-system-disk", "--allow-commands")
+    done = plimsoll(
+        "run", tmp_path / "plan.toml", *consent, "--out", tmp_path / "run", cwd=tmp_path
+    )
+    assert done.returncode == 1, done.stderr
+    found = summary_of(tmp_path / "run")
+    assert "no such file" in found["error"]["text"]
+    assert found["events"][0]["io_errors"] == 1 and found["total"]["errors_in_run"] == 1
+    checks = checks_of(tmp_path / "run")
+    assert checks["event_errors"] == checks["io_errors"] == "fail"

@@ -18,7 +18,6 @@ import numpy as np
 
 from plimsoll import settings
 from plimsoll.documents.document import ABSENT
-from plimsoll.documents.event import read_events
 from plimsoll.documents.event_figures import (
     EventFigures,
     FailoverFigures,
@@ -50,6 +49,7 @@ from plimsoll.results.event_spans import (
     undone_in,
 )
 from plimsoll.results.generator_delays import Floats, GeneratorDelays
+from plimsoll.results.integrity import failed_operations_s
 from plimsoll.results.load_rates import Chosen, LoadRates, rates_of
 from plimsoll.results.places import names_of_databases
 from plimsoll.results.rate_changes import BAND_SD, Band, first_change
@@ -80,11 +80,7 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     planned = {event.name: event for event in plan.events}
     rates = [rates_of(load.name, ask) for load in plan.run.workloads]
     running = {phase.name: phase.workloads for phase in plan.run.phases}
-    errors_s = [
-        event.time_ns / NS_PER_S
-        for event in read_events(run_folder)
-        if event.kind in ("io_error", "io_refused")
-    ]
+    errors_s = failed_operations_s(run_folder, outcome)
     kinds = {phase.name: phase.action.kind for phase in plan.run.phases}
     measured_s = {
         phase.name: (phase.start_ns / NS_PER_S, phase.end_ns / NS_PER_S)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plimsoll.documents.document import ABSENT
+from plimsoll.documents.event import read_events
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.summary import ClockGaps, DataLoss
 from plimsoll.files import folder
@@ -74,3 +75,25 @@ def hung_told(run_folder: Path) -> int:
     if not (run_folder / folder.EVENTS).is_file():
         return 0
     return sum(event["kind"] == "hung_io" for event in folder.read_events(run_folder))
+
+
+def failed_operations_s(run_folder: Path, outcome: Outcome) -> list[float]:
+    """When operations failed, in seconds on the clock of the run.
+
+    Those that the disk reports, and the one that ended the run where the disk has not: a file that
+    is not there, or not what was written, is an answer to the disk.
+    """
+    told = [event for event in read_events(run_folder) if event.kind in ("io_error", "io_refused")]
+    moments_s = [event.time_ns / NS_PER_S for event in told]
+    error = outcome.error
+    if error is not None and error.family in ("disk", "corruption"):
+        ended = [phase.end_ns / NS_PER_S for phase in outcome.phases if not phase.complete]
+        if not any(event.text in error.text for event in told):
+            moments_s += ended[:1]
+    return moments_s
+
+
+def ended_by_an_operation(outcome: Outcome) -> bool:
+    """Whether a failed operation ended the run; I/O that hangs is counted by itself."""
+    error = outcome.error
+    return error is not None and error.family == "disk" and not error.text.startswith("hung I/O")

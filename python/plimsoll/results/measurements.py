@@ -522,7 +522,9 @@ class Measurements:
             **databases,
             **self.log_purposes(),
             transactions=transactions,
-            errors_in_run=errors + errors_before,
+            errors_in_run=max(
+                errors + errors_before, int(integrity.ended_by_an_operation(self._outcome))
+            ),
             hung_in_run=max(self.counted("hung", whole_run=True), hung_told),
             missing_records=self.counted("missing_record"),
             write_conflicts=self.counted("write_conflict"),
