@@ -16,6 +16,7 @@ from plimsoll.documents.verdict import Check, Doubt
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options, read_plan
 from plimsoll.verdict.prediction import (
+    NOT_ALL_EVALUATED,
     NOTHING_PREDICTED,
     PREDICTED_FAIL,
     PREDICTED_PASS,
@@ -200,10 +201,38 @@ def test_what_was_not_evaluated_predicts_no_pass() -> None:
     found = predict(plan, predicted_checks(plan, [check]))
     assert found.result == NOTHING_PREDICTED
     assert list(found.reasons) == [f"{check.title} (db): {check.reason}"]
-    # Next to a figure that is known, what is not known leaves it open.
+    # Next to a figure that is known, what is not known leaves it open, and is called so.
     known = check.replace(measured=5.0, status="pass", reason="5 ms is within the limit")
     both = predict(plan, predicted_checks(plan, [check, known]))
-    assert both.result == TOO_CLOSE
+    assert both.result == NOT_ALL_EVALUATED
+    near = check.replace(measured=19.5, status="pass")
+    assert predict(plan, predicted_checks(plan, [check, near])).result == TOO_CLOSE
+
+
+@pytest.mark.parametrize("name", ["load_window", "store_refused", "load_overlap"])
+def test_a_load_that_was_not_as_planned_is_not_evaluated_and_not_too_close(name: str) -> None:
+    """Outside of its window no band of a model lies about a limit."""
+    plan = plan_of_options(
+        {"target": [{"name": "a", "modelled": "emc-vnxe3300"}], "instance": [{"name": "one"}]}
+    )
+    check = Check(
+        name=name,
+        scope="orders",
+        metric="operations",
+        statistic="overlap" if name == "load_overlap" else "window",
+        measured=12.0,
+        limit=10.0,
+        unit="%",
+        status="not_evaluated",
+        reason="the load was not as planned",
+    )
+    (found,) = predicted_checks(plan, [check])
+    assert found.predicted is None
+    prediction = predict(plan, [found])
+    assert prediction.result == NOTHING_PREDICTED
+    assert [text.count("not as planned") for text in prediction.reasons] == [1]
+    (passed,) = predicted_checks(plan, [check.replace(status="pass")])
+    assert passed.predicted == PREDICTED_PASS
 
 
 def test_stalls_of_a_small_cache_predict_no_failure_of_the_array() -> None:

@@ -41,6 +41,7 @@ from plimsoll.verdict.confounders import (
     more_than_planned,
 )
 from plimsoll.verdict.prediction import (
+    NOT_ALL_EVALUATED,
     NOTHING_PREDICTED,
     PREDICTED_FAIL,
     PREDICTED_PASS,
@@ -59,6 +60,7 @@ RESULTS_BY_PREDICTION: dict[str, Result] = {
     PREDICTED_PASS: PASS,
     PREDICTED_FAIL: FAIL,
     TOO_CLOSE: INCONCLUSIVE,
+    NOT_ALL_EVALUATED: INCONCLUSIVE,
     NOTHING_PREDICTED: INCONCLUSIVE,
 }
 

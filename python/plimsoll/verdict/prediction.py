@@ -1,7 +1,8 @@
 """What a modelled run predicts: each check against its limit with the error band around it.
 
 A figure whose band lies within the limit predicts a pass, one whose band lies beyond predicts a
-fail, and one whose band spans the limit is too close to call. The band is that of the model on
+fail, and one whose band spans the limit is too close to call. A check that could not be evaluated
+predicts nothing, and next to checks that pass it is said so. The band is that of the model on
 arrays it was not fitted to (`modelled.band`). Nothing modelled is ever a plain pass.
 """
 
@@ -19,8 +20,8 @@ from plimsoll.plan.limits import parse_limit
 from plimsoll.verdict.checks import NOT_EVALUATED, PASS, least_iops
 
 PREDICTED_PASS, PREDICTED_FAIL, TOO_CLOSE = "predicted pass", "predicted fail", "too close to call"
-#: Of a run that came to no figure of the model.
-NOTHING_PREDICTED = "nothing predicted"
+#: Of a run with a check that could not be evaluated, and one that came to no figure of the model.
+NOT_ALL_EVALUATED, NOTHING_PREDICTED = "not all evaluated", "nothing predicted"
 
 
 def predicted_checks(plan: Plan, checks: Sequence[Check]) -> list[Check]:
@@ -56,10 +57,14 @@ def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None)
     unknown = [check for check in checks if check.status == NOT_EVALUATED]
     report = summary.array if summary else None
     borrowed = lived_on_credits(report)
-    open_ = close or unknown or borrowed
-    result = PREDICTED_FAIL if worst else TOO_CLOSE if open_ else PREDICTED_PASS
-    if unknown and not worst and all(check.band_percent is None for check in checks):
+    if worst:
+        result = PREDICTED_FAIL
+    elif unknown and all(check.band_percent is None for check in checks):
         result = NOTHING_PREDICTED
+    elif close or borrowed:
+        result = TOO_CLOSE
+    else:
+        result = NOT_ALL_EVALUATED if unknown else PREDICTED_PASS
     return Prediction(
         result=result,
         reasons=[
@@ -78,11 +83,11 @@ def predict(plan: Plan, checks: Sequence[Check], summary: Summary | None = None)
 def _predicted(
     check: Check, array: ArraySheet, margin_percent: float
 ) -> tuple[str | None, float | None]:
-    if check.statistic == "window" and check.measured is not None:
-        # What arrives is no figure of the model; a load that was not as planned predicts nothing.
-        return (PREDICTED_PASS if check.status == PASS else TOO_CLOSE), None
     if check.status == NOT_EVALUATED or check.measured is None:
         return None, None
+    if check.statistic == "window":
+        # What arrives is no figure of the model.
+        return (PREDICTED_PASS if check.status == PASS else TOO_CLOSE), None
     if check.name == "stage_carried":
         # All of it completes up to the storage's limit: how near that is, the figure does not say.
         band = array_band(array, "database_iops", "mean")
