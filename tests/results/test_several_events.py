@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.documents.event_figures import EventFigures
+from plimsoll.documents.event_figures import EventFigures, StoppedBy
 from plimsoll.documents.staged_events import EventLimits, StagedEvent
 from plimsoll.documents.verdict import Check
 from plimsoll.results.event_spans import undone_in
@@ -201,6 +201,30 @@ def test_where_too_little_time_lies_behind_an_event_nothing_seen_is_no_pass(
         assert "10 s are wanted" in check.reason
     (enough,) = judged([Planted(110, 5)], [limits], 121)
     assert [check.status for check in enough] == ["pass"] * 4
+
+
+@pytest.mark.parametrize(
+    ("stopped_by", "words", "advice"),
+    [
+        (None, "its phase ended", "let the phase last longer"),
+        ("person", "a person ended the run", "let the run come to its end"),
+        ("condition", "a stop condition ended the run", "let the run come to its end"),
+        ("failure", "the run failed", "let the run come to its end"),
+    ],
+)
+@pytest.mark.parametrize("pause_s", [0.0, 2.0])
+def test_a_run_that_was_ended_is_not_told_to_last_longer(
+    stopped_by: StoppedBy | None, words: str, advice: str, pause_s: float
+) -> None:
+    """Two seconds after the event somebody has seen enough; the plan let it last for long."""
+    limits = EventLimits(pause_s_max=5, recover_s_max=60, errors_max=0)
+    planted = [Planted(110, 99, pause_s=pause_s)]
+    (found,) = figures(series(planted, 112), planted, [limits], 112)
+    (load,) = found.loads
+    ended = load if stopped_by is None else load.replace(stopped_by=stopped_by)
+    for check in checks_of(found.replace(loads=[ended]))[1:]:
+        assert check.status == "not_evaluated"
+        assert words in check.reason and check.reason.endswith(advice), check.reason
 
 
 def test_what_was_seen_to_break_a_limit_fails_however_little_time_was_left() -> None:

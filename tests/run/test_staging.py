@@ -16,6 +16,7 @@ import pytest
 import plimsoll
 from plimsoll.documents.event import Event
 from plimsoll.documents.staged_events import StagedEventsFile
+from plimsoll.documents.verdict import read_verdict
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.run import event_command
@@ -135,12 +136,17 @@ def test_a_step_of_the_wall_clock_moves_no_event(tmp_path, step_s):
 
 def test_ctrl_c_while_degraded_undoes(tmp_path):
     flag = tmp_path / "flag"
-    process = started(tmp_path, degrading(flag), seconds=60)
+    process = started(tmp_path, degrading(flag, more="judge = { errors_max = 0 }"), seconds=60)
     wait_for(flag)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert not flag.exists()
     assert event_of(tmp_path).undone_s is not None
+    checks = read_verdict(tmp_path / "run" / folder.VERDICT).checks
+    (errors,) = [check for check in checks if check.name == "event_errors"]
+    assert errors.status == "not_evaluated"
+    assert "when a person ended the run" in errors.reason
+    assert errors.reason.endswith("let the run come to its end")
 
 
 SLOWLY = '["sh", "-c", "touch {{flag}}.undoing; sleep {seconds}; rm {{flag}}"]'

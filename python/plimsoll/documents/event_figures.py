@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from plimsoll.documents.document import Document
 from plimsoll.documents.staged_events import EventKind, EventLimits
+
+StoppedBy = Literal["person", "condition", "failure"]
 
 
 class SeenResponse(Document):
@@ -35,8 +38,9 @@ class LoadResponse(Document):
     `pause_chance_s` are chance, by what the load did before. From `unproved_s` on the load may have
     been back, but too little time was left to tell; from `perhaps_s` on it lacked no more than
     chance makes of a load that is back. The time of the event ended after `judged_s`, with its
-    phase or when the event `cut_by` changed something. The event `disturbed_by` is too near for a
-    rate before. `failed_count` operations came to nothing, in `samples_count` samples.
+    phase or when the event `cut_by` changed something; `stopped_by` is who ended the phase early: a
+    person, a condition of the plan, or the failure of the run. The event `disturbed_by` is too near
+    for a rate before. `failed_count` operations came to nothing, in `samples_count` samples.
     """
 
     workload: str
@@ -62,6 +66,7 @@ class LoadResponse(Document):
     perhaps_s: float | None = None
     judged_s: float | None = None
     cut_by: str | None = None
+    stopped_by: StoppedBy | None = None
     disturbed_by: str | None = None
     failed_count: int | None = None
     samples_count: int | None = None

@@ -49,7 +49,7 @@ from plimsoll.results.event_spans import (
     undone_in,
 )
 from plimsoll.results.generator_delays import Floats, GeneratorDelays
-from plimsoll.results.integrity import failed_operations_s
+from plimsoll.results.integrity import failed_operations_s, stopped_early_by
 from plimsoll.results.load_rates import Chosen, LoadRates, rates_of
 from plimsoll.results.places import names_of_databases
 from plimsoll.results.rate_changes import BAND_SD, Band, first_change
@@ -81,6 +81,7 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     rates = [rates_of(load.name, ask) for load in plan.run.workloads]
     running = {phase.name: phase.workloads for phase in plan.run.phases}
     errors_s = failed_operations_s(run_folder, outcome)
+    stopped_by = stopped_early_by(run_folder, outcome)
     kinds = {phase.name: phase.action.kind for phase in plan.run.phases}
     measured_s = {
         phase.name: (phase.start_ns / NS_PER_S, phase.end_ns / NS_PER_S)
@@ -103,6 +104,11 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
             # A load that does not run in the phase answers nothing.
             if load.workload in running[phase.name]
         ]
+        if not phase.complete and stopped_by is not None:
+            loads = [
+                load.replace(stopped_by=stopped_by) if load.cut_by is None else load
+                for load in loads
+            ]
         late = None if planned[event.name].undo_in else undone_in(event, measured_s)
         judged = figures.replace(
             loads=loads,

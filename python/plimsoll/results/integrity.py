@@ -13,6 +13,7 @@ from pathlib import Path
 
 from plimsoll.documents.document import ABSENT
 from plimsoll.documents.event import read_events
+from plimsoll.documents.event_figures import StoppedBy
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.summary import ClockGaps, DataLoss
 from plimsoll.files import folder
@@ -97,3 +98,11 @@ def ended_by_an_operation(outcome: Outcome) -> bool:
     """Whether a failed operation ended the run; I/O that hangs is counted by itself."""
     error = outcome.error
     return error is not None and error.family == "disk" and not error.text.startswith("hung I/O")
+
+
+def stopped_early_by(run_folder: Path, outcome: Outcome) -> StoppedBy | None:
+    """Who ended the run before its time; None where it came to its end."""
+    if outcome.ending != "interrupted":
+        return None if outcome.ending == "complete" else "failure"
+    kinds = {event.kind for event in read_events(run_folder)}
+    return "condition" if "stopped_by_condition" in kinds else "person"

@@ -11,12 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plimsoll import settings
-from plimsoll.documents.event_figures import EventFigures, LoadResponse
+from plimsoll.documents.event_figures import EventFigures, LoadResponse, StoppedBy
 from plimsoll.documents.summary import Summary
 from plimsoll.documents.verdict import Check, Status
 from plimsoll.results.digits import apart
 from plimsoll.results.event_spans import BASELINE_SAMPLES_MIN, ROUNDING_S
 from plimsoll.results.events import RECOVERED_S, response_in_words
+
+#: Who ended a phase before its time, in words.
+STOPPED: dict[StoppedBy, str] = {
+    "person": "a person ended the run",
+    "condition": "a stop condition ended the run",
+    "failure": "the run failed",
+}
 
 
 def event_checks(summary: Summary) -> list[Check]:
@@ -238,13 +245,16 @@ def _dip(event: EventFigures, load: LoadResponse, limit_percent: float) -> Check
 
 
 def _ending(load: LoadResponse) -> str:
-    return "its phase ended" if load.cut_by is None else f"event {load.cut_by} changed something"
+    if load.cut_by is not None:
+        return f"event {load.cut_by} changed something"
+    return "its phase ended" if load.stopped_by is None else STOPPED[load.stopped_by]
 
 
 def _let_apart(load: LoadResponse) -> str:
-    if load.cut_by is None:
-        return "let the phase last longer"
-    return f"let {load.cut_by} lie farther away"
+    if load.cut_by is not None:
+        return f"let {load.cut_by} lie farther away"
+    whole = load.stopped_by is None
+    return "let the phase last longer" if whole else "let the run come to its end"
 
 
 def _recovery(event: EventFigures, load: LoadResponse, limit_s: float) -> Check:
