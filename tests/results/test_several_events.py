@@ -166,6 +166,39 @@ def test_the_undo_of_an_earlier_event_ends_the_time_of_a_later_one() -> None:
     assert second.loads[0].cut_by == "event 1"
 
 
+@pytest.mark.parametrize(
+    ("begun_s", "before", "expected"),
+    [(100.7, 0.0, 8.0), (100.3, 0.0, 8.0), (100.0, 0.0, 8.0), (100.7, 3.0, 0.0), (101.0, 0.0, 0.0)],
+)
+def test_what_fails_in_the_very_sample_of_an_event_is_its_doing(
+    begun_s: float, before: float, expected: float
+) -> None:
+    """A killed server takes eight orders with it at once, and is back within the second; where
+    orders failed before, no one knows which these were.
+    """
+    load = series([], 200)
+    failed = np.zeros(len(load.ends_s))
+    failed[90:100], failed[100] = before, 8.0
+    (found,) = figures(
+        replace(load, failed=failed), [Planted(begun_s, 5)], [EventLimits(errors_max=0)], 200
+    )
+    (check,) = checks_of(found)[1:]
+    assert check.measured == expected and check.status == ("fail" if expected else "pass")
+
+
+def test_a_load_that_never_did_anything_has_not_done_it_without_errors() -> None:
+    """A server that was dead from the begin on has refused nothing."""
+    idle = series([Planted(0, 200, pause_s=200)], 200)
+    limits = EventLimits(errors_max=0)
+    (found,) = figures(idle, [Planted(100, 20)], [limits], 200)
+    (check,) = checks_of(found)[1:]
+    assert check.status == "not_evaluated" and "it did nothing before the event" in check.reason
+    (failing,) = figures(
+        replace(idle, failed=np.ones(len(idle.ends_s))), [Planted(100, 20)], [limits], 200
+    )
+    assert checks_of(failing)[1].status == "fail"
+
+
 @pytest.mark.parametrize("by_event", [True, False])
 def test_what_the_end_cuts_off_is_neither_passed_nor_failed(*, by_event: bool) -> None:
     """The load stops 4 s before the end, and is held down until 8 s before another."""

@@ -215,7 +215,7 @@ def _answered(
     rates = counts / lengths_s
     before, near = baseline_of(load, begun_s, disturbed)
     after = starts_s >= begun_s - lengths_s / 2
-    failed = None if load.failed is None else int(load.failed[after].sum())
+    failed = None if load.failed is None else _failed_count(load, load.failed, begun_s, after)
     if before.sum() < BASELINE_SAMPLES_MIN or not after.any():
         pause = longest_pause(load.of(after), begun_s, None) if after.any() else Pause(0, 0, 0)
         return unseen(workload, float(lengths_s[before].sum()), pause.least_s).replace(
@@ -278,6 +278,18 @@ def _answered(
         failed_count=ABSENT if failed is None else failed,
         samples_count=int(after.sum()),
     )
+
+
+def _failed_count(load: LoadRates, failed: Floats, begun_s: float, after: Chosen) -> int:
+    """What came to nothing from an event on.
+
+    What fails at once lies in the sample in which the event begins, most of which may lie before
+    it. Where nothing failed in the sample before, it is the event's.
+    """
+    begins = (load.starts_s < begun_s - ROUNDING_S) & (load.ends_s > begun_s + ROUNDING_S) & ~after
+    at = int(np.argmax(begins))
+    is_its_own = begins.any() and (at == 0 or not failed[at - 1])
+    return int(failed[after].sum() + (failed[at] if is_its_own else 0.0))
 
 
 def _settled(load: LoadRates, delays: GeneratorDelays, baseline: float) -> Floats:

@@ -89,6 +89,8 @@ def _errors(event: EventFigures, most: int) -> Check:
     others = sum(failed[load.workload] for load in near) + (event.io_errors if near else 0)
     if status == "pass":
         unknown = [load for load in event.loads if load.samples_count == 0]
+        if all(_is_idle(load) for load in event.loads):
+            unknown += event.loads
     else:
         unknown = near if count - others <= most else []
     if unknown:
@@ -97,6 +99,11 @@ def _errors(event: EventFigures, most: int) -> Check:
     for load in event.loads:
         found = _early(found, event, load)
     return found
+
+
+def _is_idle(load: LoadResponse) -> bool:
+    """Whether a load did nothing before an event, and nothing after it."""
+    return load.baseline_per_s == 0 and load.detected_s is None and not load.failed_count
 
 
 def _disturbed(event: EventFigures) -> list[LoadResponse]:
