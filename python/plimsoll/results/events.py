@@ -92,6 +92,10 @@ def event_figures(run_folder: Path, plan: Plan, outcome: Outcome, ask: Query) ->
     for event in staged:
         figures = _of_node(_figures(event), planned[event.name], plan, outcome)
         phase = next((phase for phase in outcome.phases if phase.name == event.phase), None)
+        if phase is None and event.begun_s is not None and figures.problem is None:
+            figures = figures.replace(
+                problem=f"its phase is not in the outcome of the run: {event.phase} did not end"
+            )
         if phase is None or event.begun_s is None:
             found.append(figures)
             continue
