@@ -158,27 +158,6 @@ def test_latencies_while_an_earlier_event_goes_on_accuse_no_later_one() -> None:
     assert "90 ms is above" in found[0].reason
 
 
-@pytest.mark.parametrize(
-    ("judged_s", "mean_ms", "expected"),
-    [(2.0, 9.0, "not_evaluated"), (2.0, 90.0, "fail"), (40.0, 9.0, "pass"), (40.0, 90.0, "fail")],
-)
-def test_two_seconds_of_a_degraded_storage_pass_no_limit(
-    judged_s: float, mean_ms: float, expected: str
-) -> None:
-    """A path is taken away at the end of the phase: what is slow fails, what is quick may be yet."""
-    read = DegradedFigures(
-        scope="mail/1",
-        metric="database_read",
-        count=9,
-        latency_ms_mean=mean_ms,
-        latency_ms_sample_mean_max=mean_ms,
-    )
-    load = answer(0, 0).replace(judged_s=judged_s, detected_s=None)
-    figures = event(load).replace(judge=EventLimits(degraded_limits="strict"), degraded=[read])
-    _, found, *_ = checks_of(figures)
-    assert (found.status, found.statistic) == (expected, "mean")
-
-
 def test_an_event_without_a_sample_is_known_to_have_cost_nothing_by_no_one() -> None:
     """The next event begins in the same moment: no time is its own, in which it did no harm."""
     cut = answer(0, 0).replace(

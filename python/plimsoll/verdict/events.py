@@ -153,10 +153,9 @@ def _degraded(event: EventFigures, limit_set: str) -> Iterator[Check]:
             if near and status == "fail":
                 status, reason = "not_evaluated", f"{reason}; {_why_unknown(near[0])}"
             scope = f"{event.name}, {figures.scope}"
-            found = _check("event_degraded", scope, measured, limit, ("ms", status, reason))
-            for load in event.loads:
-                found = _early(found, event, load)
-            yield found.replace(metric=figures.metric, statistic=rule["statistic"])
+            yield _check("event_degraded", scope, measured, limit, ("ms", status, reason)).replace(
+                metric=figures.metric, statistic=rule["statistic"]
+            )
 
 
 def _staged(event: EventFigures) -> Check:
