@@ -7,6 +7,7 @@ mod arrivals;
 mod pair;
 mod sessions;
 mod shared;
+mod words;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -25,6 +26,7 @@ use arrivals::Gate;
 pub use pair::{LoadInstance, Pair};
 use shared::Shared;
 pub use shared::{Book, Label, Service};
+use words::rate_in_words;
 
 /// What a workload presses with at first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -180,7 +182,8 @@ impl LoadStart<'_> {
         shared.set_level("sessions", f64::from(self.sessions_max));
         shared.set_level("offered_rate", per_s);
         let how = format!(
-            "{per_s:.6} transactions/s, {} arrivals, at most {} open",
+            "{} transactions/s, {} arrivals, at most {} open",
+            rate_in_words(per_s),
             spacing.name(),
             self.sessions_max
         );
