@@ -126,3 +126,38 @@ def test_a_modelled_run_measures_nothing_that_is_degraded(tmp_path):
     for damaged in (folder.PLAN, folder.UNDO_PENDING):
         (before / damaged).write_text("{")
         require_nothing_degraded(plimsoll.parse_plan(modelled), tmp_path / "two")
+
+
+def test_a_damaged_file_refuses_what_it_may_concern_and_says_what_to_do(tmp_path, elsewhere):
+    text = PLAN.format(path=tmp_path / "data")
+    path = left(tmp_path / "one", text) / folder.UNDO_PENDING
+    path.write_text('{"schema_version": 1, "pend')
+    with pytest.raises(folder.FolderError, match=f"put back by hand, then delete {path}"):
+        require_nothing_degraded(plimsoll.parse_plan(text), tmp_path / "two")
+    require_nothing_degraded(plimsoll.parse_plan(elsewhere), tmp_path / "two")
+    with folder.kept([path.parent]):
+        require_nothing_degraded(plimsoll.parse_plan(text), tmp_path / "two")
+
+
+def test_what_another_machine_has_to_undo_is_told_with_its_name(tmp_path):
+    """What only its kernel knows degrades nothing here."""
+    plan = plimsoll.parse_plan(text := PLAN.format(path=tmp_path / "data"))
+    path = left(tmp_path / "one", text) / folder.UNDO_PENDING
+    content = json.loads(path.read_text())
+    elsewhere = {"boot_id": "another", "machine_id": "d4e5f6", "host_name": "array-test-2"}
+    content["pending"][0] |= elsewhere
+    path.write_text(json.dumps(content))
+    require_nothing_degraded(plan, tmp_path / "two")
+    content["pending"][0]["ends_with_boot"] = False
+    path.write_text(json.dumps(content))
+    with pytest.raises(folder.FolderError, match=r"array-test-2.*plimsoll clean") as refused:
+        require_nothing_degraded(plan, tmp_path / "two")
+    assert "restarted" not in str(refused.value)
+
+
+def test_what_only_a_person_undoes_is_cleaned_with_yes(tmp_path):
+    plan = plimsoll.parse_plan(text := PLAN.format(path=tmp_path / "data"))
+    undos = PendingUndos(before := left(tmp_path / "one", text))
+    undos.add(pending_of("drive 3", (), 9, (), "put drive 3 back"))
+    with pytest.raises(folder.FolderError, match=f"`plimsoll clean {before} --yes`"):
+        require_nothing_degraded(plan, tmp_path / "two")

@@ -11,19 +11,36 @@ import pytest
 import plimsoll
 from plimsoll.documents.ready_actions import Step
 from plimsoll.files import folder
+from plimsoll.host import machine
 from plimsoll.host.boot import boot_id
 from plimsoll.run.pending_undo import PendingUndos, pending_of, undo_pending
 from tests.support.places import plimsoll as program
 
 
-def restart(run_folder: Path) -> None:
-    """What the file says once the machine was started again."""
+def say_otherwise(run_folder: Path, **said: str | None) -> None:
+    """Change what the file says of where its events began; None leaves a key out."""
     path = run_folder / folder.UNDO_PENDING
     content = json.loads(path.read_text())
     for item in content["pending"]:
-        assert item["boot_id"] == boot_id()
-        item["boot_id"] = "another"
+        for key, value in said.items():
+            assert item.pop(key)
+            item |= {} if value is None else {key: value}
     path.write_text(json.dumps(content))
+
+
+def restart(run_folder: Path) -> None:
+    """What the file says once the machine was started again."""
+    assert f'"boot_id": "{boot_id()}"' in (run_folder / folder.UNDO_PENDING).read_text()
+    say_otherwise(run_folder, boot_id="another")
+
+
+@pytest.fixture
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that names this machine."""
+    path = tmp_path / "machine-id"
+    path.write_text("a1b2c3\n")
+    monkeypatch.setattr(machine, "MACHINE_ID", path)
+    return path
 
 
 @pytest.fixture
@@ -94,3 +111,65 @@ def test_clean_of_a_series_undoes_all_of_its_runs_and_names_what_fails(tmp_path)
     assert [len(plimsoll.pending_undos(home)) for home in runs] == [1, 0]
     assert 'event "path" is not undone' in done.stderr
     assert f"delete {runs[0] / folder.UNDO_PENDING}" in " ".join(done.stderr.split())
+
+
+def test_another_machine_undoes_nothing_and_forgets_nothing(degraded):
+    """A folder that several hosts share: a restart of this one has undone nothing there."""
+    say_otherwise(degraded, boot_id="another", machine_id="d4e5f6", host_name="array-test-2")
+    before = (degraded / folder.UNDO_PENDING).read_text()
+    for options in ((), ("--allow-commands",), ("--yes",)):
+        refused = program("clean", degraded, *options, cwd=degraded)
+        assert refused.returncode == 2, refused.stderr
+        told = " ".join(refused.stderr.split())
+        assert "staged on another machine, array-test-2 with the machine id d4e5f6" in told
+        assert f"run `plimsoll clean {degraded}" in told and "restarted" not in told
+    assert (degraded / folder.UNDO_PENDING).read_text() == before
+    assert not (degraded / "done").exists()
+
+
+@pytest.mark.parametrize("here", ["", "uninitialized\n", None])
+def test_without_a_machine_id_the_host_name_tells_and_it_is_said(named, degraded, here):
+    """As in a container, which may have none."""
+    named.unlink() if here is None else named.write_text(here)
+    say_otherwise(degraded, boot_id="another", host_name="array-test-2")
+    with pytest.raises(folder.FolderError, match=r"as far as host names tell: .*machine-id"):
+        undo_pending(degraded)
+    say_otherwise(degraded, host_name=machine.host_name())
+    assert undo_pending(degraded) == []
+
+
+def test_one_start_of_the_kernel_is_one_machine_whatever_it_is_called(named, degraded):
+    """Containers on one host have names and machine ids of their own."""
+    say_otherwise(degraded, machine_id="d4e5f6", host_name="a-container")
+    assert undo_pending(degraded) == []
+    assert (degraded / "state").read_text().startswith("of then")
+
+
+def test_files_of_earlier_versions_name_no_machine_and_are_undone(named, degraded):
+    say_otherwise(degraded, boot_id="another", machine_id=None, host_name=None)
+    assert undo_pending(degraded) == []
+    assert (degraded / "done").exists()
+
+
+DAMAGED = {
+    "truncated": '{"schema_version": 1, "pending": [{"na',
+    "empty": "",
+    "of another kind": '{"pending": "all"}',
+    "newer": '{"schema_version": 9, "pending": []}',
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_named_with_what_to_do_and_the_other_runs_are_undone(tmp_path, content):
+    runs = [tmp_path / f"series/run-{number}" for number in (1, 2)]
+    for home in runs:
+        home.mkdir(parents=True)
+        PendingUndos(home).add(pending_of("path", ["touch", f"{home}/done"], 9, (), None))
+    damaged = runs[0] / folder.UNDO_PENDING
+    damaged.write_text(content)
+    done = program("clean", tmp_path / "series", "--allow-commands", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    told = " ".join(done.stderr.split())
+    assert str(damaged) in told and "put back by hand" in told and f"delete {damaged}" in told
+    assert damaged.read_text() == content
+    assert (runs[1] / "done").exists() and not (runs[0] / "done").exists()

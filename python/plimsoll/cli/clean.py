@@ -35,8 +35,7 @@ def clean(
     In the folder of a run that was killed while something was degraded, undo that.
     """
     homes = [home for path in paths for home in (path, *sorted(path.glob("run-*")))]
-    degraded = [home for home in homes if plimsoll.pending_undos(home)]
-    if _undone(degraded, allowed=allow_commands, by_hand=yes):
+    if _undone(homes, allowed=allow_commands, by_hand=yes):
         if any(plimsoll.find_databases(path) for path in paths):
             # Who said that something is put back has not said that databases may go.
             say("no databases were deleted; say the same once more to delete them")
@@ -80,25 +79,37 @@ def clean(
     )
 
 
-def _undone(run_folders: list[Path], *, allowed: bool, by_hand: bool) -> bool:
+def _undone(homes: list[Path], *, allowed: bool, by_hand: bool) -> bool:
     """Undo what killed runs left degraded; whether there was anything."""
-    pending = [item for home in run_folders for item in plimsoll.pending_undos(home)]
-    for item in pending:
-        say(f"  {plimsoll.pending_undo_in_words(item)}")
-    if not allowed and any(item.manual is None and not item.has_ended for item in pending):
+    run_folders, wants_consent = list[Path](), False
+    left, refused = list[str](), list[str]()
+    for home in homes:
+        try:
+            pending = plimsoll.pending_undos(home)
+        except plimsoll.FolderError as error:
+            refused.append(str(error))
+            continue
+        run_folders += [home] * bool(pending)
+        for item in pending:
+            say(f"  {plimsoll.pending_undo_in_words(item)}")
+            wants_consent |= item.wants_consent
+    if wants_consent and not allowed:
         stop_with(
             exit_codes.USAGE,
+            *refused,
             "nothing was undone; look at the commands, then give --allow-commands",
         )
-    left: list[str] = []
     for run_folder in run_folders:
-        with refusing():
+        try:
             failed = plimsoll.undo_pending(run_folder, done_by_hand=by_hand)
+        except plimsoll.FolderError as error:
+            refused.append(str(error))
+            continue
         if not failed:
             typer.echo(f"{run_folder}: everything is undone")
         left += failed
-    if left:
-        stop_with(exit_codes.FAIL, *left)
+    if left or refused:
+        stop_with(exit_codes.FAIL if left else exit_codes.USAGE, *left, *refused)
     return bool(run_folders)
 
 

@@ -399,10 +399,7 @@ def why_not_resumed(home: Path) -> str | None:
     if any(event.get("kind") != "modelled" for event in plan.get("events", ())):
         left = "nothing of them is left to undo: begin a new run"
         if (home / UNDO_PENDING).exists():
-            left = (
-                f"undo what is left of them with `plimsoll clean {home} --allow-commands`, then "
-                f"begin a new run"
-            )
+            left = f"undo what is left of them with `plimsoll clean {home}`, then begin a new run"
         return f" while events were staged, whose moments lie in the time that was cut off; {left}"
     return None
 

@@ -13,7 +13,7 @@ from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import StoreClientInstance
 from plimsoll.files import folder
 from plimsoll.plan.overlaps import things_of
-from plimsoll.run.pending_undo import pending_undos
+from plimsoll.run.pending_undo import PendingUndo, clean_command, pending_undos
 from plimsoll.workloads.mail.fields import is_storage
 
 
@@ -33,14 +33,22 @@ def require_nothing_degraded(plan: Plan, run_folder: Path) -> None:
     places = [*parent.glob(f"*/{folder.UNDO_PENDING}")]
     places += parent.glob(f"*/run-*/{folder.UNDO_PENDING}")
     for home in sorted(path.parent for path in places):
-        left = [item for item in pending_undos(home) if not item.has_ended]
-        if not left or folder.goes_on(home) or not _may_share(plan, home):
+        if folder.goes_on(home) or not _may_share(plan, home):
+            continue
+        left = [item for item in pending_undos(home) if not _has_ended_here(item)]
+        if not left:
             continue
         names = ", ".join(f'event "{item.name}" is not undone' for item in left)
+        there = next((f"on {item.elsewhere}, " for item in left if item.elsewhere), "")
         raise folder.FolderError(
-            f"{home} left something degraded that this run would measure: {names}; undo it with "
-            f"`plimsoll clean {home} --allow-commands`"
+            f"{home} left something degraded that this run would measure: {names}; undo it "
+            f"{there}with `{clean_command(home, left)}`"
         )
+
+
+def _has_ended_here(item: PendingUndo) -> bool:
+    """Whether nothing of it is left that this machine could measure."""
+    return item.has_ended or (item.ends_with_boot and item.elsewhere is not None)
 
 
 def _may_share(plan: Plan, home: Path) -> bool:

@@ -3,7 +3,8 @@
 The file is written before an event begins and shrinks as each is undone, so that it outlives a
 killed process. `plimsoll clean` carries it out; what a person has to undo it names. What the kernel
 was told ends with the start of the machine: after a restart it is forgotten and not carried out,
-because the devices and processes that it speaks of are others.
+because the devices and processes that it speaks of are others. Another machine that sees the folder
+undoes and forgets nothing: what the file says is of the machine it was written on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from plimsoll.documents.document import ABSENT, Document
 from plimsoll.documents.ready_actions import Step
 from plimsoll.files import claims, folder
 from plimsoll.files.paths import StrPath
+from plimsoll.host import machine
 from plimsoll.host.boot import boot_id
 from plimsoll.run.event_command import carry_out, shown
 from plimsoll.run.steps import carry_out_steps, step_in_words
@@ -32,6 +34,8 @@ class PendingUndo(Document):
         steps: what undoes a ready action.
         manual: what a person does to undo it.
         boot_id: the start of the machine in which the event began; null where it is not known.
+        machine_id: of the machine on which it began; null where it has none.
+        host_name: of that machine.
         ends_with_boot: whether a restart of the machine undoes it.
     """
 
@@ -41,17 +45,41 @@ class PendingUndo(Document):
     steps: Sequence[Step] = ()
     manual: str | None = None
     boot_id: str | None = None
+    machine_id: str | None = None
+    host_name: str | None = None
     ends_with_boot: bool = False
 
     @property
     def is_of_another_boot(self) -> bool:
-        """Whether the machine was restarted since the event began."""
+        """Whether another kernel runs than the one that ran when the event began."""
         return self.boot_id is not None and boot_id() not in (None, self.boot_id)
 
     @property
+    def elsewhere(self) -> str | None:
+        """The machine on which the event began, in words; None where nothing says that it is
+        another.
+        """
+        if self.boot_id is not None and self.boot_id == boot_id():
+            return None
+        names = [self.host_name or "", f"the machine id {self.machine_id}" * bool(self.machine_id)]
+        there = f"another machine, {' with '.join(name for name in names if name)}"
+        here = machine.machine_id()
+        if here is not None and self.machine_id is not None:
+            return None if here == self.machine_id else there
+        if self.host_name is None or machine.host_name() in (None, self.host_name):
+            return None
+        nameless = "that one" if self.machine_id is None else "this one"
+        return f"{there}, as far as host names tell: {nameless} has no {machine.MACHINE_ID}"
+
+    @property
     def has_ended(self) -> bool:
-        """Whether a restart has undone it."""
-        return self.ends_with_boot and self.is_of_another_boot
+        """Whether a restart of this machine has undone it."""
+        return self.ends_with_boot and self.is_of_another_boot and self.elsewhere is None
+
+    @property
+    def wants_consent(self) -> bool:
+        """Whether a command would be started here to undo it."""
+        return self.manual is None and not self.has_ended and self.elsewhere is None
 
 
 class PendingUndoFile(Document):
@@ -110,9 +138,16 @@ def pending_undos(run_folder: StrPath) -> tuple[PendingUndo, ...]:
     Raises:
         FolderError: the file is damaged.
     """
-    run_folder = Path(run_folder)
-    path = run_folder / folder.UNDO_PENDING
-    return tuple(PendingUndoFile.read(path).pending) if path.is_file() else ()
+    path = Path(run_folder) / folder.UNDO_PENDING
+    if not path.is_file():
+        return ()
+    try:
+        return tuple(PendingUndoFile.read(path).pending)
+    except folder.FolderError as error:
+        raise folder.FolderError(
+            f"{error}; it says what a run left degraded: look at what it holds, see that all of it "
+            f"is put back by hand, then delete {path}"
+        ) from error
 
 
 def undo_pending(run_folder: StrPath, *, done_by_hand: bool = False) -> list[str]:
@@ -128,7 +163,8 @@ def undo_pending(run_folder: StrPath, *, done_by_hand: bool = False) -> list[str
         A sentence for each event that is not undone.
 
     Raises:
-        FolderError: the run still goes on, another process undoes the same, or the file is damaged.
+        FolderError: the run still goes on, another process undoes the same, the file is damaged, or
+            something began on another machine.
     """
     run_folder = Path(run_folder)
     # Two at once would undo everything twice.
@@ -150,6 +186,13 @@ def undo_pending(run_folder: StrPath, *, done_by_hand: bool = False) -> list[str
 
 def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:
     found = pending_undos(run_folder)
+    for item in found:
+        if (there := item.elsewhere) is not None:
+            raise folder.FolderError(
+                f'{run_folder}: event "{item.name}" was staged on {there}; nothing was undone: '
+                f"run `{clean_command(run_folder, found)}` there, or, where that machine is no "
+                f"more, put all back by hand and delete {run_folder / folder.UNDO_PENDING}"
+            )
     left = PendingUndos(run_folder, found)
     failed = []
     for item in reversed(found):
@@ -189,7 +232,7 @@ def pending_of(
     ends_with_boot: bool = False,
 ) -> PendingUndo:
     """What is noted before an event begins; keys that say nothing are left out."""
-    now = boot_id()
+    now, here, name_here = boot_id(), machine.machine_id(), machine.host_name()
     return PendingUndo(
         name=name,
         undo=undo,
@@ -197,6 +240,8 @@ def pending_of(
         steps=steps or ABSENT,
         manual=ABSENT if manual is None else manual,
         boot_id=ABSENT if now is None else now,
+        machine_id=ABSENT if here is None else here,
+        host_name=ABSENT if name_here is None else name_here,
         ends_with_boot=ends_with_boot or ABSENT,
     )
 
@@ -207,8 +252,17 @@ def pending_undo_in_words(item: PendingUndo) -> str:
     if item.has_ended:
         return f"{event} was undone when this machine was restarted"
     since = "; this machine was restarted since" if item.is_of_another_boot else ""
+    if (there := item.elsewhere) is not None:
+        since = f"; it was staged on {there}"
     if item.manual is not None:
         return f"{event} is undone by hand: {item.manual}{since}"
     if item.steps:
         return f"{event}: {'; '.join(step_in_words(step) for step in item.steps)}{since}"
     return f"{event} would be undone with `{shown(item.undo)}`{since}"
+
+
+def clean_command(run_folder: Path, pending: Sequence[PendingUndo]) -> str:
+    """What undoes them, to be typed: consent to commands, and a word that a person is done."""
+    by_hand = [item.manual is not None for item in pending]
+    consent = " --allow-commands" * (not all(by_hand))
+    return f"plimsoll clean {shown([str(run_folder)])}{consent}{' --yes' * any(by_hand)}"
