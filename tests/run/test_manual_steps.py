@@ -16,6 +16,7 @@ from plimsoll.documents.event import Event
 from plimsoll.documents.staged_events import StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
+from plimsoll.run.pending_undo import PendingUndo, pending_of
 from plimsoll.run.staging import Stage
 
 PLAN = """kind = "plan"
@@ -229,3 +230,29 @@ def test_Enter_answers_the_question_that_was_asked_first(tmp_path):
         stage.confirm()
         time.sleep(0.5)
         assert [event.text for event in stage.news()] == ["event early applied"]
+
+
+FLAG = pending_of("flag", ["true"], 9, (), None)
+DRIVE = pending_of("drive 3", (), 9, (), "put drive 3 back")
+BY_HAND = "drive 3 is put back by hand and not waited for any longer"
+
+
+@pytest.mark.parametrize(
+    ("pending", "said", "options"),
+    [
+        ([FLAG], "undoing flag", "--allow-commands"),
+        ([DRIVE], BY_HAND, "--yes"),
+        ([FLAG, DRIVE], f"undoing flag; {BY_HAND}", "--allow-commands --yes"),
+    ],
+)
+def test_a_second_signal_names_the_clean_that_fits(
+    tmp_path: Path, pending: list[PendingUndo], said: str, options: str
+):
+    """With consent to commands alone, `clean` would ask for a step of a person once more."""
+    stage = Stage([], tmp_path)
+    for item in pending:
+        stage.note_undo(item)
+    assert stage.hurry("Ctrl-C")
+    (event,) = stage.news()
+    assert event.text.startswith(f"{said}; a third Ctrl-C gives up")
+    assert event.text.endswith(f"`plimsoll clean {tmp_path} {options}` finishes it")

@@ -99,9 +99,9 @@ class PendingUndos:
         self._pending = {item.name: item for item in pending}
 
     @property
-    def names(self) -> list[str]:
-        """The events that are not undone; asked by handlers of signals, which wait for no lock."""
-        return list(self._pending)
+    def pending(self) -> list[PendingUndo]:
+        """What is not undone; asked by handlers of signals, which wait for no lock."""
+        return list(self._pending.values())
 
     def add(self, item: PendingUndo) -> None:
         """Note an undo before its event begins.

@@ -19,7 +19,7 @@ from plimsoll.files import folder
 from plimsoll.plan.actions import in_words
 from plimsoll.run.actions import ActionError, Surroundings, prepared
 from plimsoll.run.event_command import shown, why_not_started
-from plimsoll.run.pending_undo import PendingUndo, PendingUndos
+from plimsoll.run.pending_undo import PendingUndo, PendingUndos, clean_command
 from plimsoll.run.staged_act import Act, HoldableWrites
 from plimsoll.run.steps import step_in_words
 from plimsoll.units import NS_PER_S
@@ -86,14 +86,17 @@ class Stage:
         Args:
             asked_by: what a third one is called, as in "Ctrl-C".
         """
-        names = self._undos.names
-        if not names:
+        pending = self._undos.pending
+        if not pending:
             return False
         self.is_hurried = True
-        text = (
-            f"undoing {', '.join(names)}; a third {asked_by} gives up and leaves "
-            f"{folder.UNDO_PENDING}; `plimsoll clean {self._folder} --allow-commands` finishes it"
-        )
+        undone = ", ".join(item.name for item in pending if item.manual is None)
+        by_hand = ", ".join(item.name for item in pending if item.manual is not None)
+        verb = "are" if ", " in by_hand else "is"
+        said = [f"undoing {undone}"] * bool(undone)
+        said += [f"{by_hand} {verb} put back by hand and not waited for any longer"] * bool(by_hand)
+        said += [f"a third {asked_by} gives up and leaves {folder.UNDO_PENDING}"]
+        text = f"{'; '.join(said)}; `{clean_command(self._folder, pending)}` finishes it"
         self.say("warning", "undoing_goes_on", self._phase, text)
         return True
 
