@@ -18,6 +18,7 @@ from plimsoll.documents.repeats import Repeats
 from plimsoll.documents.verdict import read_verdict
 from plimsoll.files import folder
 from plimsoll.pipeline import repeat
+from tests.support.places import plimsoll as run_plimsoll
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 PLIMSOLL = [sys.executable, "-m", "plimsoll.cli"]
@@ -235,3 +236,34 @@ def test_a_series_whose_second_run_cannot_be_restored_is_no_pass(tmp_path: Path)
     assert "begun" not in str(content.headline), "it was not"
     assert "2 of 3 did not take place" in str(content.headline)
     assert (tmp_path / "series" / folder.REPORT).exists()
+
+
+def test_a_series_whose_first_run_leaves_the_storage_degraded_ends_there(tmp_path: Path) -> None:
+    """What was measured is kept, and the whole ends as that run did: nothing was wrong with what
+    was asked for.
+    """
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f"""kind = "plan"
+schema_version = 1
+target = [{{ name = "disk", path = "{tmp_path / "data"}" }}]
+instance = [{{ name = "one", backend = "files", files = 1, file_mib = 8 }}]
+workload = [{{ name = "load", pattern = "file-server", outstanding = 1 }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 1 }}]
+[[event]]
+name = "flag"
+after_s = 0.2
+command = ["true"]
+undo = ["false"]
+""")
+    home = tmp_path / "series"
+    options = ("--yes", "--create", "--allow-system-disk", "--allow-commands", "--repeat", "3")
+    done = run_plimsoll("run", plan, *options, "--out", home, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    told = " ".join(done.stderr.split())
+    assert "run 2 of 3 was not begun" in told and 'event "flag" is not undone' in told
+    assert f"`plimsoll clean {home / 'run-1'} --allow-commands`" in told
+    content = repeat.read(home)
+    assert [run.ending for run in content.runs] == ["complete", "not begun"]
+    assert content.runs[0].result == "inconclusive" and content.result == "inconclusive"
+    assert content.finished and "2 of 3 did not take place" in str(content.headline)
+    assert (home / folder.REPORT).exists()

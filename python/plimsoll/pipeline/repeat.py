@@ -33,6 +33,7 @@ from plimsoll.pipeline import forecast, qualify
 from plimsoll.pipeline.plans import require_plan
 from plimsoll.plan.repeats import RUNS_MAX
 from plimsoll.run.before_run import Prepared, prepare_run
+from plimsoll.run.left_degraded import require_nothing_degraded
 from plimsoll.verdict import FAIL, INCONCLUSIVE, PASS
 from plimsoll.verdict.text import named
 
@@ -169,6 +170,8 @@ def _repeated(
             if not before.may_begin:
                 interrupted = before.problem is None
                 break
+            if number > 1 and not _is_whole(each, f"run {number} of {times}", series, hears):
+                break
             if number > 1 or each.repeat is not None:
                 # The run before it, and what was done since, changed what is there.
                 found = _found_again(each, found)
@@ -227,6 +230,18 @@ def _prepared(
         series.note_ending(NOT_BEGUN, found.problem or stopped)
         listener.warning(f"{found.problem or stopped}; the series ends here")
     return found
+
+
+def _is_whole(plan: Plan, run: str, series: SeriesFile, listener: Listener) -> bool:
+    """Whether no earlier run left degraded what the last one would measure; else it is noted."""
+    try:
+        require_nothing_degraded(plan, series.last_folder)
+    except folder.FolderError as error:
+        reason = f"{run} was not begun: {error}"
+        series.note_ending(NOT_BEGUN, reason)
+        listener.warning(f"{reason}; the series ends here")
+        return False
+    return True
 
 
 def _once(
