@@ -118,11 +118,19 @@ def test_the_version_of_the_form_may_be_said_and_must_be_known() -> None:
     assert "schema_version" not in check_file(right, "thing", FIELDS, {})
     found = mistakes_of('kind = "thing"\nschema_version = 2\nnam = "x"\n')
     assert [(line, where) for line, where, _ in found] == [
-        (0, "name"),
         (2, "schema_version"),
         (3, "nam"),
     ]
-    assert "schema_version = 1" in found[1][2]
+    assert "schema_version = 1" in found[0][2]
+
+
+def test_a_misspelt_key_is_not_also_missing() -> None:
+    """Who has written `nam` has not left the name out."""
+    assert mistakes_of('kind = "thing"\nnam = "x"\n') == [
+        (2, "nam", "is not a key of this table; did you mean `name`?")
+    ]
+    found = mistakes_of('kind = "thing"\nnonsense = "x"\n')
+    assert [where for _, where, _ in found] == ["name", "nonsense"]
 
 
 def test_unreadable_files_are_mistakes_not_tracebacks(tmp_path: Path) -> None:

@@ -58,6 +58,18 @@ def mistakes_of(plan: dict[str, Any], place: Place, value: Any) -> list[tuple[st
     return []
 
 
+def misspelt(plan: dict[str, Any], place: Place) -> list[tuple[str, str]]:
+    """What is said of a plan in which a key has a letter too many, with the hints."""
+    changed = copy.deepcopy(plan)
+    within: Any = changed
+    for key in place[:-1]:
+        within = within[key]
+    within[f"{place[-1]}x"] = within.pop(place[-1])
+    with pytest.raises(InputError) as found:
+        complete_plan(LocatedFile("plan.toml", changed, {}))
+    return [(mistake.where, mistake.hint) for mistake in found.value.mistakes]
+
+
 def shown(place: Place) -> str:
     """A place as mistakes name it."""
     text = ""
@@ -150,3 +162,43 @@ def test_an_action_that_is_mistyped_is_told_alone() -> None:
     assert [where for where, _ in mistakes_of(plan, ("event", 0, "action"), "throtle")] == [
         "event[1].action"
     ]
+
+
+KEYS = [place for place, _ in PLACES if isinstance(place[-1], str) and place != ("schema_version",)]
+
+
+@pytest.mark.parametrize("place", KEYS, ids=map(shown, KEYS))
+def test_a_misspelt_key_is_told_once_with_the_key_that_was_meant(place: Place) -> None:
+    """It was told as unknown, and what it says as missing."""
+    ((where, hint),) = misspelt(PLAN, place)
+    assert where == f"{shown(place)}x"
+    assert f"`{place[-1]}`" in hint
+
+
+@pytest.mark.parametrize(
+    ("event", "key"),
+    [
+        ({"action": "throttle", "target": "array", "iops": 200}, "action"),
+        ({"action": "throttle", "target": "array", "iops": 200}, "target"),
+        ({"action": "throttle", "target": "array", "iops": 200}, "iops"),
+        ({"action": "throttle", "mib_per_s": 20}, "mib_per_s"),
+        ({"action": "server killed", "pid_file": "/run/x", "start": ["true"]}, "pid_file"),
+        ({"action": "server killed", "pid_file": "/run/x", "start": ["true"]}, "start"),
+        ({"action": "disk slow", "device": "x", "delay_ms": 9}, "delay_ms"),
+        ({"command": ["true"], "undo": ["true"]}, "command"),
+        ({"command": ["true"], "undo": ["true"]}, "undo"),
+        ({"manual": "pull it", "manual_undo": "put it back"}, "manual"),
+        ({"manual": "pull it", "manual_undo": "put it back"}, "manual_undo"),
+        ({"command": ["true"], "undo": ["true"]}, "after_s"),
+        ({"command": ["true"], "undo": ["true"]}, "name"),
+    ],
+)
+def test_a_misspelt_key_of_an_event_is_told_once(event: dict[str, Any], key: str) -> None:
+    plan = plan_of_page()
+    plan["event"] = [{"name": "slow", "after_s": 5, "undo_after_s": 9, **event}]
+    ((where, hint),) = misspelt(plan, ("event", 0, key))
+    assert where == f"event[1].{key}x"
+    assert f"`{key}`" in hint
+    if isinstance(event.get(key), int):
+        found = mistakes_of(plan, ("event", 0, key), "many")
+        assert [where for where, _ in found] == [f"event[1].{key}"]

@@ -27,12 +27,14 @@ class Mistake:
         where: the key, row or option concerned, as the reader of the file would name it.
         message: what is wrong, in a sentence without a full stop.
         hint: what to do about it.
+        meant: of a key that is not known, where those stand that may be meant by it.
     """
 
     line: int
     where: str
     message: str
     hint: str = ""
+    meant: tuple[str, ...] = ()
 
     def render(self, file_name: str) -> str:
         """The mistake as the one or two lines shown in a terminal."""

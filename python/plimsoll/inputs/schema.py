@@ -188,11 +188,26 @@ class Collector:
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Note a mistake at a key path. What is there and wrong is not also called missing."""
-        if message.startswith("is missing") and any(
-            known.where == _shown(path) for known in self.mistakes
-        ):
-            return
-        self.mistakes.append(Mistake(self.document.line_of(path), _shown(path), message, hint))
+        if not message.startswith("is missing") or not self.is_told(path):
+            self.mistakes.append(Mistake(self.document.line_of(path), _shown(path), message, hint))
+
+    def add_unknown(
+        self,
+        path: KeyPath,
+        fields: Mapping[str, Field],
+        message: str = "is not a key of this table",
+    ) -> None:
+        """Note a key that is none of these fields. What may be meant by it is not also missing."""
+        *table, key = path
+        hint = unknown_key_hint(str(key), fields, tuple(table))
+        meant = tuple(_shown((*table, name)) for name in fields if f"`{name}`" in hint)
+        line = self.document.line_of(path)
+        self.mistakes.append(Mistake(line, _shown(path), message, hint, meant))
+
+    def is_told(self, path: KeyPath) -> bool:
+        """Whether the value at a key path is wrong, or stands there under another key."""
+        where = _shown(path)
+        return any(where == known.where or where in known.meant for known in self.mistakes)
 
     def raise_if_any(self) -> None:
         """Raise everything noted so far."""
@@ -230,9 +245,7 @@ class Collector:
             return {key: spec.default for key, spec in fields.items()}
         for key in value:
             if key not in fields:
-                self.add(
-                    (*path, key), "is not a key of this table", unknown_key_hint(key, fields, path)
-                )
+                self.add_unknown((*path, key), fields)
         content: Given = {}
         for key, spec in fields.items():
             if key in value:

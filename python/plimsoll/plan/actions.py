@@ -128,7 +128,7 @@ def action_of(
             hint = f"{what} takes {', '.join(sorted(known))}"
             collector.add((*path, key), f"means nothing for {what}", hint)
     for group in keys.one_of:
-        if not any(given[key] is not None for key in group):
+        if not any(given[key] is not None or collector.is_told((*path, key)) for key in group):
             meaning = ACTION_FIELDS[group[0]].meaning
             message = f"is missing for {what}"
             others = f" (or {', '.join(group[1:])})" if group[1:] else ""

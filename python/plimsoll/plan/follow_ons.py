@@ -40,7 +40,7 @@ def without_follow_ons(mistakes: Sequence[Mistake], of_values: int) -> list[Mist
         for item in (*first, *rest)
         if (workload := _workload_that_it_decides(item, is_of_value=item in first))
     }
-    told = {item.where for item in first}
+    told = {where for item in first for where in _places(item)}
     told |= {item.where.split(".")[0] for item in first if _is_of_event(item)}
     is_storage_unclear = any(_key(item.where) == "modelled" for item in rest)
     return [
@@ -59,28 +59,38 @@ def _decides(mistake: Mistake) -> bool:
     """Whether a mistake leaves open what much of the plan means; the name of a workload does
     not.
     """
-    key = _key(mistake.where)
-    if key == "name" and mistake.where.startswith("workload["):
-        return False
-    return key in _DECIDING and mistake.where.count(".") < 2
+    return any(
+        _key(where) in _DECIDING
+        and where.count(".") < 2
+        and not (_key(where) == "name" and where.startswith("workload["))
+        for where in _places(mistake)
+    )
 
 
 def _is_of_event(mistake: Mistake) -> bool:
     """Whether nothing is known of what an event does, because of a mistake."""
-    parts = mistake.where.split(".")
-    return (
-        len(parts) == 2 and parts[0].startswith("event[") and _INDEX.sub("", parts[1]) in _OF_EVENT
+    return any(
+        where.startswith("event[") and where.count(".") == 1 and _key(where) in _OF_EVENT
+        for where in _places(mistake)
     )
+
+
+def _places(mistake: Mistake) -> tuple[str, ...]:
+    """Where a mistake is, and what a key that is not known may have been."""
+    return mistake.where, *mistake.meant
 
 
 def _workload_that_it_decides(mistake: Mistake, *, is_of_value: bool) -> str | None:
     """The workload of which nothing is known because of a mistake."""
-    parts = mistake.where.split(".")
-    if len(parts) < 2 or not parts[0].startswith("workload["):
-        return None
-    key = _INDEX.sub("", parts[1])
-    is_unknown_name = key == "instances" and mistake.message.startswith("names ")
-    return parts[0] if is_unknown_name or (is_of_value and key in _OF_WORKLOAD) else None
+    for where in _places(mistake):
+        parts = where.split(".")
+        if len(parts) < 2 or not parts[0].startswith("workload["):
+            continue
+        key = _INDEX.sub("", parts[1])
+        is_unknown_name = key == "instances" and mistake.message.startswith("names ")
+        if is_unknown_name or (is_of_value and key in _OF_WORKLOAD):
+            return parts[0]
+    return None
 
 
 def _follows(mistake: Mistake, unclear: set[str]) -> bool:

@@ -28,7 +28,6 @@ from plimsoll.inputs.schema import (
     ListOf,
     Number,
     Text,
-    unknown_key_hint,
 )
 from plimsoll.inputs.toml_lines import LocatedFile
 
@@ -109,7 +108,7 @@ def made_of(
     stated = as_in_file({key: value for key, value in given.items() if value is not None})
     collector = Collector(LocatedFile(OPTIONS, {}, {}))
     for name in stated.keys() - fields.keys():
-        collector.add((name,), "is no option of this test", unknown_key_hint(name, fields, ()))
+        collector.add_unknown((name,), fields, "is no option of this test")
     found = collector.table({key: stated[key] for key in fields if key in stated}, fields, ())
     for each in options:
         if each.type in (Path, float) and found[each.name] is not None:
