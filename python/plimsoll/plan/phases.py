@@ -15,6 +15,7 @@ from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Field, Flag, Given, ListOf, Number, Tables, Text
 from plimsoll.plan.nodes import NODE_KILLED
 from plimsoll.workloads.families import family_of
+from plimsoll.workloads.mail.fields import SERVER_BACKENDS
 from plimsoll.workloads.store.fields import CLIENT_BACKENDS
 
 #: Keys that a phase of each kind may have, beside its name and the interval of its counters.
@@ -115,6 +116,9 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
         )
     if not any(map(_tells_what_it_holds, plan["instance"] or [])):
         usual = [phase for phase in usual if phase["kind"] != "checksum"]
+    has_cache = not plan["instance"] or any(map(_may_have_cache, plan["instance"]))
+    if not has_cache:
+        usual = [phase for phase in usual if phase["kind"] != "warm_up"]
     for index, given in enumerate(plan["phase"] or usual):
         kind = given["kind"]
         if kind is None:
@@ -162,7 +166,14 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
                 f"{kind} means nothing for home folders, which an instance is",
                 "write a phase of kind audit, which reads every file",
             )
-        if kind in (*_ENGINE_KINDS, "warm_up") and any(
+        if kind == "warm_up" and not has_cache:
+            collector.add(
+                ("phase", index, "kind"),
+                "is warm_up, but there is no cache of ours: those of a server tell no one whether "
+                "they are warm",
+                'run the load without judging it: { kind = "soak", duration_s = 600 }',
+            )
+        if kind in _ENGINE_KINDS and any(
             item["backend"] == "imap" for item in plan["instance"] or []
         ):
             collector.add(
@@ -184,7 +195,7 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
                 "dies",
                 hint,
             )
-        if kind in (*_ENGINE_KINDS, "warm_up") and any(
+        if kind in _ENGINE_KINDS and any(
             item["backend"] in CLIENT_BACKENDS for item in plan["instance"] or []
         ):
             collector.add(
@@ -204,6 +215,11 @@ def completed(plan: Given, collector: Collector) -> list[phase_actions.PhaseSpec
             )
         )
     return found
+
+
+def _may_have_cache(instance: Given) -> bool:
+    """Whether an instance is ours, so that its cache can be seen to fill, if it has one."""
+    return instance["backend"] not in (*CLIENT_BACKENDS, *SERVER_BACKENDS)
 
 
 def _check_readable(index: int, instances: Sequence[Given], collector: Collector) -> None:
