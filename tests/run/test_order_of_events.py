@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 from unittest.mock import Mock
 
+import plimsoll
 from plimsoll.documents.event import Event
 from plimsoll.run.execute import _follow
 
@@ -40,6 +41,9 @@ class Stage:
     def hear(self, heard: Event) -> None:
         if heard.text == "measure started":
             self._news.append(event(6.5, "applied"))
+
+    def reach(self, at_s: float) -> None:
+        pass
 
     def now_s(self) -> float:
         return 0.0
@@ -86,3 +90,37 @@ def test_what_a_stage_undid_is_told_before_what_came_after(tmp_path: Path) -> No
     assert told.getvalue().splitlines() == expected
     lines = (tmp_path / "events.log").read_text().splitlines()
     assert [json.loads(line)["text"] for line in lines] == expected
+
+
+MODELLED = """kind = "plan"
+schema_version = 1
+target = [{ name = "array", modelled = "dell-md3000i" }]
+instance = [{ name = "one", database_size_mib = 64 }]
+workload = [{ name = "load", load = { sessions = 1 } }]
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 9 }, { kind = "stop" }]
+[[event]]
+name = "path 2"
+after_s = 3
+undo_after_s = 6
+do = "path fails"
+number = 2
+"""
+
+
+def test_a_modelled_event_is_told_when_the_run_has_come_so_far(tmp_path: Path) -> None:
+    """It was told at the end of its phase, below later figures and the end itself."""
+    told: list[tuple[float, str]] = []
+
+    class Hears(plimsoll.Listener):
+        def event(self, event: Event) -> None:
+            told.append((event.time_ns / 1e9, event.kind))
+
+        def sample(self, table: plimsoll.Columns) -> None:
+            told.append((float(table["end_ns"][-1]) / 1e9, "figures"))
+
+    plan = plimsoll.parse_plan(MODELLED)
+    plimsoll.qualify(plan, tmp_path / "run", listener=Hears())
+    for kind in ("event_applied", "event_undone"):
+        ((place, at_s),) = [(place, at) for place, (at, what) in enumerate(told) if what == kind]
+        assert max(time for time, _ in told[:place]) <= at_s
+        assert min(time for time, _ in told[place:]) >= at_s

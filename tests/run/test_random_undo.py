@@ -2,7 +2,8 @@
 
 A tool that keeps tables in files stands for `dmsetup`. Whatever plan was taken, wherever its run
 was killed, restarted machine or not: after `clean`, and after a second one, each disk has the table
-that it had, or that it got when the machine was started again.
+that it had, or that it got when the machine was started again. Another machine that sees the folder
+changes nothing, and a damaged file is kept and told.
 """
 
 import json
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plimsoll
 from plimsoll.documents.staged_events import EventPlan
-from plimsoll.host import boot
+from plimsoll.files import folder
+from plimsoll.host import boot, machine
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
 from plimsoll.run.event_command import carry_out
@@ -88,6 +91,7 @@ class Machine:
     def boot(self, device: str) -> None:
         """Every disk gets its table, which may speak of another device than before."""
         (self.place / "boot").write_text(device)
+        (self.place / "machine").write_text("ours")
         self.tables = dict.fromkeys(DISKS, f"0 2048 linear {device} 384\n")
         for disk, table in self.tables.items():
             (self.place / disk).write_text(table)
@@ -130,9 +134,51 @@ class Machine:
             carry_out_steps(steps, 9, {}, self.place)
 
 
+def left_alone(machine_of_run: Machine, why: str) -> None:
+    """A clean is refused, and changes neither the disks nor what is known of them."""
+    place = machine_of_run.place
+
+    def state() -> dict[str, str]:
+        return {path.name: path.read_text() for path in place.iterdir() if path.is_file()}
+
+    before = state()
+    with pytest.raises(folder.FolderError, match=why):
+        undo_pending(place)
+    assert state() == before
+
+
+def visited_from_elsewhere(here: Machine) -> None:
+    """Another machine sees the folder, whose kernel is another one too."""
+    kept = [(path, path.read_text()) for path in (here.place / "boot", here.place / "machine")]
+    for path, _ in kept:
+        path.write_text("theirs")
+    left_alone(here, "on another machine.*`plimsoll clean")
+    for path, text in kept:
+        path.write_text(text)
+
+
+def damaged(here: Machine, share: float) -> None:
+    """The file is cut off somewhere, and somebody brings it back."""
+    path = here.place / folder.UNDO_PENDING
+    whole = path.read_text()
+    path.write_text(whole[: int(share * len(whole.rstrip()))])
+    left_alone(here, f"by hand, then delete {path}")
+    path.write_text(whole)
+
+
 @settings(max_examples=40, deadline=None)
-@given(EVENTS, st.integers(0, 20), st.integers(0, 3), st.booleans(), st.booleans())
-def test_whatever_was_degraded_is_put_back(drawn, killed_at_s, steps_left, restarts, cut_off):
+@given(
+    EVENTS,
+    st.integers(0, 20),
+    st.integers(0, 3),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.none() | st.floats(0, 1, exclude_max=True),
+)
+def test_whatever_was_degraded_is_put_back(
+    drawn, killed_at_s, steps_left, restarts, cut_off, seen_elsewhere, damaged_at
+):
     place = Path(tempfile.mkdtemp())
     path = f"{place}/bin:{os.environ['PATH']}"
     text = PLAN + "".join(event.text(number, place) for number, event in enumerate(drawn, 1))
@@ -142,11 +188,19 @@ def test_whatever_was_degraded_is_put_back(drawn, killed_at_s, steps_left, resta
         assert "each would put back" in str(refused)
         shutil.rmtree(place)
         return
-    with patch.dict(os.environ, PATH=path), patch.object(boot, "BOOT_ID", place / "boot"):
-        machine = Machine(place)
-        machine.play(events, killed_at_s, steps_left)
+    with (
+        patch.dict(os.environ, PATH=path),
+        patch.object(boot, "BOOT_ID", place / "boot"),
+        patch.object(machine, "MACHINE_ID", place / "machine"),
+    ):
+        here = Machine(place)
+        here.play(events, killed_at_s, steps_left)
         if restarts:
-            machine.boot("8:32")
+            here.boot("8:32")
+        if seen_elsewhere and pending_undos(place):
+            visited_from_elsewhere(here)
+        if damaged_at is not None and pending_undos(place):
+            damaged(here, damaged_at)
         if cut_off and pending_undos(place):
             # A clean that is killed when all is undone and nothing forgotten.
             before = (place / "undo-pending.json").read_text()
@@ -154,6 +208,6 @@ def test_whatever_was_degraded_is_put_back(drawn, killed_at_s, steps_left, resta
             (place / "undo-pending.json").write_text(before)
         for _ in range(2):
             assert undo_pending(place) == [], json.dumps(text)
-            assert machine.is_whole()
+            assert here.is_whole()
             assert pending_undos(place) == ()
     shutil.rmtree(place)

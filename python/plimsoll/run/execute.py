@@ -44,6 +44,7 @@ from plimsoll.run.reduction_sample import measure_content
 from plimsoll.run.resume import began_with
 from plimsoll.run.server_watch import ServerWatch, watched_servers
 from plimsoll.run.staging import Stage, targets_of
+from plimsoll.units import NS_PER_S
 from plimsoll.workloads.mail.fields import is_storage
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -324,14 +325,16 @@ def _write_down(
             stage.hear(event)
         if buffers is None:
             return heard
+        table = samples.add(buffers) if buffers else None
+        if table is not None:
+            stage.reach(int(table["end_ns"][-1]) / NS_PER_S)
         _tell([*heard, *_news(stage)], log, on_event)
         if stage.waits_for_person and is_confirmed():
             stage.confirm()
         log.flush()
         # A sign of life: should the process die, its time tells how far the run had come.
         os.utime(log.fileno())
-        if buffers:
-            table = samples.add(buffers)
+        if table is not None:
             reason = on_sample(table)
             if reason is not None and not stopped:
                 stopped = True

@@ -111,15 +111,29 @@ class Act:
             self._thread.start()
 
     def end(self, at_s: float) -> None:
-        """The phase of the event is over.
+        """The phase of the event is over."""
+        self.reach(at_s)
+        if self._began_s is not None:
+            self._over.set()
 
-        Of one that the run itself does it is known from its times what took place.
+    def reach(self, at_s: float) -> None:
+        """The run has come so far.
+
+        Of an event that it does itself it is known from its times what took place.
         """
-        if self._began_s is None or self._over.is_set():
+        if self._began_s is None or self._over.is_set() or self.plan.kind not in KINDS_OF_RUN:
             return
-        self._over.set()
-        if self.plan.kind in KINDS_OF_RUN:
-            self._modelled(at_s)
+        if (begun_s := self._began_s + self.plan.after_s) <= at_s and "begun_s" not in self._found:
+            self._found |= {"begun_s": begun_s, "applied_s": begun_s, "proved": True}
+            self._tells("applied", begun_s)
+        undone_s = self._began_s + (self.plan.undo_after_s or math.inf)
+        if undone_s <= at_s and "undone_s" not in self._found:
+            self._found |= {"undo_begun_s": undone_s, "undone_s": undone_s}
+            self._tells("undone", undone_s)
+
+    def _tells(self, what: str, at_s: float) -> None:
+        text = f"event {self.plan.name} {what}"
+        self._stage.say("info", f"event_{what}", self.plan.phase, text, at_s)
 
     def is_over(self, within_s: float) -> bool:
         """Whether the event is undone, or nothing undoes it, waiting at most so many seconds."""
@@ -159,21 +173,6 @@ class Act:
             "judge": self.plan.judge.plain(),
         }
         return StagedEvent.from_plain({**empty, **self._found, **known})
-
-    def _modelled(self, at_s: float) -> None:
-        assert self._began_s is not None
-        begun_s = self._began_s + self.plan.after_s
-        if begun_s <= at_s:
-            self._found |= {"begun_s": begun_s, "applied_s": begun_s, "proved": True}
-            self._stage.say(
-                "info", "event_applied", self.plan.phase, f"event {self.plan.name} applied", begun_s
-            )
-        if self.plan.undo_after_s is not None and self._began_s + self.plan.undo_after_s <= at_s:
-            undone_s = self._began_s + self.plan.undo_after_s
-            self._found |= {"undo_begun_s": undone_s, "undone_s": undone_s}
-            self._stage.say(
-                "info", "event_undone", self.plan.phase, f"event {self.plan.name} undone", undone_s
-            )
 
     @property
     def waits_for_person(self) -> bool:

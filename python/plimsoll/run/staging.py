@@ -110,7 +110,7 @@ class Stage:
         Phases begin the events of theirs and end those of others.
         """
         at_s = event.time_ns / NS_PER_S
-        self._last_s = max(self._last_s, at_s)
+        self.reach(at_s)
         if event.kind != "phase_started":
             return
         self._zero_utc_ns = event.utc_ns - event.time_ns
@@ -127,6 +127,12 @@ class Stage:
         """Whether an event harms the storage, or has until a moment ago: it answers late."""
         now_s = self.now_s()
         return any(act.harms_at(now_s) for act in self._acts)
+
+    def reach(self, at_s: float) -> None:
+        """Told how far the run has come, in seconds on its clock."""
+        self._last_s = max(self._last_s, at_s)
+        for act in self._acts:
+            act.reach(at_s)
 
     def news(self) -> Iterator[Event]:
         """What there is to be said, for the log of the run."""
