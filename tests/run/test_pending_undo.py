@@ -1,5 +1,6 @@
 """What a killed run left degraded: undone once, forgotten where a restart has undone it."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -173,3 +174,55 @@ def test_a_damaged_file_is_named_with_what_to_do_and_the_other_runs_are_undone(t
     assert str(damaged) in told and "put back by hand" in told and f"delete {damaged}" in told
     assert damaged.read_text() == content
     assert (runs[1] / "done").exists() and not (runs[0] / "done").exists()
+
+
+def test_what_cannot_be_noted_as_undone_keeps_nothing_else_from_being_undone(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+):
+    """A run folder that became read-only: the first event that was undone ended the clean."""
+    undos = PendingUndos(tmp_path / "run")
+    (tmp_path / "run").mkdir()
+    for name in ("first", "second"):
+        undos.add(pending_of(name, ["touch", str(tmp_path / name)], 9, (), None))
+
+    def refuses(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(PendingUndos, "_write", refuses)
+    failed = undo_pending(tmp_path / "run")
+    assert (tmp_path / "first").exists() and (tmp_path / "second").exists()
+    assert [text.split(" is undone, but ")[0] for text in failed] == [
+        'event "second"',
+        'event "first"',
+    ]
+    assert all("read-only" in text.lower() and "still names it" in text for text in failed)
+
+
+def test_an_event_of_which_no_one_says_how_it_is_undone_is_told(tmp_path):
+    """`clean` has to say so, and not to end with a fault of its own."""
+    PendingUndos(tmp_path).add(pending_of("one", (), 9, (), None))
+    done = program("clean", tmp_path, "--allow-commands", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "does not say how" in done.stderr
+    assert f"delete {tmp_path / folder.UNDO_PENDING}" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(errno.ENOENT, None), (errno.ENOTDIR, None), (errno.EACCES, "as a user who may read it")],
+)
+def test_a_file_that_is_gone_when_it_is_read_is_none_and_one_that_may_not_be_read_is_told(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, number: int, told: str | None
+):
+    """Another run undid the last of its events at that moment, or belongs to another user."""
+    PendingUndos(tmp_path).add(pending_of("one", ["true"], 9, (), None))
+
+    def fails(*_: object) -> str:
+        raise OSError(number, "")
+
+    monkeypatch.setattr(folder, "read_text", fails)
+    if told is None:
+        assert plimsoll.pending_undos(tmp_path) == ()
+        return
+    with pytest.raises(folder.FolderError, match=told):
+        plimsoll.pending_undos(tmp_path)

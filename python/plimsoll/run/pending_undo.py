@@ -16,6 +16,7 @@ from typing import Literal
 
 from plimsoll.documents.document import ABSENT, Document
 from plimsoll.documents.ready_actions import Step
+from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import claims, folder
 from plimsoll.files.paths import StrPath
 from plimsoll.host import machine
@@ -139,15 +140,20 @@ def pending_undos(run_folder: StrPath) -> tuple[PendingUndo, ...]:
         FolderError: the file is damaged.
     """
     path = Path(run_folder) / folder.UNDO_PENDING
-    if not path.is_file():
-        return ()
     try:
         return tuple(PendingUndoFile.read(path).pending)
     except folder.FolderError as error:
-        raise folder.FolderError(
-            f"{error}; it says what a run left degraded: look at what it holds, see that all of it "
-            f"is put back by hand, then delete {path}"
-        ) from error
+        match error.__cause__:
+            case FileNotFoundError() | NotADirectoryError():
+                return ()
+            case PermissionError():
+                advice = "do the same as a user who may read it"
+            case _:
+                advice = (
+                    f"it says what a run left degraded: look at what it holds, see that all of it "
+                    f"is put back by hand, then delete {path}"
+                )
+        raise folder.FolderError(f"{error}; {advice}") from error
 
 
 def undo_pending(run_folder: StrPath, *, done_by_hand: bool = False) -> list[str]:
@@ -197,10 +203,17 @@ def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:
     failed = []
     for item in reversed(found):
         problem = _undone(item, run_folder, done_by_hand=done_by_hand)
-        if problem is None:
-            left.remove(item.name)
-        else:
+        if problem is not None:
             failed.append(f'event "{item.name}" is not undone: {problem}')
+            continue
+        try:
+            left.remove(item.name)
+        except OSError as error:
+            path = run_folder / folder.UNDO_PENDING
+            failed.append(
+                f'event "{item.name}" is undone, but {path} cannot be written and still names it: '
+                f"{system_reason(error)}"
+            )
     return failed
 
 
@@ -210,6 +223,9 @@ def _undone(item: PendingUndo, run_folder: Path, *, done_by_hand: bool) -> str |
         return None
     if item.manual is not None:
         return None if done_by_hand else f"{item.manual}; then say so with --yes"
+    hint = f"once all is put back by hand, delete {run_folder / folder.UNDO_PENDING}"
+    if not item.steps and not item.undo:
+        return f"{folder.UNDO_PENDING} does not say how; {hint}"
     own = {"PLIMSOLL_EVENT": item.name, "PLIMSOLL_RUN_FOLDER": str(run_folder.absolute())}
     if item.steps:
         ended = carry_out_steps(item.steps, item.timeout_s, own, run_folder, to_the_end=True)
@@ -218,7 +234,6 @@ def _undone(item: PendingUndo, run_folder: Path, *, done_by_hand: bool) -> str |
     if ended.error is None:
         return None
     told = f"; it wrote: {ended.output.strip()[:500]}" if ended.output.strip() else ""
-    hint = f"once all is put back by hand, delete {run_folder / folder.UNDO_PENDING}"
     return f"{ended.error}{told}; {hint}"
 
 
