@@ -20,6 +20,7 @@ from plimsoll.archive.archive import MANIFEST
 from plimsoll.archive.pseudonyms import Names
 from plimsoll.cli import run_program
 from plimsoll.files import folder
+from plimsoll.run.pending_undo import pending_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 SECRETS = {
@@ -197,6 +198,18 @@ def test_words_of_the_plan_stay_unless_they_are_names() -> None:
     assert names.redacted("instance1") == "instance1"
     assert names.redacted("/srv/mailstore7/instance1/x") == "/srv/host-1/instance1/dir-1"
     assert names.redacted("mailstore7") == "host-1"
+
+
+def test_what_is_pending_names_no_machine() -> None:
+    """A run folder that is still degraded says on which machine it is undone."""
+    pending = pending_of("path", ["true"], 9, (), None).replace(
+        machine_id="0a1b2c3d4e5f60718293a4b5c6d7e8f9", host_name="array-test-2"
+    )
+    names = Names()
+    names.learn(pending.plain())
+    told = names.redacted(json.dumps(pending.plain()))
+    for secret in (pending.machine_id, pending.host_name, pending.boot_id):
+        assert secret and secret not in told
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ HOST, USER, SERIAL, DIRECTORY, IP, MAC = "host", "user", "serial", "dir", "ip", 
 _KEYS = {
     "host_name": HOST,
     "machine_name": HOST,
+    "machine_id": HOST,
+    "boot_id": HOST,
     "host": HOST,
     "serial": SERIAL,
     "wwn": SERIAL,
