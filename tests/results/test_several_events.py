@@ -387,7 +387,7 @@ def test_no_event_is_charged_with_what_another_did(
         if response.baseline_per_s is not None and response.pause_goes_on_s is None:
             assert response.pause_s <= event.pause_s + 0.1, event
             assert response.pause_s_most is not None and response.judged_s is not None
-            is_over = response.judged_s >= event.late_s + event.pause_s
+            is_over = response.judged_s >= event.late_s + event.pause_s + length_s
             assert not is_over or response.pause_s_most >= event.pause_s - 0.1, event
         if not event.hurts:
             assert response.detected_s is None, event
