@@ -7,6 +7,7 @@ import pytest
 
 import plimsoll
 from plimsoll.compare.compare import NO_CONFIDENCE
+from plimsoll.compare.text import factor_text, lines_of
 from plimsoll.documents.comparison import ComparedPart
 from tests.support.two_loads import two_loads
 
@@ -61,3 +62,55 @@ def test_the_page_has_the_loads_side_by_side(runs: tuple[Path, Path]) -> None:
     assert "Loads side by side" in page and "Load orders" in page
     # An event of one side alone has nothing next to it, and no empty table.
     assert "Not on every side" in page and "nothing of the kind in this run" not in page
+
+
+LONG = "the second path from the left host to the switch in the other room, taken away by hand"
+MAIL = "the mail of everyone in the western branch offices and of the call centre"
+
+
+@pytest.fixture(scope="module")
+def named_at_length(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two runs with an event and a load of long names."""
+    place = tmp_path_factory.mktemp("a folder whose name has no end that anyone would wait for")
+    loads = [
+        {"name": MAIL, "instances": ["shop"], "think_s": 0.5, "load": {"users": 40}},
+        {
+            "name": "files",
+            "instances": ["share"],
+            "pattern": "file-server",
+            "load": {"users": 50, "iops_per_user": 0.7},
+        },
+    ]
+    event = [{**FAILS[0], "name": LONG}]
+    sides = [
+        two_loads(place / name, workload=loads, event=event, seed=seed)
+        for seed, name in enumerate(("the first of the two runs", "the other run"), 1)
+    ]
+    return sides[0], sides[1]
+
+
+def test_the_terminal_has_lines_of_its_width_and_all_figures(
+    named_at_length: tuple[Path, Path],
+) -> None:
+    """Of several loads and events, with names longer than a line has room for."""
+    found = plimsoll.compare_runs(list(named_at_length))
+    for width in (100, 80):
+        lines = found.lines(width)
+        assert max(map(len, lines)) <= width
+        told = " ".join(" ".join(lines).split())
+        assert f"Event {LONG}" in told and MAIL in told
+        for figure in [row for part in found.content.parts for row in part.figures]:
+            title = figure.title.removeprefix(f"{MAIL}, ").removeprefix("files, ")
+            assert f"{title} ({figure.unit})" in told or not figure.unit
+            (against,) = figure.against_first
+            assert factor_text(against).replace("\u00a0", " ") in told
+            assert not against.why or against.why in told
+    assert lines_of(found.content) == found.lines(100)
+
+
+def test_factors_of_loads_and_events_stand_in_one_column(
+    named_at_length: tuple[Path, Path],
+) -> None:
+    lines = plimsoll.compare_runs(list(named_at_length)).lines()
+    ends = {line.index("\u00a0x") for line in lines if "\u00a0x" in line}
+    assert len(ends) == 1, lines

@@ -5,6 +5,7 @@ code for scripts.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
+from plimsoll.cli.sections import WIDTH_MIN
 from plimsoll.cli.terminal import refusing, stop_with
 from plimsoll.errors.system_errors import system_reason
 
@@ -81,7 +83,8 @@ def compare(
         if as_json:
             typer.echo(json.dumps(found.content.plain(), indent=2, ensure_ascii=False))
         else:
-            typer.echo("\n".join(found.lines()))
+            width = max(shutil.get_terminal_size((100, 24)).columns, WIDTH_MIN)
+            typer.echo("\n".join(found.lines(width)))
             _say_conditions(found.findings)
             if html is not None:
                 typer.echo(f"page: {html}")

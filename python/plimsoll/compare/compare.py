@@ -146,6 +146,7 @@ def figure_row(figure: Figure, estimates: Sequence[Estimate], count: int) -> Com
         against_first=[
             difference(figure, estimates[0], estimate, count) for estimate in estimates[1:]
         ],
+        load=figure.load,
     )
 
 

@@ -35,6 +35,7 @@ class Figure:
         metrics: what of the samples it is made of; empty where samples cannot tell it.
         kind: how: "per_s", "bytes_per_s" or "latency_ms".
         scale: from the unit of the summary to the unit shown.
+        load: whose it is, where an event has figures of several loads.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Figure:
     metrics: tuple[str, ...] = ()
     kind: str = ""
     scale: float = 1.0
+    load: str | None = None
 
 
 _READS, _WRITES = ("database_read",), ("database_write",)

@@ -116,6 +116,7 @@ def _events(run: RunRead) -> dict[str, Values]:
                 ("lasting_ms_mean", "mean while it lasted", "ms", LESS, load.lasting_ms_mean),
             ):
                 name = f"{load.workload}_{key}"
-                values[Figure(name, f"{load.workload}, {title}", unit, better)] = value
+                told = f"{load.workload}, {title}"
+                values[Figure(name, told, unit, better, load=load.workload)] = value
         found[event.name] = values
     return found

@@ -11,7 +11,7 @@ from plimsoll.compare.gates import Finding, compared_by, evaluate, parse_conditi
 from plimsoll.compare.parts import compared_parts
 from plimsoll.compare.published import published_side
 from plimsoll.compare.sides import ComparisonError, Side, read_sides
-from plimsoll.compare.text import lines_of
+from plimsoll.compare.text import WIDTH, lines_of
 from plimsoll.documents import comparison as documents
 from plimsoll.errors import MissingLibraryError
 from plimsoll.files.damage import reading
@@ -38,9 +38,9 @@ class Comparison:
     def __repr__(self) -> str:
         return f"Comparison({', '.join(repr(side.name) for side in self.content.sides)})"
 
-    def lines(self) -> list[str]:
-        """The comparison for people."""
-        return lines_of(self.content)
+    def lines(self, width: int = WIDTH) -> list[str]:
+        """The comparison for people, in lines of at most so many characters."""
+        return lines_of(self.content, width)
 
     def page(self) -> str:
         """The comparison as HTML, with charts.

@@ -4,8 +4,9 @@ what came out.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from plimsoll.compare.compare import (
     BETTER,
@@ -20,8 +21,9 @@ from plimsoll.compare.compare import (
 from plimsoll.documents.comparison import ComparedFigure, Comparison, Difference
 from plimsoll.pages.tables import shortened, shown
 
-#: Longer names of figures are shortened in a terminal.
-NAME_MAX = 60
+#: Of a line where there is no terminal; names of sides above their columns are cut at HEAD_MAX.
+WIDTH, HEAD_MAX, NAME_MIN = 100, 10, 2
+GAP = "  "
 _ORDER = (BETTER, WORSE, CHANGED, SAME, UNDECIDED, NO_CONFIDENCE)
 
 
@@ -40,13 +42,7 @@ def factor_text(against: Difference) -> str:
     (['18.0', 'x'], '–')
     """  # noqa: E501
     factor = against.factor
-    return (
-        "–"
-        if factor is None
-        else f"{factor:#.3g}\u00a0x"
-        if factor < 1000
-        else f"{factor:,.0f}\u00a0x"
-    )
+    return "–" if factor is None else f"{_of_three_digits(factor)}\u00a0x"
 
 
 def interval_text(against: Difference) -> str:
@@ -55,8 +51,18 @@ def interval_text(against: Difference) -> str:
     if low is None or high is None:
         return "–"
     # Near 1 three digits would hide what the interval says.
-    digits = ".4f" if 0.99 < low <= high < 1.01 else "#.3g"
-    return f"{low:{digits}} to {high:{digits}}"
+    if 0.99 < low <= high < 1.01:
+        return f"{low:.4f} to {high:.4f}"
+    return f"{_of_three_digits(low)} to {_of_three_digits(high)}"
+
+
+def _of_three_digits(factor: float) -> str:
+    """Three significant digits, and all that stand before the point.
+
+    >>> _of_three_digits(0.98), _of_three_digits(17.994), _of_three_digits(2533.4)
+    ('0.980', '18.0', '2,533')
+    """
+    return f"{factor:#.3g}" if factor < 999.5 else f"{factor:,.0f}"
 
 
 def basis_text(figure: ComparedFigure, side: int) -> str:
@@ -129,40 +135,102 @@ def confidence_note(found: Comparison) -> list[str]:
     return sentences
 
 
-def lines_of(found: Comparison, across: int = 12) -> list[str]:
-    """The comparison for a terminal."""
-    lines = [f"warning: {text}" for text in found.warnings]
+def lines_of(found: Comparison, width: int = WIDTH) -> list[str]:
+    """The comparison for a terminal.
+
+    Args:
+        found: the comparison.
+        width: how many characters a line has at most, where the figures leave room for a name.
+    """
+    lines = _wrapped([f"warning: {text}" for text in found.warnings], width)
     for side in range(len(found.sides) - 1):
         names = [found.sides[0].name, found.sides[side + 1].name]
-        lines += ["", f"{names[1]} against {names[0]}: {headline(found, side)}"]
-        rows = figure_rows(found.figures, side)
-        for part in found.parts:
-            rows += [
-                [f"{part.title}: {name}", *rest] for name, *rest in figure_rows(part.figures, side)
-            ]
-        rows = [[shortened(row[0], NAME_MAX), *row[1:]] for row in rows]
-        width = max((len(row[0]) for row in rows), default=10)
-        heads = [shortened(name, across) for name in names]
-        lines.append(
-            f"  {'':<{width}}  {heads[0]:>{across}}  {heads[1]:>{across}}  {'factor':>8}  "
-            f"{'95 %':>16}  "
-        )
-        for name, first, other, factor, interval, word, basis in rows:
-            lines.append(
-                f"  {name:<{width}}  {shown(first):>{across}}  {shown(other):>{across}}  "
-                f"{factor:>8}  {interval:>16}  {word}"
-                + (f" ({basis})" if basis.startswith("none") else "")
-            )
-    lines += [
-        f"{shortened(part.title, NAME_MAX)}: not in {', '.join(part.missing)}"
-        for part in found.parts
-        if part.missing
-    ]
+        lines += ["", *_wrapped([f"{names[1]} against {names[0]}: {headline(found, side)}"], width)]
+        lines += _figure_lines(found, side, names, width)
+    lines += _wrapped(
+        [f"{part.title}: not in {', '.join(part.missing)}" for part in found.parts if part.missing],
+        width,
+    )
     differing = [row.key for row in found.environment if row.differs]
     plans = [row.key for row in found.plan if row.differs]
-    lines += ["", *confidence_note(found)]
-    lines.append(
+    differences = (
         f"values that differ: {len(plans)} of the plans, {len(differing)} of the environments; "
         f"--html shows them side by side"
     )
-    return lines
+    return [*lines, "", *_wrapped([*confidence_note(found), differences], width)]
+
+
+class _Row(NamedTuple):
+    """A heading, or the name of a figure and its cells."""
+
+    name: str
+    cells: Sequence[str] = ()
+
+
+def _figure_lines(found: Comparison, side: int, names: Sequence[str], width: int) -> list[str]:
+    """The figures of one side in columns, those of each load and event below its name.
+
+    What is too long for its column stands on a line of its own. Why a factor has no interval is
+    told below, where its number stands.
+    """
+    reasons: dict[str, int] = {}
+    rows = [_row(figure, side, "", reasons) for figure in found.figures]
+    for part in (part for part in found.parts if part.figures):
+        rows.append(_Row(part.title))
+        load = None
+        for figure in part.figures:
+            if figure.load is not None and figure.load != load:
+                rows.append(_Row(f"  {figure.load}"))
+            load = figure.load
+            rows.append(_row(figure, side, "  " if load is None else "    ", reasons))
+    heads = [*(shortened(name, HEAD_MAX) for name in names), "factor", "95 %"]
+    table = [row.cells for row in rows if row.cells]
+    sizes = [
+        max(map(len, column)) for column in zip(heads, *(row[:-1] for row in table), strict=True)
+    ]
+    words = max((len(cells[-1]) for cells in table), default=0)
+    rest = sum(len(GAP) + size for size in [*sizes, words])
+    longest = max((len(row.name) for row in rows if row.cells), default=0)
+    column = max(min(longest, width - len(GAP) - rest), NAME_MIN)
+    lines = [_line("", [*heads, ""], column, sizes)]
+    for row in rows:
+        is_alone = not row.cells or len(row.name) > column
+        indent = GAP + " " * (len(row.name) - len(row.name.lstrip()))
+        if is_alone:
+            lines += _wrapped([row.name.strip()], width, indent)
+        if row.cells:
+            lines.append(_line("" if is_alone else row.name, row.cells, column, sizes))
+    told = [f"[{number}] no interval: {why}" for why, number in reasons.items()]
+    return lines + _wrapped(told, width, GAP)
+
+
+def _row(figure: ComparedFigure, side: int, indent: str, reasons: dict[str, int]) -> _Row:
+    """A figure as cells; a reason that is new gets the next number."""
+    (row,) = figure_rows([figure], side)
+    name, first, other, factor, interval, word, _ = row
+    why = figure.against_first[side].why
+    if why:
+        interval = f"[{reasons.setdefault(why, len(reasons) + 1)}]"
+    if figure.load is not None:
+        name = name.removeprefix(f"{figure.load}, ")
+    return _Row(f"{indent}{name}", [shown(first), shown(other), factor, interval, word])
+
+
+def _line(name: str, cells: Sequence[str], column: int, sizes: Sequence[int]) -> str:
+    figures = [cell.rjust(size) for cell, size in zip(cells[:-1], sizes, strict=True)]
+    return GAP.join(["", name.ljust(column), *figures, cells[-1]]).rstrip()
+
+
+def _wrapped(texts: Sequence[str], width: int, indent: str = "") -> list[str]:
+    """Texts in lines; all but the first line of each stand further in."""
+    return [
+        line
+        for text in texts
+        for line in textwrap.wrap(
+            text,
+            width,
+            initial_indent=indent,
+            subsequent_indent=f"{indent}{GAP}",
+            break_on_hyphens=False,
+        )
+    ]

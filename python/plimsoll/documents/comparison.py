@@ -48,7 +48,7 @@ class Difference(Document):
 
 
 class ComparedFigure(Document):
-    """One figure of every side."""
+    """One figure of every side; `load` says whose it is where an event has figures of several."""
 
     name: str
     title: str
@@ -56,6 +56,7 @@ class ComparedFigure(Document):
     better: str
     sides: Sequence[ComparedValue]
     against_first: Sequence[Difference]
+    load: str | None = None
 
 
 class ComparedPart(Document):
