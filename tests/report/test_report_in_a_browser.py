@@ -14,6 +14,7 @@ import pytest
 
 from plimsoll.files import folder
 from tests.support.synthetic import EMC, finish, make_folder, make_slow_folder
+from tests.support.two_loads import two_loads
 
 BROWSER = shutil.which("chromium")
 CHARTS = 13
@@ -38,6 +39,24 @@ def browser() -> Iterator[Any]:
 def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run beyond its limits, which has other colours and other sections."""
     return finish(make_slow_folder(tmp_path_factory.mktemp("failed") / "run"))
+
+
+NAME = "the mail of everyone in the western branch offices and of the call centre"
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A modelled run of two loads, one of them with a long name."""
+    loads = [
+        {"name": NAME, "instances": ["shop"], "think_s": 0.5, "load": {"users": 40}},
+        {
+            "name": "files",
+            "instances": ["share"],
+            "pattern": "file-server",
+            "load": {"users": 50, "iops_per_user": 0.7},
+        },
+    ]
+    return two_loads(tmp_path_factory.mktemp("several") / "run", workload=loads)
 
 
 def drawn(browser: Any, path: Path, width: int = 1280, charts: int = CHARTS) -> Any:
@@ -74,6 +93,43 @@ def test_RPT_16_it_draws_without_a_network_and_without_scrolling_sideways(
         "> innerWidth + 1).length"
     )
     assert page.evaluate(too_wide) == 0
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_name_of_a_load_neither_is_cut_nor_narrows_its_chart(
+    browser: Any, several: Path, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((several / folder.REPORT).as_uri())
+    page.wait_for_selector("#together-2 svg[aria-hidden]")
+    shown = page.evaluate("""() => {
+        const right = element => element.getBoundingClientRect().right;
+        const chart = document.querySelector("#together-1");
+        const words = [...chart.querySelectorAll(".role-title text")];
+        const plot = chart.querySelector(".background").getBoundingClientRect();
+        return {
+            beyond: words.filter(text => right(text) > right(chart)).length,
+            share: plot.width / chart.clientWidth,
+            told: words.map(text => text.textContent).join(" "),
+        };
+    }""")
+    assert shown["beyond"] == 0 and shown["share"] > 0.7, shown
+    assert "call centre" in shown["told"]
+    page.close()
+
+
+def test_the_mark_of_a_modelled_run_covers_nothing_on_paper(browser: Any, several: Path) -> None:
+    """Every page bears it, and has room for it above what else stands there."""
+    page = browser.new_page()
+    page.goto((several / folder.REPORT).as_uri())
+    page.emulate_media(media="print")
+    mark = page.evaluate("document.querySelector('.modelled').offsetHeight")
+    body = page.evaluate(
+        "(({ paddingTop, boxDecorationBreak }) => [parseFloat(paddingTop), boxDecorationBreak])"
+        "(getComputedStyle(document.body))"
+    )
+    assert body[0] > mark and body[1] == "clone"
     page.close()
 
 

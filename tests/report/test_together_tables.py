@@ -58,9 +58,35 @@ def test_events_have_numbers_and_say_what_they_share(tmp_path: Any) -> None:
     assert [row[:2] for row in table.rows] == [["a", 1], ["b", 2], ["c", 3]]
     assert "30.0" in [table.shown(cell) for cell in table.rows[2]]
     assert "1 with 2; 2 with 1, 3; 3 with 2" in table.note
-    answers = found["Event 1: What a did to the loads"]
+    answers = found["Event 1, a: answers of the loads"]
     assert answers.rows[0][answers.headings.index("Seen after, s")] == "not seen"
     assert "Mean while it lasted, ms" in answers.headings
+
+
+def test_no_fall_is_deeper_than_the_whole_rate(tmp_path: Any) -> None:
+    """A load of few operations scatters by more than it does: then any fall may be chance."""
+    plan, summary = run_of(tmp_path)
+    few = response(None, seen=False).replace(workload="few", unseen_percent=160.0)
+    many = response(None, seen=False).replace(workload="many", unseen_percent=12.3)
+    staged = event(10, 20, few).replace(name="a", loads=[few, many])
+    found = tables(together_tables(plan, summary.replace(events=[staged, staged])))
+    note = found["Event 1, a: answers of the loads"].note
+    assert "160" not in note and "few any" in note and "many below 12.3 %" in note
+    # What holds for every event is told once.
+    assert "by chance" in note
+    assert "by chance" not in found["Event 2, a: answers of the loads"].note
+
+
+def test_a_load_on_time_is_late_by_nothing(tmp_path: Any) -> None:
+    """Seven nanoseconds are not 7e-06."""
+    plan, summary = run_of(tmp_path)
+    loads = [
+        load.replace(arrival_lag=load.response.replace(ms_p99=7e-06))
+        for load in summary.load.workloads
+    ]
+    summary = summary.replace(load=summary.load.replace(workloads=loads))
+    table = tables(together_tables(plan, summary))["Loads next to each other"]
+    assert {table.shown(row[-1]) for row in table.rows} == {"0"}
 
 
 def test_heads_of_tables_break_between_words() -> None:

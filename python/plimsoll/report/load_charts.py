@@ -261,7 +261,7 @@ def _rates(
             "t",
             title="seconds since the run began",
             # Its lines would end where the lanes' height is missing below.
-            axis={"grid": False},
+            axis={"grid": False, "labelOverlap": "greedy", "labelSeparation": 8},
             scale={"domain": [round(moment, 3) for moment in domain_s], "nice": False},
         ),
         y=quantitative("v", title="per s", scale=scale, axis={"tickCount": 5, "format": "~s"}),

@@ -97,7 +97,7 @@ def _loads(summary: Summary) -> Table:
             load.transactions_per_s,
             load.response.ms_mean,
             load.response.ms_p99,
-            load.arrival_lag.ms_p99 if load.arrival_lag else None,
+            _to_the_microsecond(load.arrival_lag.ms_p99 if load.arrival_lag else None),
         ]
         for load in summary.load.workloads
     ]
@@ -108,6 +108,11 @@ def _loads(summary: Summary) -> Table:
         "be late."
     )
     return Table("Loads next to each other", headings, rows, note)
+
+
+def _to_the_microsecond(late_ms: float | None) -> float | None:
+    """What is less is the resolution of the clock."""
+    return None if late_ms is None else round(late_ms, 3)
 
 
 def _servers(summary: Summary) -> Table:
@@ -266,11 +271,13 @@ def _responses(event: EventFigures, number: int, *, folded: bool) -> Table:
         "Generator late, s",
     ]
     unseen = ", ".join(
-        f"{load.workload} {load.unseen_percent:.3g} %"
+        f"{load.workload} below {load.unseen_percent:.3g} %"
+        if load.unseen_percent < 100
+        else f"{load.workload} any, its samples hold too few operations"
         for load in event.loads
         if load.detected_s is None and load.unseen_percent is not None
     )
-    chance = f"Not told from chance: a fall by less than {unseen}. " if unseen else ""
+    chance = f"Falls that are not told from chance: {unseen}. " if unseen else ""
     came = (
         "Failover ends with the first operation that is served again, and back is when the rate "
         "is, known to a sample. "
@@ -278,16 +285,18 @@ def _responses(event: EventFigures, number: int, *, folded: bool) -> Table:
         else ""
     )
     note = (
-        f"{came}"
         "Not seen: the rate stayed within what it does by chance, so that the lowest rate is no "
-        f"dip. {chance}"
+        "dip. "
         f"Back: from then on the rate over {RECOVERED_S:g} s is at least {100 * RECOVERED_SHARE:g} "
         "% of what it was before. "
         "What the load generator's own delays can have made is left out. "
         "A rise is no success: a degraded storage may be faster for a while; look for what else "
         "changed."
+        if number == 1
+        else "The words of the table are those of event 1."
     )
-    title = f"Event {number}: What {event.name} did to the loads"
+    title = f"Event {number}, {event.name}: answers of the loads"
+    note = f"{came}{chance}{note}"
     return Table(title, headings, rows, note, folded=folded)
 
 
