@@ -26,7 +26,7 @@ use arrivals::Gate;
 pub use pair::{LoadInstance, Pair};
 use shared::Shared;
 pub use shared::{Book, Label, Service};
-use words::rate_in_words;
+pub(crate) use words::rate_in_words;
 
 /// What a workload presses with at first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -182,7 +182,7 @@ impl LoadStart<'_> {
         shared.set_level("sessions", f64::from(self.sessions_max));
         shared.set_level("offered_rate", per_s);
         let how = format!(
-            "{} transactions/s, {} arrivals, at most {} open",
+            "{} operations/s, {} arrivals, at most {} open",
             rate_in_words(per_s),
             spacing.name(),
             self.sessions_max

@@ -3,7 +3,7 @@
 /// Three digits are enough for a figure by itself.
 const DIGITS: i32 = 3;
 
-/// Transactions per second: whole, or with three digits.
+/// Operations per second: whole, or with three digits.
 pub fn rate_in_words(per_s: f64) -> String {
     if per_s.fract() == 0.0 {
         return format!("{per_s:.0}");

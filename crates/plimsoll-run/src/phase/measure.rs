@@ -7,7 +7,7 @@ use plimsoll_io::{NANOS_PER_SECOND, Nanos};
 
 use crate::RunError;
 use crate::events::Level;
-use crate::load::Drive;
+use crate::load::{Drive, rate_in_words};
 use crate::outcome::{LoadStage, PhaseResult};
 use crate::state::RunState;
 
@@ -101,12 +101,12 @@ impl Staged {
             let Some(stage) = self.to_come.pop_front() else { break };
             state.note_rate(self.number, stage.transactions_per_s);
             let text = format!(
-                "workload {}: stage {} of {}, {} % of its rate, {:.2} transactions/s",
+                "workload {}: stage {} of {}, {} % of its rate, {} operations/s",
                 stage.workload,
                 stage.stage,
                 state.spec.workloads[self.number].load.stages().len(),
                 stage.rate_percent,
-                stage.transactions_per_s
+                rate_in_words(stage.transactions_per_s)
             );
             state.run.report_once(Level::Info, "stage_began", text);
             state.stages.push(stage);

@@ -50,7 +50,9 @@ fn a_load_goes_through_its_stages_and_begins_anew() {
         assert!(apart < 4.0 * expected.sqrt(), "{count} of {expected} in stage {}", stage.stage);
     }
     assert_eq!(ran.told("stage_began").len(), 3);
-    assert!(ran.told("stage_began")[1].contains("stage 2 of 2, 200 % of its rate, 200.00"));
+    assert!(
+        ran.told("stage_began")[1].contains("stage 2 of 2, 200 % of its rate, 200 operations/s")
+    );
 }
 
 /// A target in database I/O is measured first, at all of it; the stages are shares of that.
