@@ -46,6 +46,16 @@ def test_users_and_array_that_are_not_those_of_the_paper_are_named(tmp_path: Any
     assert "not on the array of the paper" in table.note
 
 
+def test_it_is_plain_whose_cells_are_whose(tmp_path: Any) -> None:
+    plan, summary = run_of(tmp_path, published="md3000i-optimized-200")
+    found = tables(together_tables(plan, summary))
+    headings = found["Published cells and this run"].headings
+    assert headings[1] == "Paper: optimized, 200 users" and headings[-1] == "This run, MODELLED"
+    against = found["What the paper says against itself"]
+    assert [row[0] for row in against.rows] == ["M-01", "M-02", "M-03", "M-04", "M-05", "M-15"]
+    assert "302 against 517" in against.rows[-1][1] and "144 against 151" in against.rows[-1][1]
+
+
 def test_events_have_numbers_and_say_what_they_share(tmp_path: Any) -> None:
     plan, summary = run_of(tmp_path)
     events = [

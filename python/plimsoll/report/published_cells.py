@@ -53,7 +53,8 @@ def per_user_table(plan: Plan, summary: Summary) -> Table | None:
     headings = ["Load", "Users", "Unit", "Each user", most, "% of that"]
     note = (
         "A session of a store stands for ten users, as in the published tests. Near 100 % of what "
-        "think time allows, orders say little of the storage."
+        "think time allows, orders say little of the storage. Think times vary: a short run "
+        "may have a few % more."
         if has_store
         else ""
     )
@@ -90,19 +91,27 @@ def published_table(plan: Plan, summary: Summary) -> Table | None:
         counts.pop() if len(counts) == 1 else ", ".join(f"{count} {load}" for load, count in users)
     )
     rows.insert(0, ["Users of each load", *(row.get("users") for row in cells), told_users or None])
-    headings = ["Figure", *(_short(row["id"]) for row in cells), "this run"]
-    told = [
-        f"{row['id']}: {row['text']}"
-        for row in data["contradiction"]
-        if row["paper"] == cell["paper"]
-    ]
+    this_run = "This run, MODELLED" if plan.judgement.modelled else "This run"
+    headings = ["Figure", *(f"Paper: {_short(row['id'])} users" for row in cells), this_run]
     note = (
-        f"Printed by {cell['paper']}, {cell['where']}; the plan names {_short(named)}. "
+        f"Printed by {cell['paper']}, {cell['where']}; the plan names {_short(named)} users. "
         f"{unlike_cell(plan, summary)}"
-        f"What the paper says against itself: {'; '.join(told)}. A degraded cell that is better "
+        "A degraded cell that is better "
         "than its optimized one is a question, not a success: ask for cache and placement."
     )
     return Table("Published cells and this run", headings, rows, note)
+
+
+def contradictions_table(plan: Plan) -> Table | None:
+    """What the paper that the plan names says against itself; None where it names none."""
+    named = plan.judgement.published
+    if named is None:
+        return None
+    data = settings.published_results()
+    paper = next(row["paper"] for row in data["result"] if row["id"] == named)
+    rows = [[row["id"], row["text"]] for row in data["contradiction"] if row["paper"] == paper]
+    note = f"Of {paper}: whoever compares with it chooses a side."
+    return Table("What the paper says against itself", ["Number", "What"], rows, note)
 
 
 def unlike_cell(plan: Plan, summary: Summary) -> str:

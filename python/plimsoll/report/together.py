@@ -18,7 +18,11 @@ from plimsoll.pages.tables import Table
 from plimsoll.pages.vega import PLACES_MAX
 from plimsoll.report.load import windows_table
 from plimsoll.report.load_charts import load_chart
-from plimsoll.report.published_cells import per_user_table, published_table
+from plimsoll.report.published_cells import (
+    contradictions_table,
+    per_user_table,
+    published_table,
+)
 from plimsoll.results.events import RECOVERED_S, RECOVERED_SHARE
 from plimsoll.results.measurements import Measurements
 from plimsoll.results.servers import summary_in_words
@@ -46,7 +50,8 @@ def together_tables(plan: Plan, summary: Summary) -> list[Table]:
         found.append(_loads(summary))
         found += [table for table in (per_user_table(plan, summary),) if table is not None]
         found += windows_table(summary)
-    found += [table for table in (published_table(plan, summary),) if table is not None]
+    published = (published_table(plan, summary), contradictions_table(plan))
+    found += [table for table in published if table is not None]
     if summary.servers:
         found.append(_servers(summary))
     found += [_endpoints(item) for item in summary.endpoints]
