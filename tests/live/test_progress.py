@@ -212,3 +212,45 @@ def test_the_first_line_says_that_warm_caches_are_waited_for() -> None:
     listener.say = said.append  # type: ignore[method-assign]
     forecast._tell(plan, Preflight(plan.run, plan.run), listener)
     assert "waiting for warm caches not counted" in said[0] and "in all" not in said[0]
+
+
+def test_each_of_several_loads_has_its_rate_in_the_line() -> None:
+    """A dip of one of them is not seen in the sum of the disk's operations."""
+    plan = plan_of_options(
+        {
+            "name": "case",
+            "target": [{"name": "disk", "path": "/data"}],
+            "instance": [
+                {"name": "one", "database_size_mib": 64},
+                {"name": "two", "database_size_mib": 64},
+            ],
+            "workload": [
+                {"name": "orders", "instances": ["one"], "load": {"transactions_per_s": 5}},
+                {
+                    "name": "the mail of everyone in the branch offices",
+                    "instances": ["two"],
+                    "load": {"transactions_per_s": 70},
+                },
+            ],
+            "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 100}],
+        }
+    )
+    shown = Figures(plan, [*METRICS, "insert"], 0)
+    started(shown, "measure", 0)
+    count = np.array([5, 70], dtype=np.uint64)
+    table: dict[str, Any] = {
+        "end_ns": np.full(2, 10**9, dtype=np.uint64),
+        "interval_ns": np.full(2, 10**9, dtype=np.uint64),
+        "metric": np.full(2, len(METRICS), dtype=np.uint64),
+        "workload": np.array([1, 2], dtype=np.uint64),
+        "count": count,
+        "errors": np.zeros(2, dtype=np.uint64),
+        "bytes": np.zeros(2, dtype=np.uint64),
+        "latency_ns_sum": count * 2_500_000,
+        "instance": np.zeros(2, dtype=np.uint32),
+        "value": np.zeros(2),
+    }
+    shown.sample(table)
+    assert shown.snapshot()["loads"][0] == {"name": "orders", "per_s": 5.0, "ms_mean": 2.5}
+    line = figures_line(shown)
+    assert "orders 5/s 2.50 ms" in line and "the mail of …nch offices 70/s 2.50 ms" in line

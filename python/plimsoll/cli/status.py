@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +17,15 @@ import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli import options
 from plimsoll.cli.folder_errors import reading
+from plimsoll.cli.sections import WIDTH_MIN
 from plimsoll.cli.terminal import say, stop_with
 
 LOOK_EVERY_S = 1.0
 FIGURES_EVERY_S = 5.0
 #: A report is written within this time after its verdict.
 REPORT_WITHIN_S = 10.0
+#: Below the text of an event, next to its time.
+TEXT_INDENT = " " * 14
 
 RunFolder = Annotated[Path, typer.Argument(help="The folder of a run.", metavar="DIR")]
 
@@ -61,8 +66,9 @@ def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
     while True:
         found = _state(run_folder)
         events = plimsoll.read_events(run_folder)
-        for event in events[seen:]:
-            say(plimsoll.event_line(event))
+        # What was staged is written down after what the run did meanwhile.
+        for event in sorted(events[seen:], key=lambda event: event.time_ns):
+            _say_wrapped(plimsoll.event_line(event))
         seen = len(events)
         if found["state"] == "ended" and _report_is_due(run_folder):
             time.sleep(LOOK_EVERY_S)
@@ -78,10 +84,18 @@ def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
         if found["state"] == "killed":
             stop_with(exit_codes.INCONCLUSIVE, _in_words(run_folder, found))
         if found["state"] == "running" and time.monotonic() - said >= FIGURES_EVERY_S:
-            say(plimsoll.figures_line(found))
+            _say_wrapped(plimsoll.figures_line(found))
             said = time.monotonic()
         sys.stderr.flush()
         time.sleep(LOOK_EVERY_S)
+
+
+def _say_wrapped(line: str) -> None:
+    """A line; on a terminal in pieces of its width below its time, elsewhere whole."""
+    width = max(shutil.get_terminal_size((80, 24)).columns, WIDTH_MIN)
+    wrapped = textwrap.wrap(line, width, subsequent_indent=TEXT_INDENT)
+    for piece in wrapped if sys.stderr.isatty() else [line]:
+        say(piece)
 
 
 def _report_is_due(run_folder: Path) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from plimsoll.documents.event import Event
 from plimsoll.files.folder import Content
 from plimsoll.live.progress import SHOWN_METRICS, Figures, duration_in_words
+from plimsoll.pages.tables import shortened
 
+LOAD_NAME_MAX = 24
 TITLES = {
     "database_read": "database reads",
     "database_write": "database writes",
@@ -43,6 +45,10 @@ def figures_line(shown: Content | Figures) -> str:
         parts.append(f"{duration_in_words(shown['phase_remaining_s'])} left")
     if shown["worked_mib"] is not None:
         parts.append(f"{shown['worked_mib']:,} MiB, {shown['worked_mib_per_s']:,} MiB/s")
+    for load in shown.get("loads", ()):
+        if load["ms_mean"] is not None:
+            name = shortened(load["name"], LOAD_NAME_MAX)
+            parts.append(f"{name} {load['per_s']:.0f}/s {load['ms_mean']:.2f} ms")
     for name in SHOWN_METRICS:
         latency = shown[f"{name}_latency_ms_mean"]
         if latency is not None:

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from plimsoll import settings
 from plimsoll.databases import preflight
 from plimsoll.documents.event import Event
@@ -28,6 +31,7 @@ from plimsoll.files.folder import Content
 from plimsoll.files.parquet import Columns
 from plimsoll.live.json_lines import JsonLines
 from plimsoll.live.mail_so_far import MailSoFar
+from plimsoll.workloads.families import OPERATIONS
 
 SCHEMA_VERSION = 1
 SHOWN_METRICS = ("database_read", "database_write", "log_write")
@@ -69,6 +73,9 @@ class Figures:
         #: Log generation of each instance: when the phase began, and now.
         self._logs: dict[int, tuple[float, float]] = {}
         self._phases = {phase.name: phase.action for phase in run.phases}
+        #: Where there are several, each has a rate of its own.
+        self._loads = [load.name for load in run.workloads] if len(run.workloads) > 1 else []
+        self._operations = [self._code[name] for name in OPERATIONS if name in self._code]
         self._rows: deque[tuple[int, int, str, int, int]] = deque()
         self._bytes = dict.fromkeys(WORKED_THROUGH.values(), 0)
         self._cache = (0.0, 0.0)
@@ -116,13 +123,11 @@ class Figures:
         self.now_ns = max(self.now_ns, int(table["end_ns"][-1]))
         self.errors += int(table["errors"].sum())
         for name in SHOWN_METRICS:
-            chosen = table["metric"] == self._code[name]
-            for end_ns in sorted(set(table["end_ns"][chosen].tolist())):
-                if end_ns <= self.phase_start_ns:
-                    continue  # the last interval of the phase before
-                rows = chosen & (table["end_ns"] == end_ns)
-                counted = int(table["count"][rows].sum()), int(table["latency_ns_sum"][rows].sum())
-                self._rows.append((end_ns, int(table["interval_ns"][rows].max()), name, *counted))
+            self._count(table, name, table["metric"] == self._code[name])
+        if self._loads:
+            operations = np.isin(table["metric"], self._operations)
+            for code, load in enumerate(self._loads, 1):
+                self._count(table, _load_key(load), operations & (table["workload"] == code))
         while self._rows and self._rows[0][0] < self.now_ns - WINDOW_NS:
             self._rows.popleft()
         fresh = table["end_ns"] > self.phase_start_ns
@@ -138,6 +143,15 @@ class Figures:
             for name in ("cache_used", "cache_limit")
         ]
         self._cache = (levels[0], levels[1])
+
+    def _count(self, table: Columns, name: str, chosen: npt.NDArray[np.bool_]) -> None:
+        """Keep what the chosen rows of each moment hold, under a name."""
+        for end_ns in sorted(set(table["end_ns"][chosen].tolist())):
+            if end_ns <= self.phase_start_ns:
+                continue  # the last interval of the phase before
+            rows = chosen & (table["end_ns"] == end_ns)
+            counted = int(table["count"][rows].sum()), int(table["latency_ns_sum"][rows].sum())
+            self._rows.append((end_ns, int(table["interval_ns"][rows].max()), name, *counted))
 
     def _note_logs(self, table: Columns, fresh: Any) -> None:
         chosen = fresh & (table["metric"] == self._code["log_generation"])
@@ -238,9 +252,19 @@ class Figures:
             "worked_mib": None if worked is None else round(worked[0]),
             "worked_mib_per_s": None if worked is None else round(worked[1]),
             "cache_percent": _rounded(self.cache_percent()),
+            "loads": [self._of_load(load) for load in self._loads],
             "errors": self.errors,
             **({"mail": words} if (words := self._mail.in_words()) else {}),
         }
+
+    def _of_load(self, load: str) -> Content:
+        per_s, latency_ms = self.rate(_load_key(load))
+        return {"name": load, "per_s": round(per_s, 1), "ms_mean": _rounded(latency_ms, 3)}
+
+
+def _load_key(load: str) -> str:
+    """Under what the samples of a load are kept; no metric is called so."""
+    return f"load {load}"
 
 
 def _duration_s(action: PhaseAction) -> float | None:
