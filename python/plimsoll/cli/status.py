@@ -9,7 +9,7 @@ import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -68,7 +68,7 @@ def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
         events = plimsoll.read_events(run_folder)
         # What was staged is written down after what the run did meanwhile.
         for event in sorted(events[seen:], key=lambda event: event.time_ns):
-            _say_wrapped(plimsoll.event_line(event))
+            say("\n".join(_wrapped(plimsoll.event_line(event), sys.stderr)))
         seen = len(events)
         if found["state"] == "ended" and _report_is_due(run_folder):
             time.sleep(LOOK_EVERY_S)
@@ -84,18 +84,18 @@ def _watch(run_folder: Path, *, verbose: bool) -> NoReturn:
         if found["state"] == "killed":
             stop_with(exit_codes.INCONCLUSIVE, _in_words(run_folder, found))
         if found["state"] == "running" and time.monotonic() - said >= FIGURES_EVERY_S:
-            _say_wrapped(plimsoll.figures_line(found))
+            say("\n".join(_wrapped(plimsoll.figures_line(found), sys.stderr)))
             said = time.monotonic()
         sys.stderr.flush()
         time.sleep(LOOK_EVERY_S)
 
 
-def _say_wrapped(line: str) -> None:
+def _wrapped(line: str, stream: TextIO) -> list[str]:
     """A line; on a terminal in pieces of its width below its time, elsewhere whole."""
+    if not stream.isatty():
+        return [line]
     width = max(shutil.get_terminal_size((80, 24)).columns, WIDTH_MIN)
-    wrapped = textwrap.wrap(line, width, subsequent_indent=TEXT_INDENT)
-    for piece in wrapped if sys.stderr.isatty() else [line]:
-        say(piece)
+    return textwrap.wrap(line, width, subsequent_indent=TEXT_INDENT)
 
 
 def _report_is_due(run_folder: Path) -> bool:
@@ -118,7 +118,8 @@ def _in_words(run_folder: Path, found: plimsoll.Content) -> str:
         case "prepared":
             return str(found["headline"])
         case "running":
-            return f"running as process {found['process_id']}\n{plimsoll.figures_line(found)}"
+            figures = _wrapped(plimsoll.figures_line(found), sys.stdout)
+            return "\n".join([f"running as process {found['process_id']}", *figures])
         case "starting":
             return str(found.get("doing", "starting"))
     return plimsoll.no_result_in_words(run_folder)
