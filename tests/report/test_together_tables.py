@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from plimsoll.documents.endpoint_figures import DistributionFigures
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.summary import Summary
 from plimsoll.files import folder
@@ -85,6 +86,23 @@ def test_no_fall_is_deeper_than_the_whole_rate(tmp_path: Any) -> None:
     # What holds for every event is told once.
     assert "by chance" in note
     assert "by chance" not in found["Event 2, a: answers of the loads"].note
+
+
+def test_clients_of_one_address_are_told_as_one(tmp_path: Any) -> None:
+    plan, summary = run_of(tmp_path)
+    found = [
+        DistributionFigures(
+            workload="orders",
+            instance="shop",
+            policy="single affinity",
+            addresses=count,
+            endpoints=(),
+        )
+        for count in (1, 4)
+    ]
+    notes = [table.note for table in together_tables(plan, summary.replace(endpoints=found))]
+    assert any("clients of one address." in note for note in notes)
+    assert any("clients of 4 addresses." in note for note in notes)
 
 
 def test_a_load_on_time_is_late_by_nothing(tmp_path: Any) -> None:

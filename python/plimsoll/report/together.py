@@ -171,7 +171,9 @@ def _endpoints(figures: DistributionFigures) -> Table:
         *("Endpoint", "Clients planned", "Sessions at the end", "Most", "Connections", "Refused"),
         *("Moved here", "Operations", "%", "Mean ms", "p95 ms", "Longest ms"),
     ]
-    come = "" if figures.addresses is None else f", clients of {figures.addresses} addresses"
+    count = figures.addresses
+    addresses = "one address" if count == 1 else f"{count} addresses"
+    come = "" if count is None else f", clients of {addresses}"
     note = (
         f"Policy: {figures.policy}{come}. Refused are attempts at connecting that came to nothing; "
         f"moved are clients that were at another endpoint before."
