@@ -57,6 +57,13 @@ def test_a_run_is_held_against_the_cells_that_a_paper_prints(runs: tuple[Path, P
     assert any("40 users of orders instead of 200" in text for text in found.warnings)
 
 
+def test_factors_stand_to_the_right_and_loads_go_by_their_names(runs: tuple[Path, Path]) -> None:
+    page = plimsoll.compare_runs(list(runs)).page()
+    assert '<th scope="col" class="number">Factor, broken</th>' in page
+    overview = page.partition("Loads side by side</h3>")[2].partition("</table>")[0]
+    assert '<th scope="row">orders</th>' in overview, overview
+
+
 def test_the_page_has_the_loads_side_by_side(runs: tuple[Path, Path]) -> None:
     page = plimsoll.compare_runs(list(runs)).page()
     assert "Loads side by side" in page and "Load orders" in page

@@ -112,7 +112,7 @@ def _parts(found: Comparison) -> list[Table]:
         return []
     names = [side.name for side in found.sides]
     overview = [
-        [part.title, row.title, row.unit, *(item.value for item in row.sides)]
+        [part.title.removeprefix("Load "), row.title, row.unit, *(item.value for item in row.sides)]
         + [factor_text(against) for against in row.against_first]
         for part in found.parts
         for row in part.figures

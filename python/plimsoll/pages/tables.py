@@ -13,7 +13,7 @@ from typing import Any
 
 #: The twelve columns of the published tables and the place they are of; more do not fit on a page.
 COLUMNS_MAX = 13
-_FIGURE = re.compile(r"–|-?[\d,]+(\.\d+)?( ([KMGT]iB|ms|s|%|bytes|pages))?")
+_FIGURE = re.compile(r"–|-?[\d,]+(\.\d+)?([ \u00a0]([KMGT]iB|ms|s|%|bytes|pages|x))?")
 
 
 @dataclass(frozen=True)
