@@ -114,7 +114,7 @@ def test_ORC_01_HA_01_three_kinds_of_load_share_a_modelled_array_whose_drives_fa
     }
     assert "the load was not as planned" in windows["files"]["reason"]
     assert page.index("Windows of the loads") > page.index("Loads next to each other")
-    assert "Loads next to each other" in page and "Event 1, drive 3: answers of the loads" in page
+    assert "Loads next to each other" in page and "Event 2, drive 3: answers of the loads" in page
 
 
 def test_ORC_02_an_event_wants_consent_and_is_done_and_undone(tmp_path: Path) -> None:
