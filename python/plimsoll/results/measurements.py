@@ -66,7 +66,7 @@ from plimsoll.results.rising import rising
 from plimsoll.results.store import store_figures
 from plimsoll.results.sustained import Beat, beats
 from plimsoll.results.transfers import AllTransfers
-from plimsoll.results.undisturbed import undisturbed
+from plimsoll.results.undisturbed import beats_outside, undisturbed
 from plimsoll.units import NS_PER_MS, NS_PER_S
 from plimsoll.workloads.families import OPERATIONS
 
@@ -401,6 +401,10 @@ class Measurements:
     def events(self, run_folder: Path, plan: Plan) -> list[EventFigures]:
         """How the loads answered the events of the run."""
         return event_figures(run_folder, plan, self._outcome, self.ask)
+
+    def beats_outside(self, events: Sequence[EventFigures]) -> list[list[Beat]]:
+        """The samples of the measured phases in which no event lasted."""
+        return beats_outside(events, self._phases, self.beats())
 
     def undisturbed(self, plan: Plan, events: Sequence[EventFigures]) -> Undisturbed | None:
         """What was measured while no event lasted."""

@@ -136,7 +136,8 @@ def summarize(run_folder: Path) -> Summary:
             recovery_machine=measured.machine("recover"),
             counters=counters.averages(run_folder, measured.ask),
             device_view=measured.device_view(plan),
-            plateaus=plateaus(of_one_rate),
+            # What an event slows is its answer, and no burst of the storage before it.
+            plateaus=plateaus([] if is_staged else measured.beats_outside(events)),
             sustained=sustained_rate(of_one_rate, total.database_iops) or ABSENT,
             stand_still=stand_still(phases) or ABSENT,
             unfinished=measured.unfinished() or ABSENT,

@@ -15,6 +15,7 @@ from plimsoll.files.parquet import Query
 from plimsoll.results.degraded import METRICS
 from plimsoll.results.events import answered_span
 from plimsoll.results.places import name_of
+from plimsoll.results.sustained import Beat
 from plimsoll.units import NS_PER_MS, NS_PER_S
 
 
@@ -32,12 +33,7 @@ def undisturbed(
         ask: asks the table `measured`.
         names: what databases are called, by instance and number; 0 stands for its log.
     """
-    spans = {
-        event.name: _span(event, phase)
-        for event in events
-        for phase in phases
-        if phase.name == event.phase and event.begun_s is not None
-    }
+    spans = _spans(events, phases)
     if not spans:
         return None
     lasting = " OR ".join(
@@ -82,6 +78,37 @@ def undisturbed(
             for row in rows
         ],
     )
+
+
+def beats_outside(
+    events: Sequence[EventFigures],
+    phases: Sequence[PhaseOutcome],
+    measured: Sequence[Sequence[Beat]],
+) -> list[list[Beat]]:
+    """The samples in which no event lasted, each time between two events by itself."""
+    spans = list(_spans(events, phases).values())
+    found: list[list[Beat]] = []
+    for rows in measured:
+        found.append([])
+        for row in rows:
+            end_s = row.end_ns / NS_PER_S
+            if any(begin < end_s and end_s - row.seconds < end for begin, end in spans):
+                found.append([])
+            else:
+                found[-1].append(row)
+    return [rows for rows in found if rows]
+
+
+def _spans(
+    events: Sequence[EventFigures], phases: Sequence[PhaseOutcome]
+) -> dict[str, tuple[float, float]]:
+    """From when to when each event lasted that began in one of the phases, by its name."""
+    return {
+        event.name: _span(event, phase)
+        for event in events
+        for phase in phases
+        if phase.name == event.phase and event.begun_s is not None
+    }
 
 
 def _span(event: EventFigures, phase: PhaseOutcome) -> tuple[float, float]:
