@@ -249,7 +249,7 @@ def test_what_no_snapshot_can_be_is_refused(tmp_path: Path) -> None:
 def test_writes_of_others_are_not_held(tmp_path: Path) -> None:
     options = {
         "target": [{"name": "data", "path": str(tmp_path / "data")}],
-        "instance": [{"name": "shop", "backend": "sqlite", "store_mb": 10}],
+        "instance": [{"name": "shop", "backend": "sqlite", "store_size": "10MB"}],
         "event": [{"name": "snapshot", "after_s": 1, "hold_writes": True, "command": ["true"]}],
     }
     with pytest.raises(InputError, match="those of a server are not ours to hold"):

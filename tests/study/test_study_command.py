@@ -5,6 +5,7 @@ Resumed after a kill, ranked with confidence, and wrong files refused.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -382,7 +383,7 @@ def test_every_page_of_a_modelled_study_says_so(tmp_path: Path) -> None:
     assert run_program(["study", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "<title>MODELLED" in page and '<p class="modelled">MODELLED' in page
-    assert "@media print { .modelled { position: fixed" in page
+    assert re.search(r"@media print \{[^@]*\.modelled \{ position: fixed", page)
     assert "Busiest stage" in page and "drives, " in page
     found = result(tmp_path)
     assert found["model_band_percent"] > 5
