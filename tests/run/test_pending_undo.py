@@ -88,6 +88,28 @@ def test_a_second_clean_is_told_of_the_first(tmp_path):
     assert "another `plimsoll clean` is undoing" in second.stderr
 
 
+def test_an_undo_that_a_killed_clean_left_is_waited_for_and_the_others_are_undone(tmp_path):
+    """Two of the same at once may come to nothing, and what is told of the second is not true."""
+    undos = PendingUndos(tmp_path)
+    undos.add(pending_of("quick", ["touch", str(tmp_path / "quick")], 9, (), None))
+    undo = ["sh", "-c", f"touch {tmp_path}/begun; sleep 3"]
+    undos.add(pending_of("slow", (), 9, [Step(kind="run", argv=undo)], None))
+    first = subprocess.Popen(
+        [sys.executable, "-m", "plimsoll.cli", "clean", str(tmp_path), "--allow-commands"]
+    )
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.05)
+    time.sleep(0.3)
+    first.kill()
+    first.wait(30)
+    second = program("clean", tmp_path, "--allow-commands", cwd=tmp_path)
+    assert second.returncode == 1, second.stderr
+    assert 'event "slow" is not undone: process ' in second.stderr
+    assert (tmp_path / "quick").exists()
+    time.sleep(3)
+    assert undo_pending(tmp_path) == []
+
+
 def test_what_a_restart_has_undone_wants_no_consent(tmp_path):
     step = Step(kind="write", path=str(tmp_path / "state"), text="of then")
     PendingUndos(tmp_path).add(pending_of("one", (), 9, [step], None, ends_with_boot=True))

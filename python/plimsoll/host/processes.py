@@ -22,7 +22,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 #: The state of a listening socket in `/proc/net/tcp`.
 _LISTENS = "0A"
 #: Further places in what `stat_of` answers.
-_PARENT, _USER_TICKS, _SYSTEM_TICKS, _RESIDENT_PAGES = 1, 11, 12, 21
+_PARENT, _GROUP, _USER_TICKS, _SYSTEM_TICKS, _RESIDENT_PAGES = 1, 2, 11, 12, 21
 
 
 class ProcessError(PlimsollError):
@@ -37,6 +37,7 @@ class Process:
         number: its number.
         began_ticks: when it began, in clock ticks since the machine was started.
         parent: the number of its parent.
+        group: the number of its process group.
         state: one letter, as proc(5) has it.
         busy_s: processor time it used, in seconds, of all its threads.
         resident_bytes: memory it occupies; what processes share counts in each.
@@ -45,6 +46,7 @@ class Process:
     number: int
     began_ticks: int
     parent: int
+    group: int
     state: str
     busy_s: float
     resident_bytes: int
@@ -59,6 +61,7 @@ def process_of(number: int, proc: Path = PROC) -> Process | None:
         number=number,
         began_ticks=int(fields[BEGAN_TICKS]),
         parent=int(fields[_PARENT]),
+        group=int(fields[_GROUP]),
         state=fields[STATE],
         busy_s=(int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])) / _TICKS_PER_S,
         resident_bytes=int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES,
@@ -80,6 +83,15 @@ def all_processes(proc: Path = PROC) -> list[Process]:
     """Every process that can be seen."""
     numbers = [int(path.name) for path in proc.iterdir() if path.name.isdigit()]
     return [found for number in numbers if (found := process_of(number, proc)) is not None]
+
+
+def is_given(number: int, variable: str, value: str, proc: Path = PROC) -> bool | None:
+    """Whether a process was started with a variable of this value; None where that is unseen."""
+    try:
+        given = (proc / str(number) / "environ").read_bytes()
+    except OSError:
+        return None
+    return os.fsencode(f"{variable}={value}") in given.split(b"\0")
 
 
 def family(leader: int, proc: Path = PROC) -> list[Process]:

@@ -74,12 +74,17 @@ def never() -> bool:
     return False
 
 
+def untold(_process_id: int) -> None:
+    """Nobody is told that a command was started."""
+
+
 def carry_out(
     argv: Sequence[str],
     timeout_s: float,
     own: Mapping[str, str],
     cwd: Path,
     is_cut: Callable[[], bool] = never,
+    on_start: Callable[[int], None] = untold,
 ) -> Ended:
     """Run a command to its end, at most `timeout_s` seconds; nothing of its process group is left.
 
@@ -91,6 +96,7 @@ def carry_out(
         own: variables beside PATH.
         cwd: where it runs.
         is_cut: whether it is to be killed before.
+        on_start: told the number of its process, which is that of its process group.
     """
     begun_s = time.monotonic()
     try:
@@ -107,6 +113,7 @@ def carry_out(
         return Ended(None, "", f"`{shown(argv)}` cannot be started: {system_reason(error)}")
     output = bytearray()
     try:
+        on_start(process.pid)
         over, code = _followed(process, timeout_s, output, is_cut)
     except BaseException:
         # Whoever stops us would leave it running.

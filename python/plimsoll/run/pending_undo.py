@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,10 +21,23 @@ from plimsoll.documents.ready_actions import Step
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.files import claims, folder
 from plimsoll.files.paths import StrPath
-from plimsoll.host import machine
+from plimsoll.host import machine, processes
 from plimsoll.host.boot import boot_id
 from plimsoll.run.event_command import carry_out, shown
 from plimsoll.run.steps import carry_out_steps, step_in_words
+
+
+class StartedCommand(Document):
+    """A command that degrades or undoes, as it was started.
+
+    Attributes:
+        process: its number, which is that of its process group.
+        began_ticks: when it began, in clock ticks since the machine was started; 0 where it had
+            ended at once.
+    """
+
+    process: int
+    began_ticks: int
 
 
 class PendingUndo(Document):
@@ -38,6 +53,7 @@ class PendingUndo(Document):
         machine_id: of the machine on which it began; null where it has none.
         host_name: of that machine.
         ends_with_boot: whether a restart of the machine undoes it.
+        commands: what was started for it so far.
     """
 
     name: str
@@ -49,6 +65,26 @@ class PendingUndo(Document):
     machine_id: str | None = None
     host_name: str | None = None
     ends_with_boot: bool = False
+    commands: Sequence[StartedCommand] = ()
+
+    @property
+    def going_on(self) -> int | None:
+        """The number of a process of its commands that still lives, whoever started them.
+
+        A server that a command left has a process group of its own, and is none of them.
+        """
+        if not self.commands or self.is_of_another_boot:
+            return None
+        began = {command.process: command.began_ticks for command in self.commands}
+        for found in processes.all_processes():
+            if found.group not in began:
+                continue
+            if began.get(found.number) == found.began_ticks:
+                return found.number
+            # The number may have gone to another group since.
+            if processes.is_given(found.number, "PLIMSOLL_EVENT", self.name) is not False:
+                return found.number
+        return None
 
     @property
     def is_of_another_boot(self) -> bool:
@@ -117,6 +153,22 @@ class PendingUndos:
             except OSError:
                 del self._pending[item.name]
                 raise
+
+    def note_command(self, name: str, process_id: int) -> None:
+        """Note a command that was started for an event, should it outlive us.
+
+        Where that cannot be written the command goes on: the undo itself is noted.
+        """
+        started = processes.process_of(process_id)
+        command = StartedCommand(
+            process=process_id, began_ticks=0 if started is None else started.began_ticks
+        )
+        with self._lock:
+            if (item := self._pending.get(name)) is None:
+                return
+            self._pending[name] = item.replace(commands=[*item.commands, command])
+            with suppress(OSError):
+                self._write()
 
     def remove(self, name: str) -> None:
         """The event is undone, or never took place."""
@@ -202,7 +254,7 @@ def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:
     left = PendingUndos(run_folder, found)
     failed = []
     for item in reversed(found):
-        problem = _undone(item, run_folder, done_by_hand=done_by_hand)
+        problem = _undone(item, run_folder, left, done_by_hand=done_by_hand)
         if problem is not None:
             failed.append(f'event "{item.name}" is not undone: {problem}')
             continue
@@ -217,20 +269,30 @@ def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:
     return failed
 
 
-def _undone(item: PendingUndo, run_folder: Path, *, done_by_hand: bool) -> str | None:
+def _undone(
+    item: PendingUndo, run_folder: Path, left: PendingUndos, *, done_by_hand: bool
+) -> str | None:
     """Undo one event; answers what went wrong."""
     if item.has_ended:
         return None
+    if (number := item.going_on) is not None:
+        return (
+            f"process {number} of a command that was started for it still goes on and may change "
+            f"more; wait until it has ended, or kill it, then say the same again"
+        )
     if item.manual is not None:
         return None if done_by_hand else f"{item.manual}; then say so with --yes"
     hint = f"once all is put back by hand, delete {run_folder / folder.UNDO_PENDING}"
     if not item.steps and not item.undo:
         return f"{folder.UNDO_PENDING} does not say how; {hint}"
     own = {"PLIMSOLL_EVENT": item.name, "PLIMSOLL_RUN_FOLDER": str(run_folder.absolute())}
+    notes = partial(left.note_command, item.name)
     if item.steps:
-        ended = carry_out_steps(item.steps, item.timeout_s, own, run_folder, to_the_end=True)
+        ended = carry_out_steps(
+            item.steps, item.timeout_s, own, run_folder, to_the_end=True, on_start=notes
+        )
     else:
-        ended = carry_out(item.undo, item.timeout_s, own, run_folder)
+        ended = carry_out(item.undo, item.timeout_s, own, run_folder, on_start=notes)
     if ended.error is None:
         return None
     told = f"; it wrote: {ended.output.strip()[:500]}" if ended.output.strip() else ""

@@ -22,7 +22,7 @@ from plimsoll.documents.staged_events import (
 )
 from plimsoll.files import folder
 from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
-from plimsoll.run.event_command import Ended, carry_out, never
+from plimsoll.run.event_command import Ended, carry_out, never, untold
 from plimsoll.run.pending_undo import PendingUndo, pending_of
 from plimsoll.run.steps import carry_out_steps
 
@@ -67,6 +67,10 @@ class ActStage(Protocol):
 
     def note_undo(self, pending: PendingUndo | None) -> None:
         """Before an event begins, its undo is on disk."""
+        ...
+
+    def note_command(self, event: EventPlan, process_id: int) -> None:
+        """A command that degrades or undoes was started."""
         ...
 
     def forget_undo(self, event: EventPlan) -> None:
@@ -309,7 +313,7 @@ class Act:
 
         proofs = [] if steps is None else [self._step_by_step(steps.prove, is_cut)]
         if self.plan.prove:
-            proofs.append(self._carry_out(self.plan.prove, is_cut))
+            proofs.append(self._carry_out(self.plan.prove, is_cut, untold))
         if not proofs:
             return
         wrong = [proof.error for proof in proofs if proof.error is not None]
@@ -365,8 +369,23 @@ class Act:
     def _variables(self) -> dict[str, str]:
         return {"PLIMSOLL_EVENT": self.plan.name, "PLIMSOLL_RUN_FOLDER": str(self._stage.place)}
 
-    def _carry_out(self, argv: Sequence[str], is_cut: Callable[[], bool] = never) -> Ended:
-        return carry_out(argv, self.plan.timeout_s, self._variables(), self._stage.place, is_cut)
+    def _carry_out(
+        self,
+        argv: Sequence[str],
+        is_cut: Callable[[], bool] = never,
+        on_start: Callable[[int], None] | None = None,
+    ) -> Ended:
+        return carry_out(
+            argv,
+            self.plan.timeout_s,
+            self._variables(),
+            self._stage.place,
+            is_cut,
+            on_start or self._notes_command,
+        )
+
+    def _notes_command(self, process_id: int) -> None:
+        self._stage.note_command(self.plan, process_id)
 
     def _step_by_step(
         self,
@@ -382,6 +401,7 @@ class Act:
             self._stage.place,
             to_the_end=to_the_end,
             is_cut=is_cut,
+            on_start=self._notes_command,
         )
 
     def _noted(self, ended: Ended, prefix: str) -> bool:

@@ -165,6 +165,10 @@ class Stage:
         if pending is not None:
             self._undos.add(pending)
 
+    def note_command(self, event: EventPlan, process_id: int) -> None:
+        """A command of the event was started, which may outlive this process."""
+        self._undos.note_command(event.name, process_id)
+
     def forget_undo(self, event: EventPlan) -> None:
         """The event is undone."""
         self._undos.remove(event.name)

@@ -24,7 +24,7 @@ from typing import BinaryIO
 from plimsoll.documents.ready_actions import Step
 from plimsoll.errors.system_errors import system_reason
 from plimsoll.host import processes
-from plimsoll.run.event_command import Ended, carry_out, environment_of, never, shown
+from plimsoll.run.event_command import Ended, carry_out, environment_of, never, shown, untold
 
 _LOOK_EVERY_S = 0.05
 #: How long a process that is asked to stop gets before it is killed, as a share of the time of its
@@ -34,10 +34,11 @@ _GENTLE_SHARE = 0.7
 
 @dataclass(frozen=True)
 class Limit:
-    """How long a step may take: seconds, and what cuts it short."""
+    """How long a step may take: seconds, and what cuts it short; and who is told of its command."""
 
     seconds: float
     is_cut: Callable[[], bool] = never
+    on_start: Callable[[int], None] = untold
 
 
 def carry_out_steps(
@@ -48,6 +49,7 @@ def carry_out_steps(
     *,
     to_the_end: bool = False,
     is_cut: Callable[[], bool] = never,
+    on_start: Callable[[int], None] = untold,
 ) -> Ended:
     """Carry out steps in their order.
 
@@ -58,6 +60,7 @@ def carry_out_steps(
         cwd: where commands run.
         to_the_end: go on where one fails, as for an undo.
         is_cut: whether no step is waited for any longer.
+        on_start: as in `carry_out`, of commands that change something.
 
     Returns:
         The exit code of the last command (0 where none ran), what all commands wrote, and
@@ -65,7 +68,7 @@ def carry_out_steps(
     """
     code: int | None = 0
     output, wrong = "", list[str]()
-    limit = Limit(timeout_s, is_cut)
+    limit = Limit(timeout_s, is_cut, on_start)
     for step in steps:
         ended = _one(step, limit, own, cwd)
         output += ended.output
@@ -80,10 +83,10 @@ def carry_out_steps(
 
 def _one(step: Step, limit: Limit, own: Mapping[str, str], cwd: Path) -> Ended:
     if step.kind == "run":
-        ended = carry_out(step.argv, limit.seconds, own, cwd, limit.is_cut)
+        ended = carry_out(step.argv, limit.seconds, own, cwd, limit.is_cut, limit.on_start)
         if ended.error is None or not step.otherwise:
             return ended
-        other = carry_out(step.otherwise, limit.seconds, own, cwd, limit.is_cut)
+        other = carry_out(step.otherwise, limit.seconds, own, cwd, limit.is_cut, limit.on_start)
         error = None if other.error is None else f"{ended.error}; {other.error}"
         return Ended(other.exit_code, ended.output + other.output, error)
     try:
