@@ -80,6 +80,17 @@ def test_what_an_event_of_the_plan_did_is_no_fault_of_the_storage(tmp_path: Path
     assert check["status"] == "fail" and check["measured"] == 1, check
 
 
+def test_what_a_drive_counts_of_itself_is_no_event_of_the_plan(tmp_path: Path) -> None:
+    """It is read when the run ends, so an event at that moment would excuse all of the run."""
+    name = "smart/sda:pending_sectors"
+    counts = ErrorCounts({name: 0, "a": 0})
+    counts.look({name: 0, "a": 1}, is_harmed=True)
+    counts.look({name: 3, "a": 1}, is_harmed=True)
+    found = counts.found()
+    assert [line.split(" (")[0] for line in found.lines] == [f"{name}: 3 more errors"]
+    assert [line.split(" (")[0] for line in found.of_events] == ["a: 1 more error"]
+
+
 def test_JST_02_a_stress_test_says_what_it_could_not_see(tmp_path: Path) -> None:
     """No counters are no pass of the counters.
 

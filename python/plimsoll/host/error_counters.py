@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plimsoll.documents.summary import DeviceErrorsFile
+from plimsoll.host import smart
 
 SYS = Path("/sys")
 #: Files with one number each, by disk.
@@ -75,7 +76,8 @@ class ErrorCounts:
 
         Args:
             now: values by name; a name that is missing cannot be read any more.
-            is_harmed: whether an event of the plan has harmed the storage since the last look.
+            is_harmed: whether an event of the plan has harmed the storage since the last look. What
+                drives count of themselves is never its work: it is damage, and is read at the end.
         """
         added, lost = (
             (self._of_events, self._lost_by_events) if is_harmed else (self._added, self._lost)
@@ -88,7 +90,8 @@ class ErrorCounts:
             self._lost.discard(name)
             if now[name] < before:
                 self._reset.add(name)
-            added[name] += now[name] - before if now[name] >= before else now[name]
+            counted = self._added if name.startswith(smart.PREFIX) else added
+            counted[name] += now[name] - before if now[name] >= before else now[name]
         self._last |= {name: count for name, count in now.items() if name in self._first}
 
     def found(self) -> DeviceErrorsFile:

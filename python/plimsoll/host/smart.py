@@ -22,6 +22,8 @@ from plimsoll.host.nvme import health_of
 
 #: A drive that answers no sooner is not waited for: a run must not hang on its circumstances.
 PATIENCE_S = 10
+#: What the names of all counters begin with.
+PREFIX = "smart/"
 #: ATA attributes by their number.
 ATA_COUNTERS = {
     5: "reallocated_sectors",
@@ -50,7 +52,7 @@ def counters_of(smart: list[DiskHealth]) -> dict[str, int]:
     {'smart/sda:pending_sectors': 2}
     """  # noqa: E501
     return {
-        f"smart/{item['disk']}:{name}": count
+        f"{PREFIX}{item['disk']}:{name}": count
         for item in smart
         for name, count in item["counters"].items()
     }
