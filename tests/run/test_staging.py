@@ -550,3 +550,29 @@ def test_a_command_that_outlives_a_killed_run_is_waited_for_before_clean_undoes(
     finally:
         process.kill()
         os.kill(int(server.read_text()), signal.SIGKILL)
+
+
+def test_an_undo_is_kept_while_a_command_that_could_not_be_killed_goes_on(tmp_path, monkeypatch):
+    """What it does after the undo is for `clean` to undo: no one else would."""
+    flag = tmp_path / "flag"
+
+    def refused(group: int, number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(event_command.os, "killpg", refused)
+    monkeypatch.setattr(event_command, "KILLED_WITHIN_S", 0.2)
+    event = (
+        f"name = 'slow'\nafter_s = 0.2\ntimeout_s = 0.5\nundo = ['rm', '-f', '{flag}']\n"
+        f"command = ['sh', '-c', 'sleep 6; touch {flag}']\n"
+    )
+    plan = plimsoll.parse_plan(plan_text(tmp_path / "data", event, seconds=1.5))
+    found = plimsoll.check(plan, create=True, allow_system_disk=True, allow_commands=True)
+    plimsoll.qualify(plan, tmp_path / "run", found=found)
+    assert "still goes on" in str(event_of(tmp_path).error)
+    assert event_of(tmp_path).undone_s is None
+    (told,) = undo_pending(tmp_path / "run")
+    assert "still goes on" in told
+    wait_for(flag)
+    time.sleep(0.2)
+    assert undo_pending(tmp_path / "run") == []
+    assert not flag.exists()

@@ -34,11 +34,13 @@ class Ended:
     """How a command ended: its exit code, output, and what went wrong.
 
     The code is negative for a signal, also for one that did not end it, and None if it never ran.
+    `lives_on` is the number of a process that could not be killed.
     """
 
     exit_code: int | None
     output: str
     error: str | None
+    lives_on: int | None = None
 
 
 def shown(argv: Sequence[str]) -> str:
@@ -125,7 +127,7 @@ def carry_out(
         late = f"`{shown(argv)}` had not ended after {lasted_s:.1f} s"
     if code is None:
         problem = f"{late} and could not be killed: end process {process.pid} by hand"
-        return Ended(-signal.SIGKILL, text, problem)
+        return Ended(-signal.SIGKILL, text, problem, process.pid)
     if not over:
         return Ended(code, text, f"{late} and was killed")
     return Ended(code, text, None if code == 0 else f"`{shown(argv)}` ended with exit code {code}")

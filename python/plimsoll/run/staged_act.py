@@ -7,6 +7,7 @@ array takes place in the model, and only its times are noted here.
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from plimsoll.documents.staged_events import (
     file_name_of,
 )
 from plimsoll.files import folder
+from plimsoll.host import processes
 from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
 from plimsoll.run.event_command import Ended, carry_out, never, untold
 from plimsoll.run.pending_undo import PendingUndo, pending_of
@@ -98,6 +100,8 @@ class Act:
         self._began_s: float | None = None
         self._found: dict[str, object] = {}
         self._wrong: list[str] = []
+        #: The process of a command that could not be killed.
+        self._lives_on: int | None = None
         #: Since when a person is asked, by a clock of its own.
         self.asked_s = math.inf
         self._asked, self._confirmed, self._left = (threading.Event() for _ in range(3))
@@ -226,10 +230,23 @@ class Act:
         if took:
             self._waits_until(at_s)
         self._found["undo_begun_s"] = stage.now_s()
-        if self._undoes(steps):
+        if self._undoes(steps) and not self._may_change_more():
             self._found["undone_s"] = stage.now_s()
             stage.say("info", "event_undone", plan.phase, f"event {plan.name} undone")
             self._forgets()
+
+    def _may_change_more(self) -> bool:
+        """Whether a command that could not be killed goes on, so that its undo came too early."""
+        found = None if self._lives_on is None else processes.process_of(self._lives_on)
+        if found is None or found.parent != os.getpid():
+            return False
+        self._fails(
+            "undo_failed",
+            f"was undone while process {found.number} of its command still goes on, which may "
+            f"change more; once that has ended, undo it with `plimsoll clean {self._stage.place} "
+            f"--allow-commands`",
+        )
+        return True
 
     def _forgets(self) -> None:
         """Take the undo from the file; a file that says more than is true is a problem."""
@@ -406,6 +423,7 @@ class Act:
 
     def _noted(self, ended: Ended, prefix: str) -> bool:
         self._found |= {f"{prefix}exit_code": ended.exit_code, f"{prefix}output": ended.output}
+        self._lives_on = self._lives_on or ended.lives_on
         if ended.error is None:
             return True
         what = "is not undone" if prefix else "was not applied"

@@ -68,17 +68,19 @@ def carry_out_steps(
     """
     code: int | None = 0
     output, wrong = "", list[str]()
+    lives_on: int | None = None
     limit = Limit(timeout_s, is_cut, on_start)
     for step in steps:
         ended = _one(step, limit, own, cwd)
         output += ended.output
+        lives_on = lives_on or ended.lives_on
         if step.kind == "run":
             code = ended.exit_code
         if ended.error is not None:
             wrong.append(ended.error)
             if not to_the_end:
                 break
-    return Ended(code, output, "; ".join(wrong) or None)
+    return Ended(code, output, "; ".join(wrong) or None, lives_on)
 
 
 def _one(step: Step, limit: Limit, own: Mapping[str, str], cwd: Path) -> Ended:
@@ -88,7 +90,8 @@ def _one(step: Step, limit: Limit, own: Mapping[str, str], cwd: Path) -> Ended:
             return ended
         other = carry_out(step.otherwise, limit.seconds, own, cwd, limit.is_cut, limit.on_start)
         error = None if other.error is None else f"{ended.error}; {other.error}"
-        return Ended(other.exit_code, ended.output + other.output, error)
+        lives_on = ended.lives_on or other.lives_on
+        return Ended(other.exit_code, ended.output + other.output, error, lives_on)
     try:
         error = _DOES[step.kind](step, limit, own, cwd)
     except OSError as found:
