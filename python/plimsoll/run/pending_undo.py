@@ -252,7 +252,7 @@ def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:
                 f"more, put all back by hand and delete {run_folder / folder.UNDO_PENDING}"
             )
     left = PendingUndos(run_folder, found)
-    failed = []
+    failed, unwritten = list[str](), list[str]()
     for item in reversed(found):
         problem = _undone(item, run_folder, left, done_by_hand=done_by_hand)
         if problem is not None:
@@ -262,11 +262,13 @@ def _undo_all(run_folder: Path, *, done_by_hand: bool) -> list[str]:
             left.remove(item.name)
         except OSError as error:
             path = run_folder / folder.UNDO_PENDING
-            failed.append(
+            unwritten.append(
                 f'event "{item.name}" is undone, but {path} cannot be written and still names it: '
                 f"{system_reason(error)}"
             )
-    return failed
+    # Its last event takes the file away, whatever could not be written before.
+    is_gone = not (run_folder / folder.UNDO_PENDING).exists()
+    return failed if is_gone else [*unwritten, *failed]
 
 
 def _undone(
