@@ -62,9 +62,9 @@ def test_JST_02_a_counter_that_grew_fails_the_run(tmp_path: Path) -> None:
 def test_what_an_event_of_the_plan_did_is_no_fault_of_the_storage(tmp_path: Path) -> None:
     """It is told all the same, and what came before and after it counts."""
     run = run_folder(tmp_path / "run", {}, test="stress", limits="lenient")
-    counts = ErrorCounts({"a": 2, "b": 0, "c": 0, "d": 0})
-    counts.look({"a": 5, "b": 0}, is_harmed=True)
-    counts.look({"a": 5, "b": 0, "d": 1}, is_harmed=True)
+    counts = ErrorCounts({"a": 2, "b": 0, "c": 0, "d": 0}, ["a", "b", "c", "d"])
+    counts.look({"a": 5, "b": 0}, frozenset("abcd"))
+    counts.look({"a": 5, "b": 0, "d": 1}, frozenset("abcd"))
     counts.look({"a": 5, "b": 0, "d": 1})
     counts.found().write(run / folder.DEVICE_ERRORS)
     found = judge(folder.read_json(run / folder.PLAN), summarize(run), ENVIRONMENT)
@@ -80,12 +80,23 @@ def test_what_an_event_of_the_plan_did_is_no_fault_of_the_storage(tmp_path: Path
     assert check["status"] == "fail" and check["measured"] == 1, check
 
 
+def test_errors_of_a_disk_that_the_event_left_alone_count() -> None:
+    """A drive of the array was failed; another one fails meanwhile."""
+    of_md, of_other = "block/md0/md/dev-vdc/errors", "block/vdd/device/ioerr_cnt"
+    both = "block/md0/md/dev-vdd/errors"
+    counts = ErrorCounts(dict.fromkeys((of_md, of_other, both), 0), ["md0", "vdc", "vdd"])
+    counts.look({of_md: 2, of_other: 1, both: 4}, frozenset({"md0", "vdc"}))
+    found = counts.found()
+    assert [line.split(":")[0] for line in found.lines] == [of_other, both]
+    assert [line.split(":")[0] for line in found.of_events] == [of_md]
+
+
 def test_what_a_drive_counts_of_itself_is_no_event_of_the_plan(tmp_path: Path) -> None:
     """It is read when the run ends, so an event at that moment would excuse all of the run."""
     name = "smart/sda:pending_sectors"
-    counts = ErrorCounts({name: 0, "a": 0})
-    counts.look({name: 0, "a": 1}, is_harmed=True)
-    counts.look({name: 3, "a": 1}, is_harmed=True)
+    counts = ErrorCounts({name: 0, "a": 0}, ["sda", "a"])
+    counts.look({name: 0, "a": 1}, frozenset({"sda", "a"}))
+    counts.look({name: 3, "a": 1}, frozenset({"sda", "a"}))
     found = counts.found()
     assert [line.split(" (")[0] for line in found.lines] == [f"{name}: 3 more errors"]
     assert [line.split(" (")[0] for line in found.of_events] == ["a: 1 more error"]

@@ -81,10 +81,11 @@ def test_what_was_said_while_an_event_harmed_the_disk_is_told_apart() -> None:
         write(f"<3>I/O error, dev {name}, sector 1 (before)")
         log.gather([name])
         write(f"<3>I/O error, dev {name}, sector 2 (meanwhile)")
-        log.gather([name], is_harmed=True)
+        write(f"<3>md: {name} and {name}b failed (two)")
+        log.gather([name, f"{name}b"], frozenset({name}))
         write(f"<3>I/O error, dev {name}, sector 3 (after)")
         found = log.errors_about([name])
-    assert [line[-8:] for line in found.lines] == ["(before)", " (after)"]
+    assert [line[-8:] for line in found.lines] == ["(before)", "ed (two)", " (after)"]
     assert [line[-11:] for line in found.of_events] == ["(meanwhile)"]
     given = summary()
     given["kernel_log"] = found.figures().plain()

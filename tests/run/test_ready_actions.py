@@ -23,7 +23,7 @@ from plimsoll.documents.staged_events import StagedEventsFile
 from plimsoll.files import folder
 from plimsoll.host import processes
 from plimsoll.inputs.mistakes import InputError
-from plimsoll.run.actions import ActionError, prepared
+from plimsoll.run.actions import ActionError, disks_harmed, prepared
 from plimsoll.run.steps import step_in_words
 from tests.support import loop_disk as loop_disks
 from tests.support.harm import wait_until
@@ -526,6 +526,19 @@ def test_what_an_event_makes_the_kernel_say_of_the_disk_fails_no_run(tmp_path, l
     log = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())["kernel_log"]
     assert [line[-8:] for line in log["of_events"]] == ["sector 8"], text
     assert log["lines"] == [] and "kernel log" not in text.partition("not a qualification")[0]
+
+
+def test_an_action_harms_its_device_and_what_is_built_on_it(tmp_path):
+    """Errors of other disks at that time are not its work; of commands nobody knows."""
+    for disk, holder in (("vdc", "md0"), ("md0", "dm-1"), ("vdd", "md0")):
+        (tmp_path / "sys/class/block" / disk / "holders" / holder).mkdir(parents=True)
+    place = here(tmp_path, sys=tmp_path / "sys")
+    path = ReadyAction(what="path fails", device="vdc")
+    assert disks_harmed(path, place) == {"vdc", "md0", "dm-1"}
+    drive = ReadyAction(what="md drive fails", device="md0", member="vdd")
+    assert disks_harmed(drive, place) == {"md0", "vdd", "dm-1"}
+    assert disks_harmed(None, place) is None
+    assert disks_harmed(ReadyAction(what="iscsi logout", iqn="iqn.x"), place) is None
 
 
 def _numbers(path: Path) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from plimsoll.documents.summary import DeviceErrorsFile
 from plimsoll.host import smart
+from plimsoll.host.kernel_log import named_in
 
 SYS = Path("/sys")
 #: Files with one number each, by disk.
@@ -61,9 +62,11 @@ class ErrorCounts:
 
     Args:
         first: their values then, by name.
+        disks: the disks of the run, by the names the kernel gives them.
     """
 
-    def __init__(self, first: Mapping[str, int]) -> None:
+    def __init__(self, first: Mapping[str, int], disks: Sequence[str] = ()) -> None:
+        self._disks = disks
         self._first, self._last = first, dict(first)
         self._added: Counter[str] = Counter()
         self._of_events: Counter[str] = Counter()
@@ -71,18 +74,21 @@ class ErrorCounts:
         self._lost_by_events: set[str] = set()
         self._reset: set[str] = set()
 
-    def look(self, now: Mapping[str, int], *, is_harmed: bool = False) -> None:
+    def look(self, now: Mapping[str, int], harmed: frozenset[str] = frozenset()) -> None:
         """Take what was added since the last look.
 
         Args:
             now: values by name; a name that is missing cannot be read any more.
-            is_harmed: whether an event of the plan has harmed the storage since the last look. What
-                drives count of themselves is never its work: it is damage, and is read at the end.
+            harmed: the disks that an event of the plan has harmed since the last look, by their
+                kernel names. What drives count of themselves is never its work: it is damage, and
+                is read at the end.
         """
-        added, lost = (
-            (self._of_events, self._lost_by_events) if is_harmed else (self._added, self._lost)
-        )
         for name, before in self._last.items():
+            added, lost = (
+                (self._of_events, self._lost_by_events)
+                if self._is_of(name, harmed)
+                else (self._added, self._lost)
+            )
             if name not in now:
                 lost.add(name)
                 continue
@@ -93,6 +99,11 @@ class ErrorCounts:
             counted = self._added if name.startswith(smart.PREFIX) else added
             counted[name] += now[name] - before if now[name] >= before else now[name]
         self._last |= {name: count for name, count in now.items() if name in self._first}
+
+    def _is_of(self, name: str, harmed: frozenset[str]) -> bool:
+        """Whether a counter is one of harmed disks and of no other; of btrfs no disk is known."""
+        named = set(named_in(name, self._disks))
+        return bool(harmed) and named <= harmed
 
     def found(self) -> DeviceErrorsFile:
         """The content of `device-errors.json`: what was counted, and what was added."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from plimsoll.documents.environment import Environment, KernelLogMark
@@ -73,18 +74,20 @@ class KernelLog:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def gather(self, disks: list[str], *, is_harmed: bool = False) -> None:
+    def gather(self, disks: list[str], harmed: frozenset[str] = frozenset()) -> None:
         """Read what was said meanwhile, before the ring buffer drops it.
 
         Args:
             disks: by the names the kernel gives them.
-            is_harmed: whether an event of the plan has harmed the storage meanwhile.
+            harmed: those that an event of the plan has harmed meanwhile. What names another one too
+                is not of the event.
         """
         known = len(self._records)
         self._read()
-        if is_harmed:
-            self._of_events += self._records[known:]
-            del self._records[known:]
+        told, self._records = self._records[known:], self._records[:known]
+        for record in told:
+            named = set(named_in(error_about(record, disks) or "", disks))
+            (self._of_events if named and named <= harmed else self._records).append(record)
         for records in (self._records, self._of_events):
             records[:] = [text for text in records if error_about(text, disks)][:LINES_MAX]
 
@@ -149,11 +152,20 @@ def error_about(record: str, disks: list[str]) -> str | None:
     if not number.isdigit() or int(number) & 7 > SEVERITY_MAX:
         return None
     text = body.splitlines()[0] if body else ""
-    named = any(
-        re.search(rf"(?<![A-Za-z0-9]){re.escape(disk)}(p?\d+)?(?![A-Za-z0-9])", text)
+    return text if named_in(text, disks) else None
+
+
+def named_in(text: str, disks: Sequence[str]) -> list[str]:
+    """The disks that a text names, or partitions of which.
+
+    >>> named_in("md/raid1:md0: Disk failure on sdb1, disabling device", ["sda", "sdb", "md0"])
+    ['sdb', 'md0']
+    """
+    return [
+        disk
         for disk in disks
-    )
-    return text if named else None
+        if re.search(rf"(?<![A-Za-z0-9]){re.escape(disk)}(p?\d+)?(?![A-Za-z0-9])", text)
+    ]
 
 
 def disks_of(environment: Environment) -> list[str]:

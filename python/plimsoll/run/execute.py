@@ -135,17 +135,19 @@ def run_plan(
         outcome: Outcome | None = None
         # Also while the folder is written: what was measured is kept whole.
         stage = Stage(plan.events, run_folder, targets_of(plan), run)
-        errors = error_counters.ErrorCounts(error_counters.first_of([*counted_before, counted]))
+        errors = error_counters.ErrorCounts(
+            error_counters.first_of([*counted_before, counted]), disks
+        )
         has_harm = any(event.harms_storage for event in plan.events)
 
         def look_for_errors() -> None:
-            kernel_log.gather(disks, is_harmed=stage.has_harmed())
+            kernel_log.gather(disks, stage.harmed(disks))
             if has_harm:
                 count_errors(health)
 
         def count_errors(drive_health: list[DiskHealth]) -> None:
             now = error_counters.read_counters(disks) | smart.counters_of(drive_health)
-            errors.look(now, is_harmed=stage.has_harmed())
+            errors.look(now, stage.harmed(disks))
 
         with _stopping_on_signals(run.stop, stage):
             try:

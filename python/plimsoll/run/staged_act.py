@@ -23,7 +23,7 @@ from plimsoll.documents.staged_events import (
 )
 from plimsoll.files import folder
 from plimsoll.host import processes
-from plimsoll.run.actions import ActionError, Prepared, Surroundings, prepared
+from plimsoll.run.actions import ActionError, Prepared, Surroundings, disks_harmed, prepared
 from plimsoll.run.event_command import Ended, carry_out, never, untold
 from plimsoll.run.pending_undo import PendingUndo, pending_of
 from plimsoll.run.steps import carry_out_steps
@@ -99,6 +99,8 @@ class Act:
         self._thread: threading.Thread | None = None
         self._began_s: float | None = None
         self._found: dict[str, object] = {}
+        #: Disks that may fail by it, by their kernel names; all of the run where that is None.
+        self.disks_harmed: frozenset[str] | None = None
         self._wrong: list[str] = []
         #: The process of a command that could not be killed.
         self._lives_on: int | None = None
@@ -211,6 +213,8 @@ class Act:
                 "event_failed", f"was not begun, because its undo cannot be noted: {error.strerror}"
             )
             return
+        # Before it begins: what it takes away leads nowhere any more.
+        self.disks_harmed = disks_harmed(plan.action, stage.surroundings(plan))
         self._found["begun_s"] = stage.now_s()
         took = self._applies(steps)
         if took:

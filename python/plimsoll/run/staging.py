@@ -123,10 +123,16 @@ class Stage:
                 act.end(at_s)
         self._phase = event.phase
 
-    def has_harmed(self) -> bool:
-        """Whether an event harms the storage, or has until a moment ago: it answers late."""
+    def harmed(self, disks: Sequence[str]) -> frozenset[str]:
+        """Those of the run's disks that events harm, or have until a moment ago: they answer late.
+
+        Args:
+            disks: all of them, by the names the kernel gives them.
+        """
         now_s = self.now_s()
-        return any(act.harms_at(now_s) for act in self._acts)
+        each = [act.disks_harmed for act in self._acts if act.harms_at(now_s)]
+        everything = frozenset(disks)
+        return frozenset[str]().union(*(everything if own is None else own for own in each))
 
     def reach(self, at_s: float) -> None:
         """Told how far the run has come, in seconds on its clock."""

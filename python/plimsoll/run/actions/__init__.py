@@ -11,7 +11,13 @@ from collections.abc import Callable, Mapping
 
 from plimsoll.documents.ready_actions import ReadyAction
 from plimsoll.errors.system_errors import system_reason
-from plimsoll.run.actions.disks import disk_fails, disk_slow, md_drive_fails, path_fails
+from plimsoll.run.actions.disks import (
+    disk_fails,
+    disk_slow,
+    disks_harmed,
+    md_drive_fails,
+    path_fails,
+)
 from plimsoll.run.actions.iscsi import iscsi_logout
 from plimsoll.run.actions.links import link_down
 from plimsoll.run.actions.neighbours import neighbour
@@ -31,7 +37,7 @@ _ACTIONS: Mapping[str, Callable[[ReadyAction, Surroundings], Prepared]] = {
     "neighbour": neighbour,
 }
 
-__all__ = ["ActionError", "Prepared", "Surroundings", "prepared"]
+__all__ = ["ActionError", "Prepared", "Surroundings", "disks_harmed", "prepared"]
 
 
 def prepared(action: ReadyAction, here: Surroundings) -> Prepared:

@@ -167,6 +167,24 @@ def path_fails(action: ReadyAction, here: Surroundings) -> Prepared:
     )
 
 
+def disks_harmed(action: ReadyAction | None, here: Surroundings) -> frozenset[str] | None:
+    """The disks that may fail by an event, and all that is built on them, by their kernel names.
+
+    None where that is not known: of commands, steps of a person, links and sessions.
+    """
+    if action is None or action.device is None:
+        return None
+    found, waiting = set[str](), [_kernel_name(action.device)]
+    waiting += [_kernel_name(action.member)] if action.member else []
+    while waiting:
+        disk = waiting.pop()
+        if disk not in found:
+            found.add(disk)
+            holders = here.sys / "class/block" / disk / "holders"
+            waiting += [path.name for path in holders.iterdir()] if holders.is_dir() else []
+    return frozenset(found)
+
+
 def _kernel_name(device: str | None) -> str:
     """What the kernel calls a device, as in `/sys/block`."""
     return Path(os.path.realpath(device or "")).name if "/" in (device or "") else device or ""
