@@ -15,7 +15,7 @@ import pytest
 
 import plimsoll
 from plimsoll.documents.event import Event
-from plimsoll.documents.staged_events import StagedEventsFile
+from plimsoll.documents.staged_events import EventLimits, EventPlan, StagedEventsFile
 from plimsoll.documents.verdict import read_verdict
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
@@ -132,6 +132,50 @@ def test_a_step_of_the_wall_clock_moves_no_event(tmp_path, step_s):
     with Stage([], tmp_path) as stage:
         stage.hear(begins)
         assert stage.now_s() == pytest.approx(30.5, abs=0.7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ended", "undo_in"),
+    [
+        ("phase_ended", "measure", None),
+        ("phase_ended", "later", "later"),
+        ("run_ended_early", None, "later"),
+    ],
+)
+def test_an_event_is_undone_before_its_io_is_waited_for(tmp_path, kind, ended, undo_in):
+    """A throttle was held while the stopped run waited for I/O behind it, which never came."""
+    flag = tmp_path / "flag"
+    staged = EventPlan(
+        name="flag",
+        phase="measure",
+        kind="command",
+        after_s=0,
+        undo_after_s=None,
+        command=["touch", str(flag)],
+        undo=["rm", str(flag)],
+        prove=[],
+        do=None,
+        timeout_s=10,
+        judge=EventLimits(),
+        undo_in=undo_in,
+    )
+
+    def heard(at_s: float, kind: str, phase: str | None) -> Event:
+        utc_ns = time.time_ns()
+        at_ns = int(at_s * 1e9)
+        return Event(time_ns=at_ns, utc_ns=utc_ns, level="info", kind=kind, phase=phase, text=kind)
+
+    with Stage([staged], tmp_path) as stage:
+        stage.hear(heard(0, "phase_started", "measure"))
+        wait_for(flag)
+        if undo_in is not None:
+            stage.hear(heard(1, "phase_ended", "measure"))
+            assert stage.is_undoing()
+        stage.hear(heard(2, kind, ended))
+        until = time.monotonic() + 20
+        while flag.exists():
+            assert time.monotonic() < until, "it is held until the run is over"
+            time.sleep(0.05)
 
 
 def test_ctrl_c_while_degraded_undoes(tmp_path):

@@ -126,6 +126,11 @@ class Act:
         if self._began_s is not None:
             self._over.set()
 
+    def take_back(self) -> None:
+        """Undo what is done next to the run; what the run does itself ends with the next phase."""
+        if self._thread is not None:
+            self._over.set()
+
     def reach(self, at_s: float) -> None:
         """The run has come so far.
 

@@ -107,10 +107,15 @@ class Stage:
     def hear(self, event: Event) -> None:
         """Told of each event of the run.
 
-        Phases begin the events of theirs and end those of others.
+        Phases begin the events of theirs and end those of others. Where one ends, the run waits for
+        the I/O that is under way, and events that hold it up are undone before.
         """
         at_s = event.time_ns / NS_PER_S
         self.reach(at_s)
+        if event.kind in ("phase_ended", "run_ended_early"):
+            for act in self._acts:
+                if event.kind == "run_ended_early" or act.plan.undo_in in (None, event.phase):
+                    act.take_back()
         if event.kind != "phase_started":
             return
         self._zero_utc_ns = event.utc_ns - event.time_ns
