@@ -12,10 +12,12 @@ from plimsoll.documents.summary import Summary
 from plimsoll.files import folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options
+from plimsoll.report.findings import figure_list
+from plimsoll.report.verdicts import check_table
 from plimsoll.results.degraded import degraded_span
 from plimsoll.verdict.checks import all_checks
 from plimsoll.verdict.events import event_checks
-from tests.support.plain_stages import summarize
+from tests.support.plain_stages import summarize, verdict_of
 from tests.support.planted_run import SECOND, run_folder
 
 EVENT = {
@@ -114,6 +116,20 @@ def test_the_limits_of_the_run_leave_out_the_time_of_an_event(
         if (check.name, check.metric) == ("database_read_latency_mean", "database_read")
     }
     assert statuses == {"not_evaluated"}
+
+
+def test_the_report_says_what_a_limit_of_the_run_was_judged_by(tmp_path: Path) -> None:
+    """The card said "within its limit: 190 % of it used", and the table nothing of an event."""
+    summary = degraded_run(tmp_path / "run", 60.0, 5.0)
+    checks = all_checks(Plan.read(tmp_path / "run" / folder.PLAN), summary)
+    verdict = verdict_of({}).replace(checks=checks)
+    (card,) = [card for card in figure_list(summary, verdict) if card.title == "Database reads"]
+    assert card.used == pytest.approx(5 / 20) and card.status == "pass"
+    assert "judged by 5 ms, where 6 s of events are left out" in card.details
+    table = check_table(verdict)
+    rows = [row for row in table.rows if row[1] == "Average database read latency"]
+    assert rows and all("6 s in which event path lasted are left out" in row[-1] for row in rows)
+    assert "Remark" in table.headings
 
 
 def test_a_database_that_answered_nothing_while_it_lasted_is_named(tmp_path: Path) -> None:

@@ -32,6 +32,9 @@ class Check(Document):
     """One check: a figure at a place, held against a limit.
 
     A modelled run adds what it predicts.
+
+    Attributes:
+        left_out_s: the time in which events lasted and which `measured` leaves out; none if null.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Check(Document):
     host: str | None = None
     predicted: str | None = None
     band_percent: float | None = None
+    left_out_s: float | None = None
 
 
 class CheckBottleneck(Document):

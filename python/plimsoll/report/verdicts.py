@@ -68,8 +68,11 @@ def _result(check: Check) -> str:
 
 
 def _remark(check: Check) -> str:
-    if check.band_percent:
-        return f"within {check.band_percent:.0f} % either way"
+    band = f"within {check.band_percent:.0f} % either way" if check.band_percent else ""
+    if check.left_out_s is not None:
+        return "; ".join(part for part in (check.reason, band) if part)
+    if band:
+        return band
     doubts = "; ".join(doubt.text for doubt in check.doubts or [])
     if check.status in ("pass", "fail") and check.measured is not None:
         return f"in doubt: {doubts}" if doubts else ""

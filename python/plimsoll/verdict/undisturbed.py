@@ -36,7 +36,7 @@ def without_events(check: Check, quiet: Undisturbed | None) -> Check:
         return check.replace(reason=f"{check.reason}; {told} where {said}")
     told, bound = shown_apart(rest, check.limit, check.unit)
     reason = f"{told} is within {bound} where {said}; {shown(check.measured, check.unit)} with them"
-    return check.replace(status="pass", measured=rest, reason=reason)
+    return check.replace(status="pass", measured=rest, reason=reason, left_out_s=quiet.left_out_s)
 
 
 def with_events_said(check: Check, quiet: Undisturbed | None) -> Check:
