@@ -9,6 +9,7 @@ import plimsoll
 from plimsoll import check
 from plimsoll.pipeline.forecast import Forecast
 from plimsoll.plan.complete import plan_of_options
+from plimsoll.run.staging import commands_in_words
 
 USERS = {"users": 500, "iops_per_user": 0.18}
 
@@ -83,7 +84,18 @@ target = [{ name = "disk", path = "/srv" }]
 instance = [{ name = "one", backend = "files", files = 1, file_mib = 8 }]
 workload = [{ name = "load", pattern = "file-server", outstanding = 1 }]
 phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 9 }]
-event = [{ name = "path", after_s = 2, command = ["true"], undo = ["false"] }]
+[[event]]
+name = "path"
+after_s = 2
+command = ["true"]
+undo = ["false"]
+[[event]]
+name = "drive"
+after_s = 3
+undo_after_s = 6
+manual = "pull it"
+manual_undo = "put it back"
+confirm_file = "/srv/done"
 """
     )
     with pytest.raises(plimsoll.PreflightError) as refused:
@@ -92,5 +104,9 @@ event = [{ name = "path", after_s = 2, command = ["true"], undo = ["false"] }]
     assert problem.splitlines() == [
         "the plan starts commands; look at them, then give --allow-commands",
         '  event "path", 2 s into measure: runs `true`, at most 60 s',
-        '  event "path", 2 s into measure: undoes with `false`, at most 60 s',
+        '  event "path", at the end of measure: undoes with `false`, at most 60 s',
+    ]
+    assert commands_in_words(plan.events)[-2:] == [
+        '  event "drive", 3 s into measure: by hand: pull it, at most 600 s',
+        '  event "drive", 6 s into measure: undone by hand: put it back, at most 600 s',
     ]

@@ -228,28 +228,38 @@ def commands_in_words(
     lines = []
     for event in events:
         when = f'event "{event.name}", {event.after_s:g} s into {event.phase}'
+        back = _undone_when(event)
         if event.node is not None:
             lines.append(f"  {when}: node {event.node} dies, {event.to} takes over")
             lines += [f"    {line}" for line in event.fit]
         elif event.kind == "modelled":
-            lines.append(f"  {when}: {event.do}, modelled")
+            until = "" if event.undo_after_s is None else f", undone {back}"
+            lines.append(f"  {when}: {event.do}, modelled{until}")
             continue
+        most = f"at most {event.timeout_s:g} s"
+        undone = f'event "{event.name}", {back}'
         if event.manual is not None:
-            lines.append(f"  {when}: by hand: {event.manual}, at most {event.timeout_s:g} s")
+            lines.append(f"  {when}: by hand: {event.manual}, {most}")
         if event.manual_undo is not None:
-            lines.append(f"  {when}: undone by hand: {event.manual_undo}")
+            lines.append(f"  {undone}: undone by hand: {event.manual_undo}, {most}")
         if event.action is not None:
-            lines.append(f"  {when}: {in_words(event.action)}")
+            lines.append(f"  {when}: {in_words(event.action)}, undone {back}")
             lines += [f"    {line}" for line in _steps_in_words(event, targets or {})]
         held = f", with all writes held, at most {event.hold_s_max:g} s" if event.hold_s_max else ""
-        for label, argv in (
-            (f"runs{held}", event.command),
-            ("proves with", event.prove),
-            ("undoes with", event.undo),
+        for moment, label, argv in (
+            (when, f"runs{held}", event.command),
+            (when, "proves with", event.prove),
+            (undone, "undoes with", event.undo),
         ):
             if argv:
-                lines.append(f"  {when}: {label} `{shown(argv)}`, at most {event.timeout_s:g} s")
+                lines.append(f"  {moment}: {label} `{shown(argv)}`, {most}")
     return lines
+
+
+def _undone_when(event: EventPlan) -> str:
+    if event.undo_after_s is None:
+        return f"at the end of {event.undo_in or event.phase}"
+    return f"{event.undo_after_s:g} s into {event.phase}"
 
 
 def _steps_in_words(event: EventPlan, targets: Mapping[str, str]) -> list[str]:
