@@ -4,6 +4,7 @@ from typing import Any
 
 from plimsoll.documents.endpoint_figures import DistributionFigures
 from plimsoll.documents.plan import Plan
+from plimsoll.documents.server_usage import ServerUsage
 from plimsoll.documents.summary import Summary
 from plimsoll.files import folder
 from plimsoll.pages.kit import page_style
@@ -11,6 +12,7 @@ from plimsoll.pages.tables import Table
 from plimsoll.report.published_cells import per_user_table, published_table
 from plimsoll.report.together import together_tables
 from tests.support.event_answers import event, response
+from tests.support.plain_stages import filled
 from tests.support.two_loads import two_loads
 
 
@@ -121,3 +123,18 @@ def test_heads_of_tables_break_between_words() -> None:
     """`Pause` and `, s` on two lines, or `Highe` and `st`, are not read."""
     heads = [line for line in page_style().splitlines() if "thead th {" in line]
     assert heads and not any("anywhere" in line for line in heads)
+
+
+def test_what_servers_were_out_of_is_said_in_whole_sentences(tmp_path: Any) -> None:
+    plan, summary = run_of(tmp_path)
+    gone = [
+        ServerUsage.from_plain(filled(ServerUsage, {"name": name, "gone_s": 5.0}))
+        for name in ("shop", "mail")
+    ]
+    note = tables(together_tables(plan, summary.replace(servers=gone)))[
+        "Servers and the run itself"
+    ].note
+    assert note.startswith(
+        "shop had no process for 5 s while it was measured; "
+        "mail had no process for 5 s while it was measured. Memory that"
+    )

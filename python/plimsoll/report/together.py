@@ -144,8 +144,8 @@ def _servers(summary: Summary) -> Table:
         "Processes",
         "Problem",
     ]
-    out = summary_in_words(summary) or ["No server was out of processors or memory."]
-    note = f"{' '.join(out)} Memory that processes share counts in each of them."
+    out = summary_in_words(summary) or ["No server was out of processors or memory"]
+    note = f"{'; '.join(out)}. Memory that processes share counts in each of them."
     return Table("Servers and the run itself", headings, rows, note)
 
 
