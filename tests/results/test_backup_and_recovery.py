@@ -150,6 +150,31 @@ def test_JST_06_seconds_for_each_log_are_those_of_the_published_table() -> None:
     )
 
 
+def test_the_replay_of_a_dead_node_takes_as_long_as_the_engine_says() -> None:
+    """It was as long as the samples around it: 2.0 s for 0.7 s; here its node dies twice."""
+    deaths = [
+        {
+            "event": "left dies",
+            "recovery": {"instance": 0, "seconds": seconds, "logs_count": 3, "log_bytes": 3 * MIB},
+        }
+        for seconds in (0.7, 0.5)
+    ]
+    row = {
+        "phase": "recover",
+        "instance": "one",
+        "seconds": 2.0,
+        "log_read_bytes": 7 * MIB,
+        "log_reads_count": 7,
+        "reads_count": 12,
+        "read_bytes": 12 * 32768,
+        "read_s": 0.6,
+        "writes_count": 0,
+    }
+    (found,) = recoveries(lambda *_: [row], plan_of(PLAN), outcome(failovers=("recover", deaths)))
+    assert (found.seconds, found.logs_count, found.log_bytes) == (1.2, 6, 6 * MIB)
+    assert found.reads_per_log == 2
+
+
 def test_every_instance_with_a_log_has_its_recovery() -> None:
     """A store that was recovered was looked for among databases of records, and ended the report
     with a traceback.

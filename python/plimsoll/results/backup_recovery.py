@@ -157,11 +157,12 @@ def recoveries(query: Query, plan: Plan, outcome: Outcome) -> list[RecoveryFigur
         {},
     )
     names = [instance.name for instance in plan.run.instances]
-    stated = {
-        (phase.name, names[item.instance]): item
-        for phase in outcome.phases
-        for item in phase.recoveries
-    }
+    stated: dict[tuple[str, str], RecoveryResult] = {}
+    for phase in outcome.phases:
+        taken_over = [item.recovery for item in phase.failovers if item.recovery is not None]
+        for item in (*phase.recoveries, *taken_over):
+            place = (phase.name, names[item.instance])
+            stated[place] = _with(item, stated.get(place))
     generated = _seconds_per_log_generated(plan, outcome)
     restoring = [phase.name for phase in plan.run.phases if isinstance(phase.action, Restore)]
     found = []
@@ -172,6 +173,21 @@ def recoveries(query: Query, plan: Plan, outcome: Outcome) -> list[RecoveryFigur
         if exact or (row["reads_count"] and row["phase"] not in restoring):
             found.append(_recovery(plan, row, exact, generated))
     return found
+
+
+def _with(later: RecoveryResult, earlier: RecoveryResult | None) -> RecoveryResult:
+    """Two recoveries of one instance as one: its node died, and then the survivor."""
+    if earlier is None:
+        return later
+    return later.replace(
+        seconds=earlier.seconds + later.seconds,
+        logs_count=earlier.logs_count + later.logs_count,
+        log_bytes=earlier.log_bytes + later.log_bytes,
+        generation_first=earlier.generation_first,
+        changes_made=earlier.changes_made + later.changes_made,
+        changes_found=earlier.changes_found + later.changes_found,
+        rolled_back=earlier.rolled_back + later.rolled_back,
+    )
 
 
 def _recovery(
