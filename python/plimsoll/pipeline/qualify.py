@@ -334,7 +334,7 @@ def _measure(
                     sample,
                     first_events,
                     stop,
-                    lambda: told(hears.confirmed),
+                    (lambda: told(hears.confirmed)) if hears.can_confirm else None,
                 )
         except RunFolderLostError as error:
             handover.give_back(found.run, error.outcome)

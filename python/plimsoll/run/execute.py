@@ -95,7 +95,7 @@ def run_plan(
             its answer stops the run.
         stop: stops the run when another thread sets it.
         is_confirmed: asked while an event waits for a person; whether somebody has said that it is
-            done.
+            done. None where no one can say it but by touching a file.
 
     Returns:
         The outcome without its distributions, as in `outcome.json`.
@@ -134,7 +134,9 @@ def run_plan(
         drives = DriveWatch(disks)
         outcome: Outcome | None = None
         # Also while the folder is written: what was measured is kept whole.
-        stage = Stage(plan.events, run_folder, targets_of(plan), run)
+        stage = Stage(
+            plan.events, run_folder, targets_of(plan), run, hears_enter=is_confirmed is not None
+        )
         errors = error_counters.ErrorCounts(
             error_counters.first_of([*counted_before, counted]), disks
         )

@@ -59,6 +59,11 @@ class ActStage(Protocol):
         """Where commands run: the run folder."""
         ...
 
+    @property
+    def hears_enter(self) -> bool:
+        """Whether a person at a terminal can say that a step is done."""
+        ...
+
     def now_s(self) -> float:
         """The time on the clock of the run, in seconds."""
         ...
@@ -363,7 +368,7 @@ class Act:
         self._confirmed.clear()
         self.asked_s = time.monotonic()
         self._asked.set()
-        how = f"press Enter, or touch {file}"
+        how = f"{'press Enter, or ' if stage.hears_enter else ''}touch {file}"
         text = f"event {plan.name}: {what}; then {how}, within {plan.timeout_s:g} s"
         stage.say("warning", "event_by_hand", plan.phase, text)
         done = self._is_confirmed(file, before, until_over=not prefix)

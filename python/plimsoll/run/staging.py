@@ -41,8 +41,11 @@ class Stage:
         run_folder: Path,
         targets: Mapping[str, str] | None = None,
         writes: HoldableWrites | None = None,
+        *,
+        hears_enter: bool = False,
     ) -> None:
         self._writes = writes
+        self.hears_enter = hears_enter
         self._folder = run_folder
         self._targets = targets or {}
         self._undos = PendingUndos(run_folder)
