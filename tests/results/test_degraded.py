@@ -132,6 +132,15 @@ def test_the_report_says_what_a_limit_of_the_run_was_judged_by(tmp_path: Path) -
     assert "Remark" in table.headings
 
 
+def test_no_lower_limit_is_said_to_be_used_up(tmp_path: Path) -> None:
+    """A load that worked all of the time "used" 105 % of the 95 % that are wanted."""
+    summary = degraded_run(tmp_path / "run", 19.0).replace(overlaps={"mix": 1.0, "other": 0.9})
+    checks = all_checks(Plan.read(tmp_path / "run" / folder.PLAN), summary)
+    table = check_table(verdict_of({}).replace(checks=checks))
+    used = {row[5] for row in table.rows if row[1] == "All loads worked at the same time"}
+    assert used == {None}
+
+
 def test_a_database_that_answered_nothing_while_it_lasted_is_named(tmp_path: Path) -> None:
     """Its log goes on; that no read is slow where none came back says nothing."""
     path = tmp_path / "run"

@@ -252,11 +252,15 @@ def test_a_server_is_killed_with_its_children_and_started_again(tmp_path, server
 
 def test_a_server_that_never_returns_is_told(tmp_path, server):
     port, _ = server
-    action = ReadyAction(what="server killed", port=port, start=("sleep", "0"))
-    steps = prepared(action, here(tmp_path))
+    action = ReadyAction(what="server killed", port=port, start=("sh", "-c", "echo in use"))
+    place = here(tmp_path)
+    steps = prepared(action, place)
     assert done(steps.apply, tmp_path) is None
     error = str(done(steps.undo, tmp_path, 0.5))
     assert f"no process answers on port {port} after 0.5 s" in error
+    # Why it did not start stood in a file that nothing named.
+    file = tmp_path / f"event-{place.slug}.log"
+    assert error.endswith(f"; what it wrote lies in {file}") and "in use" in file.read_text()
 
 
 @pytest.fixture

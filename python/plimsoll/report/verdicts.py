@@ -26,6 +26,8 @@ PREDICTED = {
     "predicted fail": "✗ predicted FAIL",
     "too close to call": "? too close to call",
 }
+#: Checks whose limit is the least that is wanted.
+_LOWER_LIMITS = ("required_iops", "load_overlap", "stage_carried", "mail_achieved", "mail_moves")
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,8 @@ def _title(check: Check) -> str:
 
 
 def _used(check: Check) -> str | None:
-    """How much of an upper limit is used up. What a plan requires is a lower one."""
-    if check.measured is None or not check.limit or check.name == "required_iops":
+    """How much of an upper limit is used up."""
+    if check.measured is None or not check.limit or check.name in _LOWER_LIMITS:
         return None
     return f"{shown(100 * check.measured / check.limit)} %"
 

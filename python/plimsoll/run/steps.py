@@ -223,10 +223,18 @@ def _is_up(step: Step) -> bool:
     return number != step.process or processes.lives(number, step.began_ticks or 0)
 
 
-def _runs(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _runs(step: Step, limit: Limit, _own: Mapping[str, str], cwd: Path) -> str | None:
     if _holds(lambda: _is_up(step), limit):
         return None
-    return f"{step.pid_file} names no process that lives after {limit.seconds:g} s"
+    text = f"{step.pid_file} names no process that lives after {limit.seconds:g} s"
+    return f"{text}{_what_it_wrote(step, cwd)}"
+
+
+def _what_it_wrote(step: Step, run_folder: Path) -> str:
+    """Where a program that was started says why it does not work."""
+    if step.path is None or not (file := run_folder / _path(step).name).exists():
+        return ""
+    return f"; what it wrote lies in {file}"
 
 
 def _output_of(step: Step, run_folder: Path) -> BinaryIO:
@@ -257,12 +265,13 @@ def _gone(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str 
     return f"process {number} lives"
 
 
-def _answers(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:
+def _answers(step: Step, limit: Limit, _own: Mapping[str, str], cwd: Path) -> str | None:
     assert step.port is not None
     port = step.port
     if _holds(lambda: _is_open(port), limit):
         return None
-    return f"no process answers on port {port} after {limit.seconds:g} s"
+    text = f"no process answers on port {port} after {limit.seconds:g} s"
+    return f"{text}{_what_it_wrote(step, cwd)}"
 
 
 def _silent(step: Step, limit: Limit, _own: Mapping[str, str], _cwd: Path) -> str | None:

@@ -39,7 +39,7 @@ def server_killed(action: ReadyAction, here: Surroundings) -> Prepared:
         process=leader,
         began_ticks=began_ticks,
     )
-    back = start.replace(kind="runs" if action.port is None else "answers", argv=(), path=None)
+    back = start.replace(kind="runs" if action.port is None else "answers", argv=())
     return Prepared(
         apply=[Step(kind="kill", process=leader, began_ticks=began_ticks)],
         prove=[Step(kind="gone", process=leader, began_ticks=began_ticks), *port],
