@@ -110,3 +110,12 @@ confirm_file = "/srv/done"
         '  event "drive", 3 s into measure: by hand: pull it, at most 600 s',
         '  event "drive", 6 s into measure: undone by hand: put it back, at most 600 s',
     ]
+
+
+def test_a_modelled_array_wears_out_no_drives(tmp_path: Path) -> None:
+    """It advised to state the rated endurance of drives that are not there."""
+    load = {"transactions_per_s": 5}
+    real = told(tmp_path, load)
+    modelled = told(tmp_path, load, target=[{"name": "disk", "modelled": "nearline-raid6"}])
+    assert "share of the rated endurance" in real.lines()
+    assert not any("endurance" in line for line in modelled.lines())

@@ -212,7 +212,7 @@ def endurance(plan: Plan, expected: preflight.Preflight) -> list[str]:
     rated, run, lines = plan.judgement.rated_endurance_tb, plan.run, list[str]()
     for target in run.targets:
         name = target.name
-        if not is_storage(target.path):
+        if run.modelled is not None or not is_storage(target.path):
             continue
         if name not in rated:
             lines.append(
@@ -350,13 +350,9 @@ def as_lines(plan: Plan, expected: preflight.Preflight, times: int = 1) -> list[
         settles = plan.repeat.settle_s
         rest = f"; before each it settles for {settles:g} s" if settles else ""
         lines += ["", f"repeated {times} times{rest}", *commands_of(plan.repeat)]
-    lines += [
-        "",
-        "share of the rated endurance",
-        *(f"  {line}" for line in endurance(plan, expected)),
-        "",
-        "time",
-    ]
+    if worn := endurance(plan, expected):
+        lines += ["", "share of the rated endurance", *(f"  {line}" for line in worn)]
+    lines += ["", "time"]
     lines += [f"  {phase.name:<12}{phase.in_words()}" for phase in phases(plan, expected)]
     lines.append(f"  {'total':<12}{total_in_words(plan, expected)}")
     if times > 1:
