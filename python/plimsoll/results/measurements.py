@@ -402,9 +402,11 @@ class Measurements:
         """How the loads answered the events of the run."""
         return event_figures(run_folder, plan, self._outcome, self.ask)
 
-    def beats_outside(self, events: Sequence[EventFigures]) -> list[list[Beat]]:
-        """The samples of the measured phases in which no event lasted."""
-        return beats_outside(events, self._phases, self.beats())
+    def beats_outside(
+        self, events: Sequence[EventFigures], measured: Sequence[Sequence[Beat]]
+    ) -> list[list[Beat]]:
+        """Those samples of the measured phases in which no event lasted."""
+        return beats_outside(events, self._phases, measured)
 
     def undisturbed(self, plan: Plan, events: Sequence[EventFigures]) -> Undisturbed | None:
         """What was measured while no event lasted."""

@@ -137,7 +137,7 @@ def summarize(run_folder: Path) -> Summary:
             counters=counters.averages(run_folder, measured.ask),
             device_view=measured.device_view(plan),
             # What an event slows is its answer, and no burst of the storage before it.
-            plateaus=plateaus([] if is_staged else measured.beats_outside(events)),
+            plateaus=plateaus(measured.beats_outside(events, of_one_rate)),
             sustained=sustained_rate(of_one_rate, total.database_iops) or ABSENT,
             stand_still=stand_still(phases) or ABSENT,
             unfinished=measured.unfinished() or ABSENT,

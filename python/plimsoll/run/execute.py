@@ -142,20 +142,18 @@ def run_plan(
         )
         has_harm = any(event.harms_storage for event in plan.events)
 
-        def look_for_errors() -> None:
-            kernel_log.gather(disks, stage.harmed(disks))
-            if has_harm:
-                count_errors(health)
-
-        def count_errors(drive_health: list[DiskHealth]) -> None:
+        def look_for_errors(drive_health: list[DiskHealth]) -> None:
+            harmed = stage.harmed(disks)
+            kernel_log.gather(disks, harmed)
             now = error_counters.read_counters(disks) | smart.counters_of(drive_health)
-            errors.look(now, stage.harmed(disks))
+            errors.look(now, harmed)
 
         with _stopping_on_signals(run.stop, stage):
             try:
 
                 def sampled(table: Columns) -> str | None:
-                    look_for_errors()
+                    # Without harm counters are read at both ends only: each is a file.
+                    look_for_errors(health) if has_harm else kernel_log.gather(disks)
                     drives.look()
                     others.look()
                     return hearing.sample(table)
@@ -179,9 +177,8 @@ def run_plan(
                     and any(phase.checksums for phase in outcome.phases)
                 ):
                     check_logs(plan.run).write(run_folder / folder.LOG_CHECK)
-                look_for_errors()
                 health_after = smart.read_smart(disks)
-                count_errors(health_after)
+                look_for_errors(health_after)
                 kernel_log.errors_about(disks).write(run_folder / folder.KERNEL_LOG)
                 drive_health = drives.found(health, health_after)
                 if drive_health.drives:
