@@ -5,7 +5,6 @@ code for scripts.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +14,7 @@ import typer
 import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli.folder_errors import reading
-from plimsoll.cli.sections import WIDTH_MIN
+from plimsoll.cli.sections import terminal_width
 from plimsoll.cli.terminal import refusing, stop_with
 from plimsoll.errors.system_errors import system_reason
 
@@ -83,8 +82,7 @@ def compare(
         if as_json:
             typer.echo(json.dumps(found.content.plain(), indent=2, ensure_ascii=False))
         else:
-            width = max(shutil.get_terminal_size((100, 24)).columns, WIDTH_MIN)
-            typer.echo("\n".join(found.lines(width)))
+            typer.echo("\n".join(found.lines(terminal_width(100))))
             _say_conditions(found.findings)
             if html is not None:
                 typer.echo(f"page: {html}")

@@ -12,9 +12,14 @@ from plimsoll.pages.sections import Section, section_lines
 WIDTH_MIN = 40
 
 
+def terminal_width(otherwise: int) -> int:
+    """How many characters a line of the terminal has; so many where there is none."""
+    return max(shutil.get_terminal_size((otherwise, 24)).columns, WIDTH_MIN)
+
+
 def print_sections(sections: Sequence[Section]) -> None:
     """Show the sections on the output."""
-    width = max(shutil.get_terminal_size((120, 24)).columns, WIDTH_MIN)
+    width = terminal_width(120)
     weighted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     for line in section_lines(sections, width, weighted=weighted):
         print(line)

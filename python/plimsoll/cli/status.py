@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import textwrap
 import time
@@ -17,7 +16,7 @@ import plimsoll
 from plimsoll import exit_codes
 from plimsoll.cli import options
 from plimsoll.cli.folder_errors import reading
-from plimsoll.cli.sections import WIDTH_MIN
+from plimsoll.cli.sections import terminal_width
 from plimsoll.cli.terminal import say, stop_with
 
 LOOK_EVERY_S = 1.0
@@ -94,8 +93,7 @@ def _wrapped(line: str, stream: TextIO) -> list[str]:
     """A line; on a terminal in pieces of its width below its time, elsewhere whole."""
     if not stream.isatty():
         return [line]
-    width = max(shutil.get_terminal_size((80, 24)).columns, WIDTH_MIN)
-    return textwrap.wrap(line, width, subsequent_indent=TEXT_INDENT)
+    return textwrap.wrap(line, terminal_width(80), subsequent_indent=TEXT_INDENT)
 
 
 def _report_is_due(run_folder: Path) -> bool:
