@@ -26,6 +26,13 @@ def test_what_an_address_means(text: str, expected: Address) -> None:
     [
         ("postgresql://shop:hush-9@h/d", "holds a password"),
         ("postgresql://shop:@h/d", "holds a password"),
+        # One that ends the part of the address where passwords belong.
+        ("postgresql://shop:hush-9/8@h/d", "holds a password"),
+        ("mysql://shop:hush-9?8@h/d", "holds a password"),
+        ("postgresql://shop:12#hush-9@h/d", "holds a password"),
+        ("postgressql://shop:hush-9@h/d", "holds a password"),
+        ("mssql://sa:hush-9@h/d", "holds a password"),
+        ("postgresql://:hush-9@h/d", "holds a password"),
         ("postgresql://h/d", "names no user"),
         ("mysql://shop@h", "names no database"),
         ("mysql://", "names no user and no host and no database"),

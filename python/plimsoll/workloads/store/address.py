@@ -83,7 +83,17 @@ def parse(text: str) -> Address:
                 "write sqlite: and the file, such as sqlite:/mnt/array/store.db",
             )
         return Address("sqlite", file=file)
-    scheme = text.partition("://")[0].lower()
+    scheme, _, rest = text.partition("://")
+    scheme = scheme.lower()
+    # The password first, whatever else is wrong: what is said of an address repeats it. One that
+    # holds / ? or # ends the part of the address where it belongs.
+    user, is_named, _ = rest.partition("@")
+    if is_named and ":" in user:
+        raise StoreAddressError(
+            "the address holds a password, which plans and reports would show",
+            "leave it out and name a file whose first line it is: password_file, on the command "
+            "line --password-file",
+        )
     if scheme in ("mssql", "sqlserver"):
         raise StoreAddressError(
             "SQL Server is not a target of this version: no server was at hand to test it against",
@@ -100,12 +110,6 @@ def _server(text: str, backend: str, usual_port: int) -> Address:
         port = parts.port or usual_port
     except ValueError as error:
         raise StoreAddressError(f"the address cannot be read: {error}") from error
-    if parts.password is not None:
-        raise StoreAddressError(
-            "the address holds a password, which plans and reports would show",
-            "leave it out and name a file whose first line it is: password_file, on the command "
-            "line --password-file",
-        )
     if parts.query or parts.fragment:
         raise StoreAddressError(
             f'"{parts.query or parts.fragment}" at the end of the address means nothing',
