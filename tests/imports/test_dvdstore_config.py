@@ -117,6 +117,9 @@ def test_what_only_version_3_does_is_done_unless_it_is_off():
         7,
     )
     assert found.mapped["n_reviews"] == "workload.reviews_mean"
+    for third in ("ds2_mode=N", "search_depth=500", "n_stores=1"):
+        plan, _ = plan_of(f"n_threads=1\nthink_time=0\n{third}\n")
+        assert plan["instance"][0]["store_mode"] == "ds3", third
     plan, found = plan_of(text + "ds2_mode=Y")
     assert "store_mode" not in plan["instance"][0] and "reviews_mean" not in plan["workload"][0]
     assert "n_reviews" in found.kept

@@ -84,6 +84,8 @@ OF_VERSION_3 = {
     "pct_newreviews": "new_reviews_percent",
     "pct_newhelpfulness": "new_ratings_percent",
 }
+#: What else no earlier driver knows.
+ONLY_IN_VERSION_3 = ("ds2_mode", "search_depth", "n_stores")
 #: Numbers as the driver reads them.
 _PLAIN = re.compile(r"[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?")
 _LINE = re.compile(r"\s*(?:--)?([A-Za-z0-9_]+)\s*=(.*)")
@@ -285,9 +287,12 @@ def _remark_on_stores(reading: _Reading, address: str | None) -> None:
 
 
 def _is_of_version_3(reading: _Reading) -> bool:
-    """Whether members and reviews are asked for: version 3 has them unless told otherwise."""
-    names_them = any(name in reading.values for name in OF_VERSION_3)
-    return names_them and reading.text("ds2_mode").upper() != "Y"
+    """Whether members and reviews are asked for: version 3 has them unless told otherwise.
+
+    Names that only its driver knows tell that it is that version.
+    """
+    names_it = any(name in reading.values for name in (*OF_VERSION_3, *ONLY_IN_VERSION_3))
+    return names_it and reading.text("ds2_mode").upper() != "Y"
 
 
 def _remark_on_size(reading: _Reading, megabytes: int) -> None:
