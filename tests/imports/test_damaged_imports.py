@@ -20,6 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plimsoll.imports.detect import joined
+from plimsoll.imports.iometer.icf import read_icf
+from plimsoll.imports.iometer.results_csv import IometerResults, read_results
+from plimsoll.imports.iometer.to_plan import IometerPlans, plans_of_icf
 from plimsoll.imports.jetstress.config_read import import_config
 from plimsoll.imports.jetstress.report_html import decode, page_of, read_html
 from plimsoll.imports.jetstress.report_xml import read_xml
@@ -28,6 +31,8 @@ from plimsoll.imports.report_model import sections_of
 from plimsoll.imports.to_run_folder import write_run_folder
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.inputs.safe_xml import parse_xml
+from tests.imports.test_iometer_config import SMALL as ICF
+from tests.imports.test_iometer_results import WORKER, others, table
 from tests.support.jetstress_files import config_2010, config_2013
 from tests.support.paper_shape import BELOW, SPACE, paper
 from tests.support.published import REPORTS
@@ -40,9 +45,19 @@ PAPER = paper(
     [("C", REPORTS["appendix_c"](), BELOW), ("F", REPORTS["appendix_f_replay"](), SPACE)]
 ).encode()
 
+RESULTS = table(*others(WORKER), WORKER)
+
 
 def _paper(name: str, content: bytes) -> list[dict[str, Any]]:
     return read_paper(name, decode(name, content))
+
+
+def _results(name: str, content: bytes) -> IometerResults:
+    return read_results(name, decode(name, content))
+
+
+def _icf(name: str, content: bytes) -> IometerPlans:
+    return plans_of_icf(name, read_icf(name, decode(name, content)))
 
 
 KINDS: dict[str, tuple[list[bytes], Callable[[str, bytes], Any]]] = {
@@ -50,7 +65,11 @@ KINDS: dict[str, tuple[list[bytes], Callable[[str, bytes], Any]]] = {
     "page": (list(PAGES.values()), read_html),
     "results": ([result_xml(REPORTS["appendix_c"]()).encode()], read_xml),
     "paper": ([PAPER], _paper),
+    "iometer configuration": ([ICF.encode(), ICF.encode("utf-16")], _icf),
+    "iometer results": ([RESULTS.encode()], _results),
 }
+#: What becomes a plan or a table of its own, and no report.
+NO_REPORTS = ("configuration", "iometer configuration", "iometer results")
 ABSURD = [
     b"1e400",
     b"-1",
@@ -64,6 +83,9 @@ ABSURD = [
     b"&#0;",
     b"&x;",
     "٣".encode(),
+    "²".encode(),
+    b"9" * 5000,
+    b"x" * 200_000,
     b"1.2.3",
 ]
 
@@ -118,7 +140,7 @@ def survives(kind: str, seed: int) -> None:
         assert error.mistakes
         assert f"{kind}.bin" in str(error)
         return
-    if kind == "configuration":
+    if kind in NO_REPORTS:
         return
     reports = (
         found

@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll.imports.files import read_imports
 from plimsoll.imports.iometer.icf import Icf, has_unnamed_specifications, read_icf
-from plimsoll.imports.iometer.to_plan import plans_of_icf
+from plimsoll.imports.iometer.to_plan import access_of_icf, plans_of_icf
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import read_plan
 from tests.support.edb_databases import SHARED
@@ -276,3 +276,97 @@ def test_the_command_writes_plans_and_overwrites_nothing(tmp_path: Path):
     assert read_plan(tmp_path / "x.plan.toml").run.workloads[0].family == "files"
     again = plimsoll("import", tmp_path / "x.icf", cwd=tmp_path)
     assert again.returncode == 2 and "nothing is overwritten" in again.stderr
+
+
+def worker(name: str, specifications: list[str], target: str = "E:", depth: int = 4) -> str:
+    """A worker of a manager list."""
+    lines = ["'Worker", f"\t{name}", "'Worker type", "\tDISK"]
+    lines += ["'Default target settings for worker", "'Number of outstanding IOs", f"\t{depth}"]
+    lines += ["'Disk maximum size,starting sector,Data pattern", "\t20480,0,1"]
+    lines += ["'Assigned access specs", *(f"\t{item}" for item in specifications)]
+    lines += ["'End assigned access specs", "'Target assignments", "'Target", f"\t{target}"]
+    return "\n".join([*lines, "'Target type", "\tDISK", "'End target", "'End worker"]) + "\n"
+
+
+def with_workers(*workers: str) -> str:
+    """The small configuration with a second specification, and these workers."""
+    log = "'Access specification name,default assignment\n\tLog,NONE\n'size,% of size\n"
+    text = SMALL.replace("'END access", f"{log}\t65536,100,0,0,0,1,0,0\n'END access")
+    start, end = text.index("'Worker\n"), text.index("'End manager\n")
+    return text[:start] + "".join(workers) + text[end:]
+
+
+def loaded(plan: str) -> list[tuple[list[str], int]]:
+    """The instances of each workload of a plan, and the size of its first line."""
+    found = tomllib.loads(plan)["workload"]
+    return [(item["instances"], item["access"][0]["size_bytes"]) for item in found]
+
+
+def test_workers_go_through_their_specifications_side_by_side():
+    """As the original does (`Worker::SetAccess`): in each test every worker has the next one of its
+    own list, and rests where there is none or it is Idle.
+
+    Why: a log on one disk next to a database on another was made two tests of half the load each.
+    """
+    text = with_workers(
+        worker("database", ["Mixed", "idle", "Mixed"]), worker("log", ["Log", "Log"], "F:")
+    )
+    found = plans(text).plans
+    assert [plan.name for plan in found] == ["Mixed and Log", "Log", "Mixed"]
+    assert [loaded(plan.text) for plan in found] == [
+        [(["E"], 4096), (["F"], 65536)],
+        [(["F"], 65536)],
+        [(["E"], 4096)],
+    ]
+
+
+def test_specifications_are_named_in_any_case():
+    """As the original compares them."""
+    assert [plan.name for plan in plans(with_workers(worker("w", ["MIXED"]))).plans] == ["Mixed"]
+
+
+def test_targets_whose_names_have_no_letters_of_ours_stay_apart():
+    """Why: two disks became one file, with the load of both."""
+    found = plans(
+        with_workers(worker("a", ["Mixed"], "\u78c1\u76d8"), worker("b", ["Mixed"], "\u5377"))
+    )
+    assert loaded(found.plans[0].text) == [(["target"], 4096), (["target-2"], 4096)]
+
+
+def test_workers_that_share_a_target_and_differ_are_told():
+    text = with_workers(
+        worker("a", ["Mixed"]), worker("b", ["Mixed"]).replace("20480,0,1", "40960,0,2")
+    )
+    found = plans(text)
+    assert 'workers of "E:" differ in maximum size and data pattern' in " ".join(found.remarks)
+
+
+def test_a_specification_alone_brings_what_one_target_sees(tmp_path: Path):
+    """Why: three workers of depth 4 on one disk became a depth of 4."""
+    three = [worker(name, ["Mixed"]) for name in "abc"]
+    (tmp_path / "x.icf").write_text(with_workers(*three, worker("d", ["Mixed"], "F:")))
+    found = access_of_icf(tmp_path / "x.icf")
+    assert (found["outstanding"], found["workers"]) == (4, 3)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_configuration_that_is_cut_off_is_told(share: float):
+    """Why: without its last workers it is another load, and nothing said so."""
+    lines = with_workers(worker("a", ["Mixed"]), worker("b", ["Log"])).splitlines(keepends=True)
+    cut = "".join(lines[: int(len(lines) * share)])
+    warnings = [item.message for item in read_icf("x.icf", cut).warnings]
+    assert "ends in the middle of a section" in warnings
+    whole = read_icf("x.icf", "".join(lines)).warnings
+    assert whole == []
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "4096\u00b2", "-1", "1.5", ""])
+@pytest.mark.parametrize(
+    "place", ["4096,60,67,100", "0          1          30", "16,DISABLED", "20480,0,1"]
+)
+def test_what_is_no_number_is_a_mistake_of_the_file(place: str, number: str):
+    """Why: digits above the line, and numbers of thousands of digits, ended the import."""
+    first = place.replace(",", " ").split()[0]
+    text = SMALL.replace(place, place.replace(first, number, 1), 1)
+    if number != "" or "," in place:
+        assert mistakes(text)

@@ -113,8 +113,9 @@ class Icf:
     managers: list[Manager] = field(default_factory=list)
 
     def specification(self, name: str) -> AccessSpecification | None:
-        """A specification by its name."""
-        return next((item for item in self.specifications if item.name == name), None)
+        """A specification by its name, in any case, as the original compares names."""
+        wanted = name.casefold()
+        return next((item for item in self.specifications if item.name.casefold() == wanted), None)
 
     @property
     def workers(self) -> list[Worker]:
@@ -163,7 +164,13 @@ def has_unnamed_specifications(version: str | None) -> bool:
     return date is not None and date[0] > 1900 and date < NAMED_SPECIFICATIONS
 
 
-_NUMBER = re.compile(r"-?\d+")
+#: Longer ones are no numbers of anything; digits of other scripts are none either.
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+
+
+def _is_count(text: str) -> bool:
+    """Whether a text is a whole number from 0 on."""
+    return _NUMBER.fullmatch(text) is not None and not text.startswith("-")
 
 
 class _Reader:
@@ -206,7 +213,20 @@ class _Reader:
         self._close()
         if self.versions == 0:
             self.warn(1, "names no version", "the form of version 1.1.0 is expected")
+        self._warn_if_cut_off()
         self._check()
+
+    def _warn_if_cut_off(self) -> None:
+        """The original ends a file with its version, and each section with its end."""
+        lines = [(number, line.strip()) for number, line in enumerate(self.lines, 1)]
+        number, last = next((item for item in reversed(lines) if item[1]), (1, ""))
+        key = re.sub(r"\s+", " ", last.removeprefix("'").lower())
+        if not key.startswith("version") and key not in _SECTION_ENDS:
+            self.warn(
+                number,
+                "ends in the middle of a section",
+                "what followed is missing: look for a whole copy of the file",
+            )
 
     def _version(self, line: str) -> None:
         self.versions += 1
@@ -264,11 +284,11 @@ class _Reader:
             self.wrong(self.key_line, f"is followed by nothing, but {count} numbers were expected")
             return [0] * count
         line, text = values[0]
-        numbers = [int(part) for part in re.split(r"[\s,]+", text) if _NUMBER.fullmatch(part)]
-        if len(numbers) < count or min(numbers[:count]) < 0:
+        parts = re.split(r"[\s,]+", text)[:count]
+        if len(parts) < count or not all(map(_is_count, parts)):
             self.wrong(line, f'is "{_short(text)}", but {count} numbers from 0 on were expected')
             return [0] * count
-        return numbers[:count]
+        return [int(part) for part in parts]
 
     def run_time(self, values: list[tuple[int, str]]) -> None:
         hours, minutes, seconds = self._whole(values, 3)
@@ -330,7 +350,7 @@ class _Reader:
         specification = self.icf.specifications[-1]
         for line, text in values:
             parts = [part.strip() for part in text.split(",") if part.strip()]
-            if len(parts) != 8 or not all(part.isdigit() for part in parts):
+            if len(parts) != 8 or not all(map(_is_count, parts)):
                 self.wrong(
                     line, f'is "{_short(text)}", but eight numbers with commas were expected'
                 )
@@ -345,7 +365,7 @@ class _Reader:
         lines: list[AccessLine] = []
         for line, text in values:
             parts = text.split()
-            if len(parts) != 6 or not all(part.isdigit() for part in parts):
+            if len(parts) != 6 or not all(map(_is_count, parts)):
                 self.wrong(line, f'is "{_short(text)}", but six numbers were expected')
                 continue
             size, share, reads, random, delay, burst = (int(part) for part in parts)
@@ -390,14 +410,14 @@ class _Reader:
             return
         line, text = values[0]
         parts = [part.strip() for part in text.split(",")]
-        if not parts[0].isdigit() or int(parts[0]) == 0:
+        if not _is_count(parts[0]) or int(parts[0]) == 0:
             self.wrong(line, f'is "{_short(text)}", but outstanding I/Os from 1 on were expected')
             return
         worker.outstanding = int(parts[0])
         worker.test_connection_rate = len(parts) > 1 and parts[1].upper() == "ENABLED"
-        if len(parts) > 2 and parts[2].isdigit():
+        if len(parts) > 2 and _is_count(parts[2]):
             worker.transactions_per_connection = int(parts[2])
-        if len(parts) > 4 and parts[3].upper() == "ENABLED" and parts[4].isdigit():
+        if len(parts) > 4 and parts[3].upper() == "ENABLED" and _is_count(parts[4]):
             worker.fixed_seed = int(parts[4])
 
     def geometry(self, values: list[tuple[int, str]]) -> None:
@@ -406,7 +426,7 @@ class _Reader:
             return
         worker.maximum_sectors, worker.starting_sector = self._whole(values, 2)
         parts = values[0][1].split(",")
-        if len(parts) > 2 and parts[2].strip().isdigit():
+        if len(parts) > 2 and _is_count(parts[2].strip()):
             worker.data_pattern = int(parts[2])
             if worker.data_pattern > 2:
                 self.wrong(
@@ -471,11 +491,9 @@ def _short(text: str) -> str:
 
 
 _SECTIONS = ("test setup", "results display", "access specifications", "manager list")
+_SECTION_ENDS = tuple(f"end {section}" for section in _SECTIONS)
 _ENDS = (
-    "end test setup",
-    "end results display",
-    "end access specifications",
-    "end manager list",
+    *_SECTION_ENDS,
     "end manager",
     "end worker",
     "end default target settings for worker",

@@ -203,7 +203,11 @@ class _Reader:
     def _row(self, line: str) -> None:
         if len(self.table.rows) >= ROWS_MAX:
             return
-        values = next(csv.reader([line]))
+        try:
+            values = next(csv.reader([line]))
+        except csv.Error as error:
+            self.warn(f"is no row of a table: {error}")
+            return
         if len(values) < len(_NAMES):
             self.warn("has no name and specification")
             return

@@ -2,23 +2,28 @@
 
 A worker becomes a workload with its depth and access specification on files of its own size, one
 for each of its targets. A target that several workers share is one file with one workload for each
-of them. Specifications run one after the other, each with its whole cycling series; of combined
-cycles targets are the outer and depth the inner one. What the original leaves to the machine it
-runs on, the size of a whole disk above all, has to be looked at: the remarks say where.
+of them. In each test every worker has the next specification of its own list, and rests where there
+is none or it is `Idle` (`Worker::SetAccess` of the original); each test has its whole cycling
+series; of combined cycles targets are the outer and depth the inner one. What the original leaves
+to the machine it runs on, the size of a whole disk above all, has to be looked at: the remarks say
+where.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from plimsoll.imports.iometer.icf import (
     EXPONENTIAL,
     SECTOR_BYTES,
+    AccessSpecification,
     Cycling,
     Icf,
     IcfRead,
@@ -36,6 +41,8 @@ MIB = 1024 * 1024
 UNSTATED_MIB = 1024
 #: A configuration can ask for thousands of tests; so many plans are made of one.
 PLANS_MAX = 1000
+#: The specification that every copy of the original has, and that lets a worker rest.
+IDLE = "idle"
 
 
 @dataclass
@@ -66,9 +73,15 @@ class IometerPlans:
 
 @dataclass(frozen=True)
 class _Step:
-    """One test: which workers and how many of their targets take part, and at which depth."""
+    """One test: which workers and how many of their targets take part, and at which depth.
 
-    specification: str
+    Attributes:
+        at: the place in the list of each worker where its specification stands.
+        specifications: the names of these, each once.
+    """
+
+    at: int
+    specifications: tuple[str, ...]
     workers: int | None = None
     targets: int | None = None
     depth: int | None = None
@@ -80,7 +93,7 @@ class _Step:
             if count
         ]
         parts += [f"depth {self.depth}"] if self.depth else []
-        return ", ".join([self.specification, *parts])
+        return ", ".join([" and ".join(self.specifications), *parts])
 
 
 def plans_of_icf(name: str, found: IcfRead, root: str = "/mnt") -> IometerPlans:
@@ -125,14 +138,22 @@ def _must_do_something(name: str, icf: Icf, workers: list[Worker]) -> None:
             text = f'worker "{worker.name}" has no access specification'
             mistakes.append(Mistake(worker.line_number, "", text, "assign at least one to it"))
         for wanted in worker.specifications:
-            if icf.specification(wanted) is None:
+            if wanted.lower() != IDLE and icf.specification(wanted) is None:
                 text = (
                     f'worker "{worker.name}" is given "{wanted}", which is no specification of the '
                     f"file"
                 )
                 mistakes.append(Mistake(worker.line_number, "", text, "look at the spelling"))
+    if not mistakes and not _tests(icf, workers):
+        mistakes.append(Mistake(0, "", "lets all workers rest", "assign a specification to one"))
     if mistakes:
         raise InputError(name, mistakes)
+
+
+def _at(icf: Icf, worker: Worker, at: int) -> AccessSpecification | None:
+    """What a worker does in a test; None where it rests."""
+    wanted = worker.specifications[at] if at < len(worker.specifications) else IDLE
+    return None if wanted.lower() == IDLE else icf.specification(wanted)
 
 
 def _remarks(icf: Icf, workers: list[Worker]) -> list[str]:
@@ -149,6 +170,7 @@ def _remarks(icf: Icf, workers: list[Worker]) -> list[str]:
         )
     if any(worker.starting_sector for worker in workers):
         found.append("starting sectors are left out: files begin at their beginning")
+    found += _unlike(workers)
     if icf.run_time_s == 0:
         found.append(
             "the file runs until it is stopped; the plan measures for 60 s: change duration_s"
@@ -159,6 +181,29 @@ def _remarks(icf: Icf, workers: list[Worker]) -> list[str]:
             "together"
         )
     found.append("paths were made of the names of targets: look at them before running it")
+    return found
+
+
+def _unlike(workers: list[Worker]) -> list[str]:
+    """Targets of which workers that share them say different things."""
+    sharing: dict[str, list[Worker]] = {}
+    for worker in workers:
+        for target in worker.targets:
+            sharing.setdefault(target.name, []).append(worker)
+    found = []
+    for name, each in sharing.items():
+        sizes = {worker.maximum_sectors for worker in each}
+        patterns = {worker.data_pattern for worker in each}
+        what = [
+            word
+            for word, values in (("maximum size", sizes), ("data pattern", patterns))
+            if len(values) > 1
+        ]
+        if what:
+            found.append(
+                f'workers of "{name}" differ in {" and ".join(what)}; all use the largest size and '
+                f"the pattern of the first"
+            )
     return found
 
 
@@ -175,20 +220,27 @@ def _series(cycling: Cycling, most: int) -> list[int]:
     return values or [max(cycling.start, 1)]
 
 
+def _tests(icf: Icf, workers: list[Worker]) -> list[_Step]:
+    """The tests before any cycling, without those in which all workers rest."""
+    longest = max(len(worker.specifications) for worker in workers)
+    found = []
+    for at in range(longest):
+        each = [item for worker in workers if (item := _at(icf, worker, at)) is not None]
+        if each:
+            found.append(_Step(at, tuple(dict.fromkeys(item.name for item in each))))
+    return found
+
+
 def _steps(icf: Icf, workers: list[Worker]) -> Iterator[_Step]:
     """The tests in the order of the original.
 
     Specifications outside, then targets or workers, then depth.
     """
-    specifications = list(
-        dict.fromkeys(name for worker in workers for name in worker.specifications)
-    )
     targets = max(len(worker.targets) for worker in workers)
     all_targets = _series(icf.disk_cycling, targets)
     all_workers = _series(icf.worker_cycling, len(workers))
     depths = _series(icf.depth_cycling, 0)
-    for name in specifications:
-        step = _Step(name)
+    for step in _tests(icf, workers):
         match icf.test_type:
             case "CYCLE_TARGETS" | "INCREMENT_TARGETS_PARALLEL" | "INCREMENT_TARGETS_SERIAL":
                 yield from (replace(step, targets=count) for count in all_targets)
@@ -214,18 +266,18 @@ def _steps(icf: Icf, workers: list[Worker]) -> Iterator[_Step]:
 
 def _text(icf: Icf, workers: list[Worker], step: _Step, root: str) -> str:
     """A plan file of one test."""
-    taking_part = [worker for worker in workers if step.specification in worker.specifications][
-        : step.workers
-    ]
-    specification = icf.specification(step.specification)
-    lines = list(specification.lines) if specification else []
+    busy = [
+        (worker, item) for worker in workers if (item := _at(icf, worker, step.at)) is not None
+    ][: step.workers]
+    paths = _path_names(workers)
     instances: dict[str, Given] = {}
     workloads: list[Given] = []
-    for number, worker in enumerate(taking_part, 1):
+    lines: list[list[AccessLine]] = []
+    for number, (worker, specification) in enumerate(busy, 1):
         targets = worker.targets[: step.targets]
         names = []
         for target in targets:
-            path_name = _path_name(target.name)
+            path_name = paths[target.name]
             known = instances.setdefault(
                 path_name, {"file_mib": 1, "data_pattern": worker.data_pattern}
             )
@@ -239,6 +291,7 @@ def _text(icf: Icf, workers: list[Worker], step: _Step, root: str) -> str:
                 "outstanding": depth,
             }
         )
+        lines.append(specification.lines)
     head = [
         "# Made from a configuration of Iometer by `plimsoll import`; look at the paths before "
         "running it.",
@@ -250,7 +303,7 @@ def _text(icf: Icf, workers: list[Worker], step: _Step, root: str) -> str:
         *(
             [
                 f"seed = {worker.fixed_seed}"
-                for worker in taking_part[:1]
+                for worker, _ in busy[:1]
                 if worker.fixed_seed is not None
             ]
         ),
@@ -271,13 +324,13 @@ def _text(icf: Icf, workers: list[Worker], step: _Step, root: str) -> str:
             'backend = "files"',
         ]
         head += [f"{key} = {_value(value)}" for key, value in instance.items()]
-    for workload in workloads:
+    for workload, access in zip(workloads, lines, strict=True):
         head += [
             "",
             "[[workload]]",
             *(f"{key} = {_value(value)}" for key, value in workload.items()),
         ]
-        head += ["access = [", *(f"    {_inline(line)}," for line in lines), "]"]
+        head += ["access = [", *(f"    {_inline(line)}," for line in access), "]"]
     return "\n".join([*head, *_phases(icf, [item["name"] for item in workloads])]) + "\n"
 
 
@@ -302,6 +355,19 @@ def _size_mib(worker: Worker) -> int:
     if not worker.maximum_sectors:
         return UNSTATED_MIB
     return max(1, -(-worker.maximum_sectors * SECTOR_BYTES // MIB))
+
+
+def _path_names(workers: list[Worker]) -> dict[str, str]:
+    """The directory of each target; targets that are called differently have different ones."""
+    found: dict[str, str] = {}
+    for target in (target for worker in workers for target in worker.targets):
+        if target.name not in found:
+            wanted = _path_name(target.name)
+            further = (f"{wanted}-{number}" for number in count(2))
+            found[target.name] = next(
+                name for name in chain([wanted], further) if name not in found.values()
+            )
+    return found
 
 
 def _path_name(target: str) -> str:
@@ -334,13 +400,18 @@ def access_of_icf(path: Path, wanted: str | None = None) -> Given:
             if left out.
 
     Returns:
-        The keys of a workload: `access`, and `outstanding` where all workers that have it agree.
+        The keys of a workload: `access`, and where all workers that have it agree, `outstanding`
+        with the most `workers` that share a target: what one target of the configuration sees.
 
     Raises:
         InputError: it cannot be read, or it is not clear which one is meant.
     """
     icf = read_icf(str(path), decode(str(path), read_bytes(path))).icf
-    assigned = list(dict.fromkeys(name for worker in icf.workers for name in worker.specifications))
+    assigned = list(
+        dict.fromkeys(
+            name for worker in icf.workers for name in worker.specifications if name.lower() != IDLE
+        )
+    )
     names = [wanted] if wanted else assigned or [item.name for item in icf.specifications]
     found = icf.specification(names[0]) if len(names) == 1 else None
     if found is None:
@@ -349,6 +420,19 @@ def access_of_icf(path: Path, wanted: str | None = None) -> Given:
             f'has no specification "{wanted}"' if wanted else f"assigns {len(names)} specifications"
         )
         raise InputError(str(path), [Mistake(0, "", problem, f"name one of {known}")])
-    depths = {worker.outstanding for worker in icf.workers if found.name in worker.specifications}
-    depth = {"outstanding": depths.pop()} if len(depths) == 1 else {}
+    having = [
+        (manager.number, worker)
+        for manager in icf.managers
+        for worker in manager.workers
+        if any(icf.specification(name) is found for name in worker.specifications)
+    ]
+    depths = {worker.outstanding for _, worker in having}
+    sharing = Counter(
+        (number, target.name) for number, worker in having for target in worker.targets
+    )
+    depth = (
+        {"outstanding": depths.pop(), "workers": max(sharing.values(), default=1)}
+        if len(depths) == 1
+        else {}
+    )
     return {"access": [asdict(line) for line in found.lines], **depth}
