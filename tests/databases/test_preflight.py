@@ -317,3 +317,48 @@ def test_files_that_were_made_without_verification_are_used_by_leaving_it_out(
         closed(files[0], 1)
         found = problems(files[1])
         assert f"files are verified from when they are made: {way} to use these" in found
+
+
+def files_of(path: Path, **instance: Any) -> RunSpec:
+    return plan_of_options(
+        {
+            "name": "case",
+            "target": [{"name": "disk", "path": str(path)}],
+            "instance": [{"name": "one", "backend": "files", "file_mib": 1, **instance}],
+        }
+    ).run
+
+
+def test_files_of_another_content_are_not_used_again(tmp_path: Path) -> None:
+    """Why: files of one repeated byte, which storage that compresses reads for nothing, were
+    measured as random ones.
+    """
+    closed(files_of(tmp_path, data_pattern=0), 2048)
+    assert "data_pattern (0 there, 2 in the plan)" in problems(files_of(tmp_path))
+    assert preflight.inspect(files_of(tmp_path, data_pattern=0)).reused == ["one"]
+
+
+def test_files_with_holes_are_not_used_again(tmp_path: Path) -> None:
+    """Whoever copies files or frees space can leave some; no read of a hole reaches the storage."""
+    run = files_of(tmp_path)
+    closed(run, 2048)
+    file = Path(run.instances[0].directory) / "file001.dat"
+    file.write_bytes(b"x" * (1 << 20))
+    assert preflight.inspect(files_of(tmp_path)).reused == ["one"]
+    with file.open("r+b") as open_file:
+        open_file.truncate(1 << 18)
+        open_file.truncate(1 << 20)
+    assert f"{file} has a hole at byte 262144" in problems(files_of(tmp_path))
+
+
+def test_files_that_users_hold_open_are_counted() -> None:
+    """Why: a thousand users whom the storage let wait ended the run with too many open files."""
+    run = plan_of_options(
+        {
+            "name": "case",
+            "target": [{"name": "disk", "path": "/nowhere"}],
+            "instance": [{"name": "homes", "backend": "home_folders"}],
+            "workload": [{"name": "users", "load": {"users": 3000}}],
+        }
+    ).run
+    assert preflight.open_file_limit.needed_count(run) > 6000

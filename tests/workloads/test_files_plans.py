@@ -110,6 +110,20 @@ def test_every_mistake_is_reported_at_once():
     assert "have delays" in found["workload[1]"]
 
 
+@pytest.mark.parametrize(
+    ("load", "key"),
+    [
+        ({"transactions_per_s": 5, "throughput_percent": 50}, "throughput_percent"),
+        ({"throughput_percent": 50}, "throughput_percent"),
+        ({"spacing": "poisson"}, "spacing"),
+    ],
+)
+def test_what_would_be_left_out_of_a_load_is_refused(load: dict[str, object], key: str):
+    """Why: half of 5 transactions a second was 5, and a closed load said that it was poisson."""
+    found = mistakes(workload={"load": load})
+    assert list(found) == [f"workload[1].load.{key}"], found
+
+
 def test_records_and_files_keep_to_themselves():
     databases = {"name": "mail", "backend": "engine"}
     both = [databases, {"name": "share", "backend": "files"}]

@@ -52,6 +52,8 @@ GROWTH_SHARE = 0.25
 LOG_RESERVE_BYTES = 256 * 1024 * 1024
 #: One log generation.
 LOG_BYTES = 1024 * 1024
+#: Backends whose files were written to their last byte before the load.
+WRITTEN_THROUGH = ("files", "raw_files")
 #: Directories of the device file system lie in memory and go with the next start.
 DEVICE_FILE_SYSTEM = "devtmpfs"
 
@@ -643,4 +645,33 @@ def _existing(instance: InstanceSpec) -> Marker | None:
                 f"{', '.join(lost)} should be there and is gone; delete the rest with `plimsoll "
                 f"clean {directory}`"
             )
+        _require_no_holes(instance)
     return marker
+
+
+def _require_no_holes(instance: InstanceSpec) -> None:
+    """Refuse files that are read as they lie and hold nothing in places.
+
+    Raises:
+        FolderError: reads there would never reach the storage.
+    """
+    if instance.backend not in WRITTEN_THROUGH:
+        return
+    for database in instance.databases:
+        path = database_path(instance, database)
+        if path.is_file() and (hole := _first_hole(path)) is not None:
+            raise FolderError(
+                f"{path} has a hole at byte {hole}, as a copy can have: reads of it would never "
+                f"reach the storage; delete it with `plimsoll clean {instance.directory}`, and it "
+                f"is made again"
+            )
+
+
+def _first_hole(path: Path) -> int | None:
+    """Where a file begins to hold nothing; None where it does not, or nobody knows."""
+    try:
+        with path.open("rb") as file:
+            hole = file.seek(0, os.SEEK_HOLE)
+            return hole if hole < file.seek(0, os.SEEK_END) else None
+    except OSError:
+        return None

@@ -59,9 +59,9 @@ def identity_keys(backend: str) -> tuple[str, ...]:
     that all have.
 
     >>> identity_keys("files"), identity_keys("engine")
-    (('verify',), ('page_bytes', 'log_framing'))
+    (('verify', 'data_pattern'), ('page_bytes', 'log_framing'))
     """
-    of_family = {"files": ("verify",), "home_folders": ()}
+    of_family = {"files": ("verify", "data_pattern"), "home_folders": ()}
     return of_family.get(family_of(backend), ("page_bytes", "log_framing"))
 
 

@@ -124,6 +124,11 @@ LOAD_KEYS = (
     "spacing",
     "throughput_percent",
 )
+#: What is said of a rate, and the rates that it can be said of.
+_NEEDS = {
+    "spacing": ("target_iops", "users", "transactions_per_s"),
+    "throughput_percent": ("target_iops", "users"),
+}
 _INSTANCE_KEYS = ("name", "target", "backend", "weight", "edition", *INSTANCE_FIELDS)
 
 
@@ -281,6 +286,11 @@ def _asked_iops(load: Given, path: tuple[str | int, ...], collector: Collector) 
     ways = [key for key in ("target_iops", "users", "transactions_per_s") if key in load]
     if len(ways) > 1:
         collector.add(path, f"says {' and '.join(ways)} of what may be loaded", "write one of them")
+    for key, needed in _NEEDS.items():
+        if key in load and not set(needed) & set(ways):
+            collector.add(
+                (*path, key), f"needs {' or '.join(needed)}", "say how much, or remove it"
+            )
     share = float(load.get("throughput_percent", 100)) / 100
     if "users" in load:
         if "iops_per_user" not in load:
