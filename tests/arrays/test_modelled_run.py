@@ -6,6 +6,7 @@ The same folder, verdict and report as a real one, MODELLED throughout.
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from plimsoll.cli import app
 from plimsoll.documents.verdict import Check, Doubt
 from plimsoll.inputs.mistakes import InputError
 from plimsoll.plan.complete import plan_of_options, read_plan
+from plimsoll.verdict.homes import _achieved as achieved
 from plimsoll.verdict.prediction import (
     NOT_ALL_EVALUATED,
     NOTHING_PREDICTED,
@@ -24,6 +26,7 @@ from plimsoll.verdict.prediction import (
     predict,
     predicted_checks,
 )
+from plimsoll.verdict.store import _refused as refused
 
 SHORT = ["--sessions", "3", "--cache-mib", "16", "--minutes", "0.25", "--quiet", "--json"]
 
@@ -233,6 +236,43 @@ def test_a_load_that_was_not_as_planned_is_not_evaluated_and_not_too_close(name:
     assert [text.count("not as planned") for text in prediction.reasons] == [1]
     (passed,) = predicted_checks(plan, [check.replace(status="pass")])
     assert passed.predicted == PREDICTED_PASS
+
+
+def test_what_failed_by_a_count_is_never_too_close_to_call() -> None:
+    """Orders without room failed, and next to it stood that a band about the limit hid it."""
+    plan = plan_of_options(
+        {"target": [{"name": "a", "modelled": "emc-vnxe3300"}], "instance": [{"name": "one"}]}
+    )
+    figures: Any = SimpleNamespace(
+        workload="orders",
+        orders_count=9000,
+        connections_lost_count=0,
+        answers_lost_count=0,
+        answers_refused_count=0,
+        connections_refused_count=0,
+        given_up_count=0,
+        no_space_count=7,
+        sessions=20,
+    )
+    (found,) = predicted_checks(plan, [refused(figures)])
+    assert (found.status, found.predicted) == ("fail", PREDICTED_FAIL)
+
+
+@pytest.mark.parametrize(
+    ("percent", "expected"), [(94.0, TOO_CLOSE), (40.0, PREDICTED_FAIL), (99.0, None)]
+)
+def test_scenarios_that_did_not_end_are_predicted_with_the_band_of_a_rate(
+    percent: float, expected: str | None
+) -> None:
+    """A fifth of the planned rate was "too close to call" next to "Fail"."""
+    plan = plan_of_options(
+        {"target": [{"name": "a", "modelled": "emc-vnxe3300"}], "instance": [{"name": "one"}]}
+    )
+    figures: Any = SimpleNamespace(
+        workload="users", achieved_percent=percent, is_overloaded=percent < 95
+    )
+    (found,) = predicted_checks(plan, [achieved(figures, 95)])
+    assert (found.status, found.predicted) == ("pass" if percent > 95 else "fail", expected)
 
 
 def test_stalls_of_a_small_cache_predict_no_failure_of_the_array() -> None:

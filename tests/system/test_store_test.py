@@ -84,3 +84,28 @@ def test_the_options_name_one_storage_and_a_size(tmp_path: Path):
     assert done.returncode == 2 and "name either a directory" in done.stderr
     wrong = plimsoll("test", "store", tmp_path, "--scale", "XL", cwd=tmp_path)
     assert wrong.returncode == 2 and "no size of a store" in wrong.stderr
+
+
+OF_ARRIVALS = """kind = "plan"
+schema_version = 1
+sessions_max = 1
+target = [{{ name = "array", modelled = "nearline-raid6" }}]
+instance = [{{ name = "shop", target = "array", backend = "store", store_size = "1MB" }}]
+workload = [{{ name = "orders", load = {{ transactions_per_s = {rate} }} }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 2 }}, {{ kind = "audit" }}, {{ kind = "stop" }}]
+"""  # noqa: E501
+
+
+def test_customers_that_arrive_faster_than_they_are_served_fail(tmp_path: Path):
+    """A part of them was served, each after a long wait, and the storage passed."""
+    for rate, expected in ((20, None), (9000, "predicted fail")):
+        plan, run = tmp_path / f"{rate}.toml", tmp_path / str(rate)
+        plan.write_text(OF_ARRIVALS.format(rate=rate), encoding="utf-8")
+        done = plimsoll("run", plan, "--yes", "--quiet", "--out", run, cwd=tmp_path)
+        assert done.returncode in (0, 1, 3), done.stderr
+        verdict = json.loads((run / folder.VERDICT).read_text(encoding="utf-8"))
+        (found,) = [item for item in verdict["checks"] if item["name"] == "store_carried"]
+        assert found.get("predicted") == expected, found
+        if expected:
+            assert verdict["prediction"]["result"] == expected
+            assert "orders that were due came to an end" in " ".join(verdict["reasons"])

@@ -47,6 +47,8 @@ class DatabaseState(Document):
     path: str
     size_bytes: int
     records_ever: int
+    #: By what commits that were acknowledged can be lost; absent where they are durable.
+    commits_at_risk: Sequence[str] = ()
 
 
 class ChecksumReport(Document):

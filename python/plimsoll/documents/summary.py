@@ -249,11 +249,13 @@ class StoreFigures(Document):
 
     Of the connections lost, and of the orders that came to nothing for want of one or were given
     up, `answers_lost_count` and `answers_refused_count` fell into the time from an event until the
-    load was back.
+    load was back. `due_count` orders were due by the one rate at which customers arrived; it is
+    absent of sessions, which wait, and of stages, which are judged by themselves.
     """
 
     workload: str
     orders_count: int
+    due_count: int | None = None
     rolled_back_count: int
     retries_count: int
     given_up_count: int
@@ -281,6 +283,13 @@ class StoreAudit(Document):
     seconds: float
     counts: Mapping[str, int]
     findings: Sequence[str]
+
+
+class StoreRisk(Document):
+    """By what a database can lose orders that it acknowledged: its settings, in words."""
+
+    instance: str
+    settings: Sequence[str]
 
 
 class CounterAverages(Document):
@@ -578,6 +587,7 @@ class AnySummary(Document):
     endpoints: Sequence[DistributionFigures] = ()
     store: Sequence[StoreFigures] = ()
     store_audits: Sequence[StoreAudit] = ()
+    stores_at_risk: Sequence[StoreRisk] = ()
     mail: Sequence[MailFigures] = ()
     mail_audits: Sequence[MailAudit] = ()
     log_space: Sequence[LogSpaceFigures] = ()

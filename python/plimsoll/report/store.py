@@ -9,7 +9,7 @@ from typing import Any
 
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import StoreClientInstance, StoreInstance, StoreWorkload
-from plimsoll.documents.summary import StoreAudit, StoreFigures, Summary
+from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreRisk, Summary
 from plimsoll.pages.kit import Chart
 from plimsoll.pages.tables import Table
 from plimsoll.pages.vega import (
@@ -27,13 +27,13 @@ from plimsoll.workloads.store.sizes import shown as size_shown
 def store_tables(plan: Plan, summary: Summary) -> list[Table]:
     """The tables of every workload on a store; none where there is none."""
     loads = {item.name: item for item in plan.run.workloads if isinstance(item, StoreWorkload)}
-    found = [_stores(plan)] if loads else []
+    found = [_stores(plan, summary.stores_at_risk)] if loads else []
     for figures in summary.store:
         found += [_asked(loads[figures.workload]), _achieved(figures), _steps(figures)]
     return [*found, *(_audit(item) for item in summary.store_audits)]
 
 
-def _stores(plan: Plan) -> Table:
+def _stores(plan: Plan, at_risk: Sequence[StoreRisk]) -> Table:
     rows: list[list[Any]] = []
     for item in plan.run.instances:
         if isinstance(item, StoreInstance | StoreClientInstance):
@@ -48,6 +48,10 @@ def _stores(plan: Plan) -> Table:
     note = (
         "Sizes are nominal, as in DVD Store; what a store takes on disk stands with the databases."
     )
+    for risk in at_risk:
+        note += (
+            f" {risk.instance} can lose orders that it acknowledged: {'; '.join(risk.settings)}."
+        )
     return Table(
         "Stores",
         ["Instance", "Where", "Nominal size", "Customers", "Products", "Orders when new"],
@@ -85,6 +89,7 @@ def _achieved(figures: StoreFigures) -> Table:
         ["Ceiling by think time and response", figures.ceiling_opm],
         ["Ceiling by think time alone", figures.think_bound_opm],
         ["Orders", figures.orders_count],
+        *([["Orders that were due", figures.due_count]] if figures.due_count else []),
         ["Rolled back for want of stock, %", figures.rollback_percent],
         ["Attempts that were tried again", figures.retries_count],
         ["Purchases given up", figures.given_up_count],

@@ -17,12 +17,19 @@ from plimsoll.documents.event_figures import EventFigures
 from plimsoll.documents.outcome import Outcome
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import (
+    RateLoad,
     SessionsLoad,
     StoreClientInstance,
     StoreInstance,
     StoreWorkload,
 )
-from plimsoll.documents.summary import StoreAudit, StoreFigures, StoreStep, StoreWindows
+from plimsoll.documents.summary import (
+    StoreAudit,
+    StoreFigures,
+    StoreRisk,
+    StoreStep,
+    StoreWindows,
+)
 from plimsoll.files.parquet import Query
 from plimsoll.results.answering import counts_while_answering
 from plimsoll.results.audits import audits_of
@@ -88,6 +95,7 @@ def _figures(
     return StoreFigures(
         workload=load.name,
         orders_count=orders,
+        due_count=_due(load, seconds) or ABSENT,
         rolled_back_count=rolled_back,
         retries_count=count("store_retry"),
         given_up_count=count("store_given_up"),
@@ -111,6 +119,13 @@ def _figures(
             if name in counted
         ],
     )
+
+
+def _due(load: StoreWorkload, seconds: float) -> int | None:
+    """Orders that were due by one rate; None of sessions and stages."""
+    if not isinstance(load.load, RateLoad) or load.load.stages:
+        return None
+    return round(load.load.transactions_per_s * seconds)
 
 
 def _step(
@@ -142,6 +157,19 @@ def _windows(workload: str, ask: Query) -> StoreWindows | None:
 def store_audits(plan: Plan, outcome: Outcome) -> list[StoreAudit]:
     """What the audits of a run found, under the names of the instances."""
     return audits_of(plan, outcome, (StoreInstance, StoreClientInstance), StoreAudit)
+
+
+def stores_at_risk(plan: Plan, outcome: Outcome) -> list[StoreRisk]:
+    """Stores that can lose what they acknowledged, with every setting that any phase saw."""
+    found: dict[str, dict[str, None]] = {}
+    for phase in outcome.phases:
+        for instance, databases in zip(plan.run.instances, phase.databases, strict=False):
+            for database in databases:
+                if database.commits_at_risk:
+                    found.setdefault(instance.name, {}).update(
+                        dict.fromkeys(database.commits_at_risk)
+                    )
+    return [StoreRisk(instance=name, settings=list(said)) for name, said in found.items()]
 
 
 def in_words(figures: Sequence[StoreFigures], audits: Sequence[StoreAudit]) -> list[str]:

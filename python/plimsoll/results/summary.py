@@ -60,7 +60,7 @@ from plimsoll.results.places import database_name
 from plimsoll.results.rate_steps import plateaus
 from plimsoll.results.servers import server_usage
 from plimsoll.results.steady_state import conditioning
-from plimsoll.results.store import store_audits
+from plimsoll.results.store import store_audits, stores_at_risk
 from plimsoll.results.sustained import Beat, stand_still, sustained_rate
 from plimsoll.results.transfers import DATABASE_FIGURES, LOG_FIGURES
 from plimsoll.results.windows import load_windows
@@ -128,6 +128,7 @@ def summarize(run_folder: Path) -> Summary:
             endpoints=endpoint_figures(plan, measured.ask) or ABSENT,
             store=measured.store(plan, events) or ABSENT,
             store_audits=store_audits(plan, outcome) or ABSENT,
+            stores_at_risk=stores_at_risk(plan, outcome) or ABSENT,
             mail=measured.mail(plan, events) or ABSENT,
             mail_audits=mail_audits(plan, outcome) or ABSENT,
             log_space=log_space(run_folder, plan, measured.ask) or ABSENT,

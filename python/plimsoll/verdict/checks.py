@@ -72,7 +72,7 @@ def all_checks(plan: Plan, summary: Summary) -> list[Check]:
     checks += together.overlap_checks(summary)
     checks += windows.window_checks(plan, summary)
     checks += endpoints.endpoint_checks(summary)
-    checks += store.store_checks(summary)
+    checks += store.store_checks(plan, summary)
     checks += mail.mail_checks(plan, summary)
     checks += log_rooms.log_space_checks(summary)
     for text in plan.judgement.stated_limits:

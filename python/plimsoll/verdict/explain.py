@@ -40,6 +40,9 @@ FAMILY_FACTS = {
     "log_space": "For every instance that keeps log, where `log_room_gib` or free space is known.",
     "stage_carried": "For every load whose rate goes through stages.",
     "store_audit": "After the load, for every instance that is a store: phase audit.",
+    "store_carried": "Over the measured time, for every workload on a store at which customers "
+    "arrive at one rate.",
+    "store_durable": "For every store on a server whose settings let commits be lost.",
     "store_refused": "Over the measured time, for every workload on the server of a store.",
     "store_rollbacks": "Over the measured time, for every workload on a store with 1,000 orders or "
     "more.",

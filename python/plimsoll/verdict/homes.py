@@ -93,7 +93,7 @@ def _achieved(figures: HomesFigures, least_percent: float) -> Check:
         title=rule["title"],
         scope=figures.workload,
         metric="home_scenario",
-        statistic="window",
+        statistic="completed",
         measured=achieved,
         limit=least_percent,
         unit="%",

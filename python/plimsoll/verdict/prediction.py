@@ -87,8 +87,8 @@ def _predicted(
         return None, None
     if check.statistic == "window":
         # What arrives is no figure of the model.
-        return (PREDICTED_PASS if check.status == PASS else TOO_CLOSE), None
-    if check.name == "stage_carried":
+        return (PREDICTED_PASS if check.status == PASS else PREDICTED_FAIL), None
+    if check.statistic == "completed":
         # All of it completes up to the storage's limit: how near that is, the figure does not say.
         band = array_band(array, "database_iops", "mean")
         if check.status == PASS:

@@ -96,7 +96,7 @@ INSTANCE_FIELDS = {
     ),
     "lost_after_s": Field(
         Number(0.1, 86400),
-        meaning="a run in which no order has come to an end for so long ends; 60 if left out",
+        meaning="a run in which all orders have come to nothing for so long ends; 60 if left out",
     ),
 }
 
