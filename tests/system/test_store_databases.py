@@ -97,6 +97,25 @@ def test_a_store_in_sqlite_is_made_driven_and_used_again(tmp_path: Path) -> None
     assert other.returncode == 2 and "made with seed" in other.stderr, other.stderr
 
 
+def test_a_file_of_sqlite_that_a_run_works_with_is_refused(tmp_path: Path) -> None:
+    """Both ran, and each failed by the orders of the other."""
+    address = f"sqlite:{tmp_path / 'store.db'}"
+    (tmp_path / "other-name.db").symlink_to(tmp_path / "store.db")
+    lasting = ["test", "store", address, *SHORT, "--sessions", "2", "--minutes", "5"]
+    first = [*PLIMSOLL, *lasting, "--out", str(tmp_path / "first")]
+    with subprocess.Popen(first, cwd=tmp_path, stderr=subprocess.DEVNULL) as running:
+        wait_for(tmp_path / "first" / folder.EVENTS, "measure started")
+        other = f"sqlite:{tmp_path / 'other-name.db'}"
+        second = store_test(tmp_path, other, "--minutes", "0.03", out="second")
+        assert running.poll() is None
+        running.kill()
+    third = store_test(tmp_path, address, "--minutes", "0.03", out="third")
+    assert second.returncode not in ENDED, second.stdout + second.stderr
+    assert "is in use; stop the run that works with it first" in second.stderr
+    assert third.returncode in ENDED, third.stderr
+    assert summary_of(tmp_path / "third")["store_audits"][0]["findings"] == []
+
+
 def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "letters.txt"
     file.write_text("dear diary\n" * 1000, encoding="utf-8")

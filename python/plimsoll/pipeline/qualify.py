@@ -17,7 +17,7 @@ from pathlib import Path
 
 from plimsoll import __version__, verdict
 from plimsoll.arrays import text as words
-from plimsoll.databases import handover, kept_backups, mail_accounts, preflight
+from plimsoll.databases import handover, kept_backups, mail_accounts, preflight, store_files
 from plimsoll.documents.environment import read_environment
 from plimsoll.documents.event import Event
 from plimsoll.documents.outcome import Outcome
@@ -322,7 +322,12 @@ def _measure(
     with metrics.serving(exposition.text) if metrics else nullcontext():
         hears.begins(figures)
         try:
-            with of_the_engine(), preflight.kept(found), mail_accounts.kept(found.run):
+            with (
+                of_the_engine(),
+                preflight.kept(found),
+                mail_accounts.kept(found.run),
+                store_files.kept(found.run),
+            ):
                 with _planned(ready, run_folder) if begin is None else nullcontext():
                     preflight.begin_with(found, plan.source, lambda text: told(hears.say, text))
                 first_events = begin() if begin else ()
