@@ -130,3 +130,11 @@ def test_another_run_on_the_same_storage_stands_below_the_headline(slow: Path) -
     place = next(number for number, line in enumerate(lines) if sentence in line)
     assert place <= 1 + len(found.reasons) + 1
     assert rows_of(lines, WIDTH) <= ROWS
+
+
+def test_what_the_load_did_stands_before_what_speaks_against_quoting_it(slow: Path) -> None:
+    """The rate of a test of files gave way to warnings, and stood nowhere on the terminal."""
+    found = crowded(slow).replace(checks=[], bottlenecks=[], cautions=[], warnings=[])
+    lines = brief_of(found, after=["3,846 I/O per second"], width=WIDTH)
+    assert "  3,846 I/O per second" in lines
+    assert any("more reasons in verdict.json" in line for line in lines)

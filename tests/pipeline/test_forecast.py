@@ -119,3 +119,17 @@ def test_a_modelled_array_wears_out_no_drives(tmp_path: Path) -> None:
     modelled = told(tmp_path, load, target=[{"name": "disk", "modelled": "nearline-raid6"}])
     assert "share of the rated endurance" in real.lines()
     assert not any("endurance" in line for line in modelled.lines())
+
+
+def test_a_search_takes_at_most_what_the_plan_allows_it(tmp_path: Path) -> None:
+    """It ends where it has found its rate, and was told as an hour exactly."""
+    phases = [
+        {"kind": "prepare"},
+        {"kind": "search", "duration_s": 600},
+        {"kind": "measure", "duration_s": 60},
+        {"kind": "stop"},
+    ]
+    load = {"search": "max", "sessions": 2}
+    text = "\n".join(told(tmp_path, load, phase=phases).lines())
+    assert "search      at most 10 min 0 s" in text
+    assert "measure     exactly 1 min 0 s" in text

@@ -152,6 +152,20 @@ def test_what_was_not_evaluated_is_inconclusive(path: str, value: Any, phrase: s
     assert phrase in " ".join(found["reasons"])
 
 
+@pytest.mark.parametrize(("cache_gib", "is_held"), [(64, True), (63, False)])
+def test_a_database_that_its_cache_holds_says_why_nothing_was_read(
+    cache_gib: int, *, is_held: bool
+) -> None:
+    """A small store is read from memory alone: which of its sizes to change is told."""
+    plan = copy.deepcopy(PLAN)
+    plan["run"]["instances"][0]["cache_bytes_max"] = cache_gib * GIB
+    unread = changed("databases.0.database_read", transfer(None, None))
+    said = "the cache of 65,536 MiB holds all of it: take a larger database or a smaller cache"
+    reasons = " ".join(judge(plan, unread, ENVIRONMENT)["reasons"])
+    assert (said in reasons) is is_held
+    assert "nothing of the kind" in reasons
+
+
 def test_bad_pages_fail_whatever_the_generator_did() -> None:
     """Damage has nothing to do with timing."""
     broken = changed("checksums.0.bad", 3)

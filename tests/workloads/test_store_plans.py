@@ -106,3 +106,11 @@ def test_every_mistake_is_reported_at_once():
         )
     assert "means something only for a store" in str(refused.value)
     assert "no instance is a store" in str(refused.value)
+
+
+def test_an_address_that_cannot_be_read_is_no_file_of_sqlite():
+    """A password in the address was told together with "means nothing for a file of SQLite"."""
+    where = {"store_address": "postgresql://shop:hush@h/d", "password_file": "/etc/shop"}
+    found = mistakes({"backend": "postgresql", **where}, target=[{"name": "host"}])
+    assert "holds a password" in found["instance[1].store_address"]
+    assert list(found) == ["instance[1].store_address"]

@@ -119,7 +119,9 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
             case phase_actions.Soak() if action.until_utc_s:
                 # However long the phases before it take, it ends at its moment.
                 seconds, how = max(0.0, action.until_utc_s - time.time()), "at most"
-            case phase_actions.Soak() | phase_actions.Measure() | phase_actions.Search():
+            case phase_actions.Search():
+                seconds, how = action.duration_s, "at most"
+            case phase_actions.Soak() | phase_actions.Measure():
                 seconds, how = action.duration_s, "exactly"
         found.append(PhaseForecast(phase.name, float(seconds), how, written, calibrating_s))
     return found

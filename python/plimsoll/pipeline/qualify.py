@@ -138,15 +138,16 @@ class Result:
             width: characters in a row of the terminal.
         """
         summary = self.summary
-        before, after = answers(summary), load.in_words(summary.load)
-        if modelled := self._modelled(summary):
-            before, after = [modelled[0], *before], [*modelled[1:], *after]
-        after += [
-            *events.in_words(summary.events),
+        before = answers(summary)
+        after = [
             *files.in_words(summary.files),
             *homes.in_words(summary.homes, summary.homes_audits),
             *store.in_words(summary.store, summary.store_audits),
+            *events.in_words(summary.events),
+            *load.in_words(summary.load),
         ]
+        if modelled := self._modelled(summary):
+            before, after = [modelled[0], *before], [*after, *modelled[1:]]
         return brief_of(self.verdict, before=before, after=after, told=told, width=width)
 
     def _modelled(self, summary: AnySummary) -> list[str]:

@@ -185,11 +185,12 @@ def in_words(found: LoadFigures) -> list[str]:
     )
     # Users of a server have no I/O of ours.
     if reads is not None and writes is not None and log is not None and (reads or writes or log):
+        logs, job = (
+            (f", {log:.2f} log writes", " next to one synchronous log job") if log else ("", "")
+        )
         lines.append(
-            f"mean outstanding I/O: {reads:.2f} database reads, {writes:.2f} database writes, "
-            f"{log:.2f} log writes "
-            f"(for fio: an iodepth of {max(1, round(reads + writes))} beside one synchronous log "
-            f"job)"
+            f"mean outstanding I/O: {reads:.2f} database reads, {writes:.2f} database writes{logs} "
+            f"(for fio: an iodepth of {max(1, round(reads + writes))}{job})"
         )
     for workload in found.workloads:
         lag, wait, response = workload.arrival_lag, workload.pool_wait, workload.response

@@ -55,7 +55,7 @@ def brief_of(
     Args:
         found: the verdict.
         before: what a search or a recovery was to find out; stands first.
-        after: figures that come last, where there is room.
+        after: figures of the load, the most telling first.
         told: warnings that the terminal showed before; they are not said again.
         width: characters in a row of the terminal.
     """
@@ -66,11 +66,11 @@ def brief_of(
         Part("", [*_head(found), *(f"  warning: {text}" for text in others[:1])], 7, "reasons"),
         Part("", _checks(found), 7, "checks that do not pass"),
         Part("", _causes(found), 2, "causes"),
+        Part("", [f"  {text.strip()}" for text in after], 5, "lines with --verbose"),
         Part("", [f"  caution: {text}" for text in found.cautions], 2, "cautions"),
         Part("", [f"  warning: {text}" for text in warnings], 2, "warnings"),
         Part("not a qualification, because", _obstacles(found, told), 3, "reasons in verdict.json"),
         Part("", [f"note: {text.partition(':')[0]}" for text in found.not_tested], 1, "notes"),
-        Part("", list(after), 5, "lines with --verbose"),
     ]
     most = [part.shown_max for part in parts]
     while True:

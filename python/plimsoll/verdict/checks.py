@@ -172,11 +172,17 @@ def _checks_of_rule(
                 if backends[instance.name] == rule["backend"]
             ]
         case scope, "mean":
-            return [_mean(rule, place, limit) for place in _places(scope, plan, summary)]
+            return [_mean(rule, place, limit, plan) for place in _places(scope, plan, summary)]
         case scope, statistic:
             metric, figure = rule["metric"], f"latency_ms_{statistic}"
             return [
-                _check(rule, place.name, place.transfers(metric).number(figure), limit, NOTHING)
+                _check(
+                    rule,
+                    place.name,
+                    place.transfers(metric).number(figure),
+                    limit,
+                    _lacking(metric, place, plan),
+                )
                 for place in _places(scope, plan, summary)
             ]
 
@@ -206,8 +212,24 @@ def _places(
     return [item for item in summary.instances if item.name in with_log]
 
 
+def _lacking(metric: str, place: DatabaseFigures | InstanceFigures, plan: Plan) -> str:
+    """Why nothing was measured of a place, as far as the plan tells."""
+    held = [
+        item.cache_bytes_max
+        for item in plan.run.engine_instances
+        if place.name.startswith(f"{item.name}/")
+        and sum(each.size_bytes for each in item.databases) <= item.cache_bytes_max
+    ]
+    if metric != "database_read" or not held:
+        return NOTHING
+    return (
+        f"{NOTHING}, because the cache of {held[0] >> 20:,} MiB holds all of it: take a larger "
+        f"database or a smaller cache"
+    )
+
+
 def _mean(
-    rule: settings.LimitRule, place: DatabaseFigures | InstanceFigures, limit: float
+    rule: settings.LimitRule, place: DatabaseFigures | InstanceFigures, limit: float, plan: Plan
 ) -> Check:
     """A mean by the worst of three weightings.
 
@@ -217,7 +239,7 @@ def _mean(
     """
     figures = place.transfers(rule["metric"])
     by_operations = figures.latency_ms_mean
-    check = _check(rule, place.name, by_operations, limit, NOTHING)
+    check = _check(rule, place.name, by_operations, limit, _lacking(rule["metric"], place, plan))
     if by_operations is None or by_operations > limit:
         return check
     others = (

@@ -88,6 +88,10 @@ def _achieved(figures: HomesFigures, least_percent: float) -> Check:
     # A longer response time alone is told by the other check.
     too_few = bool(figures.is_overloaded) and achieved < least_percent
     told, bound = rates_apart(achieved, least_percent, 1)
+    reason = f"{told} % of what was planned came to an end, {bound} % must"
+    if achieved < least_percent and not too_few and figures.is_overloaded is False:
+        due = round(100 * figures.scenarios_count / achieved) if achieved else 0
+        reason += f"; what lacks of {due:,} scenarios may have been under way or chance"
     return Check(
         name=ACHIEVED,
         title=rule["title"],
@@ -98,6 +102,6 @@ def _achieved(figures: HomesFigures, least_percent: float) -> Check:
         limit=least_percent,
         unit="%",
         status="fail" if too_few else "pass",
-        reason=f"{told} % of what was planned came to an end, {bound} % must",
+        reason=reason,
         source=rule["source"],
     )

@@ -237,7 +237,7 @@ def client_instance(
     try:
         address = parse(given["store_address"] or "")
     except StoreAddressError:
-        address = Address("sqlite", file="unknown")  # said before
+        address = Address(given["backend"], file="unknown")  # said before
     file = Path(address.file).expanduser().absolute()
     is_file = address.backend == "sqlite"
     for key in ("password_file", "ca_file", "endpoints", *distribution.FIELDS):
