@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.files import folder
+from plimsoll.imports.consistency_checks import CONTRADICTION
+from plimsoll.imports.iometer.results_csv import read_results
 from plimsoll.pipeline.export_iometer import headings
 from tests.support.edb_databases import SHARED
 from tests.support.places import plimsoll
@@ -89,3 +91,52 @@ def test_rows_of_disks_are_their_own(run: Path):
 def test_what_cannot_be_exported_is_refused(run: Path):
     unknown = plimsoll("export", run, "--iometer", "1999", cwd=run.parent)
     assert unknown.returncode == 2 and "write 2006 or 1.1.0" in unknown.stderr
+
+
+SHARED_FILE = """
+kind = "plan"
+schema_version = 1
+name = "two workers on one file"
+target = [{ name = "disk", modelled = "emc-vnxe3300" }]
+instance = [{ name = "one", backend = "files", file_mib = 64 }]
+phase = [{ kind = "prepare" }, { kind = "measure", duration_s = 20 }, { kind = "stop" }]
+[[workload]]
+name = "small"
+outstanding = 4
+access = [{ size_bytes = 4096, share_percent = 100, read_percent = 100, random_percent = 100 }]
+[[workload]]
+name = "large"
+access = [
+    { size_bytes = 131072, share_percent = 50, read_percent = 0, random_percent = 0 },
+    { size_bytes = 262144, share_percent = 50, read_percent = 0, random_percent = 0 },
+]
+"""
+
+
+def test_workers_that_share_a_file_have_figures_of_their_own(tmp_path: Path):
+    """As imports of configurations with shared targets make them.
+
+    Why: each worker was said to have done what the file saw of both, so that the workers of a
+    manager made twice what it did, and small transfers had the length of large ones.
+    """
+    (tmp_path / "plan.toml").write_text(SHARED_FILE)
+    run = tmp_path / "run"
+    done = plimsoll("run", tmp_path / "plan.toml", "--quiet", "--yes", "--out", run, cwd=tmp_path)
+    assert done.returncode in (0, 1, 3), done.stderr
+    summary = json.loads((run / folder.SUMMARY).read_text())
+    small, large = summary["files"]
+    assert small["bytes_mean"] == 4096
+    assert large["bytes_mean"] == pytest.approx(196608, rel=0.05)
+    assert small["mib_per_s"] == pytest.approx(small["iops"] * 4096 / 2**20)
+    disk = summary["total"]["database_iops"]
+    rows = table(run, "1.1.0")
+    every = {row["Target Name"]: float(row["IOps"]) for row in rows if row["Target Type"] != "DISK"}
+    assert every["All"] == pytest.approx(disk)
+    assert every["small"] == pytest.approx(small["iops"])
+    assert every["small"] + every["large"] == pytest.approx(disk, rel=0.01)
+    one = next(row for row in rows if row["Target Name"] == "small")
+    assert one["Read I/Os"] == "" and one["Bytes Read"] == "", "the file knows of both only"
+    bins = [int(one[name]) for name in headings("1.1.0")[59:80]]
+    assert sum(bins) == round(small["iops"] * summary["window"]["seconds"])
+    again = read_results("again.csv", (tmp_path / "1.1.0.csv").read_text())
+    assert [item for item in again.findings if item.kind == CONTRADICTION] == []

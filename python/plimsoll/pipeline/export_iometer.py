@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from plimsoll.files import folder
 from plimsoll.files.damage import reading
 from plimsoll.files.paths import StrPath
 from plimsoll.results.distributions import QUANTILES
-from plimsoll.results.iometer import MB, MIB, SECTOR_BYTES, Direction, IometerRow
+from plimsoll.results.iometer import MB, MIB, SECTOR_BYTES, WHOLE, Direction, IometerRow
 from plimsoll.results.measurements import Measurements
 from plimsoll.units import NS_PER_S
 from plimsoll.workloads.files.patterns import numbers_of
@@ -190,48 +191,32 @@ def headings(version: str) -> list[str]:
 
 
 def _values(row: IometerRow, seconds: float, version: str) -> list[object]:
-    read, write, both = row.read, row.write, _both(row.read, row.write)
+    read, write, both, tasks = row.read, row.write, row.both, row.transactions
     is_all, is_disk = row.kind == "ALL", row.kind == "DISK"
-    counts = [direction.count / seconds for direction in (both, read, write)]
-    sizes = [direction.bytes / seconds for direction in (both, read, write)]
-    binary, decimal = [size / MIB for size in sizes], [size / MB for size in sizes]
-    whole = row.kind in ("ALL", "MANAGER")
+    sizes = [_known(item, _bytes) for item in (both, read, write)]
+    rates = ["" if isinstance(size, str) else size / seconds for size in sizes]
+    binary, decimal = (
+        ["" if isinstance(rate, str) else rate / unit for rate in rates] for unit in (MIB, MB)
+    )
+    whole = row.kind in WHOLE
     head: list[object] = [
         row.kind,
         row.name,
         row.specification,
         1 if is_all else "",
         row.workers if whole else "",
+        "" if is_disk else row.disks,
+        *(_known(item, lambda item: item.count / seconds) for item in (both, read, write)),
     ]
-    head += ["" if is_disk else row.disks, *counts]
-    tasks = row.transactions
-    means = [both.mean_ms, read.mean_ms, write.mean_ms, tasks.mean_ms]
-    longest = [direction.max_ns / 1e6 for direction in (both, read, write, tasks)]
-    raw = [int(direction.total_ns) for direction in (read, write, tasks)]
-    rest: list[object] = [
-        tasks.count / seconds,
-        0,
-        *means,
-        0,
-        *longest,
-        0,
-        both.errors,
-        read.errors,
-        write.errors,
-    ]
-    rest += [
-        read.bytes,
-        write.bytes,
-        read.count,
-        write.count,
-        0,
-        -1,
-        *raw,
-        0,
-        read.max_ns,
-        write.max_ns,
-        tasks.max_ns,
-    ]
+    means = [_known(item, lambda item: item.mean_ms) for item in (both, read, write, tasks)]
+    longest = [_known(item, lambda item: item.max_ns / 1e6) for item in (both, read, write, tasks)]
+    rest: list[object] = [tasks.count / seconds, 0, *means, 0, *longest, 0]
+    rest += [_known(item, lambda item: item.errors) for item in (both, read, write)]
+    rest += sizes[1:]
+    rest += [_known(item, lambda item: item.count) for item in (read, write)]
+    rest += [0, -1]
+    rest += [_known(item, lambda item: int(item.total_ns)) for item in (read, write, tasks)]
+    rest += [0, *(_known(item, lambda item: item.max_ns) for item in (read, write, tasks))]
     rest += [0, int(seconds * _TICKS_PER_S), 0, row.size_bytes // SECTOR_BYTES, row.depth]
     rest += [*[""] * 5, _TICKS_PER_S, *[""] * 5]
     percentiles = [row.quantile_ms(share) for share in _PERCENTILES.values()]
@@ -240,14 +225,14 @@ def _values(row: IometerRow, seconds: float, version: str) -> list[object]:
     return [*head, *binary, *decimal, *rest, *row.bins(), *percentiles]
 
 
-def _both(read: Direction, write: Direction) -> Direction:
-    return Direction(
-        count=read.count + write.count,
-        bytes=read.bytes + write.bytes,
-        total_ns=read.total_ns + write.total_ns,
-        max_ns=max(read.max_ns, write.max_ns),
-        errors=read.errors + write.errors,
-    )
+def _bytes(direction: Direction) -> int | None:
+    return direction.bytes
+
+
+def _known(direction: Direction | None, figure: Callable[[Direction], float | None]) -> float | str:
+    """A figure of a direction; empty where no one knows it."""
+    found = None if direction is None else figure(direction)
+    return "" if found is None else found
 
 
 def _stamp(utc: str | None) -> str:

@@ -1,15 +1,17 @@
 """Figures of workloads on files: rates per user, depth asked and kept, latency by size.
 
 Transfers are counted as the workload asked for them (`file_io_...`); what lengthening and changing
-in place made of them stands in the figures of the disk.
+in place made of them stands in the figures of the disk. Where several loads work on the same files,
+the disk cannot tell them apart: their bytes are those that each has asked for.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from plimsoll.documents.plan import FilesAsked, Plan
-from plimsoll.documents.run_spec import FilesWorkload
+from plimsoll.documents.plan import Plan
+from plimsoll.documents.run_spec import AccessLineSpec, FilesWorkload, RunSpec
 from plimsoll.documents.summary import FilesFigures, SizeClass
 from plimsoll.files.parquet import Query, Row
 from plimsoll.results.distributions import Counted, buckets_of, counted_of, quantiles_ms
@@ -31,7 +33,17 @@ SIZES = {
     "file_io_1m": "1 MiB",
     "file_io_larger": "larger",
 }
+#: The longest transfer of each but the last.
+SIZE_ENDS = (512, *(kib << 10 for kib in (1, 2, 4, 8, 16, 32, 64, 128, 256, 1024)))
 PERCENTILES = ("p50", "p95", "p99")
+
+
+def shares_files(load: FilesWorkload, run: RunSpec) -> bool:
+    """Whether other loads work on the files of a load."""
+    return any(
+        other.name != load.name and set(other.instances) & set(load.instances)
+        for other in run.workloads
+    )
 
 
 def files_figures(
@@ -48,21 +60,26 @@ def files_figures(
     """
     loads = [item for item in plan.run.workloads if isinstance(item, FilesWorkload)]
     return [
-        _figures(load, plan.judgement.files[load.name], ask, seconds[load.name], phases)
+        _figures(load, plan, ask, seconds[load.name], phases)
         for load in loads
         if seconds[load.name]
     ]
 
 
 def _figures(
-    load: FilesWorkload, asked: FilesAsked, ask: Query, seconds: float, phases: Sequence[str]
+    load: FilesWorkload, plan: Plan, ask: Query, seconds: float, phases: Sequence[str]
 ) -> FilesFigures:
+    asked = plan.judgement.files[load.name]
     counted = counted_of(ask, load.name)
     sizes = [
         _size(name, counted[name], load.name, ask, phases) for name in SIZES if name in counted
     ]
     total = sum(size.count for size in sizes)
-    transfers = _transfers(load, ask)
+    transfers = (
+        _transfers_asked(load.access, counted)
+        if shares_files(load, plan.run)
+        else _transfers(load, ask)
+    )
     operations = [counted[name] for name in ("file_read", "file_write") if name in counted]
     done = sum(row.count for row in operations)
     under_way_ns = sum(counted[name].total_ns for name in SIZES if name in counted)
@@ -88,10 +105,7 @@ def _figures(
 
 
 def _transfers(load: FilesWorkload, ask: Query) -> Row:
-    """What the disk carried for the instances of a workload.
-
-    Shared with others that work on the same ones.
-    """
+    """What the disk carried for the instances of a workload."""
     rows = ask(
         "SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(count), 0)::BIGINT AS count "
         "FROM measured"
@@ -100,6 +114,21 @@ def _transfers(load: FilesWorkload, ask: Query) -> Row:
         {"instances": list(load.instances)},
     )
     return rows[0]
+
+
+def _transfers_asked(access: Sequence[AccessLineSpec], counted: Mapping[str, Counted]) -> Row:
+    """What a workload asked for, by its counts and the mean length of its sizes in each class."""
+    bytes_, weights = dict.fromkeys(SIZES, 0), dict.fromkeys(SIZES, 0)
+    for line in access:
+        for size in filter(None, (line.size_bytes, line.reply_bytes)):
+            name = list(SIZES)[bisect_left(SIZE_ENDS, size)]
+            bytes_[name] += line.share_percent * line.burst * size
+            weights[name] += line.share_percent * line.burst
+    counts = {name: counted[name].count for name in SIZES if name in counted}
+    return {
+        "bytes": sum(count * bytes_[name] / weights[name] for name, count in counts.items()),
+        "count": sum(counts.values()),
+    }
 
 
 def _size(metric: str, row: Counted, workload: str, ask: Query, phases: Sequence[str]) -> SizeClass:

@@ -4,19 +4,21 @@ All, this manager, each workload as a worker, each file as a disk.
 
 What the original is known to do wrong is not repeated: rows of disks are of that disk alone, depth
 and raw sums are there. Latencies are those at the disk; transactions are those of the workload.
-What is not known stays empty.
+What is not known stays empty. Of files that several workloads share the disk knows all of them
+only: the rows of each have its transfers as it asked for them, and no reads and writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plimsoll.documents.plan import Plan
 from plimsoll.documents.run_spec import FilesWorkload
 from plimsoll.files.parquet import Query, Row
 from plimsoll.results.distributions import Buckets, quantile_ms
+from plimsoll.results.files import SIZES, shares_files
 from plimsoll.units import NS_PER_MS
 
 MIB, MB = 2**20, 10**6
@@ -47,15 +49,19 @@ BIN_ENDS_MS = (
 )
 
 
+#: Rows of all that was done.
+WHOLE = ("ALL", "MANAGER")
+
+
 @dataclass(frozen=True)
 class Direction:
-    """Reads or writes of one row."""
+    """Reads or writes of one row, or both; bytes and errors are None where no one knows them."""
 
     count: int
-    bytes: int
+    bytes: int | None
     total_ns: float
     max_ns: int
-    errors: int
+    errors: int | None
 
     @property
     def mean_ms(self) -> float:
@@ -65,7 +71,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class IometerRow:
-    """One row of results."""
+    """One row of results; reads and writes are None where the disk cannot tell whose they are."""
 
     kind: str
     name: str
@@ -74,8 +80,9 @@ class IometerRow:
     disks: int
     depth: int
     size_bytes: int
-    read: Direction
-    write: Direction
+    both: Direction
+    read: Direction | None
+    write: Direction | None
     transactions: Direction
     buckets: Buckets
 
@@ -114,8 +121,8 @@ def iometer_rows(plan: Plan, ask: Query, phases: Sequence[str]) -> list[IometerR
     count = sum(load.workers for load in loads)
     depth = sum(plan.judgement.files[load.name].outstanding for load in loads)
     whole = [
-        reader.row(kind, name, one, count, depth, places, [load.name for load in loads])
-        for kind, name in (("ALL", "All"), ("MANAGER", plan.run.hosts[0].name))
+        reader.row(kind, name, one, count, depth, places, loads)
+        for kind, name in zip(WHOLE, ("All", plan.run.hosts[0].name), strict=True)
     ]
     return [*whole, *workers]
 
@@ -140,9 +147,7 @@ class _Reader:
         """A workload and each of its files."""
         places, depth = self.places(load), self.plan.judgement.files[load.name].outstanding
         specification = self.specification(load)
-        rows = [
-            self.row("WORKER", load.name, specification, load.workers, depth, places, [load.name])
-        ]
+        rows = [self.row("WORKER", load.name, specification, load.workers, depth, places, [load])]
         for instance, number in places:
             item = self.instances[instance]
             path = str(Path(item.directory) / item.databases[number - 1].file_name)
@@ -155,7 +160,7 @@ class _Reader:
                     load.workers,
                     own,
                     [(instance, number)],
-                    [load.name],
+                    [load],
                 )
             )
         return rows
@@ -168,13 +173,28 @@ class _Reader:
         workers: int,
         depth: int,
         places: Sequence[tuple[str, int]],
-        loads: Sequence[str],
+        loads: Sequence[FilesWorkload],
     ) -> IometerRow:
         where = " OR ".join(
             f"(instance = $instance{n} AND database = $database{n})" for n in range(len(places))
         )
+        where = f"({where})"
         values: Row = {f"instance{n}": place[0] for n, place in enumerate(places)}
         values |= {f"database{n}": place[1] for n, place in enumerate(places)}
+        own = values | {"loads": [load.name for load in loads]}
+        of_loads = f"list_contains($loads, workload) AND {where}"
+        read = write = None
+        if kind in WHOLE or not shares_files(loads[0], self.plan.run):
+            transfers = f"metric IN ('database_read', 'database_write') AND {where}"
+            read = self._direction(f"metric = 'database_read' AND {where}", values)
+            write = self._direction(f"metric = 'database_write' AND {where}", values)
+            both = self._direction(transfers, values)
+            buckets = self._buckets(transfers, values)
+        else:
+            transfers = f"list_contains($sizes, metric) AND {of_loads}"
+            both = self._direction(transfers, own | {"sizes": list(SIZES)})
+            both = replace(both, bytes=None, errors=None)
+            buckets = self._buckets(transfers, own | {"sizes": list(SIZES)})
         return IometerRow(
             kind=kind,
             name=name,
@@ -185,14 +205,13 @@ class _Reader:
             size_bytes=sum(
                 self.instances[item].databases[number - 1].size_bytes for item, number in places
             ),
-            read=self._direction(f"metric = 'database_read' AND ({where})", values),
-            write=self._direction(f"metric = 'database_write' AND ({where})", values),
+            both=both,
+            read=read,
+            write=write,
             transactions=self._direction(
-                f"metric IN ('file_read', 'file_write') AND list_contains($loads, workload) AND "
-                f"({where})",
-                values | {"loads": list(loads)},
+                f"metric IN ('file_read', 'file_write') AND {of_loads}", own
             ),
-            buckets=self._buckets(where, values),
+            buckets=buckets,
         )
 
     def _direction(self, where: str, values: Row) -> Direction:
@@ -209,8 +228,8 @@ class _Reader:
     def _buckets(self, where: str, values: Row) -> list[tuple[int, int]]:
         rows = self.ask(
             "SELECT upper_ns::BIGINT AS upper_ns, sum(count)::BIGINT AS count FROM bucket"
-            f" WHERE metric IN ('database_read', 'database_write') AND ({where})"
-            " AND list_contains($phases, phase) AND count > 0 GROUP BY upper_ns ORDER BY upper_ns",
+            f" WHERE {where} AND list_contains($phases, phase) AND count > 0"
+            " GROUP BY upper_ns ORDER BY upper_ns",
             values | {"phases": list(self.phases)},
         )
         return [(row["upper_ns"], row["count"]) for row in rows]
