@@ -64,6 +64,22 @@ def test_nothing_is_written_before_the_serial_is_typed(tmp_path: Path, device: s
     assert not (tmp_path / "logs").exists()
 
 
+def test_files_take_all_of_a_device(tmp_path: Path, device: str) -> None:
+    """They do not grow, as databases do.
+
+    Why: no device could be loaded over more than four fifths of it.
+    """
+
+    def asked(size_mib: int) -> str:
+        options = ["--log-path", tmp_path / "logs", "--destroy", device, "--dry-run"]
+        size = ["--size-mib", str(size_mib)]
+        return plimsoll("test", "files", device, *options, *size, cwd=tmp_path).stderr
+
+    assert "cannot be used" not in asked(256)
+    more = asked(257)
+    assert "it holds 256 MiB, but 257 MiB are to be used; take fewer" in more, more
+
+
 def test_a_run_on_a_device_from_first_to_last(tmp_path: Path, device: str) -> None:
     """Prepared, measured, checked, used again, verified, given back: as with a directory."""
     plan = plan_file(tmp_path, device)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from plimsoll import _native
 from plimsoll.documents.environment import DeviceFacts
-from plimsoll.documents.run_spec import RunSpec, TargetSpec
+from plimsoll.documents.run_spec import FilesInstance, InstanceSpec, RunSpec, TargetSpec
 from plimsoll.files.folder import FolderError
 from plimsoll.files.paths import StrPath
 from plimsoll.host.probe import StorageError, describe
@@ -54,8 +54,9 @@ def settle(target: TargetSpec, run: RunSpec) -> tuple[RunSpec, list[str]]:
     if device is None:
         return run, [f"{given} is not a block device of this machine"]
     name = device["by_id"] or f"/dev/{device['kernel_name']}"
-    databases = [database for instance in run.instances for database in instance.databases]
-    sizes = [database.size_bytes for database in databases if database.file_name == given]
+    on_it = [
+        item for item in run.instances if any(file.file_name == given for file in item.databases)
+    ]
     settled = run.replace(
         targets=[item.replace(path=name) if item == target else item for item in run.targets],
         instances=[
@@ -70,11 +71,13 @@ def settle(target: TargetSpec, run: RunSpec) -> tuple[RunSpec, list[str]]:
     )
     return settled, [
         f"{name} cannot be used: {reason}"
-        for reason in _obstacles(device, run.destroy_serials, sizes)
+        for reason in _obstacles(device, run.destroy_serials, on_it)
     ]
 
 
-def _obstacles(device: DeviceFacts, destroy_serials: Sequence[str], sizes: list[int]) -> list[str]:
+def _obstacles(
+    device: DeviceFacts, destroy_serials: Sequence[str], on_it: Sequence[InstanceSpec]
+) -> list[str]:
     found = list(device["obstacles"])
     serial = device["consent_token"]
     if serial not in destroy_serials:
@@ -85,8 +88,15 @@ def _obstacles(device: DeviceFacts, destroy_serials: Sequence[str], sizes: list[
             f"give --destroy {serial} if this is the device you mean"
         )
     capacity = device["size_bytes"] or 0
-    for size in sizes:
-        if size * (1 + GROWTH_SHARE) > capacity:
+    for instance in on_it:
+        size = instance.databases[0].size_bytes
+        if isinstance(instance, FilesInstance):
+            if size > capacity:
+                found.append(
+                    f"it holds {capacity >> 20} MiB, but {size >> 20} MiB are to be used; take "
+                    f"fewer"
+                )
+        elif size * (1 + GROWTH_SHARE) > capacity:
             found.append(
                 f"it holds {capacity >> 20} MiB, but a database of {size >> 20} MiB and its growth "
                 f"need "
