@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from plimsoll import settings
+from plimsoll.documents.verdict import Check
 from plimsoll.files import folder
-from tests.support.plain_stages import judge, summarize
+from plimsoll.verdict.confounders import doubts_of
+from tests.support.plain_stages import judge, summarize, summary_of
 from tests.support.planted_run import ENVIRONMENT, MS, judged, run_folder
 
 #: Reads of 25 ms instead of 5, of which the block layer saw only 15: the published limit of 20 ms
@@ -159,6 +161,33 @@ def test_a_delay_excuses_no_more_than_its_largest_share(tmp_path: Path) -> None:
     assert found["doubts"][0].endswith(
         "; 25 ms less 50.0% are 12.5 ms, which is within the limit of 20"
     )
+
+
+@pytest.mark.parametrize(("achieved", "is_doubted"), [(85.8, True), (70.0, True), (60.0, False)])
+def test_users_whose_scenarios_waited_for_a_late_generator_are_no_overload(
+    tmp_path: Path, achieved: float, *, is_doubted: bool
+) -> None:
+    """Why: in memory, with other programs at work, users of home folders "overloaded the storage".
+
+    A third of the time takes at most a third of what is made: 70 % could be 105, 60 only 90.
+    """
+    run = run_folder(tmp_path, level("executor_wait", 1 / 3))
+    summary = summary_of(summarize(run))
+    check = Check(
+        name="homes_achieved",
+        title="",
+        scope="users",
+        metric="home_scenario",
+        statistic="window",
+        measured=achieved,
+        limit=95.0,
+        unit="%",
+        status="fail",
+        reason="",
+        source="",
+    )
+    found = [doubt.name for doubt in doubts_of(check, summary)]
+    assert found == ["executor_wait"] * is_doubted
 
 
 def test_all_of_a_longest_transfer_can_be_a_delays_doing(tmp_path: Path) -> None:
