@@ -7,7 +7,7 @@ import pytest
 
 import plimsoll
 from plimsoll import check
-from plimsoll.pipeline.forecast import Forecast
+from plimsoll.pipeline.forecast import Forecast, deletions_in_words, reasons_to_ask
 from plimsoll.plan.complete import plan_of_options
 from plimsoll.run.staging import commands_in_words
 
@@ -133,3 +133,21 @@ def test_a_search_takes_at_most_what_the_plan_allows_it(tmp_path: Path) -> None:
     text = "\n".join(told(tmp_path, load, phase=phases).lines())
     assert "search      at most 10 min 0 s" in text
     assert "measure     exactly 1 min 0 s" in text
+
+
+def test_homes_that_are_made_again_are_not_called_databases(tmp_path: Path) -> None:
+    """Whoever shares files has no databases, and "the source is any" was not what deletes them."""
+    plan = plan_of_options(
+        {
+            "target": [{"name": "share", "path": str(tmp_path)}],
+            "instance": [{"name": "homes", "backend": "home_folders", "homes": 2}],
+            "workload": [{"name": "users", "load": {"users": 2}}],
+            "phase": [{"kind": "prepare"}, {"kind": "measure", "duration_s": 10}],
+        }
+    )
+    found = check(plan, create=True, allow_system_disk=True)
+    found.deleted.append(str(tmp_path / "homes"))
+    assert reasons_to_ask(plan, found) == [f"it deletes the homes in {tmp_path / 'homes'}"]
+    assert deletions_in_words(plan, found) == [
+        f"the homes in {tmp_path / 'homes'} will be deleted first: every run makes its own"
+    ]

@@ -380,6 +380,23 @@ def mail_server(server: MailInstance) -> list[str]:
     return lines
 
 
+def _kept_in(plan: Plan, directory: str) -> str:
+    """What a directory of ours holds."""
+    homes = [item for item in plan.run.instances if isinstance(item, spec.HomesInstance)]
+    return "homes" if directory in [item.directory for item in homes] else "databases"
+
+
+def deletions_in_words(plan: Plan, found: preflight.Preflight) -> list[str]:
+    """What is deleted before the run, and why."""
+    kind = (plan.source or Source(kind="any", from_=None)).kind
+    why = {
+        "homes": ": every run makes its own",
+        "databases": f", because the source of databases is {kind}",
+    }
+    kept = [(directory, _kept_in(plan, directory)) for directory in found.deleted]
+    return [f"the {what} in {place} will be deleted first{why[what]}" for place, what in kept]
+
+
 def reasons_to_ask(
     plan: Plan, expected: preflight.Preflight, times: int = 1, *, time_agreed: bool = False
 ) -> list[str]:
@@ -393,8 +410,9 @@ def reasons_to_ask(
             f"it takes about {duration_in_words(seconds)}"
             + (f" in {times} runs" if times > 1 else "")
         )
-    if expected.deleted:
-        reasons.append(f"it deletes the databases in {', '.join(expected.deleted)}")
+    for what in ("homes", "databases"):
+        if places := [place for place in expected.deleted if _kept_in(plan, place) == what]:
+            reasons.append(f"it deletes the {what} in {', '.join(places)}")
     for logs, names in expected.held.items():
         reasons.append(f"it deletes log in {logs} that is held for {', '.join(names)}")
     for server in plan.run.mail_instances:
@@ -583,12 +601,9 @@ def _tell(plan: Plan, found: preflight.Preflight, listener: Listener) -> None:
         listener.note(
             f"instance {name} was not closed by its last run; it will be recovered from its log"
         )
+    for line in deletions_in_words(plan, found):
+        listener.note(line)
     source = plan.source or Source(kind="any", from_=None)
-    for directory in found.deleted:
-        listener.note(
-            f"the databases in {directory} will be deleted first, because the source of databases "
-            f"is {source.kind}"
-        )
     for name in found.restored:
         listener.note(f"{name} will be restored from {source.from_}")
     for path in found.prepared_anew:

@@ -43,7 +43,9 @@ def _storage(plan: Plan) -> Table:
         for item in plan.run.instances
         if isinstance(item, HomesInstance)
     ]
-    note = "Homes are made anew by every run. On a modelled array names take no time: not modelled."
+    note = "Every run makes its own homes."
+    if plan.run.modelled:
+        note += " On a modelled array names take no time: not modelled."
     return Table("Home folders", ["Instance", "Homes", "Files at first", "About"], rows, note)
 
 
