@@ -19,7 +19,7 @@ import pytest
 from plimsoll.files import folder
 from tests.servers.at_hand import at_hand
 from tests.servers.mariadb import MariaDB
-from tests.servers.postgresql import PASSWORD, PostgreSQL
+from tests.servers.postgresql import PASSWORD, DurablePostgreSQL, PostgreSQL
 from tests.support.harm import wait_for, wait_until
 from tests.support.places import PLIMSOLL, file_system, plimsoll
 
@@ -27,7 +27,7 @@ SHORT = ["--scale", "1MB", "--yes", "--quiet"]
 #: Passed, failed, or nothing concluded: a run of some seconds qualifies nothing, but it came to its
 #: end.
 ENDED = (0, 1, 3)
-SCHEMES = {PostgreSQL: "postgresql", MariaDB: "mysql"}
+SCHEMES = {PostgreSQL: "postgresql", DurablePostgreSQL: "postgresql", MariaDB: "mysql"}
 
 
 def password_file(home: Path, word: str = PASSWORD) -> Path:
@@ -458,3 +458,158 @@ def test_a_database_in_use_is_refused_before_anything_is_prepared_for_it(
         item["instance"] for phase in outcome["phases"] for item in phase.get("checksums", [])
     ]
     assert (outcome["ending"], read_back) == ("complete", [0])
+
+
+def checks_of(run: Path, name: str) -> list[str]:
+    """What the checks of a name say."""
+    verdict = json.loads((run / folder.VERDICT).read_text(encoding="utf-8"))
+    return [item["reason"] for item in verdict["checks"] if item["name"] == name]
+
+
+def test_a_server_that_answers_before_commits_are_durable_is_told_and_never_passes(
+    tmp_path: Path,
+) -> None:
+    """It made many times the orders of a sound one, and was a pass like any other."""
+    with at_hand(DurablePostgreSQL) as server:
+        named = ["--password-file", password_file(tmp_path), "--minutes", "0.04"]
+        sound = store_test(tmp_path, address_of(server), *named, out="sound")
+        server.sql("ALTER ROLE shop SET synchronous_commit = off")
+        server.sql("ALTER TABLE orderlines SET UNLOGGED")
+        quick = store_test(tmp_path, address_of(server), *named)
+    assert sound.returncode in ENDED, sound.stderr
+    assert checks_of(tmp_path / "sound", "store_durable") == []
+    assert quick.returncode == 3, quick.stderr
+    (said,) = checks_of(tmp_path / "run", "store_durable")
+    assert said.startswith("synchronous_commit is off; table orderlines is unlogged: "), said
+    for text in (page_of(tmp_path / "run"), events_of(tmp_path / "run"), quick.stdout):
+        assert "synchronous_commit is off; table orderlines is unlogged" in text
+
+
+def test_a_server_of_mariadb_that_answers_too_early_is_told(tmp_path: Path) -> None:
+    """The servers of these tests flush nothing, and say so."""
+    with at_hand(MariaDB) as server:
+        server.sql("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+        named = ["--password-file", password_file(tmp_path), "--minutes", "0.04"]
+        done = store_test(tmp_path, address_of(server), *named)
+    assert done.returncode == 3, done.stderr
+    (said,) = checks_of(tmp_path / "run", "store_durable")
+    told = "innodb_flush_log_at_trx_commit is 2; innodb_flush_method is nosync: "
+    assert said.startswith(told), said
+
+
+@pytest.mark.parametrize("kind", [PostgreSQL, pytest.param(MariaDB, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("gap", "said"),
+    [
+        ("DELETE FROM CUSTOMERS WHERE CUSTOMERID IN (5, 6)", "1998 customers called user1 to 2000"),
+        ("DELETE FROM PRODUCTS WHERE PROD_ID = 17", "9999 products numbered 1 to 10000"),
+    ],
+)
+def test_a_dvd_store_with_gaps_is_no_damaged_storage(
+    tmp_path: Path, kind: type[PostgreSQL | MariaDB], gap: str, said: str
+) -> None:
+    """Whoever was deleted long ago could not log in, and the storage failed by corruption."""
+    with at_hand(kind) as server:
+        named = ["--password-file", password_file(tmp_path), "--minutes", "0.04"]
+        made = store_test(tmp_path, address_of(server), *named, out="made")
+        assert made.returncode in ENDED, made.stderr
+        server.sql("DROP TABLE plimsoll_marker")
+        server.sql(gap)
+        done = store_test(tmp_path, address_of(server), *named, "--existing")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr and "name a store that has them all" in done.stderr
+
+
+def test_a_server_away_for_less_than_may_be_ends_no_run_of_rare_orders(tmp_path: Path) -> None:
+    """Orders came every five seconds and the server went for six: the first that found none ended
+    the run, because the last one was longer ago than `lost_after_s`.
+    """
+    plan = """kind = "plan"
+schema_version = 1
+target = [{{ name = "server" }}]
+instance = [{{ name = "shop", store_address = "{address}", password_file = "{password}", store_size = "1MB", lost_after_s = 4 }}]
+workload = [{{ name = "orders", load = {{ transactions_per_s = 0.2, spacing = "regular" }} }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 24 }}, {{ kind = "audit" }}, {{ kind = "stop" }}]
+"""  # noqa: E501
+    with at_hand(PostgreSQL) as server:
+        path = tmp_path / "plan.toml"
+        text = plan.format(address=address_of(server), password=password_file(tmp_path))
+        path.write_text(text, encoding="utf-8")
+        with ThreadPoolExecutor(1) as beside:
+            out = ("--out", tmp_path / "run")
+            running = beside.submit(plimsoll, "run", path, "--yes", "--quiet", *out, cwd=tmp_path)
+            wait_for(tmp_path / "run" / folder.EVENTS, "measure started")
+            ordered = "SELECT count(*) FROM orders"
+            before = server.sql(ordered)
+            wait_until(lambda: server.sql(ordered) != before)
+            server.kill()
+            time.sleep(6.3)
+            server.start()
+            done = running.result()
+    assert done.returncode == 3, done.stderr
+    outcome = json.loads((tmp_path / "run" / folder.OUTCOME).read_text(encoding="utf-8"))
+    assert (outcome["ending"], outcome["error"]) == ("complete", None)
+    assert summary_of(tmp_path / "run")["store"][0]["connections_lost_count"] >= 1
+
+
+def test_an_audit_takes_as_long_as_a_store_is_large(tmp_path: Path) -> None:
+    """A run of half an hour ended without a result: its audit took longer than an order may."""
+    plan = """kind = "plan"
+schema_version = 1
+target = [{{ name = "server" }}]
+instance = [{{ name = "shop", store_address = "{address}", password_file = "{password}", store_size = "1MB", timeout_s = 1 }}]
+workload = [{{ name = "orders", think_s = 0.05, load = {{ sessions = 1 }} }}]
+phase = [{{ kind = "prepare" }}, {{ kind = "measure", duration_s = 3 }}, {{ kind = "audit" }}, {{ kind = "stop" }}]
+"""  # noqa: E501
+    with at_hand(MariaDB) as server:
+        path = tmp_path / "plan.toml"
+        made = store_test(
+            tmp_path,
+            address_of(server),
+            *("--password-file", password_file(tmp_path), "--minutes", "0.02"),
+            out="made",
+        )
+        assert made.returncode in ENDED, made.stderr
+        text = plan.format(address=address_of(server), password=tmp_path / "password")
+        path.write_text(text, encoding="utf-8")
+        with ThreadPoolExecutor(1) as beside:
+            out = ("--out", tmp_path / "run")
+            running = beside.submit(plimsoll, "run", path, "--yes", "--quiet", *out, cwd=tmp_path)
+            wait_for(tmp_path / "run" / folder.EVENTS, "measure started")
+            server.sql("LOCK TABLES CUST_HIST WRITE; SELECT SLEEP(9)")
+            done = running.result()
+    assert done.returncode in ENDED, done.stderr
+    audit = summary_of(tmp_path / "run")["store_audits"][0]
+    assert audit["findings"] == [] and audit["seconds"] > 2
+
+
+def test_a_server_that_commits_only_when_told_loses_no_customer(tmp_path: Path) -> None:
+    """With `autocommit` off, the number of the run was taken back, and its names came twice."""
+    with at_hand(MariaDB) as server:
+        server.sql("SET GLOBAL autocommit = 0")
+        named = ["--password-file", password_file(tmp_path), "--minutes", "0.04"]
+        for out in ("first", "second"):
+            done = store_test(tmp_path, address_of(server), *named, "--sessions", "2", out=out)
+            assert done.returncode in ENDED, done.stderr
+            check_counted(tmp_path / out)
+
+
+def test_whatever_another_session_is_in_the_way_of_is_tried_again(tmp_path: Path) -> None:
+    """Logins and sign-ups wait for locks, too: only purchases were tried again, and orders were
+    given up at once that had ten seconds.
+    """
+    with at_hand(PostgreSQL) as server:
+        server.sql("ALTER ROLE shop SET lock_timeout = 200")
+        named = ["--password-file", password_file(tmp_path), "--minutes", "0.12"]
+        with ThreadPoolExecutor(1) as beside:
+            running = beside.submit(
+                store_test, tmp_path, address_of(server), *named, "--sessions", "4"
+            )
+            wait_for(tmp_path / "run" / folder.EVENTS, "measure started")
+            time.sleep(1.5)
+            server.sql("BEGIN; LOCK TABLE customers; SELECT pg_sleep(2); ROLLBACK")
+            done = running.result()
+    assert done.returncode in ENDED, done.stderr
+    figures = summary_of(tmp_path / "run")["store"][0]
+    assert figures["retries_count"] > 0 and figures["given_up_count"] == 0, figures
+    check_counted(tmp_path / "run")

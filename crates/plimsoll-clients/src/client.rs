@@ -87,27 +87,46 @@ pub fn no_dvd_store(place: &str, table: &str) -> ClientError {
     ))
 }
 
+/// Rows that are drawn by their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbered {
+    /// How many there are.
+    pub count: i64,
+    /// The highest number.
+    pub largest: i64,
+}
+
 /// Who can log in and what can be ordered in a DVD Store that is there.
 ///
 /// # Errors
-/// When that is nobody or nothing.
+/// When that is nobody or nothing, or when some are missing.
 pub fn population_of(
     place: &str,
-    customers: i64,
-    products: Option<i64>,
+    customers: Numbered,
+    products: Numbered,
     reviews: i64,
 ) -> Result<Population> {
-    match (customers, products) {
-        (customers @ 1.., Some(products @ 1..)) => {
-            let (customers, products) = (customers as u64, products as u64);
-            Ok(Population { customers, products, reviews: reviews.max(0) as u64 })
-        }
-        (customers, products) => Err(ClientError::NotOurs(format!(
-            "{place} has {customers} customers called user1 and so on, and no products beyond {}: \
-             there is nothing to order",
-            products.unwrap_or(0)
-        ))),
+    if customers.count < 1 || products.count < 1 {
+        return Err(ClientError::NotOurs(format!(
+            "{place} has {} customers called user1 and so on, and {} products: there is nothing \
+             to order",
+            customers.count, products.count
+        )));
     }
+    for (rows, what) in [(customers, "customers called user1"), (products, "products numbered 1")] {
+        if rows.count != rows.largest {
+            return Err(ClientError::NotOurs(format!(
+                "{place} has {} {what} to {}: each is drawn by its number, and some are missing; \
+                 name a store that has them all",
+                rows.count, rows.largest
+            )));
+        }
+    }
+    Ok(Population {
+        customers: customers.count as u64,
+        products: products.count as u64,
+        reviews: reviews.max(0) as u64,
+    })
 }
 
 /// The answer of a client.
@@ -138,6 +157,12 @@ pub trait StoreClient {
 
     /// What the store holds, as one snapshot sees it.
     fn audit(&self) -> ClientWork<'_, StoreAudit>;
+
+    /// By what its database can lose orders that it acknowledged, in words; nothing where commits
+    /// are durable.
+    fn commits_at_risk(&self) -> ClientWork<'_, Vec<String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 
     /// Bytes that its database says to take.
     fn size_bytes(&self) -> ClientWork<'_, u64>;

@@ -62,6 +62,9 @@ pub struct DatabaseState {
     pub size_bytes: u64,
     /// Records ever inserted.
     pub records_ever: u64,
+    /// By what commits that were acknowledged can be lost; absent where they are durable.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commits_at_risk: Vec<String>,
 }
 
 /// What a checksum pass found in one file.

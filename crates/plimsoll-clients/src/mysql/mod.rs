@@ -36,6 +36,11 @@ use crate::vocabulary::Vocabulary;
 
 type Attempt<T> = std::result::Result<T, Failure>;
 
+/// How long an answer is waited for that takes as long as a store is large.
+const ANSWER_MAX: Duration = Duration::from_secs(86_400);
+/// By so much silence a machine that is gone is told from one that works.
+const KEEPALIVE_MS: u32 = 60_000;
+
 /// How a server is reached and who comes.
 #[derive(Clone)]
 pub struct Access {
@@ -59,8 +64,11 @@ impl Access {
         format!("mysql://{}@{}:{}/{}", self.user, self.host, self.port, self.database)
     }
 
-    fn connect(&self) -> std::result::Result<Conn, Error> {
+    /// An answer that takes as long as a store is large, such as that of an audit, is waited for by
+    /// who is patient.
+    fn connect(&self, is_patient: bool) -> std::result::Result<Conn, Error> {
         let timeout = Some(Duration::from_nanos(self.timeout_ns));
+        let answer_timeout = if is_patient { Some(ANSWER_MAX) } else { timeout };
         let options = OptsBuilder::new()
             .ip_or_hostname(Some(self.host.as_str()))
             .tcp_port(self.port)
@@ -70,8 +78,10 @@ impl Access {
             .pass(self.password.as_deref())
             .db_name(Some(self.database.as_str()))
             .tcp_connect_timeout(timeout)
-            .read_timeout(timeout)
+            .read_timeout(answer_timeout)
             .write_timeout(timeout)
+            .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
+            .init(statements::SESSION.to_vec())
             .stmt_cache_size(128);
         Conn::new(options)
     }
@@ -119,6 +129,7 @@ struct Session {
     accesses: Vec<Access>,
     /// Which of them it speaks to.
     at: usize,
+    is_patient: bool,
     open: Option<Conn>,
 }
 
@@ -134,7 +145,12 @@ impl Session {
     fn connect(&mut self) -> Attempt<()> {
         if self.open.is_none() {
             let access = &self.accesses[self.at];
-            self.open = Some(access.connect().map_err(|error| access.failure(&error))?);
+            if self.is_patient {
+                // A server that says nothing at all is found out first.
+                access.connect(false).map_err(|error| access.failure(&error))?;
+            }
+            self.open =
+                Some(access.connect(self.is_patient).map_err(|error| access.failure(&error))?);
         }
         Ok(())
     }
@@ -247,7 +263,7 @@ impl MysqlStore {
     }
 
     async fn claim(&self) -> Result<()> {
-        let (companion, own_lock) = (self.companion()?, self.own_lock);
+        let (companion, own_lock) = (self.companion(false)?, self.own_lock);
         let claim =
             async || self.ask_on(&companion, move |open| statements::claim(open, own_lock)).await;
         let holder = async || self.ask_on(&companion, statements::holder).await.ok().flatten();
@@ -323,12 +339,12 @@ impl MysqlStore {
             return Ok(idle);
         }
         let client = self.seats_begun.replace(self.seats_begun.get() + 1);
-        Ok(Seat { client, companion: self.companion()?, open: None })
+        Ok(Seat { client, companion: self.companion(false)?, open: None })
     }
 
-    fn companion(&self) -> Result<Companion<Session>> {
+    fn companion(&self, is_patient: bool) -> Result<Companion<Session>> {
         let accesses = self.accesses.clone();
-        let session = move || Session { accesses, at: 0, open: None };
+        let session = move || Session { accesses, at: 0, is_patient, open: None };
         Ok(Companion::new(&self.handle, "mysql session", session)?)
     }
 
@@ -339,7 +355,7 @@ impl MysqlStore {
         work: impl FnOnce(&mut Conn) -> std::result::Result<T, Error> + Send + 'static,
     ) -> Result<T> {
         self.idle.take();
-        self.ask_on(&self.companion()?, work).await
+        self.ask_on(&self.companion(true)?, work).await
     }
 
     async fn ask_on<T: Send + 'static>(
@@ -494,11 +510,13 @@ impl MysqlStore {
                     .call(move |session| session.work(|open| statements::sign_up(open, &customer)))
                     .await;
                 match &number {
-                    Ok(_) => self.count(|counts| counts.customers += 1),
+                    Ok(_) => {
+                        self.count(|counts| counts.customers += 1);
+                        book.note(Step::SignUp, finished);
+                    }
                     Err(Failure::Lost(_)) => self.count(|counts| counts.customers_unknown += 1),
                     Err(_) => {}
                 }
-                book.note(Step::SignUp, finished);
                 number
             }
         }
@@ -605,6 +623,10 @@ impl StoreClient for MysqlStore {
         })
     }
 
+    fn commits_at_risk(&self) -> ClientWork<'_, Vec<String>> {
+        Box::pin(self.ask(statements::commits_at_risk))
+    }
+
     fn size_bytes(&self) -> ClientWork<'_, u64> {
         Box::pin(self.ask(statements::size_bytes))
     }
@@ -619,7 +641,7 @@ impl StoreClient for MysqlStore {
 
     fn audits(&self) -> ClientWork<'_, Vec<(String, StoreAudit)>> {
         Box::pin(async move {
-            let (companion, mut found) = (self.companion()?, Vec::new());
+            let (companion, mut found) = (self.companion(true)?, Vec::new());
             for at in 0..self.accesses.len() {
                 let audited = companion.call(move |session| {
                     session.connect_to(at)?;

@@ -6,7 +6,7 @@ use plimsoll_workload::store::{
     Customer, Line, RESTOCK_BELOW, Search, SearchBy, StoreAudit, VisitEnd, YEAR_DAYS, tax_cents,
 };
 
-use crate::client::{Claim, Marker, TABLES, audit_of_row};
+use crate::client::{Claim, Marker, Numbered, TABLES, audit_of_row};
 use crate::dates::date;
 use crate::vocabulary::SAMPLE_ROWS;
 
@@ -17,8 +17,9 @@ const NO_SUCH_TABLE: u16 = 1146;
 /// Titles that a login shows at most.
 const TITLES_MAX: u32 = 10;
 
-/// What has a database claimed waits for as long as the run takes: a year is the most there is.
-const LASTING: &str = "SET SESSION wait_timeout = 31536000";
+/// What a server may be set to otherwise. What it acknowledges is committed, and who thinks or has
+/// claimed a database waits for as long as the run takes: a year is the most there is.
+pub const SESSION: [&str; 2] = ["SET autocommit = 1", "SET SESSION wait_timeout = 31536000"];
 /// Of all runs on a database, one; by the first lock a run knows its own connection again. Names
 /// of locks are short, those of databases need not be.
 const CLAIM: &str = "SELECT GET_LOCK(CONCAT('plimsoll own ', ?), 0), \
@@ -40,7 +41,6 @@ pub struct LoggedIn {
 
 /// Claims the database for as long as the connection lasts. `own` is a lock of this run.
 pub fn claim(connection: &mut Conn, own: i64) -> Result<Claim, Error> {
-    connection.query_drop(LASTING)?;
     let answer: Option<(Option<i64>, Option<i64>)> = connection.exec_first(CLAIM, (own,))?;
     let (has_own, has_database) = answer.unwrap_or_default();
     Ok(Claim::of(has_database == Some(1), has_own == Some(1)))
@@ -138,9 +138,9 @@ pub fn all_words(text: &str) -> String {
 /// A DVD Store that is there.
 pub struct Existing {
     /// Those called user1 and so on.
-    pub customers: i64,
-    /// The highest number.
-    pub products: Option<i64>,
+    pub customers: Numbered,
+    /// All of them.
+    pub products: Numbered,
     /// Some of those that can be searched for.
     pub actors: Vec<String>,
     /// The same of titles.
@@ -156,14 +156,20 @@ pub fn existing(connection: &mut Conn) -> Result<Result<Existing, &'static str>,
             other => other?,
         }
     }
-    let text = "SELECT (SELECT count(*) FROM CUSTOMERS WHERE USERNAME LIKE 'user%'), (SELECT \
-         CAST(max(PROD_ID) AS SIGNED) FROM PRODUCTS)";
-    let counted: Option<(i64, Option<i64>)> = connection.query_first(text)?;
-    let (customers, products) = counted.unwrap_or_default();
+    let mut numbered = |text: &str| -> Result<Numbered, Error> {
+        let counted: Option<(i64, i64)> = connection.query_first(text)?;
+        Ok(counted.map_or_else(Numbered::default, |(count, largest)| Numbered { count, largest }))
+    };
+    let customers = numbered(
+        "SELECT count(*), coalesce(max(CAST(SUBSTR(USERNAME, 5) AS SIGNED)), 0) FROM CUSTOMERS \
+         WHERE USERNAME REGEXP '^user[0-9]{1,9}$'",
+    )?;
+    let products =
+        numbered("SELECT count(*), CAST(coalesce(max(PROD_ID), 0) AS SIGNED) FROM PRODUCTS")?;
     let text = "SELECT ACTOR, TITLE FROM PRODUCTS WHERE PROD_ID % greatest(1, ? DIV ?) = 0 \
          ORDER BY PROD_ID LIMIT ?";
-    let most = products.unwrap_or(0);
-    let rows: Vec<(String, String)> = connection.exec(text, (most, SAMPLE_ROWS, SAMPLE_ROWS))?;
+    let values = (products.largest, SAMPLE_ROWS, SAMPLE_ROWS);
+    let rows: Vec<(String, String)> = connection.exec(text, values)?;
     let (actors, titles) = rows.into_iter().unzip();
     Ok(Ok(Existing { customers, products, actors, titles }))
 }
@@ -248,6 +254,36 @@ pub fn audit(connection: &mut Conn) -> Result<StoreAudit, Error> {
 /// Stock and sales of every product.
 pub fn stock_and_sales(connection: &mut Conn) -> Result<Vec<(i64, i64)>, Error> {
     connection.query("SELECT QUAN_IN_STOCK, SALES FROM INVENTORY ORDER BY PROD_ID")
+}
+
+/// By what the server can lose commits that it acknowledged, in words. With a binary log it is this
+/// log that decides after a crash what was committed.
+pub fn commits_at_risk(connection: &mut Conn) -> Result<Vec<String>, Error> {
+    let settings: Vec<(String, String)> = connection.query(
+        "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', \
+         'innodb_flush_method', 'log_bin', 'sync_binlog')",
+    )?;
+    let value = |name: &str| {
+        let found = settings.iter().find(|(setting, _)| setting.eq_ignore_ascii_case(name));
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let is_logged = value("log_bin").eq_ignore_ascii_case("on");
+    let flushed = value("innodb_flush_log_at_trx_commit");
+    let judged = [
+        ("innodb_flush_log_at_trx_commit", matches!(flushed, "0" | "2")),
+        ("innodb_flush_method", value("innodb_flush_method").eq_ignore_ascii_case("nosync")),
+        ("sync_binlog", is_logged && value("sync_binlog") != "1"),
+    ];
+    let at_risk = judged.iter().filter(|(_, is_at_risk)| *is_at_risk);
+    let mut found: Vec<_> = at_risk.map(|(name, _)| format!("{name} is {}", value(name))).collect();
+    let tables: Vec<String> = connection.query(
+        "SELECT CONCAT('table ', TABLE_NAME, ' is kept by ', ENGINE) FROM \
+         information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('CUSTOMERS', \
+         'ORDERS', 'ORDERLINES', 'CUST_HIST', 'INVENTORY') AND ENGINE IN ('MyISAM', 'Aria', \
+         'MEMORY') ORDER BY TABLE_NAME",
+    )?;
+    found.extend(tables);
+    Ok(found)
 }
 
 /// Bytes of the tables and their indexes, as far as the server has counted them.

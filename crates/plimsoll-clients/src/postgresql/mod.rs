@@ -12,8 +12,10 @@
 //! Limit: addresses are `host:port`; sockets of the file system are not known.
 
 mod access;
+mod audit;
 mod connection;
 mod copying;
+mod existing;
 mod prepare;
 mod reviews;
 
@@ -26,18 +28,18 @@ use plimsoll_workload::store::{
     Catalogue, Entrance, Errand, Line, Population, RESTOCK_BELOW, Search, SearchBy, Step,
     StoreAudit, StoreCounts, StoreTask, Visit, VisitEnd, YEAR_DAYS, tax_cents,
 };
+use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error};
 
 use crate::attempts::Attempts;
 use crate::client::{
-    ClientError, ClientWork, Failure, Hold, Known, Mode, PAUSE_NS, Result, SameDatabase, Source,
-    StoreClient, TABLES, VisitBook, acknowledge, audit_of_row, claimed, connected, leave_unknown,
-    marker_of, net_cents, no_dvd_store, own_lock, population_of,
+    ClientError, ClientWork, Failure, Hold, Known, PAUSE_NS, Result, SameDatabase, Source,
+    StoreClient, TABLES, VisitBook, acknowledge, claimed, connected, leave_unknown, marker_of,
+    net_cents, own_lock,
 };
 use crate::dates::date;
 use crate::endpoints::{Distribution, Endpoints, Open};
-use crate::vocabulary::{SAMPLE_ROWS, Vocabulary};
+use crate::vocabulary::Vocabulary;
 
 pub use access::Access;
 use connection::{Connection, OUT_OF_STOCK, Plain};
@@ -84,6 +86,13 @@ struct Opened {
 
 type Attempt<T> = std::result::Result<T, Failure>;
 
+/// Settings by which commits are acknowledged that are not durable, and tables that are emptied
+/// when the server ends as in a crash.
+const AT_RISK: &str = "SELECT concat(name, ' is ', setting) FROM pg_settings WHERE name IN \
+ ('fsync', 'synchronous_commit') AND setting = 'off' UNION ALL SELECT concat('table ', relname, ' \
+ is unlogged') FROM pg_class WHERE relpersistence = 'u' AND oid IN (SELECT to_regclass(name) FROM \
+ unnest($1::text[]) AS name) ORDER BY 1";
+
 impl PostgresStore {
     /// Opens the store of a database. One of ours is made if the database is empty. Each access is
     /// an endpoint of its server; there is at least one.
@@ -121,7 +130,23 @@ impl PostgresStore {
                     counts: begun.counts,
                 }
             }
-            Source::Existing(mode) => existing(&mut plain, handle, access, mode).await?,
+            Source::Existing(mode) => {
+                let found = existing::found(&mut plain, access, mode).await?;
+                Opened {
+                    // Nothing there counts runs, and no name of a customer may come twice.
+                    run: handle.clock().anchor().utc_ns / plimsoll_io::NANOS_PER_MILLISECOND,
+                    population: found.population,
+                    vocabulary: found.vocabulary,
+                    counts: StoreCounts {
+                        customers: found.before.customers,
+                        orders: found.before.orders,
+                        reviews: found.before.reviews,
+                        ratings: found.before.ratings,
+                        ..StoreCounts::default()
+                    },
+                    before: found.before,
+                }
+            }
         };
         let catalogue = source.catalogue();
         let seed = catalogue.map_or(0, |catalogue| catalogue.seed());
@@ -203,15 +228,27 @@ impl PostgresStore {
         Ok(hold)
     }
 
+    /// Asks again while another session was first: what failed so has done nothing.
     async fn asked<T>(
         &self,
         on: &Connection,
-        question: impl Future<Output = std::result::Result<T, Error>>,
+        book: &mut VisitBook,
+        question: impl AsyncFn() -> std::result::Result<T, Error>,
     ) -> Attempt<T> {
         let access = &self.accesses[on.at];
-        match within(&self.handle, access.timeout_ns, question).await {
-            Some(answer) => answer.map_err(|error| access.failure(&error)),
-            None => Err(access.silent()),
+        let mut attempts = Attempts::begin(&self.handle);
+        loop {
+            let failure = match within(&self.handle, access.timeout_ns, question()).await {
+                Some(Ok(answer)) => return Ok(answer),
+                Some(Err(error)) => access.failure(&error),
+                None => access.silent(),
+            };
+            match failure {
+                Failure::Conflict if attempts.again(&self.handle, &self.pauses).await => {
+                    book.retried()
+                }
+                failure => return Err(failure),
+            }
         }
     }
 
@@ -240,34 +277,36 @@ impl PostgresStore {
     ) -> Attempt<VisitEnd> {
         let customer = match task.entrance {
             Entrance::Login { customer } => {
-                let number = self.log_in(on, customer).await?;
+                let number = self.log_in(on, customer, book).await?;
                 book.note(Step::Login, self.handle.now());
                 number
             }
             Entrance::SignUp { number } => {
-                let number = self.sign_up(on, task.session, number).await?;
+                let number = self.sign_up(on, task.session, number, book).await?;
                 book.note(Step::SignUp, self.handle.now());
                 number
             }
         };
         for search in &task.searches {
-            book.found(self.search(on, search).await?);
+            let found = self.search(on, search, book).await?;
+            book.found(found);
             book.note(Step::Search, self.handle.now());
         }
         for errand in &task.errands {
             self.errand(on, errand, customer, book).await?;
             book.note(errand.step(), self.handle.now());
         }
-        let net = self.price(on, &task.lines).await?;
+        let net = self.price(on, &task.lines, book).await?;
         book.note(Step::Price, self.handle.now());
         let end = self.purchase(on, customer, &task.lines, net, book).await?;
         book.note(Step::Purchase, self.handle.now());
         Ok(end)
     }
 
-    async fn log_in(&self, on: &Connection, customer: u64) -> Attempt<i32> {
+    async fn log_in(&self, on: &Connection, customer: u64, book: &mut VisitBook) -> Attempt<i32> {
         let name = format!("user{customer}");
-        let rows = self.asked(on, on.client.query(&on.says.log_in, &[&name, &"password"])).await?;
+        let asking = async || on.client.query(&on.says.log_in, &[&name, &"password"]).await;
+        let rows = self.asked(on, book, asking).await?;
         let Some(first) = rows.first() else {
             return Err(Failure::wrong(format!("customer {name} is missing")));
         };
@@ -285,7 +324,13 @@ impl PostgresStore {
         Ok(number)
     }
 
-    async fn sign_up(&self, on: &Connection, session: u64, number: u64) -> Attempt<i32> {
+    async fn sign_up(
+        &self,
+        on: &Connection,
+        session: u64,
+        number: u64,
+        book: &mut VisitBook,
+    ) -> Attempt<i32> {
         let any = Catalogue::new(self.seed, plimsoll_workload::store::Scale::SMALL);
         let customer = self.catalogue.unwrap_or(any).new_customer(self.run, session, number);
         let (region, age) = (i16::from(customer.region), i16::from(customer.age));
@@ -311,8 +356,8 @@ impl PostgresStore {
             &income,
             &gender,
         ];
-        let inserting = on.client.query_one(&on.says.sign_up, &values);
-        match self.asked(on, inserting).await {
+        let inserting = async || on.client.query_one(&on.says.sign_up, &values).await;
+        match self.asked(on, book, inserting).await {
             Ok(row) => {
                 self.count(|counts| counts.customers += 1);
                 Ok(row.get(0))
@@ -325,22 +370,31 @@ impl PostgresStore {
         }
     }
 
-    async fn search(&self, on: &Connection, search: &Search) -> Attempt<usize> {
+    async fn search(
+        &self,
+        on: &Connection,
+        search: &Search,
+        book: &mut VisitBook,
+    ) -> Attempt<usize> {
         let limit = i64::from(search.limit);
-        let rows = match &search.by {
-            SearchBy::Category(category) => {
-                let category = i16::from(*category);
-                self.asked(on, on.client.query(&on.says.by_category, &[&category, &limit])).await?
+        let category: i16;
+        let text: &str;
+        let (says, wanted): (_, &(dyn ToSql + Sync)) = match &search.by {
+            SearchBy::Category(number) => {
+                category = i16::from(*number);
+                (&on.says.by_category, &category)
             }
             SearchBy::Actor(name) => {
-                let name = self.vocabulary.actor(name);
-                self.asked(on, on.client.query(&on.says.by_actor, &[&name, &limit])).await?
+                text = self.vocabulary.actor(name);
+                (&on.says.by_actor, &text)
             }
             SearchBy::Title(words) => {
-                let words = self.vocabulary.title(words);
-                self.asked(on, on.client.query(&on.says.by_title, &[&words, &limit])).await?
+                text = self.vocabulary.title(words);
+                (&on.says.by_title, &text)
             }
         };
+        let asking = async || on.client.query(says, &[wanted, &limit]).await;
+        let rows = self.asked(on, book, asking).await?;
         for row in &rows {
             let number: i32 = row.get(0);
             self.known().check_product(
@@ -363,7 +417,8 @@ impl PostgresStore {
         let Some(says) = &on.of_reviews else {
             return Err(Failure::wrong("the store has no reviews"));
         };
-        match self.asked(on, says.carry_out(&on.client, errand, customer, &self.vocabulary)).await {
+        let asking = async || says.carry_out(&on.client, errand, customer, &self.vocabulary).await;
+        match self.asked(on, book, asking).await {
             Ok(rows) => {
                 for row in &rows {
                     let (id, says) = reviews::read(row);
@@ -381,9 +436,10 @@ impl PostgresStore {
         }
     }
 
-    async fn price(&self, on: &Connection, lines: &[Line]) -> Attempt<i64> {
+    async fn price(&self, on: &Connection, lines: &[Line], book: &mut VisitBook) -> Attempt<i64> {
         let wanted: Vec<i32> = lines.iter().map(|line| line.product as i32).collect();
-        let rows = self.asked(on, on.client.query(&on.says.prices, &[&wanted])).await?;
+        let asking = async || on.client.query(&on.says.prices, &[&wanted]).await;
+        let rows = self.asked(on, book, asking).await?;
         let prices: Vec<(i64, i64)> =
             rows.iter().map(|row| (i64::from(row.get::<_, i32>(0)), row.get(1))).collect();
         let price_of =
@@ -406,37 +462,21 @@ impl PostgresStore {
         let quantities: Vec<i32> = lines.iter().map(|line| line.quantity as i32).collect();
         let (day, tax) = (date(YEAR_DAYS as u16), tax_cents(net as u64) as i64);
         let restock_below = RESTOCK_BELOW as i32;
-        let mut attempts = Attempts::begin(&self.handle);
-        let access = &self.accesses[on.at];
-        loop {
-            let values: [&(dyn ToSql + Sync); 7] =
-                [&customer, &day, &net, &tax, &products, &quantities, &restock_below];
-            let placing = on.client.query_one(&on.says.purchase, &values);
-            let failure = match within(&self.handle, access.timeout_ns, placing).await {
-                Some(Ok(_)) => {
-                    self.count(|counts| counts.orders += 1);
-                    return Ok(VisitEnd::Sold);
-                }
-                Some(Err(error))
-                    if error.code().is_some_and(|code| code.code() == OUT_OF_STOCK) =>
-                {
-                    return Ok(VisitEnd::OutOfStock);
-                }
-                Some(Err(error)) => access.failure(&error),
-                None => access.silent(),
-            };
-            match failure {
-                Failure::Conflict if attempts.again(&self.handle, &self.pauses).await => {
-                    book.retried()
-                }
-                Failure::Conflict => return Ok(VisitEnd::GivenUp),
-                Failure::Lost(text) => {
-                    self.count(|counts| counts.orders_unknown += 1);
-                    return Err(Failure::Lost(text));
-                }
-                failure => return Err(failure),
+        let values: [&(dyn ToSql + Sync); 7] =
+            [&customer, &day, &net, &tax, &products, &quantities, &restock_below];
+        let placing = async || match on.client.query_one(&on.says.purchase, &values).await {
+            Err(error) if error.code().is_some_and(|code| code.code() == OUT_OF_STOCK) => {
+                Ok(VisitEnd::OutOfStock)
             }
+            placed => placed.map(|_| VisitEnd::Sold),
+        };
+        let ended = self.asked(on, book, placing).await;
+        match &ended {
+            Ok(VisitEnd::Sold) => self.count(|counts| counts.orders += 1),
+            Err(Failure::Lost(_)) => self.count(|counts| counts.orders_unknown += 1),
+            _ => {}
         }
+        ended
     }
 
     fn count(&self, add: impl FnOnce(&mut StoreCounts)) {
@@ -452,7 +492,12 @@ impl PostgresStore {
         let mut attempts = Attempts::begin(&self.handle);
         loop {
             match Plain::open_any(&self.handle, self.network.as_ref(), &self.accesses).await {
-                Ok((plain, _)) => return Ok(plain),
+                Ok((plain, _)) => {
+                    // What is counted takes as long as the store is large.
+                    let unlimited = plain.client.batch_execute("SET statement_timeout = 0").await;
+                    unlimited.map_err(|error| self.failed(&error))?;
+                    return Ok(plain);
+                }
                 Err(Failure::Busy(_) | Failure::Lost(_))
                     if attempts.again(&self.handle, &self.pauses).await => {}
                 Err(failure) => return Err(failure.into_error(&self.place())),
@@ -468,78 +513,6 @@ impl PostgresStore {
     fn failed(&self, error: &Error) -> ClientError {
         self.accesses[0].failure(error).into_error(&self.place())
     }
-}
-
-/// What a run on a store that is there begins with.
-async fn existing(
-    plain: &mut Plain,
-    handle: &Handle,
-    access: &Access,
-    mode: Mode,
-) -> Result<Opened> {
-    let place = access.place();
-    let failed = |error: Error| access.failure(&error).into_error(&place);
-    for table in TABLES {
-        let there = plain.client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await;
-        if !there.map_err(failed)?.get::<_, bool>(0) {
-            return Err(no_dvd_store(&place, table));
-        }
-    }
-    let largest = "SELECT (SELECT count(*) FROM customers WHERE username LIKE 'user%'), (SELECT \
-     max(prod_id)::bigint FROM products)";
-    let row = plain.client.query_one(largest, &[]).await.map_err(failed)?;
-    let (customers, products): (i64, Option<i64>) = (row.get(0), row.get(1));
-    let reviews = match mode {
-        Mode::Version2 => 0,
-        Mode::Version3 => reviews_there(plain).await.map_err(failed)?,
-    };
-    let population = population_of(&place, customers, products, reviews)?;
-    let vocabulary = vocabulary_of(&plain.client).await.map_err(failed)?;
-    let mut before = read_audit(plain).await.map_err(failed)?;
-    if reviews > 0 {
-        let written = reviews::counts(&plain.client).await.map_err(failed)?;
-        before = written.into_audit(before);
-    }
-    Ok(Opened {
-        // Nothing there counts runs, and no name of a customer may come twice.
-        run: handle.clock().anchor().utc_ns / plimsoll_io::NANOS_PER_MILLISECOND,
-        population,
-        vocabulary,
-        counts: StoreCounts {
-            customers: before.customers,
-            orders: before.orders,
-            reviews: before.reviews,
-            ratings: before.ratings,
-            ..StoreCounts::default()
-        },
-        before,
-    })
-}
-
-/// The highest number of a review; none where there is no table of them.
-async fn reviews_there(plain: &mut Plain) -> std::result::Result<i64, Error> {
-    let there = "SELECT to_regclass('reviews') IS NOT NULL AND to_regclass('membership') IS NOT \
-         NULL AND to_regclass('reviews_helpfulness') IS NOT NULL";
-    if !plain.client.query_one(there, &[]).await?.get::<_, bool>(0) {
-        return Ok(0);
-    }
-    let largest = "SELECT coalesce(max(review_id), 0)::bigint FROM reviews";
-    Ok(plain.client.query_one(largest, &[]).await?.get(0))
-}
-
-/// Actors and titles of products evenly spread over their numbers.
-async fn vocabulary_of(client: &Client) -> std::result::Result<Vocabulary, Error> {
-    let text = "SELECT actor, title FROM products WHERE prod_id % greatest(1, (SELECT count(*) \
-         FROM products) / $1) = 0 ORDER BY prod_id LIMIT $1";
-    let rows = client.query(text, &[&SAMPLE_ROWS]).await?;
-    let texts = |column: usize| rows.iter().map(|row| row.get(column)).collect();
-    Ok(Vocabulary::new(texts(0), texts(1)))
-}
-
-async fn read_audit(plain: &mut Plain) -> std::result::Result<StoreAudit, Error> {
-    let row = plain.client.query_one(include_str!("audit.sql"), &[]).await?;
-    let number = |column: usize| row.get::<_, i64>(column).max(0) as u64;
-    Ok(audit_of_row(number))
 }
 
 impl StoreClient for PostgresStore {
@@ -576,8 +549,8 @@ impl StoreClient for PostgresStore {
 
     fn audit(&self) -> ClientWork<'_, StoreAudit> {
         Box::pin(async move {
-            let mut plain = self.plain().await?;
-            let found = read_audit(&mut plain).await.map_err(|error| self.failed(&error))?;
+            let plain = self.plain().await?;
+            let found = audit::read(&plain.client).await.map_err(|error| self.failed(&error))?;
             let found = match self.population.reviews {
                 0 => found,
                 _ => {
@@ -586,6 +559,14 @@ impl StoreClient for PostgresStore {
                 }
             };
             Ok(found.since(&self.before))
+        })
+    }
+
+    fn commits_at_risk(&self) -> ClientWork<'_, Vec<String>> {
+        Box::pin(async move {
+            let plain = self.plain().await?;
+            let rows = plain.client.query(AT_RISK, &[&TABLES.as_slice()]).await;
+            Ok(rows.map_err(|error| self.failed(&error))?.iter().map(|row| row.get(0)).collect())
         })
     }
 
@@ -617,8 +598,8 @@ impl StoreClient for PostgresStore {
             let mut found = Vec::new();
             for access in &self.accesses {
                 let opened = Plain::open(&self.handle, self.network.as_ref(), access).await;
-                if let Ok(mut plain) = opened {
-                    let audit = read_audit(&mut plain).await;
+                if let Ok(plain) = opened {
+                    let audit = audit::read(&plain.client).await;
                     let audit = audit
                         .map_err(|error| access.failure(&error).into_error(&access.place()))?;
                     found.push((access.place(), audit));

@@ -70,6 +70,34 @@ fn drive(mut place: Place) {
     });
 }
 
+/// Whoever is drawn by number must be there: that was found out by the first who was not, in the
+/// middle of a run, and taken for damage.
+#[test]
+fn a_store_in_which_some_are_missing_is_refused() {
+    for mut place in servers() {
+        let (kind, door) = (place.name(), place.door());
+        let own = door.clone();
+        run(|world| async move {
+            own.open(&world).await.expect("it opens").close().await.expect("it closes");
+        });
+        let server = place.server().expect("it lies on one");
+        server.sql("shop", "DROP TABLE plimsoll_marker");
+        for (gap, said) in [
+            ("DELETE FROM PRODUCTS WHERE PROD_ID = 17", "9999 products numbered 1 to 10000"),
+            ("DELETE FROM CUSTOMERS WHERE CUSTOMERID = 5", "1999 customers called user1 to 2000"),
+            ("DELETE FROM CUSTOMERS WHERE CUSTOMERID < 2001", "0 customers called user1 and so on"),
+        ] {
+            server.sql("shop", gap);
+            let again = door.clone();
+            let refused =
+                run(|world| async move { again.open_existing(&world, Mode::Version2).await.err() });
+            let refused = refused.expect("some are missing");
+            assert!(matches!(refused, ClientError::NotOurs(_)), "{kind}: {refused}");
+            assert!(refused.to_string().contains(said), "{kind}: {refused}");
+        }
+    }
+}
+
 /// The same with members and reviews.
 #[test]
 fn reviews_of_somebody_else_are_read_and_rated() {

@@ -202,3 +202,42 @@ fn a_server_is_talked_to_in_secret_where_that_is_asked_for() {
         check_audit(store.as_ref()).await;
     });
 }
+
+/// What a server is set to by which commits can be lost is told, as it is at the moment.
+#[test]
+fn settings_that_lose_commits_are_told() {
+    for mut place in servers() {
+        let (door, name) = (place.door(), place.name());
+        let (before, changes, after): (&[&str], &[&str], &[&str]) = match &place {
+            Place::MariaDb(_) => (
+                &["innodb_flush_method is nosync"],
+                &[
+                    "SET GLOBAL innodb_flush_log_at_trx_commit = 0",
+                    "ALTER TABLE CUST_HIST ENGINE = Aria",
+                ],
+                &[
+                    "innodb_flush_log_at_trx_commit is 0",
+                    "innodb_flush_method is nosync",
+                    "table CUST_HIST is kept by Aria",
+                ],
+            ),
+            _ => (
+                &["fsync is off"],
+                &[
+                    "ALTER ROLE shop SET synchronous_commit = off",
+                    "ALTER TABLE orders SET UNLOGGED",
+                ],
+                &["fsync is off", "synchronous_commit is off", "table orders is unlogged"],
+            ),
+        };
+        run(|world| async move {
+            let store = door.open(&world).await.expect("it opens");
+            assert_eq!(store.commits_at_risk().await.expect("it says"), before, "{name}");
+            for change in changes {
+                place.server().expect("it is on one").sql("shop", change);
+            }
+            assert_eq!(store.commits_at_risk().await.expect("it says"), after, "{name}");
+            store.close().await.expect("it closes");
+        });
+    }
+}

@@ -188,6 +188,7 @@ impl Backend for FileSet {
             path: file.path.clone(),
             size_bytes: file.size_bytes,
             records_ever: file.size_bytes / SECTOR_BYTES as u64,
+            ..DatabaseState::default()
         };
         self.files.iter().map(state).collect()
     }

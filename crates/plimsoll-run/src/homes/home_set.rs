@@ -366,7 +366,7 @@ impl HomeSet {
 
 impl Backend for HomeSet {
     fn databases(&self) -> Vec<DatabaseState> {
-        let mut state = DatabaseState { path: self.root.clone(), size_bytes: 0, records_ever: 0 };
+        let mut state = DatabaseState { path: self.root.clone(), ..DatabaseState::default() };
         for place in &self.places {
             for folder in place.home.borrow().folders() {
                 state.records_ever += folder.files.len() as u64;

@@ -88,8 +88,8 @@ impl Backend for MailBackend {
     fn databases(&self) -> Vec<DatabaseState> {
         let endpoints = (0..self.server.endpoints.count()).map(|endpoint| DatabaseState {
             path: self.server.address_of(endpoint).into(),
-            size_bytes: 0,
             records_ever: self.server.ledger.delivered_by(endpoint),
+            ..DatabaseState::default()
         });
         endpoints.collect()
     }

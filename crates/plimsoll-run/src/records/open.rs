@@ -80,6 +80,7 @@ impl OpenEngine {
             path: database.path().to_owned(),
             size_bytes: database.size().file_bytes(database.pages_in_use()),
             records_ever,
+            ..DatabaseState::default()
         })
         .collect()
     }

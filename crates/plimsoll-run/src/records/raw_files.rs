@@ -213,6 +213,7 @@ impl Backend for RawFiles {
             path: database.path.clone(),
             size_bytes: database.pages_count * self.page_bytes as u64,
             records_ever: database.records_ever + database.inserts.get(),
+            ..DatabaseState::default()
         };
         self.databases.iter().map(state).collect()
     }

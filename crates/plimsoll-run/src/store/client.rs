@@ -102,6 +102,8 @@ pub struct ClientInstance {
     store: Box<dyn StoreClient>,
     lost_after_ns: Nanos,
     size_bytes: Cell<u64>,
+    /// By what it can lose commits.
+    commits_at_risk: RefCell<Vec<String>>,
     claim: Claim,
 }
 
@@ -127,10 +129,12 @@ impl ClientInstance {
         let begun = run.handle.now();
         let store = until_stop(run, connect(run, spec, &settings)).await??;
         let size_bytes = store.size_bytes().await?;
+        let commits_at_risk = store.commits_at_risk().await?;
         let opened = Rc::new(ClientInstance {
             store,
             lost_after_ns: nanos(settings.lost_after_s),
             size_bytes: Cell::new(size_bytes),
+            commits_at_risk: RefCell::new(commits_at_risk),
             claim: Claim::default(),
         });
         let seconds = (run.handle.now() - begun) as f64 / NANOS_PER_SECOND as f64;
@@ -146,6 +150,14 @@ impl ClientInstance {
             size_bytes >> 20
         );
         run.report(Level::Info, "prepared", text);
+        let at_risk = opened.commits_at_risk.borrow().join("; ");
+        if !at_risk.is_empty() {
+            let text = format!(
+                "{}: {at_risk}: orders are acknowledged before they are durable",
+                opened.store.place()
+            );
+            run.report(Level::Warning, "store_not_durable", text);
+        }
         drop(run.handle.spawn(keep_claim(run.clone(), Rc::downgrade(&opened))));
         Ok(opened)
     }
@@ -294,6 +306,7 @@ impl Backend for ClientInstance {
             path: PathBuf::from(self.store.place()),
             size_bytes: self.size_bytes.get(),
             records_ever: self.store.counts().orders,
+            commits_at_risk: self.commits_at_risk.borrow().clone(),
         }]
     }
 
@@ -316,6 +329,8 @@ impl Audits for ClientInstance {
             self.check_claim()?;
             let audit = self.store.audit().await?;
             self.size_bytes.set(self.store.size_bytes().await?);
+            // A server may have been set otherwise meanwhile.
+            self.commits_at_risk.replace(self.store.commits_at_risk().await?);
             let mut report = audit_report(&audit, &self.store.counts());
             if !report.findings.is_empty() {
                 report.findings.extend(differing(&self.store.audits().await?));

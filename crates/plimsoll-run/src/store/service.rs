@@ -127,9 +127,8 @@ impl Pair for StorePair {
     }
 
     fn into_service(self) -> StoreService {
-        let now = self.run.handle.now();
         StoreService {
-            health: self.stores.iter().map(|_| Health::new(now)).collect(),
+            health: self.stores.iter().map(|_| Health::default()).collect(),
             run: self.run,
             numbers: self.stores.iter().map(|(number, ..)| *number).collect(),
             seats: self.seats,
@@ -154,15 +153,27 @@ pub struct StoreService {
     health: Vec<Health>,
 }
 
-/// When a store last did what it was asked to, and what of its troubles was told.
+/// Since when a store has not done what it is asked to, and what of its troubles was told. While
+/// nobody asks, as customers are rare or think, it is in no trouble.
+#[derive(Default)]
 struct Health {
     last_end: Cell<Nanos>,
+    failing_since: Cell<Option<Nanos>>,
     told: RefCell<BTreeSet<&'static str>>,
 }
 
 impl Health {
-    fn new(now: Nanos) -> Health {
-        Health { last_end: Cell::new(now), told: RefCell::default() }
+    /// A visit came to its end.
+    fn ended(&self, now: Nanos) {
+        self.last_end.set(now);
+        self.failing_since.set(None);
+    }
+
+    /// A visit that began then came to nothing: for how long all of them have.
+    fn failed_ns(&self, begun: Nanos, now: Nanos) -> Nanos {
+        let since = self.failing_since.get().unwrap_or(begun).max(self.last_end.get());
+        self.failing_since.set(Some(since));
+        now.saturating_sub(since)
     }
 }
 
@@ -174,10 +185,11 @@ impl StoreService {
         store: &Rc<dyn OpenStore>,
         kind: &'static str,
         went: &Visit,
+        begun: Nanos,
     ) -> Result<(), RunError> {
         let said = went.trouble.as_deref().unwrap_or("the server said nothing");
         self.tell(place, kind, said);
-        let silent_ns = self.run.handle.now().saturating_sub(self.health[place].last_end.get());
+        let silent_ns = self.health[place].failed_ns(begun, self.run.handle.now());
         match store.lost_after_ns().is_some_and(|most| silent_ns > most) {
             true => Err(RunError::Service(format!(
                 "no order has come to an end for {} s: {said}",
@@ -201,6 +213,7 @@ impl Service for StoreService {
     async fn execute(&self, visit: &StoreVisit, book: &mut Book) -> Result<Done, RunError> {
         let store = store_of(&self.seats[visit.place].backend()?);
         let store = store.ok_or_else(|| RunError::Spec("an instance holds no store".into()))?;
+        let begun = self.run.handle.now();
         let went = store.visit(&visit.task).await?;
         if let Some(endpoints) = store.endpoints() {
             book.at(went.endpoint, endpoints);
@@ -212,7 +225,7 @@ impl Service for StoreService {
         book.count(CONNECTION_LOST, u64::from(went.reconnects));
         let refused = match went.end {
             VisitEnd::Sold | VisitEnd::OutOfStock => {
-                self.health[visit.place].last_end.set(self.run.handle.now());
+                self.health[visit.place].ended(self.run.handle.now());
                 if went.reconnects > 0 {
                     let said = "the server closed a connection between two orders";
                     self.tell(visit.place, CONNECTION_LOST, said);
@@ -226,7 +239,7 @@ impl Service for StoreService {
             VisitEnd::NoSpace => NO_SPACE,
         };
         if refused != GIVEN_UP {
-            self.trouble(visit.place, &store, refused, &went)?;
+            self.trouble(visit.place, &store, refused, &went, begun)?;
         }
         let code = (1..).zip(REFUSALS).find(|(_, metric)| *metric == refused);
         Ok(Done::Refused(code.map_or(0, |(code, _)| code)))
@@ -246,5 +259,22 @@ impl Service for StoreService {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Nanos = NANOS_PER_SECOND;
+
+    #[test]
+    fn a_store_fails_for_as_long_as_it_was_asked_in_vain() {
+        let health = Health::default();
+        health.ended(10 * S);
+        assert_eq!(health.failed_ns(70 * S, 71 * S), S, "nobody had asked for a minute");
+        assert_eq!(health.failed_ns(75 * S, 80 * S), 10 * S, "since the first in vain");
+        health.ended(81 * S);
+        assert_eq!(health.failed_ns(20 * S, 82 * S), S, "others came to their end meanwhile");
     }
 }
