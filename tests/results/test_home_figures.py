@@ -31,7 +31,7 @@ def _plan(load: dict[str, object], pace: float = 3600) -> Any:
     )
 
 
-def _found(plan: Any, done: int, slow: int = 0, passed_per_s: float | None = None) -> Any:
+def _found(plan: Any, done: int, slow: int = 0, search: dict[str, Any] | None = None) -> Any:
     """Figures and checks of so many scenarios of 10 ms, of which some took 4 s."""
     names = ["home_scenario", *SCENARIOS, *OPERATIONS]
     counted = [
@@ -46,11 +46,10 @@ def _found(plan: Any, done: int, slow: int = 0, passed_per_s: float | None = Non
     def ask(text: str, _: object = None) -> Any:
         return counted if "GROUP BY metric" in text else [row for row in buckets if row["count"]]
 
-    search = None
-    if passed_per_s is not None:
-        search = SimpleNamespace(workload="users", passed_per_s=passed_per_s)
+    ended: dict[str, Any] = {"end": "narrow", "confirmed": True, "limited_by": "home_response"}
+    found = None if search is None else SimpleNamespace(workload="users", **(ended | search))
     audit = SimpleNamespace(instance=0, seconds=1.0, counts={"files": 240}, findings=["one lacks"])
-    outcome: Any = SimpleNamespace(phases=[SimpleNamespace(search=search, audits=[audit])])
+    outcome: Any = SimpleNamespace(phases=[SimpleNamespace(search=found, audits=[audit])])
     figures = homes_figures(plan, ask, {"users": SECONDS}, ["measure"], outcome)
     audits = homes_audits(plan, outcome)
     summary: Any = SimpleNamespace(homes=figures, homes_audits=audits)
@@ -101,9 +100,31 @@ def test_sessions_plan_no_rate() -> None:
 
 def test_a_search_tells_users() -> None:
     """The rate that was found, by what one user makes."""
-    figures, _, said = _found(_plan({"search": "max"}), 1200, passed_per_s=20.0)
+    figures, _, said = _found(_plan({"search": "max"}), 1200, search={"passed_per_s": 20.0})
     assert figures.users_found == pytest.approx(20)
     assert any("20 users are the most, in 10 homes" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    "cut_short",
+    [
+        {"end": "time_over"},
+        {"end": "most_tried"},
+        {"confirmed": False},
+        {"limited_by": "generator"},
+        {"limited_by": "sessions_max"},
+    ],
+)
+def test_a_search_that_met_no_limit_of_the_storage_tells_the_least(
+    cut_short: dict[str, Any],
+) -> None:
+    """Why: a search that ran out of time said that no more users were carried."""
+    figures, _, said = _found(
+        _plan({"search": "max"}), 1200, search={"passed_per_s": 20.0, **cut_short}
+    )
+    assert figures.users_found_is_least is True
+    assert any("at least 20 users are carried, in 10 homes" in line for line in said)
+    assert not any("are the most" in line for line in said)
 
 
 def test_an_audit_that_differs_fails() -> None:

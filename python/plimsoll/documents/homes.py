@@ -21,7 +21,11 @@ class HomeStep(Document):
 
 
 class HomesFigures(Document):
-    """What users of home folders did."""
+    """What users of home folders did.
+
+    `users_found_is_least` where the search for them ended before it met a limit of the storage, or
+    did not try them for longer.
+    """
 
     workload: str
     users: int | None
@@ -37,6 +41,7 @@ class HomesFigures(Document):
     is_overloaded: bool | None
     scenarios: Sequence[HomeStep]
     operations: Sequence[HomeStep]
+    users_found_is_least: bool = False
 
 
 class HomesAudit(Document):

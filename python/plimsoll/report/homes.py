@@ -70,7 +70,8 @@ def _achieved(figures: HomesFigures) -> Table:
         ["Scenarios that waited for an earlier one of their user", figures.user_waits_count],
     ]
     if figures.users_found is not None:
-        rows.append(["Most users that the search found", figures.users_found])
+        what = "Users carried, at least" if figures.users_found_is_least else "Most users"
+        rows.append([f"{what}, as the search found", figures.users_found])
     if figures.is_overloaded is not None:
         rows.append(["Too many users", "yes" if figures.is_overloaded else "no"])
     note = "Response times run from the moment a scenario was due, also where its user was busy."

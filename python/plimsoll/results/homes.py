@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from plimsoll.documents.homes import HomesAudit, HomesFigures, HomeStep
-from plimsoll.documents.outcome import Outcome
+from plimsoll.documents.outcome import Outcome, SearchEnd
 from plimsoll.documents.plan import HomesAsked, Plan
 from plimsoll.documents.run_spec import HomesInstance, HomesWorkload, RateLoad, SearchLoad
 from plimsoll.files.parquet import Query
@@ -57,9 +57,7 @@ def homes_figures(
         outcome: what the run ended with, for the rate that a search found.
     """
     found = {
-        phase.search.workload: phase.search.passed_per_s
-        for phase in outcome.phases
-        if phase.search is not None
+        phase.search.workload: phase.search for phase in outcome.phases if phase.search is not None
     }
     loads = [item for item in plan.run.workloads if isinstance(item, HomesWorkload)]
     return [
@@ -75,12 +73,13 @@ def _figures(
     ask: Query,
     seconds: float,
     phases: Sequence[str],
-    found: Mapping[str, float | None],
+    found: Mapping[str, SearchEnd],
 ) -> HomesFigures:
     counted = counted_of(ask, load.name)
     done = counted.get(SCENARIO)
     count = done.count if done else 0
-    found_per_s = found.get(load.name)
+    search = found.get(load.name)
+    found_per_s = None if search is None else search.passed_per_s
     planned = _planned(load, found_per_s)
     p95 = quantiles_ms(buckets_of(ask, load.name, SCENARIO, phases), "ms", ("p95",))["ms_p95"]
     achieved = 100 * count / (planned * seconds) if planned else None
@@ -102,7 +101,14 @@ def _figures(
         is_overloaded=_is_overloaded(load, asked, planned, seconds, count, p95),
         scenarios=_steps(SCENARIOS, counted, load.name, ask, phases),
         operations=_steps(OPERATIONS, counted, load.name, ask, phases),
+        users_found_is_least=search is not None and _is_least(search),
     )
+
+
+def _is_least(search: SearchEnd) -> bool:
+    """Whether the storage may carry more than what a search found."""
+    is_narrow = search.end == "narrow" and search.confirmed
+    return not is_narrow or search.limited_by in ("generator", "sessions_max")
 
 
 def _planned(load: HomesWorkload, found_per_s: float | None) -> float | None:
@@ -188,10 +194,9 @@ def in_words(figures: Sequence[HomesFigures], audits: Sequence[HomesAudit]) -> l
             f"{p95}{overload}"
         )
         if item.users_found is not None:
-            lines.append(
-                f"{item.workload}: {math.floor(item.users_found):,} users are the most, in "
-                f"{item.homes:,} homes"
-            )
+            users = f"{math.floor(item.users_found):,} users are"
+            said = f"at least {users} carried" if item.users_found_is_least else f"{users} the most"
+            lines.append(f"{item.workload}: {said}, in {item.homes:,} homes")
     for audit in audits:
         files, folders = audit.counts.get("files", 0), audit.counts.get("folders", 0)
         lines.append(
