@@ -11,7 +11,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use plimsoll_io::{Buffer, Context, Durability, File, InstanceId, Notify, OpenMode, Purpose};
+use plimsoll_io::{
+    Buffer, Context, Durability, File, InstanceId, NANOS_PER_MILLISECOND, Notify, OpenMode, Purpose,
+};
 use plimsoll_workload::files::{Direction, Transfer};
 
 use super::content::{PREPARED, Pattern, Recipe, SECTOR_BYTES};
@@ -231,15 +233,16 @@ impl OpenFile {
                 path.display()
             )));
         }
+        let first = first_version(run, is_new);
         let witness =
-            settings.verify.then(|| Rc::new(Witness::new(recipe, spec.size_bytes, is_new)));
+            settings.verify.then(|| Rc::new(Witness::new(recipe, spec.size_bytes, is_new, first)));
         Ok(OpenFile {
             file,
             path,
             size_bytes: spec.size_bytes,
             recipe,
             witness,
-            next_version: Cell::new(1),
+            next_version: Cell::new(first),
             held: RefCell::default(),
             one_let_go: Notify::new(),
         })
@@ -287,6 +290,16 @@ impl OpenFile {
     fn let_go(&self, first: u64) {
         self.held.borrow_mut().retain(|held| held.0 != first);
         self.one_let_go.notify_all();
+    }
+}
+
+/// The version that a run writes first. On files that are there it follows from the time: were it
+/// that of an earlier run, the same places would get the same bytes, and no one could tell a write
+/// that was lost.
+fn first_version(run: &RunContext, is_new: bool) -> u64 {
+    match is_new {
+        true => PREPARED + 1,
+        false => run.clock().anchor().utc_ns / NANOS_PER_MILLISECOND,
     }
 }
 
@@ -374,8 +387,14 @@ pub async fn checksum(
     let context = context(number, position, Purpose::Checksum);
     let file = run.files.open(&path, OpenMode::Read, context).await?;
     let step = u64::from(reads.read_bytes).next_multiple_of(4096);
-    let length = instance.databases[position].size_bytes.min(file.opened().length_bytes);
+    let (wanted, there) = (instance.databases[position].size_bytes, file.opened().length_bytes);
+    let block = u64::from(file.opened().alignment_bytes).max(SECTOR_BYTES as u64);
+    let length = wanted.min(there / block * block);
     let mut report = ChecksumReport { path, ..ChecksumReport::default() };
+    if length < wanted {
+        report.bad = (wanted - length) / SECTOR_BYTES as u64;
+        report.reasons.push(format!("it ends after {there} of {wanted} bytes"));
+    }
     let mut pending = VecDeque::new();
     let mut offset = 0;
     while offset < length || !pending.is_empty() {

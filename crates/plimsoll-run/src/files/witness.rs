@@ -43,11 +43,13 @@ pub struct Witness {
 pub struct Ticket(u64);
 
 impl Witness {
-    /// Of a file that was just prepared, or that earlier runs have written to.
-    pub fn new(recipe: Recipe, size_bytes: u64, is_new: bool) -> Witness {
+    /// Of a file that was just prepared, or that earlier runs have written to. The first version
+    /// that is written is `first`, counted anew behind the largest number there is room for.
+    pub fn new(recipe: Recipe, size_bytes: u64, is_new: bool, first: u64) -> Witness {
         let sectors = (size_bytes / SECTOR_BYTES as u64) as usize;
         let versions = vec![if is_new { 0 } else { UNKNOWN }; sectors];
-        let state = State { versions, next_version: 1, ..State::default() };
+        let next_version = (first % u64::from(UNKNOWN)) as u32;
+        let state = State { versions, next_version, ..State::default() };
         Witness { recipe, state: RefCell::new(state) }
     }
 

@@ -348,3 +348,37 @@ fn a_run_goes_on_with_what_an_earlier_one_left() {
     assert!(third.told("prepared_anew").is_empty());
     assert_eq!(third.count("prepare"), 0);
 }
+
+/// Why: a second run began to count its versions where the first one had. It wrote the same bytes
+/// to the same places, so that a storage that lost all of them passed, and one that drops what it
+/// holds already was fast.
+#[test]
+fn a_second_run_on_the_same_files_writes_what_was_never_there() {
+    let disk = constant(1_000_000);
+    let mut spec = verified(&[line(100, 65536, 0, 100)]);
+    complete(&disk, &spec);
+    spec["instances"][0]["databases"][0]["existing_records"] = json!(8192);
+    let rule = FaultRule::new(Effect::LoseWrite).with_purpose(Purpose::DatabaseWrite);
+    disk.inject(rule.with_probability(1.0));
+    let second = complete(&disk, &spec);
+    let report = &second.outcome.phases[4].result.checksums[0].report;
+    assert!(report.bad > 4096, "{} sectors", report.bad);
+}
+
+/// What a file has lost of its end cannot be read, and is damage all the same.
+#[test]
+fn a_file_without_its_end_is_damaged() {
+    let disk = constant(1_000_000);
+    let mut spec = verified(&[line(100, 65536, 50, 100)]);
+    complete(&disk, &spec);
+    let file = &mut spec["instances"][0]["databases"][0];
+    file["existing_records"] = json!(12288);
+    file["size_bytes"] = json!(6 * MIB);
+    spec["workloads"] = json!([]);
+    let checksum = spec["phases"][4].clone();
+    spec["phases"] = json!([checksum]);
+    let ran = complete(&disk, &spec);
+    let report = &ran.outcome.phases[0].result.checksums[0].report;
+    assert_eq!((report.pages_seen, report.bad), (8192, 4096), "{:?}", report.reasons);
+    assert!(report.reasons[0].contains("ends after 4194304 of 6291456 bytes"), "{report:?}");
+}
