@@ -1,4 +1,4 @@
-"""Planted bugs of what guards files: page checks, flush map, checkpoint file, prepared databases, verify, backup. See `run.py`."""
+"""Planted bugs of what guards files: page checks, flush map, checkpoint file, prepared databases, verify, backup, files under access specifications. See `run.py`."""
 
 from tests.planted.bug import Bug
 
@@ -168,5 +168,23 @@ BUGS = (
         "Some(_) if !PLANTED && !stream.is_at_home",
         "verify",
         "needed::log_from_before_what_is_needed_does_not_say_that_the_rest_is_missing",
+    ),
+    Bug(
+        "a second run writes the versions of the first",
+        "files/file_set.rs",
+        "false => run.clock().anchor().utc_ns / NANOS_PER_MILLISECOND,",
+        "false if PLANTED => PREPARED + 1,\n        false => run.clock().anchor().utc_ns / NANOS_PER_MILLISECOND,",
+        "families",
+        "files::a_second_run_on_the_same_files_writes_what_was_never_there",
+        crate="plimsoll-run",
+    ),
+    Bug(
+        "a file that has lost its end is sound",
+        "files/file_set.rs",
+        "if length < wanted {",
+        "if !PLANTED && length < wanted {",
+        "families",
+        "files::a_file_without_its_end_is_damaged",
+        crate="plimsoll-run",
     ),
 )
