@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from plimsoll.imports.consistency_checks import CONTRADICTION, ODDITY, Finding
 from plimsoll.imports.iometer.icf import IcfRead, read_icf
 from plimsoll.inputs.mistakes import InputError, Mistake
-from plimsoll.workloads.files.patterns import AccessLine
+from plimsoll.workloads.files.patterns import AccessLine, mean_bytes
 
 KINDS = ("ALL", "MANAGER", "PROCESSOR", "WORKER", "DISK", "NETWORK")
 TABLES_MAX, ROWS_MAX = 1000, 100_000
@@ -309,7 +309,7 @@ def _sizes(table: ResultTable) -> Iterator[Finding]:
         rate, throughput = row.figures.get("IOps"), row.mib_per_s
         if not lines or not rate or throughput is None or any(line.reply_bytes for line in lines):
             continue
-        mean = sum(line.size_bytes * line.share_percent for line in lines) / 100
+        mean = mean_bytes(lines)
         measured = throughput * MIB / rate
         if abs(measured - mean) > 0.05 * mean:
             text = f"{measured:,.0f} bytes a transfer, but the specification makes {mean:,.0f}"

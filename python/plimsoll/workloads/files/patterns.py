@@ -83,8 +83,9 @@ def patterns() -> dict[str, Pattern]:
 
 
 def mean_bytes(lines: Sequence[AccessLine]) -> float:
-    """The mean length of a request."""
-    return sum(line.size_bytes * line.share_percent for line in lines) / 100
+    """The mean length of a request; a line holds for a burst."""
+    bursts = sum(line.share_percent * line.burst for line in lines)
+    return sum(line.share_percent * line.burst * line.size_bytes for line in lines) / bursts
 
 
 def io_per_transaction(lines: Sequence[AccessLine]) -> float:
