@@ -37,6 +37,14 @@ def test_what_no_run_has_made_stays(tmp_path: Path) -> None:
         assert (folder / name).read_text() == "mine"
 
 
+def test_a_file_that_the_marker_does_not_name_stays(tmp_path: Path) -> None:
+    """Why: somebody's file004.dat next to our one file went with it."""
+    for name in ("file001.dat", "file004.dat", MARKER):
+        (tmp_path / name).write_text(name)
+    delete_ours(tmp_path, {"file001.dat"})
+    assert [path.name for path in tmp_path.iterdir()] == ["file004.dat"]
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     """A link to somebody's folder among the homes would delete what is in it."""
     other = tmp_path / "other"

@@ -20,7 +20,7 @@ from plimsoll.host import block_devices
 #: What an instance consists of beside its databases: flush maps, logs, checkpoint, marks of
 #: `plimsoll powercut`, files not yet whole.
 OUR_FILES = re.compile(
-    r"(database|device|file)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside|holds)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
+    r"(database|device)\d{3}\.(edb|dat|jfm)|E\d\d[\w.]*\.(log|chk|jrs|aside|holds)|raw\.log|marks\.dat|\.[0-9a-f]{16}\.part"
 )
 _HOME, _FOLDER = re.compile(r"u[0-9]{6,7}"), re.compile(r"d[0-9]{6,19}")
 _FILE = re.compile(r"f[0-9]{8,19}\.dat")
