@@ -17,6 +17,7 @@ from plimsoll.documents.run_list import RunEntry
 from plimsoll.files import folder
 from plimsoll.files.paths import StrPath
 from plimsoll.pipeline import background
+from plimsoll.plan.places import tested_in_words
 
 #: How deep below the directory runs are looked for: a study's variants hold repeated runs, which
 #: hold runs.
@@ -123,12 +124,9 @@ def _of_sound_file(content: Content) -> Found:
 
 def _of_plan(plan: Content) -> Found:
     run = plan["run"]
-    targets = [target.get("path") or target.get("name") for target in run["targets"]]
     array = plan["judgement"].get("modelled") or {}
     title = array.get("title") or array.get("name") if isinstance(array, dict) else str(array)
-    storage = (
-        f"MODELLED {title}" if run.get("modelled") else ", ".join(dict.fromkeys(map(str, targets)))
-    )
+    storage = f"MODELLED {title}" if run.get("modelled") else ", ".join(tested_in_words(run))
     imported = "imported " if plan.get("imported") else ""
     return {"storage": storage, "test": f"{imported}{plan['judgement']['test']}"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from plimsoll.files.folder import Content
 from plimsoll.host.block_devices import is_device
 from plimsoll.inputs.schema import Collector, Given
 from plimsoll.workloads.mail import fields as mail
@@ -20,6 +21,33 @@ def path_of(target: Given) -> Path:
     if target.get("is_server"):
         return Path(target.get("data_path") or mail.NO_STORAGE).expanduser().absolute()
     return Path(target.get("path") or ".").expanduser().absolute()
+
+
+def tested_in_words(run: Content) -> list[str]:
+    """What each target of a run is: its path, or the addresses of servers whose storage is unknown.
+
+    Args:
+        run: what was carried out, as in the file of a plan.
+    """
+    found: list[object] = []
+    for target in run["targets"]:
+        path = target.get("path") or target.get("name")
+        if path == str(mail.NO_STORAGE):
+            on_it = [item for item in run["instances"] if item["target"] == target["name"]]
+            found += [address for item in on_it for address in _addresses(item)]
+        else:
+            found.append(path)
+    return list(dict.fromkeys(map(str, found)))
+
+
+def _addresses(instance: Content) -> list[str]:
+    """Where a server is that an instance speaks to; none of what lies in directories of ours."""
+    if instance["backend"] in mail.SERVER_BACKENDS:
+        return [f"imap://{endpoint['imap']}" for endpoint in instance["databases"]]
+    server = instance.get("server")
+    if not server:
+        return []
+    return [f"{instance['backend']}://{server['host']}:{server['port']}/{server['database']}"]
 
 
 #: Backends of which nothing lies in a directory of ours.

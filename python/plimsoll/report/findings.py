@@ -48,6 +48,7 @@ def figure_list(summary: Summary, verdict: Verdict) -> list[Figure]:
         _backup(summary),
         _recovery(summary),
         *_mail(summary, verdict),
+        *_stores(summary),
         _latency(
             summary.databases,
             "database_read",
@@ -162,17 +163,34 @@ def _mail(summary: Summary, verdict: Verdict) -> list[Figure]:
     return found
 
 
-def _only_mail(summary: Summary) -> bool:
-    """Whether nothing but users of mail servers was measured: no storage of ours has figures."""
-    return (
-        bool(summary.mail)
-        and not summary.total.database_read.count
-        and not summary.total.database_write.count
+def _stores(summary: Summary) -> list[Figure]:
+    """The orders of every workload on a store."""
+    return [
+        Figure(
+            "Orders per minute",
+            f"{item.opm:,}",
+            "rolled back ones included",
+            [f"{shown(float(item.rolled_back_count))} of {item.orders_count:,} rolled back"]
+            + (
+                [f"at most {shown(item.think_bound_opm)} by think time"]
+                if item.think_bound_opm
+                else []
+            ),
+        )
+        for item in summary.store
+    ]
+
+
+def _only_servers(summary: Summary) -> bool:
+    """Whether nothing but clients of servers was measured: no storage of ours has figures."""
+    total = summary.total
+    return bool(summary.mail or summary.store) and not (
+        total.database_read.count or total.database_write.count or total.log_write.count
     )
 
 
 def _iops(summary: Summary, verdict: Verdict) -> Figure | None:
-    if not summary.window.seconds or _only_mail(summary):
+    if not summary.window.seconds or _only_servers(summary):
         return None
     total, required = summary.total, verdict.required_iops
     read, write = total.database_read, total.database_write
@@ -265,13 +283,19 @@ def _sentences(summary: Summary, verdict: Verdict) -> list[str]:
 def _throughput_sentences(summary: Summary, verdict: Verdict) -> list[str]:
     if not summary.window.seconds:
         return []
-    if _only_mail(summary):
+    if _only_servers(summary):
         return [
             f"{{summary.mail.{number}.users}} users had "
             f"{{summary.mail.{number}.planned_count|whole}} tasks due and "
             f"{{summary.mail.{number}.done_count|whole}} done over "
             f"{{summary.window.seconds|whole}} s."
             for number, _ in enumerate(summary.mail)
+        ] + [
+            f"Customers placed {{summary.store.{number}.opm}} orders per minute over "
+            f"{{summary.window.seconds|whole}} s; "
+            f"{{summary.store.{number}.rolled_back_count|whole}} of "
+            f"{{summary.store.{number}.orders_count|whole}} were rolled back."
+            for number, _ in enumerate(summary.store)
         ]
     found = [
         "The storage carried {summary.total.database_iops} database I/O per second over "

@@ -22,6 +22,7 @@ from plimsoll.files import folder
 from plimsoll.pages.chart_script import script_bundle
 from plimsoll.pages.kit import Chapter, page_style, safe_json, template_environment
 from plimsoll.pages.tables import Table, duration_shown
+from plimsoll.plan.places import tested_in_words
 from plimsoll.report import environment as circumstances
 from plimsoll.report import imported
 from plimsoll.report.backup_recovery import backup_sections, recovery_sections
@@ -278,7 +279,7 @@ def _render_imported(run_folder: Path) -> str:
 def _where(plan: Plan, summary: Summary) -> str:
     """One line: what was tested, when and for how long."""
     array = plan.judgement.modelled
-    paths = array["title"] if array else ", ".join(target.path for target in plan.run.targets)
+    paths = array["title"] if array else ", ".join(tested_in_words(plan.run.plain()))
     window = summary.window
     when = (window.start_utc or "").replace("T", " ")[:16]
     test = f"{plan.judgement.test.capitalize()} test of {paths}"
