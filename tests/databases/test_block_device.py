@@ -64,22 +64,6 @@ def test_nothing_is_written_before_the_serial_is_typed(tmp_path: Path, device: s
     assert not (tmp_path / "logs").exists()
 
 
-def test_files_take_all_of_a_device(tmp_path: Path, device: str) -> None:
-    """They do not grow, as databases do.
-
-    Why: no device could be loaded over more than four fifths of it.
-    """
-
-    def asked(size_mib: int) -> str:
-        options = ["--log-path", tmp_path / "logs", "--destroy", device, "--dry-run"]
-        size = ["--size-mib", str(size_mib)]
-        return plimsoll("test", "files", device, *options, *size, cwd=tmp_path).stderr
-
-    assert "cannot be used" not in asked(256)
-    more = asked(257)
-    assert "it holds 256 MiB, but 257 MiB are to be used; take fewer" in more, more
-
-
 def test_a_run_on_a_device_from_first_to_last(tmp_path: Path, device: str) -> None:
     """Prepared, measured, checked, used again, verified, given back: as with a directory."""
     plan = plan_file(tmp_path, device)
@@ -127,6 +111,24 @@ def test_a_database_whose_logs_are_elsewhere_is_not_overwritten(
     result = plimsoll("run", moved, "--destroy", device, cwd=tmp_path)
     assert result.returncode == 2
     assert "whose logs are not in" in result.stderr
+
+
+def test_files_take_a_device_to_its_end_for_they_do_not_grow(tmp_path: Path, device: str) -> None:
+    """A quarter of a device had to stay free, for the growth of a database that was not there."""
+
+    def told(size_mib: int) -> subprocess.CompletedProcess[str]:
+        where = [device, "--log-path", tmp_path, "--allow-system-disk", "--destroy", device]
+        size = ["--size-mib", str(size_mib), "--minutes", "0.1", "--dry-run"]
+        return plimsoll("test", "files", *where, *size, cwd=tmp_path)
+
+    capacity = int(Path(f"/sys/block/{Path(device).name}/size").read_text()) // 2048
+    fits = told(capacity)
+    assert fits.returncode == 0, fits.stderr
+    large = told(capacity + 1)
+    assert large.returncode == 2
+    assert f"holds {capacity} MiB, but {capacity + 1} MiB are asked for; lower file_mib" in (
+        large.stderr
+    )
 
 
 def test_a_device_too_small_or_missing_is_named(tmp_path: Path, device: str) -> None:

@@ -54,8 +54,11 @@ def settle(target: TargetSpec, run: RunSpec) -> tuple[RunSpec, list[str]]:
     if device is None:
         return run, [f"{given} is not a block device of this machine"]
     name = device["by_id"] or f"/dev/{device['kernel_name']}"
-    on_it = [
-        item for item in run.instances if any(file.file_name == given for file in item.databases)
+    needed = [
+        _need_of(instance, database.size_bytes)
+        for instance in run.instances
+        for database in instance.databases
+        if database.file_name == given
     ]
     settled = run.replace(
         targets=[item.replace(path=name) if item == target else item for item in run.targets],
@@ -71,12 +74,25 @@ def settle(target: TargetSpec, run: RunSpec) -> tuple[RunSpec, list[str]]:
     )
     return settled, [
         f"{name} cannot be used: {reason}"
-        for reason in _obstacles(device, run.destroy_serials, on_it)
+        for reason in _obstacles(device, run.destroy_serials, needed)
     ]
 
 
+def _need_of(instance: InstanceSpec, size: int) -> tuple[int, str]:
+    """What a file or database of so many bytes takes of a device, and why, for where it is too
+    much. Files keep the size they were made with.
+    """
+    if isinstance(instance, FilesInstance):
+        return size, f"{size >> 20} MiB are asked for; lower file_mib (--size-mib)"
+    grown = int(size * (1 + GROWTH_SHARE))
+    return grown, (
+        f"a database of {size >> 20} MiB and its growth need {grown >> 20} MiB; lower "
+        f"database_size_mib"
+    )
+
+
 def _obstacles(
-    device: DeviceFacts, destroy_serials: Sequence[str], on_it: Sequence[InstanceSpec]
+    device: DeviceFacts, destroy_serials: Sequence[str], needed: Sequence[tuple[int, str]]
 ) -> list[str]:
     found = list(device["obstacles"])
     serial = device["consent_token"]
@@ -88,21 +104,9 @@ def _obstacles(
             f"give --destroy {serial} if this is the device you mean"
         )
     capacity = device["size_bytes"] or 0
-    for instance in on_it:
-        size = instance.databases[0].size_bytes
-        if isinstance(instance, FilesInstance):
-            if size > capacity:
-                found.append(
-                    f"it holds {capacity >> 20} MiB, but {size >> 20} MiB are to be used; take "
-                    f"fewer"
-                )
-        elif size * (1 + GROWTH_SHARE) > capacity:
-            found.append(
-                f"it holds {capacity >> 20} MiB, but a database of {size >> 20} MiB and its growth "
-                f"need "
-                f"{int(size * (1 + GROWTH_SHARE)) >> 20} MiB; lower database_size_mib"
-            )
-    return found
+    return found + [
+        f"it holds {capacity >> 20} MiB, but {why}" for size, why in needed if size > capacity
+    ]
 
 
 def holds_database(path: Path) -> bool:
