@@ -100,7 +100,7 @@ def check_devices(plan: Given, collector: Collector) -> None:
         if target["modelled"] or not is_device(path_of(target)):
             continue
         if target["log_path"] is None:
-            hint = "name a directory on a file system for what is known of it, and for the log of a database"
+            hint = "name a directory on a file system for what is known of it, and for a log"
             collector.add(
                 ("target", number, "log_path"), "is missing, but `path` is a block device", hint
             )
