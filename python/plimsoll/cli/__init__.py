@@ -92,7 +92,7 @@ COMMANDS: dict[str, Row] = {
     ),
     "plan": Row("plimsoll.cli.plan:plan", "Begin a plan file, print its schema, or export it."),
     "import": Row(
-        "plimsoll.cli.import_:import_files", "Bring Jetstress configurations and reports along."
+        "plimsoll.cli.import_:import_files", "Bring files of Jetstress, Iometer or DVD Store along."
     ),
     "esrp": Row("plimsoll.cli.esrp:esrp", "Write the document of a tested solution from its runs."),
     "explain": Row(
